@@ -1,0 +1,72 @@
+# Reads the include lines under vit/ and fails on an edge that goes up a floor or sideways between two folders of one
+# floor, and on a third-party header outside its fence. Run: cmake -DROOT=<source dir> -P cmake/check_floors.cmake
+set(floor_base 0)
+set(floor_config 0)
+set(floor_kernels 1)
+set(floor_image 2)
+set(floor_position 2)
+set(floor_weights 2)
+set(floor_layers 3)
+set(floor_patch 4)
+set(floor_encoder 4)
+set(floor_head 4)
+set(floor_model 5)
+set(floor_analysis 6)
+set(floor_pipeline 6)
+set(floor_opencv 6)
+set(floor_eigen 6)
+set(floor_vit 7)
+
+# The room of a path below vit/: its folder, or its name without extension for the files at the top.
+function(room_of path out)
+  if(path MATCHES "^([a-z_]+)/")
+    set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
+  else()
+    string(REGEX REPLACE "\\..*$" "" name "${path}")
+    set(${out} ${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(errors "")
+file(GLOB_RECURSE files RELATIVE "${ROOT}/vit" "${ROOT}/vit/*.h" "${ROOT}/vit/*.cpp")
+foreach(file ${files})
+  room_of("${file}" room)
+  if(NOT DEFINED floor_${room})
+    string(APPEND errors "vit/${file}: room '${room}' has no floor in check_floors.cmake\n")
+    continue()
+  endif()
+  file(STRINGS "${ROOT}/vit/${file}" lines REGEX "^ *# *include")
+  foreach(line ${lines})
+    if(line MATCHES "\"vit/([^\"]+)\"")
+      room_of("${CMAKE_MATCH_1}" target)
+      if(NOT DEFINED floor_${target})
+        string(APPEND errors "vit/${file}: includes vit/${CMAKE_MATCH_1}, a room without a floor\n")
+      elseif(floor_${target} GREATER floor_${room})
+        string(APPEND errors "vit/${file}: floor ${floor_${room}} includes vit/${CMAKE_MATCH_1} on floor ${floor_${target}}\n")
+      elseif(floor_${target} EQUAL floor_${room} AND NOT target STREQUAL room AND NOT floor_${room} EQUAL 0)
+        string(APPEND errors "vit/${file}: includes its neighbour vit/${CMAKE_MATCH_1} on the same floor\n")
+      endif()
+    endif()
+    # fences: header pattern -> files that may include it
+    foreach(fence
+        "<opencv2/=>^(image/[a-z_]+\\.cpp|opencv\\.(h|cpp))$"
+        "<Eigen/=>^(eigen\\.h|analysis/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
+        "<omp.h>=>^base/parallel\\.cpp$"
+        "[<\"]hwy/=>^kernels/"
+        "<nlohmann/=>^weights/.*\\.cpp$|^weights/json\\.h$"
+        "<immintrin.h>=>^kernels/"
+        "<(jpeglib|png|tiffio)\\.h>|^image/[a-z_]+\\.cpp$")
+      string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
+      set(pattern "${CMAKE_MATCH_1}")
+      set(allowed "${CMAKE_MATCH_2}")
+      if(line MATCHES "${pattern}" AND NOT file MATCHES "${allowed}")
+        string(APPEND errors "vit/${file}: ${line} stands outside its fence\n")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+if(errors)
+  message(FATAL_ERROR "the floors are not kept:\n${errors}")
+endif()
+list(LENGTH files count)
+message(STATUS "floors kept by ${count} files")

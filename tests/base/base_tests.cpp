@@ -1,0 +1,78 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "vit/base/arena.h"
+#include "vit/base/checked.h"
+#include "vit/base/dtype.h"
+#include "vit/base/parallel.h"
+#include "vit/base/tensor.h"
+
+namespace vit {
+
+TEST_CASE("base: f16 converts exactly, with subnormals, infinities and NaN") {
+  CHECK(f16_to_float(0x0000) == 0.0f);
+  CHECK(std::signbit(f16_to_float(0x8000)));
+  CHECK(f16_to_float(0x0001) == std::ldexp(1.0f, -24));
+  CHECK(f16_to_float(0x03FF) == std::ldexp(1023.0f, -24));
+  CHECK(f16_to_float(0x0400) == std::ldexp(1.0f, -14));
+  CHECK(f16_to_float(0x3C00) == 1.0f);
+  CHECK(f16_to_float(0xC000) == -2.0f);
+  CHECK(f16_to_float(0x7BFF) == 65504.0f);
+  CHECK(f16_to_float(0x7C00) == std::numeric_limits<float>::infinity());
+  CHECK(std::isnan(f16_to_float(0x7E01)));
+  for (unsigned bits = 0x0400; bits < 0x7C00; ++bits) {  // every normal number by its definition
+    const float expected = std::ldexp(static_cast<float>((bits & 0x3FF) + 1024), static_cast<int>(bits >> 10) - 25);
+    REQUIRE(f16_to_float(static_cast<std::uint16_t>(bits)) == expected);
+  }
+}
+
+TEST_CASE("base: bf16 rounds half to even and keeps NaN") {
+  CHECK(float_to_bf16(1.0f) == 0x3F80);
+  CHECK(float_to_bf16(1.00390625f) == 0x3F80);  // half way, even below
+  CHECK(float_to_bf16(1.01171875f) == 0x3F82);  // half way, even above
+  CHECK(std::isnan(bf16_to_float(float_to_bf16(std::nanf("")))));
+  CHECK(bf16_to_float(0xC040) == -3.0f);
+}
+
+TEST_CASE("base: sizes that overflow are errors") {
+  CHECK_THROWS_AS(checked_mul(std::size_t{1} << 40, std::size_t{1} << 30, "test"), Error);
+  CHECK_THROWS_AS(checked_add(~std::size_t{0}, 1, "test"), Error);
+  CHECK(checked_mul(0, ~std::size_t{0}, "test") == 0);
+  CHECK(round_up(197, 6) == 198);
+}
+
+TEST_CASE("base: a view walks rows with its stride") {
+  Tensor<float> tensor(Shape{2, 3, 4});
+  for (std::size_t i = 0; i < 24; ++i) tensor.data()[i] = static_cast<float>(i);
+  CHECK(tensor.view()[1].row(2)[3] == 23.0f);
+  const TensorView<float> middle(tensor.data() + 1, Shape{6, 2}, 4);
+  CHECK(middle.row(5)[1] == 22.0f);
+  CHECK_THROWS_AS(middle.flat(), Error);
+}
+
+TEST_CASE("base: an arena hands out aligned views and refuses what it does not have") {
+  Arena arena;
+  arena.reserve(Arena::bytes_for<float>(10) + Arena::bytes_for<float>(3));
+  const auto a = arena.take<float>(Shape{10});
+  const auto b = arena.take<float>(Shape{3});
+  CHECK(reinterpret_cast<std::uintptr_t>(b.data()) % 64 == 0);
+  CHECK(b.data() - a.data() == 16);
+  CHECK_THROWS_AS(arena.take<float>(Shape{1}), Error);
+}
+
+TEST_CASE("base: parallel_for runs each task once, nests, and passes an exception on") {
+  for (const int threads : {0, 1, 2, 5}) {
+    std::vector<std::atomic<int>> counts(101);
+    parallel_for(counts.size(), threads, [&](std::size_t task, int) {
+      parallel_for(1, threads, [&](std::size_t, int) { counts[task]++; });
+    });
+    for (const auto& count : counts) CHECK(count == 1);
+    CHECK_THROWS_AS(parallel_for(8, threads, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }), Error);
+  }
+}
+
+}  // namespace vit

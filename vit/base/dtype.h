@@ -1,0 +1,70 @@
+// Element types of weight files and of arithmetic, and the exact conversions to float32.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace vit {
+
+enum class Dtype { f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean };
+
+constexpr std::size_t dtype_bytes(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f64: case Dtype::i64: case Dtype::u64: return 8;
+    case Dtype::f32: case Dtype::i32: case Dtype::u32: return 4;
+    case Dtype::f16: case Dtype::bf16: case Dtype::i16: case Dtype::u16: return 2;
+    case Dtype::i8: case Dtype::u8: case Dtype::boolean: return 1;
+  }
+  return 0;
+}
+
+constexpr const char* to_string(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return "float32";
+    case Dtype::f16: return "float16";
+    case Dtype::bf16: return "bfloat16";
+    case Dtype::f64: return "float64";
+    case Dtype::i8: return "int8";
+    case Dtype::u8: return "uint8";
+    case Dtype::i16: return "int16";
+    case Dtype::u16: return "uint16";
+    case Dtype::i32: return "int32";
+    case Dtype::u32: return "uint32";
+    case Dtype::i64: return "int64";
+    case Dtype::u64: return "uint64";
+    case Dtype::boolean: return "bool";
+  }
+  return "unknown";
+}
+
+constexpr bool is_floating(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::f64;
+}
+
+/// bfloat16 is the upper half of a float32: exact.
+constexpr float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// IEEE binary16 to float32, exact, with subnormals, infinities and NaN.
+constexpr float f16_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1Fu;
+  std::uint32_t mantissa = bits & 0x3FFu;
+  if (exponent == 0x1Fu) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
+  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+  if (mantissa == 0) return std::bit_cast<float>(sign);
+  const int shift = std::countl_zero(mantissa) - 21;  // brings the leading one to bit 10
+  mantissa = (mantissa << shift) & 0x3FFu;
+  return std::bit_cast<float>(sign | (static_cast<std::uint32_t>(113 - shift) << 23) | (mantissa << 13));
+}
+
+/// float32 to bfloat16, round half to even; NaN stays NaN.
+constexpr std::uint16_t float_to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+}  // namespace vit
