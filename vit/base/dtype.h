@@ -7,7 +7,8 @@
 
 namespace vit {
 
-enum class Dtype { f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean };
+enum class Dtype { f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean, other };
+// other: carried by a file format (8-bit floats, complex), never computed with
 
 constexpr std::size_t dtype_bytes(Dtype dtype) {
   switch (dtype) {
@@ -15,6 +16,7 @@ constexpr std::size_t dtype_bytes(Dtype dtype) {
     case Dtype::f32: case Dtype::i32: case Dtype::u32: return 4;
     case Dtype::f16: case Dtype::bf16: case Dtype::i16: case Dtype::u16: return 2;
     case Dtype::i8: case Dtype::u8: case Dtype::boolean: return 1;
+    case Dtype::other: return 0;
   }
   return 0;
 }
@@ -34,6 +36,7 @@ constexpr const char* to_string(Dtype dtype) {
     case Dtype::i64: return "int64";
     case Dtype::u64: return "uint64";
     case Dtype::boolean: return "bool";
+    case Dtype::other: return "other";
   }
   return "unknown";
 }

@@ -1,0 +1,27 @@
+// Text from a file made fit for a message: one line, bounded, printable.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vit {
+
+/// `name` in double quotes; control characters become \xNN and long names are cut, so that a hostile file
+/// cannot forge or flood a message. Bytes from 0x80 on pass, names may be UTF-8.
+inline std::string in_quotes(std::string_view name) {
+  constexpr std::size_t kMaxLength = 160;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char character : name.substr(0, kMaxLength)) {
+    const auto code = static_cast<unsigned char>(character);
+    if (code < 0x20 || code == 0x7F) {
+      out += {'\\', 'x', kHex[code >> 4], kHex[code & 15]};
+    } else {
+      out += character;
+    }
+  }
+  if (name.size() > kMaxLength) out += "...";
+  return out + "\"";
+}
+
+}  // namespace vit

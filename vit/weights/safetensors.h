@@ -1,0 +1,41 @@
+// The safetensors format: named tensors behind a JSON header. Reads one file or a sharded set, writes one
+// file.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vit/base/dtype.h"
+#include "vit/weights/tensor_file.h"
+
+namespace vit {
+
+/// Opens a .safetensors file without touching its data. As strict as the reference reader: header of at most
+/// 100,000,000 bytes, known types, offsets that cover the data without hole, overlap or rest; and stricter:
+/// no name twice, at most TensorEntry::kMaxRank dimensions. Throws Error with the file, the tensor and the
+/// likely cause.
+TensorFile open_safetensors(const std::filesystem::path& path);
+
+/// Opens every shard that a model.safetensors.index.json names; shards lie beside the index. The union of
+/// their tensors must be exactly the weight_map, each tensor in the shard that it names.
+TensorFile open_safetensors_index(const std::filesystem::path& path);
+
+/// A tensor to be written: row-major, as many bytes as type and shape demand.
+struct TensorToWrite {
+  std::string name;
+  Dtype dtype = Dtype::f32;
+  std::vector<std::size_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// Writes a file that any reader of the format accepts: data ordered by alignment, then name. The file
+/// appears under its name only when complete; on failure nothing is left behind and an existing file stays as
+/// it was.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace vit
