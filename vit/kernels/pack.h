@@ -1,0 +1,30 @@
+// PackedMatrix: a weight reordered once at load into the panels that one kernel table reads.
+#pragma once
+
+#include "vit/base/tensor.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit::kernels {
+
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  /// Copies and reorders `weight` (N, K), in parallel. The source may go afterwards; `table` must outlive
+  /// this. Throws Error where weight is empty or not of rank 2.
+  PackedMatrix(TensorView<const float> weight, const KernelTable& table);
+
+  std::size_t out_features() const noexcept { return out_features_; }
+  std::size_t in_features() const noexcept { return in_features_; }
+  std::size_t bytes() const { return panels_.num_elements() * sizeof(float); }
+  const float* data() const noexcept { return panels_.data(); }
+  /// The table that packed this matrix and the only one that can read it.
+  const KernelTable& table() const noexcept { return *table_; }
+
+ private:
+  Tensor<float> panels_;
+  std::size_t out_features_ = 0;
+  std::size_t in_features_ = 0;
+  const KernelTable* table_ = nullptr;
+};
+
+}  // namespace vit::kernels

@@ -1,0 +1,233 @@
+// The table "reference": what every kernel computes, in naive loops and double precision, rounded once to
+// float at the end. It is the oracle of the tests and selectable like any other table; speed is no concern
+// here.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "vit/kernels/kernels.h"
+#include "vit/kernels/targets.h"
+
+namespace vit::kernels {
+namespace {
+
+double activated(double x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::gelu_tanh: {
+      const double inner = std::sqrt(2.0 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x);
+      return x / (1.0 + std::exp(-2.0 * inner));  // 0.5 (1 + tanh z) = 1 / (1 + exp(-2 z))
+    }
+    case Activation::quick_gelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::relu:
+      return std::max(x, 0.0);
+  }
+  return x;
+}
+
+void pack_weight(const float* weight, std::size_t stride, std::size_t out_features, std::size_t in_features,
+                 float* packed) noexcept {
+  for (std::size_t n = 0; n < out_features; ++n) {
+    std::copy_n(weight + n * stride, in_features, packed + n * in_features);
+  }
+}
+
+void gemm(const GemmArgs& args) noexcept {
+  const Epilogue& e = args.epilogue;
+  for (std::size_t m = 0; m < args.rows; ++m) {
+    const float* const row = args.in + m * args.in_stride;
+    for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
+      const float* const weight = args.packed + n * args.in_features;
+      double sum = 0.0;
+      for (std::size_t k = 0; k < args.in_features; ++k) sum += static_cast<double>(row[k]) * weight[k];
+      if (e.bias) sum += e.bias[n];
+      sum = activated(sum, e.activation);
+      if (e.multiplier) sum *= e.multiplier[m * e.multiplier_stride + n];
+      if (e.scale) sum *= e.scale[n];
+      if (e.residual) sum += e.residual[m * e.residual_stride + n];
+      args.out[m * args.out_stride + n] = static_cast<float>(sum);
+    }
+  }
+}
+
+void layer_norm(const LayerNormArgs& args) noexcept {
+  const double count = static_cast<double>(args.columns);
+  for (std::size_t r = 0; r < args.rows; ++r) {
+    const float* const in = args.in + r * args.in_stride;
+    float* const out = args.out + r * args.out_stride;
+    double mean = 0.0;
+    for (std::size_t c = 0; c < args.columns; ++c) mean += in[c];
+    mean /= count;
+    double variance = 0.0;
+    for (std::size_t c = 0; c < args.columns; ++c) variance += (in[c] - mean) * (in[c] - mean);
+    const double factor = 1.0 / std::sqrt(variance / count + args.eps);
+    for (std::size_t c = 0; c < args.columns; ++c) {
+      out[c] = static_cast<float>((in[c] - mean) * factor * args.gamma[c] + args.beta[c]);
+    }
+  }
+}
+
+void softmax(const RowsArgs& args) noexcept {
+  for (std::size_t r = 0; r < args.rows; ++r) {
+    float* const row = args.data + r * args.stride;
+    double largest = -std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < args.columns; ++c) largest = std::max<double>(largest, row[c]);
+    double sum = 0.0;
+    for (std::size_t c = 0; c < args.columns; ++c) sum += std::exp(row[c] - largest);
+    for (std::size_t c = 0; c < args.columns; ++c)
+      row[c] = static_cast<float>(std::exp(row[c] - largest) / sum);
+  }
+}
+
+void activate(const RowsArgs& args, Activation activation) noexcept {
+  for (std::size_t r = 0; r < args.rows; ++r) {
+    float* const row = args.data + r * args.stride;
+    for (std::size_t c = 0; c < args.columns; ++c) row[c] = static_cast<float>(activated(row[c], activation));
+  }
+}
+
+void add(const RowsArgs& args, const float* addend, std::size_t addend_stride) noexcept {
+  for (std::size_t r = 0; r < args.rows; ++r) {
+    for (std::size_t c = 0; c < args.columns; ++c) {
+      args.data[r * args.stride + c] += addend[r * addend_stride + c];
+    }
+  }
+}
+
+/// One token (d) turned into `out`; `in` may be `out`.
+void rotate_token(const float* in, std::size_t token, std::size_t head_dim, const Rotation& rotation,
+                  float* out) {
+  if (rotation.cos == nullptr || token < rotation.num_prefix) {
+    std::copy_n(in, head_dim, out);
+    return;
+  }
+  const std::size_t pairs = head_dim / 2;
+  const float* const cos = rotation.cos + (token - rotation.num_prefix) * pairs;
+  const float* const sin = rotation.sin + (token - rotation.num_prefix) * pairs;
+  for (std::size_t j = 0; j < pairs; ++j) {
+    const bool neighbours = rotation.pairing == RopePairing::neighbours;
+    const std::size_t p = neighbours ? 2 * j : j;
+    const std::size_t q = neighbours ? 2 * j + 1 : j + pairs;
+    const double x = in[p];
+    const double y = in[q];
+    out[p] = static_cast<float>(x * cos[j] - y * sin[j]);
+    out[q] = static_cast<float>(y * cos[j] + x * sin[j]);
+  }
+}
+
+void rotate(const RowsArgs& args, const Rotation& rotation) noexcept {
+  for (std::size_t token = 0; token < args.rows; ++token) {
+    float* const row = args.data + token * args.stride;
+    rotate_token(row, token, args.columns, rotation, row);
+  }
+}
+
+// packed: keys (T, d) turned, then values (T, d)
+std::size_t attention_packed_floats(std::size_t num_tokens, std::size_t head_dim) noexcept {
+  return 2 * num_tokens * head_dim;
+}
+
+// scratch: the output in double (d), then the turned query (d)
+std::size_t attention_scratch_floats(std::size_t head_dim) noexcept {
+  return 3 * head_dim;
+}
+
+void attention_pack(const KeyValueArgs& args) noexcept {
+  float* const values = args.packed + args.num_tokens * args.head_dim;
+  for (std::size_t t = 0; t < args.num_tokens; ++t) {
+    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation,
+                 args.packed + t * args.head_dim);
+    std::copy_n(args.values + t * args.value_stride, args.head_dim, values + t * args.head_dim);
+  }
+}
+
+double score_of(const AttentionArgs& args, const float* query, std::size_t token) {
+  const float* const key = args.packed + token * args.head_dim;
+  double sum = 0.0;
+  for (std::size_t c = 0; c < args.head_dim; ++c) sum += static_cast<double>(query[c]) * key[c];
+  return sum * args.scale;
+}
+
+/// Calls visit(token, weight) with the softmax weights of one query.
+template <typename Visit>
+void for_each_weight(const AttentionArgs& args, const float* query, Visit&& visit) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::size_t t = 0; t < args.num_tokens; ++t) largest = std::max(largest, score_of(args, query, t));
+  double sum = 0.0;
+  for (std::size_t t = 0; t < args.num_tokens; ++t) sum += std::exp(score_of(args, query, t) - largest);
+  for (std::size_t t = 0; t < args.num_tokens; ++t)
+    visit(t, std::exp(score_of(args, query, t) - largest) / sum);
+}
+
+void attention(const AttentionArgs& args) noexcept {
+  double* const sums = reinterpret_cast<double*>(args.scratch);
+  float* const query = args.scratch + 2 * args.head_dim;
+  const float* const values = args.packed + args.num_tokens * args.head_dim;
+  for (std::size_t r = 0; r < args.num_queries; ++r) {
+    rotate_token(args.queries + r * args.query_stride, args.first_query + r, args.head_dim, args.rotation,
+                 query);
+    std::fill_n(sums, args.head_dim, 0.0);
+    for_each_weight(args, query, [&](std::size_t t, double weight) {
+      for (std::size_t c = 0; c < args.head_dim; ++c) sums[c] += weight * values[t * args.head_dim + c];
+    });
+    for (std::size_t c = 0; c < args.head_dim; ++c)
+      args.out[r * args.out_stride + c] = static_cast<float>(sums[c]);
+  }
+}
+
+void attention_probabilities(const AttentionArgs& args) noexcept {
+  float* const query = args.scratch;
+  for (std::size_t r = 0; r < args.num_queries; ++r) {
+    rotate_token(args.queries + r * args.query_stride, args.first_query + r, args.head_dim, args.rotation,
+                 query);
+    float* const out = args.out + r * args.out_stride;
+    for_each_weight(args, query, [&](std::size_t t, double weight) { out[t] = static_cast<float>(weight); });
+  }
+}
+
+double multiply_adds(std::size_t rounds, float* sink) noexcept {
+  double a = 1.0;
+  double b = 1.0;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    a = a * 0.5 + 1.0;
+    b = b * 0.25 + 1.0;
+  }
+  *sink = static_cast<float>(a + b);
+  return 4.0 * static_cast<double>(rounds);
+}
+
+constexpr KernelTable kReference{
+    .name = "reference",
+    .description = "naive loops in double precision: the definition, not for speed",
+    .panel_columns = 1,
+    .tile_rows = 1,
+    .query_tile = 1,
+    .pack_weight = pack_weight,
+    .gemm = gemm,
+    .layer_norm = layer_norm,
+    .softmax = softmax,
+    .activate = activate,
+    .add = add,
+    .rotate = rotate,
+    .attention_packed_floats = attention_packed_floats,
+    .attention_scratch_floats = attention_scratch_floats,
+    .attention_pack = attention_pack,
+    .attention = attention,
+    .attention_probabilities = attention_probabilities,
+    .multiply_adds = multiply_adds,
+};
+
+}  // namespace
+
+const KernelTable& reference_kernels() {
+  return kReference;
+}
+
+}  // namespace vit::kernels

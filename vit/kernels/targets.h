@@ -1,0 +1,18 @@
+// The tables that this build contains, for dispatch.cpp alone.
+#pragma once
+
+#include "vit/kernels/kernels.h"
+
+namespace vit::kernels {
+
+/// Tables compiled for instruction sets, fastest first, whether or not this machine can run them.
+struct CompiledTarget {
+  const KernelTable* table;
+  bool supported;
+};
+const std::vector<CompiledTarget>& compiled_targets();
+
+/// Naive loops in double precision: the definition and the oracle.
+const KernelTable& reference_kernels();
+
+}  // namespace vit::kernels

@@ -1,0 +1,90 @@
+// Multi-head self-attention with rotary position, and its core for queries that come from elsewhere
+// (pooling). Letters: B = images, T = tokens, R = queries of an image, C = channels, H = heads, d = C / H.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/linear.h"
+#include "vit/layers/workspace.h"
+
+namespace vit {
+
+/// Views of a checkpoint; the layer copies what it needs.
+struct AttentionWeights {
+  TensorView<const float> qkv_weight{};   // (3C, C), rows ordered q, k, v; inside each, head by head
+  std::span<const float> qkv_bias{};      // (3C) or empty
+  std::span<const float> norm_gamma{};    // (C) or empty: LayerNorm on the concatenated heads
+  std::span<const float> norm_beta{};     // (C) or empty
+  TensorView<const float> proj_weight{};  // (C, C)
+  std::span<const float> proj_bias{};     // (C) or empty
+};
+
+/// Rotary factors of all heads; see kernels::Rotation for what they do.
+struct RopeFactors {
+  const float* cos = nullptr;  // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
+  const float* sin = nullptr;
+  std::size_t num_patches = 0;  // N
+  std::size_t pairs = 0;        // d / 2
+  std::size_t head_stride = 0;  // 0 where all heads share one table
+  RopePairing pairing = RopePairing::neighbours;
+  std::size_t num_heads = 1;  // heads with a table of their own; 1 where all share one
+};
+
+/// A wish to see the softmax weights of one head of one image.
+struct AttentionTap {
+  std::size_t image = 0;
+  std::size_t head = 0;
+  TensorView<float> probabilities{};  // (R, T)
+};
+
+/// What one pass of attention works on.
+struct AttentionInput {
+  std::size_t num_images = 1;
+  std::size_t num_tokens = 1;   // T
+  std::size_t num_queries = 0;  // R: only the first R tokens of each image ask; 0 = all
+  RopeFactors rope{};           // empty = no rotation
+  std::size_t num_prefix = 0;   // leading tokens that are not turned
+  std::span<const AttentionTap> taps{};
+};
+
+/// Queries, keys and values of B images; heads lie side by side in the columns.
+struct AttentionRows {
+  TensorView<const float> queries{};  // (B * query_rows_per_image, C)
+  std::size_t query_rows_per_image = 1;
+  TensorView<const float> keys{};    // (B * T, C)
+  TensorView<const float> values{};  // (B * T, C)
+};
+
+/// out (B * R, C) = the heads' softmax(q k^T / sqrt(d)) v, side by side. Takes scratch from a workspace
+/// reserved for T tokens and H heads (or pool_heads) and for `threads`. Throws Error where shapes disagree.
+void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
+            TensorView<float> out, Workspace& workspace, int threads,
+            const kernels::KernelTable& kernels = kernels::default_kernels());
+
+class Attention {
+ public:
+  /// Throws Error where shapes disagree or num_heads does not divide C.
+  Attention(const AttentionWeights& weights, std::size_t num_heads, float norm_eps,
+            const kernels::KernelTable& kernels = kernels::default_kernels());
+
+  /// out += scale * proj(attend(qkv(normed))). normed (B * T, C), a row for every token; out (B * R, C), the
+  /// rows of the queries alone; scale (C) or empty for 1. normed and out must not overlap. Uses workspace.qkv
+  /// and .heads.
+  void forward(TensorView<const float> normed, const AttentionInput& input, std::span<const float> scale,
+               TensorView<float> out, Workspace& workspace, int threads) const;
+
+  std::size_t embed_dim() const noexcept { return proj_.out_features(); }
+  std::size_t num_heads() const noexcept { return num_heads_; }
+  std::size_t weight_bytes() const;
+
+ private:
+  Linear qkv_;
+  std::optional<LayerNorm> norm_;
+  Linear proj_;
+  std::size_t num_heads_;
+  const kernels::KernelTable* kernels_;
+};
+
+}  // namespace vit

@@ -1,0 +1,39 @@
+#include "vit/layers/layer_norm.h"
+
+#include <algorithm>
+
+#include "vit/base/parallel.h"
+
+namespace vit {
+
+LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
+                     const kernels::KernelTable& kernels)
+    : gamma_(Shape{gamma.size()}), beta_(Shape{beta.size()}), eps_(eps), kernels_(&kernels) {
+  VIT_CHECK(!gamma.empty() && gamma.size() == beta.size(), "LayerNorm", "gamma has ", gamma.size(),
+            " numbers, beta ", beta.size());
+  std::copy(gamma.begin(), gamma.end(), gamma_.data());
+  std::copy(beta.begin(), beta.end(), beta_.data());
+}
+
+void LayerNorm::forward(TensorView<const float> in, TensorView<float> out, int threads) const {
+  const std::size_t rows = in.num_rows();
+  VIT_CHECK(
+      in.num_columns() == num_features() && out.num_columns() == num_features() && out.num_rows() == rows,
+      "LayerNorm", "over ", num_features(), " channels cannot take ", in.shape().to_string(), " to ",
+      out.shape().to_string());
+  constexpr std::size_t kRowsPerTask = 16;
+  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
+    const std::size_t row = task * kRowsPerTask;
+    kernels_->layer_norm({.in = in.row(row),
+                          .in_stride = in.row_stride(),
+                          .rows = std::min(kRowsPerTask, rows - row),
+                          .columns = num_features(),
+                          .gamma = gamma_.data(),
+                          .beta = beta_.data(),
+                          .eps = eps_,
+                          .out = out.row(row),
+                          .out_stride = out.row_stride()});
+  });
+}
+
+}  // namespace vit

@@ -1,0 +1,30 @@
+// LayerNorm over the channels of every row.
+#pragma once
+
+#include <span>
+
+#include "vit/base/tensor.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit {
+
+class LayerNorm {
+ public:
+  /// gamma and beta (C) are copied. Throws Error where their lengths differ or are zero.
+  LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
+            const kernels::KernelTable& kernels = kernels::default_kernels());
+
+  /// in (M, C) -> out (M, C), out may be in. Throws Error where shapes disagree.
+  void forward(TensorView<const float> in, TensorView<float> out, int threads) const;
+
+  std::size_t num_features() const { return gamma_.num_elements(); }
+  std::size_t weight_bytes() const { return 2 * num_features() * sizeof(float); }
+
+ private:
+  Tensor<float> gamma_;  // (C)
+  Tensor<float> beta_;   // (C)
+  float eps_;
+  const kernels::KernelTable* kernels_;
+};
+
+}  // namespace vit

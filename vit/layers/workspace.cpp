@@ -1,0 +1,71 @@
+#include "vit/layers/workspace.h"
+
+#include <algorithm>
+
+#include "vit/base/parallel.h"
+
+namespace vit {
+namespace {
+
+/// Packed floats of all heads of one image, and scratch floats of one thread, where C is cut into `num_heads`
+/// heads.
+struct HeadFloats {
+  std::size_t packed = 0;
+  std::size_t scratch = 0;
+};
+
+HeadFloats head_floats(const WorkspaceShape& shape, std::size_t num_heads,
+                       const kernels::KernelTable& kernels) {
+  if (num_heads == 0) return {};
+  const std::size_t head_dim = shape.embed_dim / num_heads;
+  const std::size_t packed = round_up(kernels.attention_packed_floats(shape.num_tokens, head_dim), 16);
+  return {checked_mul(packed, num_heads, "Workspace"),
+          round_up(kernels.attention_scratch_floats(head_dim), 16)};
+}
+
+}  // namespace
+
+void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable& kernels) {
+  if (shape == shape_ && kernels_ == &kernels) return;
+  VIT_CHECK(shape.num_images > 0 && shape.num_tokens > 0 && shape.embed_dim > 0 && shape.num_heads > 0,
+            "Workspace", "a shape with no images, tokens, channels or heads");
+  const auto threads = static_cast<std::size_t>(resolve_threads(shape.threads));
+  const std::size_t rows = checked_mul(shape.num_images, shape.num_tokens, "Workspace");
+  const std::size_t channels = shape.embed_dim;
+  checked_mul(checked_mul(rows, checked_add(shape.hidden_dim, 8 * channels, "Workspace"), "Workspace"), 64,
+              "Workspace");
+
+  // Enough heads at a time to feed the threads, few enough for their keys and values to stay in cache.
+  images_per_pass_ = std::clamp<std::size_t>(ceil_div(4 * threads, shape.num_heads), 1, shape.num_images);
+  const HeadFloats block = head_floats(shape, shape.num_heads, kernels);
+  const HeadFloats pool = head_floats(shape, shape.pool_heads, kernels);
+  const std::size_t packed = checked_mul(std::max(block.packed, pool.packed), images_per_pass_, "Workspace");
+  const std::size_t scratch = std::max(block.scratch, pool.scratch);
+
+  const std::size_t shared = std::max(checked_mul(rows, 4 * channels, "Workspace"),
+                                      checked_mul(rows, shape.hidden_dim, "Workspace"));
+  std::size_t bytes = Arena::bytes_for<float>(rows * channels);
+  for (const std::size_t floats : {shared, packed, checked_mul(threads, scratch, "Workspace")}) {
+    bytes = checked_add(bytes, Arena::bytes_for<float>(floats), "Workspace");
+  }
+  kernels_ = nullptr;  // an allocation that fails leaves no shape behind
+  arena_.reserve(bytes);
+  normed = arena_.take<float>({rows, channels});
+  float* const block_memory = arena_.take<float>({shared}).data();
+  qkv = {block_memory, {rows, 3 * channels}};
+  heads = {block_memory + rows * 3 * channels, {rows, channels}};
+  hidden = {block_memory, {rows, shape.hidden_dim}};
+  packed_heads = arena_.take<float>({images_per_pass_, packed / images_per_pass_});
+  thread_scratch = arena_.take<float>({threads, scratch});
+  shape_ = shape;
+  kernels_ = &kernels;
+}
+
+TensorView<float> Workspace::view_rows(const TensorView<float>& member, std::size_t rows,
+                                       std::size_t columns) {
+  VIT_CHECK(checked_mul(rows, columns, "Workspace") <= member.num_elements(), "Workspace", "asked for ", rows,
+            " x ", columns, " of ", member.shape().to_string(), "; reserve() was called with another shape");
+  return {member.data(), {rows, columns}};
+}
+
+}  // namespace vit
