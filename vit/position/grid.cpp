@@ -1,0 +1,89 @@
+#include "vit/position/grid.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+
+namespace vit::position {
+namespace {
+
+struct Axis {
+  std::size_t length = 0;
+  std::size_t reference = 0;  // G_ref of scaled_to_reference
+  std::size_t divisor = 0;    // G of centred
+};
+
+// Divisions come before products, as in the reference libraries: 2 (i + 0.5) / G there rounds i / G first,
+// too.
+double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& options) {
+  const double i = static_cast<double>(index);
+  switch (options.rule) {
+    case CoordinateRule::index:
+      return i + options.offset;
+    case CoordinateRule::scaled_to_reference:
+      return (i + options.offset) / static_cast<double>(axis.length) * static_cast<double>(axis.reference);
+    case CoordinateRule::centred:
+      return 2.0 * ((i + 0.5) / static_cast<double>(axis.divisor)) - 1.0;
+  }
+  fail("grid_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
+}
+
+GridSize centred_divisors(GridSize grid, CentredBy centred_by) {
+  const std::size_t shorter = std::min(grid.rows, grid.columns);
+  const std::size_t longer = std::max(grid.rows, grid.columns);
+  switch (centred_by) {
+    case CentredBy::each_axis:
+      return grid;
+    case CentredBy::shorter_side:
+      return {shorter, shorter};
+    case CentredBy::longer_side:
+      return {longer, longer};
+  }
+  fail("grid_coords", "unknown length for centred coordinates ", static_cast<int>(centred_by));
+}
+
+}  // namespace
+
+std::size_t num_patches(GridSize grid) {
+  VIT_CHECK(grid.rows > 0 && grid.columns > 0, "num_patches", "a grid has at least one patch, got ",
+            to_string(grid));
+  return checked_mul(grid.rows, grid.columns, "num_patches");
+}
+
+std::string to_string(GridSize grid) {
+  return text(grid.rows, " x ", grid.columns);
+}
+
+GridCoords grid_coords(GridSize grid, const CoordinateOptions& options) {
+  const std::size_t count = num_patches(grid);
+  VIT_CHECK(std::isfinite(options.offset), "grid_coords", "offset must be finite, got ", options.offset);
+  VIT_CHECK(options.rule != CoordinateRule::scaled_to_reference ||
+                (options.reference.rows > 0 && options.reference.columns > 0),
+            "grid_coords", "scaled coordinates need a reference grid, got ", to_string(options.reference));
+  const GridSize divisors = centred_divisors(grid, options.centred_by);
+  const Axis x_axis{grid.columns, options.reference.columns, divisors.columns};
+  const Axis y_axis{grid.rows, options.reference.rows, divisors.rows};
+
+  GridCoords coords;
+  coords.t_x.reserve(count);
+  coords.t_y.reserve(count);
+  for (std::size_t row = 0; row < grid.rows; ++row) {
+    for (std::size_t column = 0; column < grid.columns; ++column) {
+      coords.t_x.push_back(coordinate(column, x_axis, options));
+      coords.t_y.push_back(coordinate(row, y_axis, options));
+    }
+  }
+  return coords;
+}
+
+std::vector<double> line_coords(std::size_t length, double offset) {
+  VIT_CHECK(length > 0, "line_coords", "a sequence has at least one token");
+  VIT_CHECK(std::isfinite(offset), "line_coords", "offset must be finite, got ", offset);
+  std::vector<double> coords(length);
+  for (std::size_t i = 0; i < length; ++i) coords[i] = static_cast<double>(i) + offset;
+  return coords;
+}
+
+}  // namespace vit::position

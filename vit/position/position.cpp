@@ -1,0 +1,113 @@
+#include "vit/position/position.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+#include "vit/position/grid.h"
+#include "vit/position/learned.h"
+
+namespace vit::position {
+namespace {
+
+constexpr const char* kWhere = "Position";
+
+Tensor<float> copy_rows(TensorView<const float> rows, std::size_t begin, std::size_t end) {
+  Tensor<float> copy(Shape{end - begin, rows.num_columns()});
+  for (std::size_t r = begin; r < end; ++r) {
+    std::copy_n(rows.row(r), rows.num_columns(), copy.data() + (r - begin) * rows.num_columns());
+  }
+  return copy;
+}
+
+}  // namespace
+
+RopeFactors PositionContext::factors(std::size_t layer) const {
+  if (tables_.empty()) return {};
+  if (tables_.size() == 1) return tables_.front().factors();
+  VIT_CHECK(layer < tables_.size(), "PositionContext", "no factors for layer ", layer, " of ",
+            tables_.size());
+  return tables_[layer].factors();
+}
+
+Position::Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights)
+    : config_(config) {
+  VIT_CHECK((config.added == AddedTable::none) == weights.added_table.empty(), kWhere,
+            config.added == AddedTable::none ? "the config adds no learned table, but one of shape "
+                                             : "the config adds a learned table, but it has shape ",
+            weights.added_table.shape().to_string());
+  VIT_CHECK((config.rope == RopeKind::mixed) == !weights.mixed_frequencies.empty(), kWhere,
+            "learned rotation frequencies ", weights.mixed_frequencies.shape().to_string(),
+            config.rope == RopeKind::mixed ? ", expected some" : " though the config has no use for them");
+  const bool wants_periods = config.rope == RopeKind::axial && config.stored_periods;
+  VIT_CHECK(wants_periods == !weights.periods.empty(), kWhere, weights.periods.size(), " stored periods",
+            wants_periods ? ", expected some" : " though the config has no use for them");
+  VIT_CHECK(config.rope == RopeKind::none || config.coordinates != CoordinateRule::scaled_to_reference ||
+                (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
+            kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
+  if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
+  if (config.rope != RopeKind::none) load_frequencies(shape, weights);
+}
+
+void Position::load_table(TensorView<const float> table, std::size_t embed_dim) {
+  const std::size_t num_native = num_patches(config_.added_grid);
+  const bool with_prefix = config_.added == AddedTable::prefix_and_patches;
+  const bool fits = table.rank() == 2 && table.num_columns() == embed_dim &&
+                    (with_prefix ? table.size(0) > num_native : table.size(0) == num_native);
+  VIT_CHECK(fits, kWhere, "learned table ", table.shape().to_string(), ", expected ",
+            with_prefix ? "(prefix + " : "(", num_native, ", ", embed_dim, ") for a grid of ",
+            to_string(config_.added_grid));
+  num_prefix_rows_ = table.size(0) - num_native;
+  table_ = copy_rows(table, 0, table.size(0));
+}
+
+void Position::load_frequencies(const PositionShape& shape, const PositionWeights& weights) {
+  if (config_.rope == RopeKind::mixed) {
+    const Shape expected{2, shape.depth, shape.num_heads, line_frequencies(shape.head_dim)};
+    VIT_CHECK(weights.mixed_frequencies.shape() == expected, kWhere, "rotation frequencies ",
+              weights.mixed_frequencies.shape().to_string(), ", expected ", expected.to_string());
+    mixed_.emplace(weights.mixed_frequencies);
+    return;
+  }
+  const std::size_t num_frequencies = axial_frequencies(shape.head_dim);
+  if (config_.stored_periods) {
+    VIT_CHECK(weights.periods.size() == num_frequencies, kWhere, weights.periods.size(),
+              " stored periods, expected ", num_frequencies, " for heads of ", shape.head_dim, " channels");
+    ladder_ = FrequencyLadder::from_periods(weights.periods).scaled(config_.angle_scale);
+  } else {
+    ladder_ = FrequencyLadder::from_theta(num_frequencies, config_.theta).scaled(config_.angle_scale);
+  }
+}
+
+PositionContext Position::build_context(GridSize grid) const {
+  const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kWhere);
+  PositionContext context;
+  context.grid_ = grid;
+  if (!table_.empty()) {
+    Tensor<float> resampled;
+    if (!is_reused(config_.added_grid, grid, config_.reuse)) {
+      resampled = resample_table(table_, num_prefix_rows_, config_.added_grid, grid, config_.resampling);
+    }
+    const TensorView<const float> rows = resampled.empty() ? table_.view() : std::as_const(resampled).view();
+    if (num_prefix_rows_ > 0) context.prefix_rows_ = copy_rows(rows, 0, num_prefix_rows_);
+    context.patch_rows_ = copy_rows(rows, num_prefix_rows_, num_rows);
+  }
+  if (config_.rope == RopeKind::none) return context;
+
+  const GridCoords coords = grid_coords(grid, {.rule = config_.coordinates,
+                                               .offset = config_.coordinate_offset,
+                                               .reference = config_.reference_grid});
+  if (ladder_) {
+    context.tables_.push_back(build_axial_table<float>(
+        coords, *ladder_, {.axis_order = config_.axis_order, .pairing = config_.pairing}));
+  }
+  if (mixed_) {
+    for (std::size_t layer = 0; layer < mixed_->depth(); ++layer) {
+      context.tables_.push_back(build_mixed_table<float>(coords, *mixed_, layer, config_.pairing));
+    }
+  }
+  return context;
+}
+
+}  // namespace vit::position

@@ -1,0 +1,157 @@
+#include "vit/position/rope_table.h"
+
+#include <cmath>
+
+#include "vit/base/error.h"
+
+namespace vit::position {
+namespace {
+
+template <typename T>
+void check_fits(const TensorView<T>& x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
+  const Shape& shape = x.shape();
+  const bool is_ranked = shape.rank() == 3 || shape.rank() == 4;
+  const std::size_t num_heads = shape.rank() == 4 ? shape[2] : 1;
+  const bool fits = is_ranked && shape[1] == num_prefix_tokens + factors.num_patches &&
+                    shape.last() == 2 * factors.pairs &&
+                    (factors.num_heads == 1 || factors.num_heads == num_heads);
+  const Shape table = factors.num_heads == 1 ? Shape{factors.num_patches, factors.pairs}
+                                             : Shape{factors.num_heads, factors.num_patches, factors.pairs};
+  VIT_CHECK(
+      fits, "rotate", "vectors ", shape.to_string(), " do not fit the factors ", table.to_string(), " and ",
+      num_prefix_tokens, " prefix tokens: expected (B, ", num_prefix_tokens + factors.num_patches, ", ",
+      factors.num_heads == 1 ? std::string("[H,] ") : text(factors.num_heads, ", "), 2 * factors.pairs, ")");
+}
+
+template <typename T>
+void rotate_row(T* x, const T* cos, const T* sin, std::size_t pairs, RopePairing pairing) {
+  const std::size_t step = pairing == RopePairing::neighbours ? 2 : 1;
+  const std::size_t partner = pairing == RopePairing::neighbours ? 1 : pairs;
+  for (std::size_t j = 0; j < pairs; ++j) {
+    T& p = x[j * step];
+    T& q = x[j * step + partner];
+    const T turned = p * cos[j] - q * sin[j];
+    q = q * cos[j] + p * sin[j];
+    p = turned;
+  }
+}
+
+template <typename T>
+void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
+  if (factors.cos == nullptr) return;
+  check_fits(x, factors, num_prefix_tokens);
+  const std::size_t num_images = x.size(0);
+  const std::size_t num_tokens = x.size(1);
+  const std::size_t num_heads = x.rank() == 4 ? x.size(2) : 1;
+  for (std::size_t b = 0; b < num_images; ++b) {
+    for (std::size_t patch = 0; patch < factors.num_patches; ++patch) {
+      const std::size_t token = b * num_tokens + num_prefix_tokens + patch;
+      for (std::size_t h = 0; h < num_heads; ++h) {
+        const std::size_t at = h * factors.head_stride + patch * factors.pairs;
+        rotate_row(x.row(token * num_heads + h), factors.cos + at, factors.sin + at, factors.pairs,
+                   factors.pairing);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Tensor<double> line_angles(std::span<const double> positions, const FrequencyLadder& ladder) {
+  Tensor<double> angles(Shape{positions.size(), ladder.size()});
+  double* out = angles.data();
+  for (const double position : positions) {
+    for (const double frequency : ladder.values()) *out++ = position * frequency;
+  }
+  return angles;
+}
+
+Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& ladder, AxisOrder order) {
+  VIT_CHECK(coords.t_x.size() == coords.t_y.size(), "axial_angles", coords.t_x.size(), " x coordinates and ",
+            coords.t_y.size(), " y coordinates");
+  const bool x_first = order == AxisOrder::x_then_y;
+  const std::vector<double>& first = x_first ? coords.t_x : coords.t_y;
+  const std::vector<double>& second = x_first ? coords.t_y : coords.t_x;
+  Tensor<double> angles(Shape{coords.size(), 2 * ladder.size()});
+  double* out = angles.data();
+  for (std::size_t patch = 0; patch < coords.size(); ++patch) {
+    for (const double frequency : ladder.values()) *out++ = first[patch] * frequency;
+    for (const double frequency : ladder.values()) *out++ = second[patch] * frequency;
+  }
+  return angles;
+}
+
+Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies,
+                            std::size_t layer) {
+  VIT_CHECK(coords.t_x.size() == coords.t_y.size(), "mixed_angles", coords.t_x.size(), " x coordinates and ",
+            coords.t_y.size(), " y coordinates");
+  Tensor<double> angles(Shape{frequencies.num_heads(), coords.size(), frequencies.num_pairs()});
+  double* out = angles.data();
+  for (std::size_t head = 0; head < frequencies.num_heads(); ++head) {
+    const std::span<const double> x = frequencies.x(layer, head);
+    const std::span<const double> y = frequencies.y(layer, head);
+    for (std::size_t patch = 0; patch < coords.size(); ++patch) {
+      for (std::size_t j = 0; j < x.size(); ++j) *out++ = coords.t_x[patch] * x[j] + coords.t_y[patch] * y[j];
+    }
+  }
+  return angles;
+}
+
+template <typename T>
+RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing) : pairing_(pairing) {
+  const Shape& shape = angles.shape();
+  VIT_CHECK((shape.rank() == 2 || shape.rank() == 3) && shape.num_elements() > 0, "RopeTable",
+            "expected angles (N, pairs) or (H, N, pairs), found ", shape.to_string());
+  num_heads_ = shape.rank() == 3 ? shape[0] : 1;
+  num_patches_ = shape[shape.rank() - 2];
+  num_pairs_ = shape.last();
+  cos_ = Tensor<T>(shape);
+  sin_ = Tensor<T>(shape);
+  for (std::size_t r = 0; r < angles.num_rows(); ++r) {
+    for (std::size_t j = 0; j < num_pairs_; ++j) {
+      const double angle = angles.row(r)[j];
+      cos_.data()[r * num_pairs_ + j] = static_cast<T>(std::cos(angle));
+      sin_.data()[r * num_pairs_ + j] = static_cast<T>(std::sin(angle));
+    }
+  }
+}
+
+template <typename T>
+std::complex<T> RopeTable<T>::factor(std::size_t patch, std::size_t pair, std::size_t head) const {
+  VIT_CHECK(head < num_heads_ && patch < num_patches_ && pair < num_pairs_, "RopeTable",
+            "no factor for head ", head, ", patch ", patch, ", pair ", pair, " in ",
+            cos_.shape().to_string());
+  const std::size_t at = (head * num_patches_ + patch) * num_pairs_ + pair;
+  return {cos_.data()[at], sin_.data()[at]};
+}
+
+template <typename T>
+Tensor<std::complex<T>> RopeTable<T>::to_complex() const {
+  Tensor<std::complex<T>> factors(cos_.shape());
+  for (std::size_t i = 0; i < cos_.num_elements(); ++i) factors.data()[i] = {cos_.data()[i], sin_.data()[i]};
+  return factors;
+}
+
+template <typename T>
+BasicRopeFactors<T> RopeTable<T>::factors() const noexcept {
+  return {.cos = cos_.data(),
+          .sin = sin_.data(),
+          .num_patches = num_patches_,
+          .pairs = num_pairs_,
+          .head_stride = num_heads_ == 1 ? 0 : num_patches_ * num_pairs_,
+          .pairing = pairing_,
+          .num_heads = num_heads_};
+}
+
+template class RopeTable<float>;
+template class RopeTable<double>;
+
+void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors, std::size_t num_prefix_tokens) {
+  rotate_all(x, factors, num_prefix_tokens);
+}
+
+void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors, std::size_t num_prefix_tokens) {
+  rotate_all(x, factors, num_prefix_tokens);
+}
+
+}  // namespace vit::position

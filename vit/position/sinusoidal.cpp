@@ -1,0 +1,48 @@
+#include "vit/position/sinusoidal.h"
+
+#include <cmath>
+
+#include "vit/position/frequencies.h"
+#include "vit/position/grid.h"
+
+namespace vit::position {
+namespace {
+
+// out has 2 * ladder.size() channels.
+template <typename T>
+void write_row(double position, const FrequencyLadder& ladder, T* out) {
+  for (const double frequency : ladder.values()) {
+    *out++ = static_cast<T>(std::sin(position * frequency));
+    *out++ = static_cast<T>(std::cos(position * frequency));
+  }
+}
+
+}  // namespace
+
+template <typename T>
+Tensor<T> sinusoidal_1d(std::size_t length, std::size_t dim, double base) {
+  const FrequencyLadder ladder = FrequencyLadder::from_theta(line_frequencies(dim), base);
+  const std::vector<double> positions = line_coords(length);
+  Tensor<T> rows(Shape{length, dim});
+  for (std::size_t t = 0; t < length; ++t) write_row(positions[t], ladder, rows.data() + t * dim);
+  return rows;
+}
+
+template <typename T>
+Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base) {
+  const FrequencyLadder ladder = FrequencyLadder::from_theta(axial_frequencies(dim), base);
+  const GridCoords coords = grid_coords(grid);
+  Tensor<T> rows(Shape{coords.size(), dim});
+  for (std::size_t t = 0; t < coords.size(); ++t) {
+    write_row(coords.t_x[t], ladder, rows.data() + t * dim);
+    write_row(coords.t_y[t], ladder, rows.data() + t * dim + dim / 2);
+  }
+  return rows;
+}
+
+template Tensor<float> sinusoidal_1d<float>(std::size_t, std::size_t, double);
+template Tensor<double> sinusoidal_1d<double>(std::size_t, std::size_t, double);
+template Tensor<float> sinusoidal_2d<float>(GridSize, std::size_t, double);
+template Tensor<double> sinusoidal_2d<double>(GridSize, std::size_t, double);
+
+}  // namespace vit::position
