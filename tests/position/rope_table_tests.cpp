@@ -1,0 +1,233 @@
+#include "vit/position/rope_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "tests/position/random_values.h"
+
+namespace vit::position {
+namespace {
+
+constexpr RopePairing kPairings[] = {RopePairing::neighbours, RopePairing::halves};
+
+FrequencyLadder ladder_of(std::size_t head_dim, double theta = 100.0) {
+  return FrequencyLadder::from_theta(axial_frequencies(head_dim), theta);
+}
+
+// One vector, one patch.
+std::vector<double> rotated(const std::vector<double>& x, double t_x, double t_y,
+                            const FrequencyLadder& ladder, RopePairing pairing) {
+  const auto table = build_axial_table<double>({{t_x}, {t_y}}, ladder, {.pairing = pairing});
+  std::vector<double> y = x;
+  rotate(TensorView<double>(y.data(), Shape{1, 1, y.size()}), table);
+  return y;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+std::vector<double> random_vector(test::RandomValues& random, std::size_t size) {
+  std::vector<double> x(size);
+  for (double& value : x) value = random();
+  return x;
+}
+
+std::string message_of(TensorView<float> x, const RopeFactors& factors, std::size_t num_prefix_tokens) {
+  try {
+    rotate(x, factors, num_prefix_tokens);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("position: rotation keeps norms") {
+  test::RandomValues random(1);
+  for (const RopePairing pairing : kPairings) {
+    for (const std::size_t head_dim : {4u, 16u, 24u, 88u}) {
+      const std::vector<double> x = random_vector(random, head_dim);
+      const std::vector<double> y = rotated(x, random(50.0), random(50.0), ladder_of(head_dim), pairing);
+      CHECK(dot(y, y) == doctest::Approx(dot(x, x)).epsilon(1e-14));
+      CHECK(y != x);
+    }
+  }
+}
+
+TEST_CASE("position: two rotations are the rotation by the sum") {
+  test::RandomValues random(2);
+  for (const RopePairing pairing : kPairings) {
+    for (int trial = 0; trial < 20; ++trial) {
+      const FrequencyLadder ladder = ladder_of(24);
+      const std::vector<double> x = random_vector(random, 24);
+      const double ax = random(30.0), ay = random(30.0), bx = random(30.0), by = random(30.0);
+      const std::vector<double> twice = rotated(rotated(x, bx, by, ladder, pairing), ax, ay, ladder, pairing);
+      const std::vector<double> once = rotated(x, ax + bx, ay + by, ladder, pairing);
+      // Angles reach 60 and are rounded to 60 * 2^-53 each; all else is below.
+      for (std::size_t c = 0; c < x.size(); ++c) CHECK(std::abs(twice[c] - once[c]) <= 4e-14);
+    }
+  }
+}
+
+TEST_CASE("position: scores depend on the distance alone, on both axes") {
+  test::RandomValues random(3);
+  for (const RopePairing pairing : kPairings) {
+    for (int trial = 0; trial < 20; ++trial) {
+      const FrequencyLadder ladder = ladder_of(32);
+      const std::vector<double> q = random_vector(random, 32);
+      const std::vector<double> k = random_vector(random, 32);
+      const double mx = random(20.0), my = random(20.0), nx = random(20.0), ny = random(20.0);
+      const auto score = [&](double sx, double sy) {
+        return dot(rotated(q, mx + sx, my + sy, ladder, pairing),
+                   rotated(k, nx + sx, ny + sy, ladder, pairing));
+      };
+      CHECK(std::abs(score(0, 0) - score(random(20.0), random(20.0))) <= 1e-12);
+      // The rotation by n is the transpose of that by -n, so the score is that of the difference.
+      CHECK(std::abs(score(0, 0) - dot(rotated(q, mx - nx, my - ny, ladder, pairing), k)) <= 1e-12);
+    }
+  }
+}
+
+TEST_CASE("position: a larger grid contains the factors of a smaller one") {
+  const FrequencyLadder ladder = ladder_of(16);
+  const GridSize large{9, 7}, small{4, 5};
+  const auto from_large = build_axial_table<float>(grid_coords(large), ladder);
+  const auto from_small = build_axial_table<float>(grid_coords(small), ladder);
+  for (std::size_t row = 0; row < small.rows; ++row) {
+    for (std::size_t column = 0; column < small.columns; ++column) {
+      for (std::size_t j = 0; j < 8; ++j) {
+        CHECK(from_small.factor(row * small.columns + column, j) ==
+              from_large.factor(row * large.columns + column, j));
+      }
+    }
+  }
+}
+
+TEST_CASE("position: the axial table is the x factors, then the y factors") {
+  const GridSize grid{3, 4};
+  const FrequencyLadder ladder = ladder_of(12);
+  const auto x_first = build_axial_table<double>(grid_coords(grid), ladder);
+  const auto y_first =
+      build_axial_table<double>(grid_coords(grid), ladder, {.axis_order = AxisOrder::y_then_x});
+  const Tensor<std::complex<double>> all = x_first.to_complex();
+  REQUIRE(all.shape() == Shape{12, 6});
+  for (std::size_t t = 0; t < 12; ++t) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double frequency = std::pow(100.0, -static_cast<double>(k) / 3.0);
+      const std::complex<double> x = std::polar(1.0, static_cast<double>(t % 4) * frequency);
+      const std::complex<double> y = std::polar(1.0, static_cast<double>(t / 4) * frequency);
+      CHECK(std::abs(x_first.factor(t, k) - x) <= 1e-15);
+      CHECK(std::abs(x_first.factor(t, 3 + k) - y) <= 1e-15);
+      CHECK(y_first.factor(t, k) == x_first.factor(t, 3 + k));
+      CHECK(y_first.factor(t, 3 + k) == x_first.factor(t, k));
+      CHECK(all.data()[t * 6 + k] == x_first.factor(t, k));
+    }
+  }
+}
+
+TEST_CASE("position: rotation is the complex product in both pairings, prefix tokens stay") {
+  test::RandomValues random(4);
+  constexpr std::size_t kPrefix = 2, kHeads = 3, kDim = 8;
+  const auto table_of = [](RopePairing pairing) {
+    return build_axial_table<double>(grid_coords({2, 3}), ladder_of(kDim), {.pairing = pairing});
+  };
+  for (const RopePairing pairing : kPairings) {
+    const RopeTable<double> table = table_of(pairing);
+    const Tensor<double> before = random.tensor<double>(Shape{2, kPrefix + 6, kHeads, kDim});
+    Tensor<double> after(before.shape());
+    std::copy(before.flat().begin(), before.flat().end(), after.flat().begin());
+    rotate(after, table, kPrefix);
+    for (std::size_t r = 0; r < before.view().num_rows(); ++r) {
+      const std::size_t token = r / kHeads % (kPrefix + 6);
+      const double* const x = before.view().row(r);
+      const double* const y = after.view().row(r);
+      for (std::size_t j = 0; j < kDim / 2; ++j) {
+        const std::size_t p = pairing == RopePairing::neighbours ? 2 * j : j;
+        const std::size_t q = pairing == RopePairing::neighbours ? 2 * j + 1 : j + kDim / 2;
+        std::complex<double> expected(x[p], x[q]);
+        if (token >= kPrefix) expected *= table.factor(token - kPrefix, j);
+        CHECK(std::abs(std::complex<double>(y[p], y[q]) - expected) <= 1e-15);
+      }
+    }
+  }
+}
+
+TEST_CASE("position: mixed factors turn every head by both axes at once") {
+  test::RandomValues random(5);
+  const Tensor<double> numbers = random.tensor<double>(Shape{2, 3, 2, 4});  // depth 3, 2 heads of 8 channels
+  const MixedFrequencies frequencies(numbers.view());
+  const GridCoords coords = grid_coords({3, 5});
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const auto table = build_mixed_table<double>(coords, frequencies, layer);
+    CHECK(table.factors().head_stride == 15 * 4);
+    Tensor<double> x = random.tensor<double>(Shape{1, 16, 2, 8});
+    Tensor<double> y(x.shape());
+    std::copy(x.flat().begin(), x.flat().end(), y.flat().begin());
+    rotate(y, table, 1);
+    for (std::size_t t = 0; t < 15; ++t) {
+      for (std::size_t h = 0; h < 2; ++h) {
+        for (std::size_t j = 0; j < 4; ++j) {
+          const double f_x = numbers.data()[(layer * 2 + h) * 4 + j];
+          const double f_y = numbers.data()[((3 + layer) * 2 + h) * 4 + j];
+          const double angle = static_cast<double>(t % 5) * f_x + static_cast<double>(t / 5) * f_y;
+          CHECK(std::abs(table.factor(t, j, h) - std::polar(1.0, angle)) <= 2e-15);
+          const double* const from = x.view().row((t + 1) * 2 + h) + 2 * j;
+          const double* const to = y.view().row((t + 1) * 2 + h) + 2 * j;
+          const auto expected = std::complex<double>(from[0], from[1]) * std::polar(1.0, angle);
+          CHECK(std::abs(std::complex<double>(to[0], to[1]) - expected) <= 4e-15);
+        }
+      }
+    }
+  }
+  CHECK_THROWS_AS(mixed_angles(coords, frequencies, 3), Error);
+}
+
+TEST_CASE("position: float factors are the doubles rounded once") {
+  const GridCoords coords = grid_coords({5, 6});
+  const auto in_double = build_axial_table<double>(coords, ladder_of(32));
+  const auto in_float = build_axial_table<float>(coords, ladder_of(32));
+  for (std::size_t i = 0; i < in_double.cos().num_elements(); ++i) {
+    CHECK(in_float.cos().data()[i] == static_cast<float>(in_double.cos().data()[i]));
+    CHECK(in_float.sin().data()[i] == static_cast<float>(in_double.sin().data()[i]));
+  }
+}
+
+TEST_CASE("position: vectors that do not fit the factors are an error with both shapes") {
+  const auto table = build_axial_table<float>(grid_coords({2, 3}), ladder_of(8));
+  Tensor<float> fits(Shape{1, 7, 2, 8}), short_by_one(Shape{1, 6, 2, 8}), narrow(Shape{1, 7, 4}),
+      flat(Shape{7, 8});
+  CHECK(message_of(fits, table, 1).empty());
+  const std::string message = message_of(short_by_one, table, 1);
+  CHECK(message.find("(1, 6, 2, 8)") != std::string::npos);
+  CHECK(message.find("(6, 4)") != std::string::npos);
+  CHECK_FALSE(message_of(narrow, table, 1).empty());
+  CHECK_FALSE(message_of(flat, table, 1).empty());
+
+  test::RandomValues random(6);
+  const Tensor<float> numbers = random.tensor<float>(Shape{2, 1, 3, 4});
+  const auto mixed = build_mixed_table<float>(grid_coords({2, 3}), MixedFrequencies(numbers.view()), 0);
+  const std::string heads = message_of(fits, mixed, 1);  // two heads, table of three
+  CHECK(heads.find("(1, 7, 2, 8)") != std::string::npos);
+  CHECK(heads.find("(3, 6, 4)") != std::string::npos);
+  CHECK_THROWS_AS(table.factor(6, 0), Error);
+  CHECK_THROWS_AS(RopeTable<float>(TensorView<const double>(), RopePairing::halves), Error);
+}
+
+TEST_CASE("position: empty factors turn nothing") {
+  test::RandomValues random(7);
+  Tensor<float> x = random.tensor<float>(Shape{1, 3, 4});
+  const std::vector<float> before(x.flat().begin(), x.flat().end());
+  rotate(x, RopeFactors{});
+  CHECK(std::equal(before.begin(), before.end(), x.data()));
+}
+
+}  // namespace vit::position
