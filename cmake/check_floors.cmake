@@ -55,7 +55,7 @@ foreach(file ${files})
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/json\\.h$"
         "<immintrin.h>=>^kernels/"
-        "<(jpeglib|png|tiffio)\\.h>|^image/[a-z_]+\\.cpp$")
+        "<(jpeglib|png|tiffio)[.]h>=>^image/[a-z_]+\\.cpp$")
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
       set(pattern "${CMAKE_MATCH_1}")
       set(allowed "${CMAKE_MATCH_2}")

@@ -17,8 +17,8 @@ namespace vit {
 /// Rows that are added to the tokens before the first block.
 enum class AddedTable {
   none,
-  patches,           // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
-  prefix_and_patches // (prefix + N, C): class (and distillation) rows first (ViT, EVA-02, CLIP)
+  patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
+  prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
 };
 
 /// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
@@ -58,7 +58,8 @@ struct GridSize {
 
 struct PositionConfig {
   AddedTable added = AddedTable::none;
-  GridSize added_grid;  // grid that the learned table was trained on
+  GridSize added_grid;                // grid that the learned table was trained on
+  std::size_t added_prefix_rows = 0;  // leading rows for class and distillation token; 0 unless prefix_and_patches
   TableResampling resampling = TableResampling::bicubic_antialias;
   TableReuse reuse = TableReuse::equal_grid;
 
@@ -127,6 +128,8 @@ struct ModelConfig {
   float norm_eps = 1e-6f;
   bool norm_pre = false;        // LayerNorm before block 0
   bool qkv_bias = true;         // a family whose k has none supplies zeros
+  bool proj_bias = true;
+  bool mlp_bias = true;
   bool attention_norm = false;  // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;

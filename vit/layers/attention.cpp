@@ -89,7 +89,7 @@ class AttentionPass {
   }
 
   kernels::Rotation rotation_of(std::size_t head) const {
-    const RopeFactors& rope = input_.rope;
+    const position::RopeFactors& rope = input_.rope;
     if (rope.cos == nullptr) return {};
     return {.cos = rope.cos + head * rope.head_stride,
             .sin = rope.sin + head * rope.head_stride,

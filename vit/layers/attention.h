@@ -8,6 +8,7 @@
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/workspace.h"
+#include "vit/position/rope_table.h"
 
 namespace vit {
 
@@ -19,17 +20,6 @@ struct AttentionWeights {
   std::span<const float> norm_beta{};     // (C) or empty
   TensorView<const float> proj_weight{};  // (C, C)
   std::span<const float> proj_bias{};     // (C) or empty
-};
-
-/// Rotary factors of all heads; see kernels::Rotation for what they do.
-struct RopeFactors {
-  const float* cos = nullptr;  // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
-  const float* sin = nullptr;
-  std::size_t num_patches = 0;  // N
-  std::size_t pairs = 0;        // d / 2
-  std::size_t head_stride = 0;  // 0 where all heads share one table
-  RopePairing pairing = RopePairing::neighbours;
-  std::size_t num_heads = 1;  // heads with a table of their own; 1 where all share one
 };
 
 /// A wish to see the softmax weights of one head of one image.
@@ -44,7 +34,7 @@ struct AttentionInput {
   std::size_t num_images = 1;
   std::size_t num_tokens = 1;   // T
   std::size_t num_queries = 0;  // R: only the first R tokens of each image ask; 0 = all
-  RopeFactors rope{};           // empty = no rotation
+  position::RopeFactors rope{};  // empty = no rotation
   std::size_t num_prefix = 0;   // leading tokens that are not turned
   std::span<const AttentionTap> taps{};
 };

@@ -1,0 +1,82 @@
+#include "vit/config.h"
+
+#include <cmath>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+
+namespace vit {
+namespace {
+
+constexpr const char* kWhere = "validate_config";
+
+void check_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
+  VIT_CHECK(value >= low && value <= high, kWhere, field, " must be ", low, " to ", high, ", got ", value);
+}
+
+void validate_position(const ModelConfig& c) {
+  const PositionConfig& p = c.position;
+  if (p.added != AddedTable::none) {
+    check_range("rows of the position table's grid", p.added_grid.rows, 1, 4096);
+    check_range("columns of the position table's grid", p.added_grid.columns, 1, 4096);
+    check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
+    VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
+              "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
+  }
+  if (p.rope == RopeKind::none) return;
+  const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
+  VIT_CHECK(c.head_dim() % multiple == 0, kWhere, "rotary positions need a head width divisible by ", multiple, ", got ",
+            c.head_dim(), " (embed_dim ", c.embed_dim, " / num_heads ", c.num_heads, ")");
+  VIT_CHECK(std::isfinite(p.theta) && p.theta > 0 && p.theta <= 1e12, kWhere, "rope theta must be in (0, 1e12], got ",
+            p.theta);
+  VIT_CHECK(std::isfinite(p.coordinate_offset) && std::abs(p.coordinate_offset) <= 1e6, kWhere,
+            "rope coordinate offset must be finite and small, got ", p.coordinate_offset);
+  if (p.coordinates == CoordinateRule::scaled_to_reference) {
+    check_range("rows of the rope reference grid", p.reference_grid.rows, 1, 65536);
+    check_range("columns of the rope reference grid", p.reference_grid.columns, 1, 65536);
+  }
+}
+
+void validate_head(const ModelConfig& c) {
+  check_range("num_classes", c.num_classes, 0, 1u << 22);
+  check_range("projection_dim", c.projection_dim, 0, 65536);
+  VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(), " class names for ",
+            c.num_classes, " classes");
+  const bool reads_class = c.pooling == Pooling::class_token || c.pooling == Pooling::class_and_distillation ||
+                           (c.num_classes != 0 && c.head_input != HeadInput::pooled);
+  VIT_CHECK(!reads_class || c.class_token, kWhere, "pooling reads the class token, but the model has none");
+  const bool reads_distillation = c.pooling == Pooling::class_and_distillation ||
+                                  (c.num_classes != 0 && c.head_input == HeadInput::class_and_distillation);
+  VIT_CHECK(!reads_distillation || c.distillation_token, kWhere,
+            "the head reads the distillation token, but the model has none");
+  VIT_CHECK(c.pooling != Pooling::none || (c.num_classes == 0 || c.head_input != HeadInput::pooled), kWhere,
+            "a classifier needs a pooled vector, but pooling is off");
+  if (c.pooling == Pooling::attention) {
+    check_range("heads of the attention pooling", c.attention_pool.num_heads, 1, 1024);
+    check_range("hidden width of the attention pooling", c.attention_pool.mlp_dim, 1, 1u << 18);
+    VIT_CHECK(c.embed_dim % c.attention_pool.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
+              " is not divisible by the ", c.attention_pool.num_heads, " heads of the attention pooling");
+  }
+}
+
+}  // namespace
+
+void validate(const ModelConfig& c) {
+  check_range("patch_size", c.patch_size, 1, 1024);
+  check_range("image height", c.image_height, c.patch_size, 32768);
+  check_range("image width", c.image_width, c.patch_size, 32768);
+  check_range("embed_dim", c.embed_dim, 1, 65536);
+  check_range("depth", c.depth, 1, 1024);
+  check_range("num_heads", c.num_heads, 1, 1024);
+  check_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
+  check_range("num_register_tokens", c.num_register_tokens, 0, 1024);
+  VIT_CHECK(c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim, " is not divisible by num_heads ",
+            c.num_heads);
+  VIT_CHECK(c.head_dim() <= 512, kWhere, "head width must be at most 512, got ", c.head_dim());
+  VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
+            "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
+  validate_position(c);
+  validate_head(c);
+}
+
+}  // namespace vit

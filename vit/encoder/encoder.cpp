@@ -1,0 +1,54 @@
+#include "vit/encoder/encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vit {
+
+Encoder::Encoder(std::optional<LayerNorm> norm_pre, std::vector<Block> blocks, std::size_t num_heads)
+    : norm_pre_(std::move(norm_pre)), blocks_(std::move(blocks)), num_heads_(num_heads) {}
+
+std::vector<AttentionTap> Encoder::attention_taps(std::size_t layer, std::size_t num_images,
+                                                  const EncoderTaps& taps) const {
+  std::vector<AttentionTap> wanted;
+  for (std::size_t i = 0; i < taps.attention.size(); ++i) {
+    if (taps.attention[i] != layer) continue;
+    for (std::size_t image = 0; image < num_images; ++image) {
+      for (std::size_t head = 0; head < num_heads_; ++head) {
+        wanted.push_back({.image = image, .head = head, .probabilities = taps.probabilities[i].view()[image][head]});
+      }
+    }
+  }
+  return wanted;
+}
+
+void Encoder::forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
+                      TensorView<float> leading, Workspace& workspace, int threads) const {
+  const std::size_t num_images = tokens.size(0);
+  const std::size_t num_tokens = tokens.size(1);
+  const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.size(2)});
+  if (norm_pre_) norm_pre_->forward(x, x, threads);
+  if (!input.taps.embedded.empty()) std::ranges::copy(tokens.flat(), input.taps.embedded.data());
+
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const std::vector<AttentionTap> taps = attention_taps(layer, num_images, input.taps);
+    AttentionInput attention{.num_images = num_images,
+                             .num_tokens = num_tokens,
+                             .num_queries = num_tokens,
+                             .rope = position.factors(layer),
+                             .num_prefix = input.num_prefix,
+                             .taps = taps};
+    if (input.num_leading != 0 && layer + 1 == blocks_.size()) {
+      attention.num_queries = input.num_leading;
+      const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.size(2)});
+      blocks_[layer].forward_leading(x, attention, rows, workspace, threads);
+      continue;
+    }
+    blocks_[layer].forward(x, attention, workspace, threads);
+    for (std::size_t i = 0; i < input.taps.blocks.size(); ++i) {
+      if (input.taps.blocks[i] == layer) std::ranges::copy(tokens.flat(), input.taps.block_tokens[i].data());
+    }
+  }
+}
+
+}  // namespace vit

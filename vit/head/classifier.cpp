@@ -1,0 +1,37 @@
+#include "vit/head/classifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace vit {
+
+std::vector<float> softmax(std::span<const float> logits) {
+  std::vector<float> out(logits.size());
+  if (logits.empty()) return out;
+  const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    out[i] = static_cast<float>(std::exp(static_cast<double>(logits[i]) - largest) / sum);
+  }
+  return out;
+}
+
+std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count) {
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto key = [&](std::size_t i) {
+    return std::isnan(logits[i]) ? -std::numeric_limits<float>::infinity() : logits[i];
+  };
+  const std::size_t kept = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                    [&](std::size_t a, std::size_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+  const std::vector<float> probabilities = softmax(logits);
+  std::vector<RankedClass> top;
+  for (std::size_t i = 0; i < kept; ++i) top.push_back({order[i], probabilities[order[i]], logits[order[i]]});
+  return top;
+}
+
+}  // namespace vit

@@ -1,0 +1,66 @@
+#include "vit/head/pooling.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/error.h"
+
+namespace vit {
+
+AttentionPool::AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerNorm norm, Mlp mlp,
+                             std::size_t num_heads, const kernels::KernelTable& kernels)
+    : query_(std::move(query)),
+      kv_(std::move(kv)),
+      proj_(std::move(proj)),
+      norm_(std::move(norm)),
+      mlp_(std::move(mlp)),
+      num_heads_(num_heads),
+      kernels_(&kernels) {}
+
+void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries, TensorView<float> heads,
+                            TensorView<float> pooled, Workspace& workspace, int threads) const {
+  const std::size_t num_images = tokens.size(0);
+  const std::size_t num_tokens = tokens.size(1);
+  const std::size_t width = tokens.size(2);
+  const std::size_t num_rows = num_images * num_tokens;
+  const TensorView<float> kv = Workspace::view_rows(workspace.qkv, num_rows, 2 * width);
+  kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads);
+  for (std::size_t image = 0; image < num_images; ++image) std::ranges::copy(query_.flat(), queries.row(image));
+
+  const TensorView<const float> keys(kv.data(), Shape{num_rows, width}, kv.row_stride());
+  const TensorView<const float> values(kv.data() + width, Shape{num_rows, width}, kv.row_stride());
+  attend({.queries = queries, .query_rows_per_image = 1, .keys = keys, .values = values},
+         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace, threads,
+         *kernels_);
+  proj_.forward(heads, pooled, threads);
+  norm_.forward(pooled, heads, threads);
+  mlp_.forward(heads, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
+}
+
+void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<float> out) {
+  for (std::size_t image = 0; image < tokens.size(0); ++image) {
+    std::copy_n(tokens[image].row(index), tokens.size(2), out.row(image));
+  }
+}
+
+void pool_mean(TensorView<const float> tokens, std::size_t first, std::size_t last, TensorView<float> out) {
+  VIT_CHECK(first < last && last <= tokens.size(1), "pool_mean", "no tokens from ", first, " to ", last, " among ",
+            tokens.size(1));
+  constexpr std::size_t kColumns = 64;  // summed together, so that rows are read in order
+  const std::size_t width = tokens.size(2);
+  for (std::size_t image = 0; image < tokens.size(0); ++image) {
+    for (std::size_t begin = 0; begin < width; begin += kColumns) {
+      const std::size_t columns = std::min(kColumns, width - begin);
+      double sums[kColumns] = {};
+      for (std::size_t t = first; t < last; ++t) {
+        const float* const row = tokens[image].row(t) + begin;
+        for (std::size_t c = 0; c < columns; ++c) sums[c] += static_cast<double>(row[c]);
+      }
+      for (std::size_t c = 0; c < columns; ++c) {
+        out.row(image)[begin + c] = static_cast<float>(sums[c] / static_cast<double>(last - first));
+      }
+    }
+  }
+}
+
+}  // namespace vit

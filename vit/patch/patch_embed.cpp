@@ -1,0 +1,38 @@
+#include "vit/patch/patch_embed.h"
+
+#include <algorithm>
+
+#include "vit/base/parallel.h"
+#include "vit/patch/patchify.h"
+
+namespace vit {
+
+PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size)
+    : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
+
+void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
+                         TensorView<float> rows, TensorView<float> tokens, int threads) const {
+  const std::size_t num_images = pixels.size(0);
+  const std::size_t num_patches = rows.size(1);
+  const std::size_t num_prefix = num_prefix_tokens();
+  const std::size_t width = tokens.num_columns();
+  parallel_for(num_images, threads,
+               [&](std::size_t image, int) { patchify(pixels[image], patch_size_, rows[image]); });
+
+  const TensorView<const float> prefix_rows = position.prefix_rows();
+  const std::size_t num_prefix_rows = prefix_rows.empty() ? 0 : prefix_rows.size(0);
+  for (std::size_t image = 0; image < num_images; ++image) {
+    const TensorView<float> own = tokens[image];
+    for (std::size_t t = 0; t < num_prefix; ++t) {
+      float* const out = std::copy_n(prefix_.view().row(t), width, own.row(t)) - width;
+      if (t >= num_prefix_rows) continue;
+      const float* const added = prefix_rows.row(t);
+      for (std::size_t c = 0; c < width; ++c) out[c] += added[c];
+    }
+    // tokens = rows W^T + b + position, the sum taken while the tile is in registers
+    const TensorView<float> patches(own.row(num_prefix), Shape{num_patches, width}, own.row_stride());
+    projection_.forward(rows[image], patches, threads, {.residual = position.patch_rows()});
+  }
+}
+
+}  // namespace vit

@@ -1,0 +1,36 @@
+#include "vit/patch/patchify.h"
+
+#include <algorithm>
+
+#include "vit/base/error.h"
+
+namespace vit {
+
+GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size) {
+  VIT_CHECK(patch_size != 0 && height >= patch_size && width >= patch_size, "patch_grid", "an image of ", height, " x ",
+            width, " (height x width) holds no patch of edge ", patch_size);
+  return {height / patch_size, width / patch_size};
+}
+
+void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView<float> rows) {
+  VIT_CHECK(pixels.rank() == 3 && pixels.size(0) == 3, "patchify", "pixels must have shape (3, H, W), got ",
+            pixels.shape().to_string());
+  const std::size_t height = pixels.size(1);
+  const GridSize grid = patch_grid(height, pixels.size(2), patch_size);
+  const Shape expected{grid.rows * grid.columns, 3 * patch_size * patch_size};
+  VIT_CHECK(rows.shape() == expected, "patchify", "rows must have shape ", expected.to_string(), ", got ",
+            rows.shape().to_string());
+  for (std::size_t r = 0; r < grid.rows; ++r) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      for (std::size_t y = 0; y < patch_size; ++y) {
+        const float* source = pixels.row(channel * height + r * patch_size + y);
+        const std::size_t offset = (channel * patch_size + y) * patch_size;
+        for (std::size_t c = 0; c < grid.columns; ++c) {
+          std::copy_n(source + c * patch_size, patch_size, rows.row(r * grid.columns + c) + offset);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace vit

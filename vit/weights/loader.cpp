@@ -1,0 +1,282 @@
+#include "vit/weights/loader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "vit/base/error.h"
+#include "vit/weights/family.h"
+#include "vit/weights/in_quotes.h"
+#include "vit/weights/safetensors.h"
+#include "vit/weights/timm_args.h"
+
+namespace vit {
+namespace {
+
+constexpr const char* kWhere = "load_checkpoint";
+namespace fs = std::filesystem;
+
+struct FoundFiles {
+  fs::path weights;
+  std::optional<fs::path> config;
+};
+
+/// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else the only one there.
+fs::path weights_in(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().extension() == ".safetensors") others.push_back(entry.path());
+  }
+  VIT_CHECK(!others.empty(), kWhere, folder.string(), " holds no weights: model.safetensors or model.safetensors.index.json expected");
+  VIT_CHECK(others.size() == 1, kWhere, folder.string(), " holds ", others.size(),
+            " weight files and none is called model.safetensors; name one of them");
+  return others.front();
+}
+
+FoundFiles find_files(const fs::path& path, const LoadOptions& options) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string());
+  FoundFiles found;
+  found.weights = fs::is_directory(status) ? weights_in(path) : path;
+  const fs::path config = found.weights.parent_path() / "config.json";
+  // a bare file beside its config is as good as the folder, unless the caller says what it is
+  if (fs::exists(config) && (fs::is_directory(status) || options.architecture.empty())) found.config = config;
+  return found;
+}
+
+TensorFile open_tensors(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (name.ends_with(".index.json")) return open_safetensors_index(path);
+  if (name.ends_with(".safetensors")) return open_safetensors(path);
+  fail(kWhere, path.string(), ": unknown kind of weight file; .safetensors expected");
+}
+
+const Family& find_family(SourceFiles& files) {
+  for (const Family* family : families()) {
+    if (family->matches(files)) return *family;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, files.tensors.entries().size()); ++i) {
+    names += (i ? ", " : "") + in_quotes(files.tensors.entries()[i].name);
+  }
+  fail(kWhere, files.weights_name, ": no known family of Vision Transformers; its tensors are called ", names, ", ...",
+       files.config ? " and config.json does not name a known model" : "; a config.json or --architecture may be missing");
+}
+
+/// Numbers of one canonical tensor, joined from its pieces.
+Tensor<float> load_pieces(const std::vector<std::pair<Piece, const TensorEntry*>>& parts, const TensorEntry* mask,
+                          const Shape& shape) {
+  Tensor<float> out(shape);
+  float* target = out.data();
+  for (const auto& [piece, entry] : parts) {
+    if (entry == nullptr) {
+      target += piece.zeros;  // already zero
+      continue;
+    }
+    const Tensor<float> whole = to_float(*entry);
+    const std::size_t rows = entry->shape.empty() ? 1 : entry->shape[0];
+    const std::size_t row_length = rows == 0 ? 0 : whole.num_elements() / rows;
+    if (piece.transposed) {
+      for (std::size_t column = 0; column < row_length; ++column) {
+        for (std::size_t row = 0; row < rows; ++row) *target++ = whole.data()[row * row_length + column];
+      }
+    } else {
+      const std::size_t taken = piece.num_rows == 0 ? rows : piece.num_rows;
+      const float* const source = whole.data() + piece.first_row * row_length;
+      target = std::copy(source, source + taken * row_length, target);
+    }
+    release_pages(*entry);
+  }
+  if (mask != nullptr) {
+    const Tensor<float> factors = to_float(*mask);
+    for (std::size_t i = 0; i < out.num_elements(); ++i) {
+      const float factor = factors.data()[i];
+      VIT_CHECK(factor == 0.0f || factor == 1.0f, kWhere, mask->describe(), ": a mask holds zeros and ones, found ", factor,
+                " at ", i);
+      out.data()[i] = factor == 0.0f ? 0.0f : out.data()[i];
+    }
+  }
+  return out;
+}
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + ")";
+}
+
+/// Holds the plan against the file: finds every piece, collects what is wrong, and says so once.
+class Matcher {
+ public:
+  Matcher(const SourceFiles& files, const Adapter& adapter, std::shared_ptr<const TensorFile> tensors)
+      : files_(files), adapter_(adapter), tensors_(std::move(tensors)) {}
+
+  void match(const std::string& canonical, const Shape& shape, WeightTensor& tensor) {
+    std::vector<std::pair<Piece, const TensorEntry*>> parts;
+    const TensorEntry* mask = nullptr;
+    std::size_t elements = 0;
+    bool complete = true;
+    for (Piece& piece : adapter_.pieces(canonical, shape)) {
+      if (piece.source.empty()) {
+        elements += piece.zeros;
+        parts.emplace_back(std::move(piece), nullptr);
+        continue;
+      }
+      const TensorEntry* const entry = take(piece.source, piece.absolute, piece.shape, canonical);
+      complete = complete && entry != nullptr;
+      if (entry == nullptr) continue;
+      if (!piece.mask.empty()) {
+        mask = take(piece.mask, piece.absolute, piece.shape, canonical + " (mask)");
+        complete = complete && mask != nullptr;
+      }
+      const std::size_t rows = entry->shape.empty() ? 1 : entry->shape[0];
+      elements += piece.num_rows == 0 || rows == 0 ? entry->num_elements() : entry->num_elements() / rows * piece.num_rows;
+      parts.emplace_back(std::move(piece), entry);
+    }
+    if (!complete) return;
+    VIT_CHECK(elements == shape.num_elements(), kWhere, files_.weights_name, ": the tensors of ", canonical, " hold ",
+              elements, " numbers, but its shape is ", shape.to_string());
+    // the handle keeps the mapped file alive
+    tensor = WeightTensor(shape, [parts = std::move(parts), mask, shape, keep = tensors_] {
+      return load_pieces(parts, mask, shape);
+    });
+  }
+
+  /// Throws one Error for everything that is missing, misshaped or left over; fills the uses of the report.
+  void finish(LoadReport& report) {
+    for (const TensorEntry& entry : files_.tensors.entries()) {
+      std::string use;
+      if (const auto found = uses_.find(&entry); found != uses_.end()) {
+        use = found->second;
+        report.num_parameters += entry.num_elements();
+      } else {
+        const bool has_prefix = entry.name.starts_with(files_.prefix);
+        const std::string reason =
+            adapter_.ignore_reason(has_prefix ? entry.name.substr(files_.prefix.size()) : entry.name, has_prefix);
+        if (reason.empty()) unexpected_.push_back(in_quotes(entry.name) + " " + shape_text(entry.shape));
+        use = "ignored: " + reason;
+      }
+      report.tensors.push_back({entry.name, entry.shape, entry.dtype_name, use});
+    }
+    std::string message;
+    append(message, "missing", missing_);
+    append(message, "wrong", wrong_);
+    append(message, "unexpected", unexpected_);
+    VIT_CHECK(message.empty(), kWhere, files_.weights_name, ": ", message,
+              files_.config ? " (do weights and config.json belong together?)"
+                            : " (does the file fit the architecture that was named?)");
+  }
+
+ private:
+  const TensorEntry* take(const std::string& name, bool absolute, const std::vector<std::size_t>& shape,
+                          const std::string& use) {
+    const std::string full = absolute ? name : files_.prefix + name;
+    const TensorEntry* const entry = files_.tensors.find(full);
+    if (entry == nullptr) {
+      if (std::find(missing_.begin(), missing_.end(), in_quotes(full) + " " + shape_text(shape)) == missing_.end()) {
+        missing_.push_back(in_quotes(full) + " " + shape_text(shape));
+      }
+      return nullptr;
+    }
+    std::string& uses = uses_[entry];
+    uses += (uses.empty() ? "" : ", ") + use;
+    if (entry->shape != shape) {
+      wrong_.push_back(in_quotes(full) + " has shape " + shape_text(entry->shape) + ", expected " + shape_text(shape));
+      return nullptr;
+    }
+    if (!is_floating(entry->dtype)) {
+      wrong_.push_back(in_quotes(full) + " holds " + entry->dtype_name + ", expected floating point");
+      return nullptr;
+    }
+    return entry;
+  }
+
+  static void append(std::string& message, const char* what, const std::vector<std::string>& items) {
+    constexpr std::size_t kShown = 4;
+    if (items.empty()) return;
+    message += (message.empty() ? "" : "; ") + std::string(what) + " ";
+    for (std::size_t i = 0; i < std::min(kShown, items.size()); ++i) message += (i ? ", " : "") + items[i];
+    if (items.size() > kShown) message += text(" and ", items.size() - kShown, " more");
+  }
+
+  const SourceFiles& files_;
+  const Adapter& adapter_;
+  std::shared_ptr<const TensorFile> tensors_;
+  std::map<const TensorEntry*, std::string> uses_;
+  std::vector<std::string> missing_, wrong_, unexpected_;
+};
+
+std::string most_common_dtype(const TensorFile& tensors) {
+  std::map<std::string, std::size_t> counts;
+  for (const TensorEntry& entry : tensors.entries()) counts[to_string(entry.dtype)] += entry.num_elements();
+  const auto largest =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == counts.end() ? "" : largest->first;
+}
+
+}  // namespace
+
+Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
+  const FoundFiles found = find_files(path, options);
+  const auto tensors = std::make_shared<const TensorFile>(open_tensors(found.weights));
+  SourceFiles files{.tensors = *tensors, .options = options, .config = {}, .weights_name = found.weights.string(), .prefix = ""};
+  if (found.config) files.config = load_json(*found.config);
+  const Family& family = find_family(files);
+  const std::unique_ptr<Adapter> adapter = family.adapt(files);
+
+  Checkpoint checkpoint;
+  checkpoint.config = adapter->config();
+  Matcher matcher(files, *adapter, tensors);
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [&](const std::string& name, const Shape& shape, WeightTensor& tensor) { matcher.match(name, shape, tensor); });
+  LoadReport& report = checkpoint.report;
+  matcher.finish(report);
+  report.path = path;
+  for (const TensorEntry& entry : tensors->entries()) {
+    const fs::path& file = entry.file->path();
+    if (std::find(report.files.begin(), report.files.end(), file) == report.files.end()) report.files.push_back(file);
+  }
+  report.stored_dtype = most_common_dtype(*tensors);
+  report.notes = adapter->notes();
+  return checkpoint;
+}
+
+Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options, unsigned seed) {
+  const Architecture& found = find_architecture(architecture);
+  TimmArgs args = found.args;
+  for (const auto& [key, value] : options.overrides) apply_timm_override(args, key, value);
+  Checkpoint checkpoint;
+  checkpoint.config = to_config(args, found);
+  checkpoint.report.path = architecture;
+  checkpoint.report.stored_dtype = "none (random weights)";
+  unsigned next = seed;
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
+                    checkpoint.report.num_parameters += shape.num_elements();
+                    const bool one = name.ends_with("gamma") || name.ends_with("scale1") || name.ends_with("scale2");
+                    // variance 1 / fan-in keeps activations of order one through any depth
+                    const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
+                    tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next++] {
+                      Tensor<float> values(shape);
+                      std::mt19937 random(tensor_seed);
+                      std::normal_distribution<double> normal(one ? 1.0 : 0.0, one ? 0.02 : spread);
+                      for (float& value : values.flat()) value = static_cast<float>(normal(random));
+                      return values;
+                    });
+                  });
+  return checkpoint;
+}
+
+std::vector<std::string> known_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& architecture : architectures()) names.push_back(architecture.name);
+  return names;
+}
+
+}  // namespace vit

@@ -1,0 +1,53 @@
+// From a path to a checked checkpoint: finds the files, picks the family, and holds every tensor against the plan.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vit/config.h"
+#include "vit/weights/model_weights.h"
+
+namespace vit {
+
+struct LoadOptions {
+  std::string architecture;  // timm's or the publisher's name; needed by bare files, overrides a config's
+  std::map<std::string, std::string> overrides;  // timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
+};
+
+/// One tensor of the file and what became of it.
+struct TensorUse {
+  std::string name;                // in the file
+  std::vector<std::size_t> shape;
+  std::string dtype;
+  std::string use;                 // canonical tensor it feeds, or "ignored: reason"
+};
+
+/// What loading found, for `vit info`.
+struct LoadReport {
+  std::filesystem::path path;
+  std::vector<std::filesystem::path> files;  // weight files read
+  std::string stored_dtype;                  // of most numbers
+  std::size_t num_parameters = 0;            // elements of the tensors used
+  std::vector<TensorUse> tensors;            // in file order
+  std::vector<std::string> notes;            // which library's rules apply where they differ, values assumed, ...
+};
+
+struct Checkpoint {
+  ModelConfig config;
+  ModelWeights weights;
+  LoadReport report;
+};
+
+/// Loads a folder as downloaded (timm, Hugging Face, publisher), or one weight file. Every tensor of the file is used or
+/// ignored for a stated reason and every expected one is found with its shape; otherwise throws Error naming them.
+Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
+
+/// A checkpoint of a known architecture with seeded random weights.
+Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options = {}, unsigned seed = 0);
+
+/// Names of all architectures known without a config.
+std::vector<std::string> known_architectures();
+
+}  // namespace vit

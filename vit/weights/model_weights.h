@@ -1,0 +1,90 @@
+// The tensors of a Vision Transformer under the project's own names, whatever the file calls them. A WeightTensor is a
+// handle: its numbers are converted when load() is called, so a model packs them one by one and never holds them twice.
+// Letters: C = embed_dim, P = patch_size, M = mlp_dim, E = projection_dim, R = register tokens, H heads, d = C / H.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+
+namespace vit {
+
+/// Handle to one tensor; absent where the model has no such part.
+class WeightTensor {
+ public:
+  using Loader = std::function<Tensor<float>()>;
+
+  WeightTensor() = default;
+  WeightTensor(Shape shape, Loader loader) : shape_(shape), loader_(std::move(loader)) {}
+
+  bool present() const noexcept { return static_cast<bool>(loader_); }
+  const Shape& shape() const noexcept { return shape_; }
+  /// The numbers as float32, C order. An absent tensor gives an empty one.
+  Tensor<float> load() const { return loader_ ? loader_() : Tensor<float>(); }
+
+ private:
+  Shape shape_;
+  Loader loader_;
+};
+
+struct NormWeights {
+  WeightTensor gamma, beta;  // (width)
+};
+
+struct LinearWeights {
+  WeightTensor weight;  // (out, in)
+  WeightTensor bias;    // (out)
+};
+
+struct BlockWeights {
+  NormWeights norm1;           // (C)
+  LinearWeights qkv;           // (3C, C), rows ordered q, k, v, heads inside
+  NormWeights attention_norm;  // (C)
+  LinearWeights proj;          // (C, C)
+  WeightTensor scale1;         // (C)
+  NormWeights norm2;           // (C)
+  LinearWeights gate;          // (M, C), gated only
+  LinearWeights fc1;           // (M, C); the value branch where gated
+  NormWeights mlp_norm;        // (M)
+  LinearWeights fc2;           // (C, M)
+  WeightTensor scale2;         // (C)
+};
+
+struct AttentionPoolWeights {
+  WeightTensor probe;  // (C), the learned query
+  LinearWeights q;     // (C, C)
+  LinearWeights kv;    // (2C, C), rows ordered k, v
+  LinearWeights proj;  // (C, C)
+  NormWeights norm;    // (C)
+  LinearWeights fc1;   // (pool hidden, C)
+  LinearWeights fc2;   // (C, pool hidden)
+};
+
+struct ModelWeights {
+  LinearWeights patch;               // (C, 3 P P), channel-major patch vector
+  WeightTensor class_token;          // (C)
+  WeightTensor distillation_token;   // (C)
+  WeightTensor register_tokens;      // (R, C)
+  WeightTensor position_table;       // (rows, C)
+  WeightTensor rope_frequencies;     // (2, depth, H, d / 2), x then y: mixed rope
+  WeightTensor rope_periods;         // (d / 4): stored periods
+  NormWeights norm_pre;              // (C)
+  std::vector<BlockWeights> blocks;
+  NormWeights norm;                  // (C)
+  AttentionPoolWeights pool;
+  NormWeights pooled_norm;           // (C)
+  LinearWeights projection;          // (E, C)
+  LinearWeights head;                // (classes, C or 2C)
+  LinearWeights head_distillation;   // (classes, C)
+};
+
+/// Calls visit(name, shape, tensor) for every tensor that a model of this config has, in the order of the data. The one
+/// list of all tensors: loading, checking, random weights and `vit info` go through it. Resizes weights.blocks.
+void for_each_tensor(const ModelConfig& config, ModelWeights& weights,
+                     const std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>& visit);
+
+}  // namespace vit
