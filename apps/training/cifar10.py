@@ -1,0 +1,68 @@
+"""CIFAR-10 as tensors: reads class folders (or a zip of them) once, keeps a cache of bytes, and splits off images to watch training with."""
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+MEAN = (0.4914, 0.4822, 0.4465)
+STD = (0.2470, 0.2435, 0.2616)
+HELD_OUT_PER_CLASS = 250
+SPLIT_SEED = 20
+
+
+def read_archive(archive, cache_folder):
+    """Decodes `<class>/<file>.jpg` of a zip file. Returns images (N, 3, 32, 32) uint8 and labels (N,) int64, in name order."""
+    archive = Path(archive)
+    key = hashlib.sha256(f"{archive.resolve()} {archive.stat().st_size}".encode()).hexdigest()[:12]
+    cache = Path(cache_folder) / f"{archive.stem}-{key}.npz"
+    if not cache.exists():
+        pixels, labels = [], []
+        with zipfile.ZipFile(archive) as opened:
+            for name in sorted(n for n in opened.namelist() if n.endswith(".jpg")):
+                labels.append(CLASSES.index(name.split("/")[-2]))
+                pixels.append(np.asarray(Image.open(io.BytesIO(opened.read(name))).convert("RGB")))
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(cache, pixels=np.stack(pixels).transpose(0, 3, 1, 2), labels=np.array(labels, dtype=np.int64))
+    stored = np.load(cache)
+    return torch.from_numpy(stored["pixels"]), torch.from_numpy(stored["labels"])
+
+
+def split_held_out(labels):
+    """Indices (train, held_out): the same 250 images of each class every time, so that nothing is tuned on the test set."""
+    generator = torch.Generator().manual_seed(SPLIT_SEED)
+    held_out = []
+    for label in range(len(CLASSES)):
+        members = (labels == label).nonzero().flatten()
+        held_out.append(members[torch.randperm(len(members), generator=generator)[:HELD_OUT_PER_CLASS]])
+    held_out = torch.cat(held_out)
+    keep = torch.ones(len(labels), dtype=torch.bool)
+    keep[held_out] = False
+    return keep.nonzero().flatten(), held_out
+
+
+def normalise(pixels):
+    """(B, 3, H, W) bytes to floats with zero mean and unit deviation per channel."""
+    mean = torch.tensor(MEAN).view(1, 3, 1, 1) * 255
+    std = torch.tensor(STD).view(1, 3, 1, 1) * 255
+    return (pixels.float() - mean) / std
+
+
+def random_crops(pixels, size, padding, generator):
+    """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges, and mirrors half of them."""
+    padded = torch.nn.functional.pad(pixels.float(), (padding,) * 4, mode="reflect")
+    count, _, height, width = padded.shape
+    top = torch.randint(0, height - size + 1, (count,), generator=generator)
+    left = torch.randint(0, width - size + 1, (count,), generator=generator)
+    steps = torch.arange(size)
+    columns = left[:, None] + steps
+    mirrored = torch.rand(count, generator=generator) < 0.5
+    columns[mirrored] = columns[mirrored].flip(1)
+    rows = top[:, None] + steps
+    image = torch.arange(count)[:, None, None]
+    return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
