@@ -11,7 +11,8 @@
 
 namespace vit::test {
 
-/// A golden file. A tensor that is not there is an Error with its name, so a test cannot pass for lack of data.
+/// A golden file. A tensor that is not there is an Error with its name, so a test cannot pass for lack of
+/// data.
 class FixtureTensors {
  public:
   explicit FixtureTensors(const std::filesystem::path& path) : file_(open_safetensors(path)) {}

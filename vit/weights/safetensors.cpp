@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -266,12 +267,10 @@ std::string build_header(std::span<const TensorToWrite* const> order,
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata) {
   const std::vector<const TensorToWrite*> order = writing_order(tensors);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::string& tensor_name = order[i]->name;
-    const bool unique = std::none_of(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i),
-                                     [&](const TensorToWrite* other) { return other->name == tensor_name; });
-    VIT_CHECK(unique && tensor_name != kMetadataKey, kWrite, path.string(), ": tensor name ",
-              in_quotes(tensor_name), " occurs twice or is reserved");
+  std::set<std::string_view> names{kMetadataKey};
+  for (const TensorToWrite& tensor : tensors) {
+    VIT_CHECK(names.insert(tensor.name).second, kWrite, path.string(), ": tensor name ",
+              in_quotes(tensor.name), " occurs twice or is reserved");
   }
   const std::string header = build_header(order, metadata);
   const std::uint64_t num_header_bytes = header.size();

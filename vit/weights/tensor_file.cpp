@@ -81,14 +81,10 @@ void convert_checked(const TensorEntry& entry, std::span<Out> out) {
   VIT_CHECK(out.size() == entry.num_elements(), kWhere, entry.describe(), ": room for ", out.size(),
             " elements, expected ", entry.num_elements());
   switch (entry.dtype) {
-    case Dtype::f32:
-      return convert_all<FromF32>(entry, out);
-    case Dtype::f16:
-      return convert_all<FromF16>(entry, out);
-    case Dtype::bf16:
-      return convert_all<FromBf16>(entry, out);
-    case Dtype::f64:
-      return convert_all<FromF64>(entry, out);
+    case Dtype::f32: return convert_all<FromF32>(entry, out);
+    case Dtype::f16: return convert_all<FromF16>(entry, out);
+    case Dtype::bf16: return convert_all<FromBf16>(entry, out);
+    case Dtype::f64: return convert_all<FromF64>(entry, out);
     default:
       fail(kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
            "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");

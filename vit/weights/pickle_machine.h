@@ -1,0 +1,20 @@
+// An interpreter for the part of the pickle language that tensors in dictionaries need. It builds plain data,
+// calls nothing and knows no class: a global outside the short list of pickle_program.h is refused by name.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "vit/weights/pickle_program.h"
+
+namespace vit::pickle {
+
+/// Interprets a pickle of protocol 2 to 5. Time and memory are proportional to its size, nothing recurses,
+/// and at most kMaxObjects items are kept. `name` stands for the file in messages. Throws Error naming the
+/// global, opcode or shape that does not belong into a checkpoint, with its byte position.
+Program run(std::span<const std::byte> bytes, std::string_view name);
+
+constexpr std::size_t kMaxPickleBytes = 64u << 20;
+
+}  // namespace vit::pickle

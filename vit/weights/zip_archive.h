@@ -1,0 +1,25 @@
+// The records of a zip archive that stores without compression, as PyTorch writes it. What a record means is
+// for pickle.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "vit/weights/mapped_file.h"
+
+namespace vit {
+
+/// Record name -> bytes; both point into the mapped file.
+using ZipRecords = std::map<std::string_view, std::span<const std::byte>>;
+
+/// Whether the file begins as a zip archive does.
+bool looks_like_zip(const MappedFile& file) noexcept;
+
+/// Reads the central directory, zip64 included, and checks it against the local headers. Throws Error where a
+/// record is compressed or encrypted, lies outside the file, overlaps another, disagrees with its local
+/// header, or has the name of another. Checksums are not compared: PyTorch can be told to leave them out.
+ZipRecords open_zip(const MappedFile& file, std::string_view where);
+
+}  // namespace vit
