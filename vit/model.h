@@ -25,8 +25,8 @@ struct Request {
   bool pooled = false;     // (B, C), as the library of the checkpoint defines it
   bool projected = false;  // (B, E), joint image-text space, not normalised
   bool tokens = false;     // (B, T, C), after the final norm, prefix first
-  std::vector<std::size_t> blocks;     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
-  std::vector<std::size_t> attention;  // softmax probabilities of these blocks, all heads
+  std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
+  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
   bool embedded = false;   // (B, T, C), tokens entering block 0
 };
 

@@ -1,0 +1,58 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "vit/base/error.h"
+#include "vit/config.h"
+
+namespace vit {
+
+TEST_CASE("config: every illegal value is refused with its name") {
+  const auto message = [](const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config;
+    validate(config);
+    change(config);
+    try {
+      validate(config);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  using C = ModelConfig;
+  CHECK(message([](C& c) { c.patch_size = 0; }).find("patch_size") != std::string::npos);
+  CHECK(message([](C& c) { c.image_height = 15; }).find("image height") != std::string::npos);
+  CHECK(message([](C& c) { c.image_width = 1u << 30; }).find("image width") != std::string::npos);
+  CHECK(message([](C& c) { c.embed_dim = 0; }).find("embed_dim") != std::string::npos);
+  CHECK(message([](C& c) { c.depth = 1'000'000'000; }).find("depth") != std::string::npos);
+  CHECK(message([](C& c) { c.num_heads = 0; }).find("num_heads") != std::string::npos);
+  CHECK(message([](C& c) { c.num_heads = 7; }).find("not divisible") != std::string::npos);
+  CHECK(message([](C& c) { c.num_heads = 1; }).find("head width") != std::string::npos);
+  CHECK(message([](C& c) { c.mlp_dim = 0; }).find("mlp_dim") != std::string::npos);
+  CHECK(message([](C& c) { c.num_register_tokens = 1u << 20; }).find("register") != std::string::npos);
+  CHECK(message([](C& c) { c.norm_eps = std::nanf(""); }).find("epsilon") != std::string::npos);
+  CHECK(message([](C& c) { c.class_token = false; }).find("class token") != std::string::npos);
+  CHECK(message([](C& c) { c.num_classes = 3, c.labels = {"a", "b"}; }).find("class names") != std::string::npos);
+  CHECK(message([](C& c) { c.pooling = Pooling::class_and_distillation; }).find("distillation") != std::string::npos);
+  CHECK(message([](C& c) { c.pooling = Pooling::none, c.num_classes = 3; }).find("pooled") != std::string::npos);
+  CHECK(message([](C& c) { c.pooling = Pooling::attention; }).find("attention pooling") != std::string::npos);
+  CHECK(message([](C& c) { c.position.added = AddedTable::patches; }).find("grid") != std::string::npos);
+  const auto rope = [](auto change) {
+    return [change](C& c) {
+      c.position.rope = RopeKind::axial;
+      change(c);
+    };
+  };
+  CHECK(message(rope([](C&) {})) == "accepted");
+  CHECK(message(rope([](C& c) { c.embed_dim = 12 * 62; })).find("divisible by 4") != std::string::npos);
+  CHECK(message(rope([](C& c) { c.position.theta = 0; })).find("theta") != std::string::npos);
+  CHECK(message(rope([](C& c) { c.position.theta = 1e300; })).find("theta") != std::string::npos);
+  CHECK(message(rope([](C& c) { c.position.coordinate_offset = std::numeric_limits<double>::infinity(); }))
+            .find("offset") != std::string::npos);
+  CHECK(message(rope([](C& c) { c.position.coordinates = CoordinateRule::scaled_to_reference; }))
+            .find("reference grid") != std::string::npos);
+}
+
+}  // namespace vit

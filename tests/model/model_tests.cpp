@@ -1,0 +1,151 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/support/allocation_count.h"
+#include "tests/support/tiny_model.h"
+#include "vit/kernels/kernels.h"
+#include "vit/model.h"
+
+namespace vit {
+namespace {
+
+VisionTransformer build(const Checkpoint& checkpoint) {
+  return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels());
+}
+
+const Request kEverything{.logits = true, .pooled = true, .tokens = true, .blocks = {0, 1}, .attention = {1}};
+
+Tensor<float> logits_of(const VisionTransformer& model, TensorView<const float> pixels, int threads) {
+  ForwardMemory memory;
+  Outputs outputs;
+  model.forward(pixels, {.logits = true}, threads, memory, outputs);
+  return std::move(outputs.logits);
+}
+
+}  // namespace
+
+TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
+  for (const char* architecture : {"vit_small_patch16_rope_224", "vit_small_patch16_rope_mixed_ape_224",
+                                   "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224"}) {
+    CAPTURE(architecture);
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+    const Tensor<float> pixels = test::random_pixels(13, 64, 80);
+    ForwardMemory memory;
+    Outputs whole;
+    model.forward(pixels, kEverything, 1, memory, whole);
+    for (const std::size_t batch : {1, 2, 3, 8, 13}) {
+      for (const int threads : {1, 2, 3}) {
+        for (std::size_t first = 0; first + batch <= 13; first += 5) {
+          CAPTURE(batch);
+          CAPTURE(threads);
+          const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, 64, 80});
+          Outputs outputs;
+          model.forward(part, kEverything, threads, memory, outputs);
+          const auto same = [&](const Tensor<float>& found, const Tensor<float>& all) {
+            const std::size_t each = found.num_elements() / batch;
+            return std::equal(found.flat().begin(), found.flat().end(), all.data() + first * each);
+          };
+          CHECK(same(outputs.logits, whole.logits));
+          CHECK(same(outputs.pooled, whole.pooled));
+          CHECK(same(outputs.tokens, whole.tokens));
+          CHECK(same(outputs.blocks[0], whole.blocks[0]));
+          CHECK(same(outputs.attention[0], whole.attention[0]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("model: computing only the rows that the head reads changes no bit") {
+  for (const char* architecture : {"vit_small_patch16_rope_ape_224", "deit_tiny_distilled_patch16_224"}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+    const Tensor<float> pixels = test::random_pixels(3, 48, 48);
+    ForwardMemory memory;
+    Outputs outputs;
+    model.forward(pixels, kEverything, 2, memory, outputs);
+    CHECK(std::ranges::equal(logits_of(model, pixels, 2).flat(), outputs.logits.flat()));
+  }
+}
+
+TEST_CASE("model: a warm forward pass allocates nothing") {
+  for (const char* architecture : {"vit_small_patch16_rope_mixed_ape_224", "vit_tiny_patch16_224"}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+    const Tensor<float> pixels = test::random_pixels(2, 64, 48);
+    ForwardMemory memory;
+    Outputs outputs;
+    const Request request{.logits = true, .pooled = true, .tokens = true};
+    for (int pass = 0; pass < 2; ++pass) model.forward(pixels, request, 2, memory, outputs);
+    const std::size_t before = test::allocation_count();
+    for (int pass = 0; pass < 3; ++pass) model.forward(pixels, request, 2, memory, outputs);
+    CHECK(test::allocation_count() == before);
+  }
+}
+
+TEST_CASE("model: one model serves many threads at once") {
+  const VisionTransformer model = build(test::tiny_checkpoint("vit_small_patch16_rope_mixed_224"));
+  const Tensor<float> pixels = test::random_pixels(1, 48, 48);
+  const Tensor<float> expected = logits_of(model, pixels, 1);
+  std::vector<int> wrong(4, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t round = 0; round < 10; ++round) {  // grids alternate, so that the kept positions change hands
+        const Tensor<float> other = test::random_pixels(1, 48 + 16 * (t + round % 5), 48);
+        static_cast<void>(logits_of(model, other, 1));
+        wrong[t] += std::ranges::equal(logits_of(model, pixels, 1).flat(), expected.flat()) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : wrong) CHECK(count == 0);
+}
+
+TEST_CASE("model: fast kernels agree with the reference loops") {
+  const Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_mixed_ape_224");
+  const VisionTransformer reference(checkpoint.config, checkpoint.weights, kernels::find_kernels("reference"));
+  const Tensor<float> pixels = test::random_pixels(2, 48, 64);
+  const Tensor<float> expected = logits_of(reference, pixels, 1);
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(table->name);
+    const VisionTransformer model(checkpoint.config, checkpoint.weights, *table);
+    const Tensor<float> found = logits_of(model, pixels, 2);
+    for (std::size_t i = 0; i < expected.num_elements(); ++i) {
+      // a few hundred roundings of numbers of order one, in random directions
+      CHECK(found.data()[i] == doctest::Approx(expected.data()[i]).epsilon(2e-5));
+    }
+  }
+}
+
+TEST_CASE("model: requests that a model cannot meet are errors that say why") {
+  const VisionTransformer model = build(test::tiny_checkpoint("vit_tiny_patch16_224", {{"num_classes", "0"}}));
+  const Tensor<float> pixels = test::random_pixels(1, 48, 48);
+  ForwardMemory memory;
+  Outputs outputs;
+  const auto run = [&](const Request& request) { model.forward(pixels, request, 1, memory, outputs); };
+  CHECK_THROWS_WITH_AS(run({.logits = true}),
+                       doctest::Contains("without classifier"), Error);
+  CHECK_THROWS_WITH_AS(run({.projected = true}), doctest::Contains("projection"), Error);
+  CHECK_THROWS_WITH_AS(run({.blocks = {2}}), doctest::Contains("block 2"), Error);
+  const Tensor<float> small = test::random_pixels(1, 15, 48);
+  CHECK_THROWS_WITH_AS(model.forward(small, {}, 1, memory, outputs),
+                       doctest::Contains("15 x 48"), Error);
+  CHECK_THROWS_AS(model.forward(TensorView<const float>(pixels.data(), Shape{3, 48, 48}),
+                                {}, 1, memory, outputs),
+                  Error);
+}
+
+TEST_CASE("model: edges that the patch does not divide lose the remainder") {
+  const VisionTransformer model = build(test::tiny_checkpoint("vit_small_patch16_rope_224"));
+  const Tensor<float> pixels = test::random_pixels(1, 53, 63);
+  Tensor<float> cut(Shape{1, 3, 48, 48});
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t y = 0; y < 48; ++y) {
+      std::copy_n(pixels.data() + (c * 53 + y) * 63, 48, cut.data() + (c * 48 + y) * 48);
+    }
+  }
+  CHECK(std::ranges::equal(logits_of(model, pixels, 1).flat(), logits_of(model, cut, 1).flat()));
+}
+
+}  // namespace vit
