@@ -168,6 +168,7 @@ ForwardMemory::ForwardMemory() : parts_(std::make_unique<Parts>()) {}
 ForwardMemory::~ForwardMemory() = default;
 ForwardMemory::ForwardMemory(ForwardMemory&&) noexcept = default;
 ForwardMemory& ForwardMemory::operator=(ForwardMemory&&) noexcept = default;
+void ForwardMemory::measure_stages(StageTimes* times) noexcept { parts_->workspace.stages = times; }
 std::size_t ForwardMemory::bytes() const noexcept {
   return parts_->workspace.capacity_bytes() + parts_->arena.capacity_bytes();
 }
@@ -306,7 +307,7 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   resize(outputs.logits, request.logits, {num_images, c.num_classes});
 
   // image -> patches -> tokens -> blocks
-  model.patch_embed.forward(pixels, *position, rows, tokens, threads);
+  model.patch_embed.forward(pixels, *position, rows, tokens, threads, workspace.stages);
   model.encoder.forward(tokens, *position,
                         {.num_prefix = num_prefix,
                          .num_leading = num_leading,
@@ -318,6 +319,7 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
                         leading, workspace, threads);
 
   // tokens -> head
+  const StageTimer timer(workspace.stages, Stage::head);
   const TensorView<float> final_tokens = num_leading != 0 ? leading : tokens;  // (B, R, C) or (B, T, C)
   if (model.norm) {
     const TensorView<float> flat(final_tokens.data(), Shape{num_images * num_final, width});

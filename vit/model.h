@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 
@@ -47,6 +48,8 @@ class ForwardMemory {
   ForwardMemory(ForwardMemory&&) noexcept;
   ForwardMemory& operator=(ForwardMemory&&) noexcept;
   std::size_t bytes() const noexcept;
+  /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
+  void measure_stages(StageTimes* times) noexcept;
 
  private:
   friend class VisionTransformer;

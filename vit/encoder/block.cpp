@@ -16,7 +16,10 @@ Block::Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNo
 
 void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace, int threads) const {
   const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  norm1_.forward(x, normed, threads);
+  {
+    const StageTimer timer(workspace.stages, Stage::norms);
+    norm1_.forward(x, normed, threads);
+  }
   attention_.forward(normed, input, scale1_.flat(), x, workspace, threads);  // x += scale1 * attention(norm1(x))
   forward_mlp(x, workspace, threads);                                        // x += scale2 * mlp(norm2(x))
 }
@@ -24,7 +27,10 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace&
 void Block::forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                             Workspace& workspace, int threads) const {
   const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  norm1_.forward(x, normed, threads);
+  {
+    const StageTimer timer(workspace.stages, Stage::norms);
+    norm1_.forward(x, normed, threads);
+  }
   for (std::size_t row = 0; row < out.num_rows(); ++row) {
     const std::size_t image = row / input.num_queries;
     const float* const source = x.row(image * input.num_tokens + row % input.num_queries);
@@ -36,7 +42,11 @@ void Block::forward_leading(TensorView<const float> x, const AttentionInput& inp
 
 void Block::forward_mlp(TensorView<float> x, Workspace& workspace, int threads) const {
   const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  norm2_.forward(x, normed, threads);
+  {
+    const StageTimer timer(workspace.stages, Stage::norms);
+    norm2_.forward(x, normed, threads);
+  }
+  const StageTimer timer(workspace.stages, Stage::mlp);
   std::visit([&](const auto& mlp) { mlp.forward(normed, scale2_.flat(), x, workspace, threads); }, mlp_);
 }
 

@@ -201,12 +201,19 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
   const TensorView<float> qkv = Workspace::view_rows(workspace.qkv, normed.num_rows(), 3 * channels);
   const TensorView<float> heads = Workspace::view_rows(
       workspace.heads, checked_mul(input.num_images, num_queries, "Attention"), channels);
-  qkv_.forward(normed, qkv, threads);
-  attend({.queries = view_third(qkv, 0, channels),
-          .query_rows_per_image = input.num_tokens,
-          .keys = view_third(qkv, 1, channels),
-          .values = view_third(qkv, 2, channels)},
-         input, num_heads_, heads, workspace, threads, *kernels_);
+  {
+    const StageTimer timer(workspace.stages, Stage::qkv);
+    qkv_.forward(normed, qkv, threads);
+  }
+  {
+    const StageTimer timer(workspace.stages, Stage::attention);
+    attend({.queries = view_third(qkv, 0, channels),
+            .query_rows_per_image = input.num_tokens,
+            .keys = view_third(qkv, 1, channels),
+            .values = view_third(qkv, 2, channels)},
+           input, num_heads_, heads, workspace, threads, *kernels_);
+  }
+  const StageTimer timer(workspace.stages, Stage::proj);
   if (norm_) norm_->forward(heads, heads, threads);
   proj_.forward(heads, out, threads, {.scale = scale, .residual = out});
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "vit/base/arena.h"
+#include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
 
@@ -43,6 +44,8 @@ class Workspace {
 
   TensorView<float> packed_heads;    // (images_per_pass * H, floats), packed keys and values
   TensorView<float> thread_scratch;  // (threads, floats)
+
+  StageTimes* stages = nullptr;  // where layers note their time; null = nowhere
 
   /// Images whose keys and values are packed at a time.
   std::size_t images_per_pass() const noexcept { return images_per_pass_; }

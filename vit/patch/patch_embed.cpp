@@ -11,13 +11,17 @@ PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patc
     : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
-                         TensorView<float> rows, TensorView<float> tokens, int threads) const {
+                         TensorView<float> rows, TensorView<float> tokens, int threads, StageTimes* stages) const {
   const std::size_t num_images = pixels.size(0);
   const std::size_t num_patches = rows.size(1);
   const std::size_t num_prefix = num_prefix_tokens();
   const std::size_t width = tokens.num_columns();
-  parallel_for(num_images, threads,
-               [&](std::size_t image, int) { patchify(pixels[image], patch_size_, rows[image]); });
+  {
+    const StageTimer timer(stages, Stage::patchify);
+    parallel_for(num_images, threads,
+                 [&](std::size_t image, int) { patchify(pixels[image], patch_size_, rows[image]); });
+  }
+  const StageTimer timer(stages, Stage::embed);
 
   const TensorView<const float> prefix_rows = position.prefix_rows();
   const std::size_t num_prefix_rows = prefix_rows.empty() ? 0 : prefix_rows.size(0);

@@ -2,6 +2,7 @@
 // Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size.
 #pragma once
 
+#include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/layers/linear.h"
 #include "vit/position/position.h"
@@ -19,7 +20,7 @@ class PatchEmbed {
 
   /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added; `rows` (B, N, 3 P P) is scratch.
   void forward(TensorView<const float> pixels, const position::PositionContext& position, TensorView<float> rows,
-               TensorView<float> tokens, int threads) const;
+               TensorView<float> tokens, int threads, StageTimes* stages = nullptr) const;
 
  private:
   Linear projection_;
