@@ -1,0 +1,225 @@
+// Filters and their tables. Sources: Pillow src/libImaging/Resample.c and Geometry.c, PyTorch UpSampleKernel.cpp.
+#include "vit/image/resample_axis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+
+namespace vit {
+
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x *= kPi;
+  return std::sin(x) / x;
+}
+
+double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
+
+// Pillow writes the two constants as floats.
+double hamming(double x) {
+  x = std::abs(x);
+  if (x == 0.0) return 1.0;
+  if (x >= 1.0) return 0.0;
+  x *= kPi;
+  return std::sin(x) / x * (static_cast<double>(0.54f) + static_cast<double>(0.46f) * std::cos(x));
+}
+
+double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
+
+template <typename Number>
+Number bilinear(Number x) {
+  x = std::abs(x);
+  return x < Number(1) ? Number(1) - x : Number(0);
+}
+
+template <typename Number>
+Number bicubic(Number x) {
+  constexpr Number a = Number(-0.5);
+  x = std::abs(x);
+  if (x < Number(1)) return ((a + Number(2)) * x - (a + Number(3))) * x * x + Number(1);
+  if (x < Number(2)) return (((x - Number(5)) * x + Number(8)) * x - Number(4)) * a;
+  return Number(0);
+}
+
+struct FilterShape {
+  double (*weight)(double) = nullptr;
+  double radius = 0.0;
+};
+
+FilterShape filter_shape(ResizeFilter filter) {
+  switch (filter) {
+    case ResizeFilter::lanczos: return {lanczos, 3.0};
+    case ResizeFilter::bilinear: return {bilinear<double>, 1.0};
+    case ResizeFilter::bicubic: return {bicubic<double>, 2.0};
+    case ResizeFilter::box: return {box, 0.5};
+    case ResizeFilter::hamming: return {hamming, 1.0};
+    case ResizeFilter::nearest: break;
+  }
+  fail("resize", "filter nearest has no weights");
+}
+
+/// Inputs and normalised weights of one output, in double.
+class AxisWeights {
+ public:
+  AxisWeights(const AxisSpan& span, const FilterShape& shape) : shape_(shape), in_(static_cast<double>(span.in)) {
+    scale_ = in_ / static_cast<double>(span.out);
+    filter_scale_ = std::max(scale_, 1.0);
+    support_ = shape.radius * filter_scale_;
+  }
+
+  void compute(std::size_t output) {
+    const double centre = (static_cast<double>(output) + 0.5) * scale_;
+    const double inverse = 1.0 / filter_scale_;
+    const double low = std::max(std::trunc(centre - support_ + 0.5), 0.0);
+    const double high = std::min(std::trunc(centre + support_ + 0.5), in_);
+    first = static_cast<std::size_t>(low);
+    weights.resize(static_cast<std::size_t>(std::max(high - low, 0.0)));
+    double sum = 0.0;
+    for (std::size_t j = 0; j < weights.size(); ++j) {
+      weights[j] = shape_.weight((static_cast<double>(j) + low - centre + 0.5) * inverse);
+      sum += weights[j];
+    }
+    if (sum == 0.0) return;
+    for (double& weight : weights) weight /= sum;
+  }
+
+  std::size_t first = 0;
+  std::vector<double> weights;
+
+ private:
+  FilterShape shape_;
+  double in_ = 0.0;
+  double scale_ = 0.0;
+  double filter_scale_ = 0.0;
+  double support_ = 0.0;
+};
+
+// torch: the largest precision below 22 bits at which the largest weight of the whole axis stays below 2^15.
+int torch_precision(const AxisSpan& span, const FilterShape& shape) {
+  AxisWeights axis(span, shape);
+  double largest = 0.0;
+  for (std::size_t i = 0; i < span.out; ++i) {
+    axis.compute(i);
+    for (const double weight : axis.weights) largest = std::max(largest, weight);
+  }
+  int precision = 0;
+  while (precision < 22 && static_cast<int>(0.5 + largest * (1 << (precision + 1))) < (1 << 15)) ++precision;
+  return precision;
+}
+
+std::int32_t pair_of(std::int32_t lower, std::int32_t upper) {
+  return static_cast<std::int32_t>((static_cast<std::uint32_t>(lower) & 0xFFFFu) | (static_cast<std::uint32_t>(upper) << 16));
+}
+
+}  // namespace
+
+FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler) {
+  const bool torch = resampler != Resampler::pillow;
+  VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic || filter == ResizeFilter::lanczos,
+            "resize", "torchvision resizes 8-bit pictures with nearest, bilinear, bicubic and lanczos only");
+  VIT_CHECK(span.in <= std::numeric_limits<std::int32_t>::max() && span.out <= std::numeric_limits<std::int32_t>::max(),
+            "resize", "an edge from ", span.in, " to ", span.out, " pixels is too long");
+  const FilterShape shape = filter_shape(filter);
+  shift_ = torch ? torch_precision(span, shape) : 22;
+  VIT_CHECK(shift_ > 0, "resize", "an edge from ", span.in, " to ", span.out, " pixels leaves no precision for weights");
+  AxisWeights axis(span, shape);
+  first_input_ = span.in;
+  const double unit = static_cast<double>(std::int64_t{1} << shift_);
+  for (std::size_t i = span.begin; i < span.end; ++i) {
+    axis.compute(i);
+    first_.push_back(static_cast<std::int32_t>(axis.first));
+    count_.push_back(static_cast<std::int32_t>(axis.weights.size()));
+    offset_.push_back(weights_.size());
+    for (const double weight : axis.weights) {
+      weights_.push_back(static_cast<std::int32_t>(weight < 0.0 ? weight * unit - 0.5 : weight * unit + 0.5));
+    }
+    weights_.resize(round_up(weights_.size(), 4));
+    first_input_ = std::min(first_input_, axis.first);
+    end_input_ = std::max(end_input_, axis.first + axis.weights.size());
+  }
+  low_.resize(weights_.size() / 2);
+  if (!torch) high_.resize(low_.size());
+  constexpr int kBits = kernels::kResampleSplitBits;
+  for (std::size_t k = 0; k < low_.size(); ++k) {
+    const std::int32_t a = weights_[2 * k];
+    const std::int32_t b = weights_[2 * k + 1];
+    if (torch) {
+      low_[k] = pair_of(a, b);
+    } else {
+      low_[k] = pair_of(a & ((1 << kBits) - 1), b & ((1 << kBits) - 1));
+      high_[k] = pair_of(a >> kBits, b >> kBits);
+    }
+  }
+}
+
+void FixedAxis::shift_origin(std::size_t origin) {
+  for (std::int32_t& first : first_) first -= static_cast<std::int32_t>(origin);
+}
+
+kernels::ResampleAxis FixedAxis::view() const noexcept {
+  return {.num_outputs = first_.size(),
+          .first = first_.data(),
+          .count = count_.data(),
+          .offset = offset_.data(),
+          .weights = weights_.data(),
+          .low = low_.data(),
+          .high = high_.empty() ? nullptr : high_.data(),
+          .shift = shift_};
+}
+
+FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
+  VIT_CHECK(filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic, "resize",
+            "float pictures are resized with bilinear and bicubic only");
+  const auto weight_of = filter == ResizeFilter::bilinear ? bilinear<float> : bicubic<float>;
+  const float radius = filter == ResizeFilter::bilinear ? 1.0f : 2.0f;
+  const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
+  const float support = scale >= 1.0f ? radius * scale : radius;
+  const float inverse = scale >= 1.0f ? 1.0f / scale : 1.0f;
+  const std::size_t most = static_cast<std::size_t>(std::ceil(support)) * 2 + 1;
+  for (std::size_t i = span.begin; i < span.end; ++i) {
+    const float centre = static_cast<float>(static_cast<double>(scale) * (static_cast<double>(i) + 0.5));
+    const double low = std::max(std::trunc(static_cast<double>(centre - support) + 0.5), 0.0);
+    const double high = std::min(std::trunc(static_cast<double>(centre + support) + 0.5), static_cast<double>(span.in));
+    first.push_back(static_cast<std::size_t>(low));
+    count.push_back(std::min(static_cast<std::size_t>(std::max(high - low, 0.0)), most));
+    offset.push_back(weights.size());
+    float sum = 0.0f;
+    for (std::size_t j = 0; j < count.back(); ++j) {
+      const float distance = static_cast<float>(first.back() + j) - centre;
+      const float weight = weight_of(static_cast<float>((static_cast<double>(distance) + 0.5) * static_cast<double>(inverse)));
+      weights.push_back(weight);
+      sum += weight;
+    }
+    if (sum == 0.0f) continue;
+    for (std::size_t j = offset.back(); j < weights.size(); ++j) weights[j] /= sum;
+  }
+}
+
+std::vector<std::size_t> nearest_inputs(const AxisSpan& span, Resampler resampler) {
+  std::vector<std::size_t> inputs;
+  inputs.reserve(span.end - span.begin);
+  if (resampler == Resampler::pillow) {
+    const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
+    double position = 0.5 * scale;
+    for (std::size_t i = 0; i < span.end; ++i, position += scale) {
+      if (i >= span.begin) inputs.push_back(std::min(static_cast<std::size_t>(position), span.in - 1));
+    }
+    return inputs;
+  }
+  const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
+  for (std::size_t i = span.begin; i < span.end; ++i) {
+    const float position = std::floor((static_cast<float>(i) + 0.5f) * scale);
+    inputs.push_back(std::min(static_cast<std::size_t>(position), span.in - 1));
+  }
+  return inputs;
+}
+
+}  // namespace vit
