@@ -11,6 +11,7 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "$
                               INSTALL_DESTINATION "${VIT_CMAKE_DIR}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
         DESTINATION "${VIT_CMAKE_DIR}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/vit.pc.in" "${PROJECT_BINARY_DIR}/vit.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,143 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "tests/support/sha256.h"
+#include "tests/support/shared_data.h"
+#include "vit/image/decode.h"
+#include "vit/weights/json.h"
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::string digest(const vit::Image& image) { return vit::test::sha256(image.data(), image.height() * image.row_stride()); }
+
+vit::Image decode(const Bytes& bytes, const vit::DecodeOptions& options = {}) {
+  return vit::decode_bytes(std::as_bytes(std::span(bytes)), options, "memory");
+}
+
+/// What the Error of decoding says; "" where there is none.
+std::string refusal(const Bytes& bytes, const vit::DecodeOptions& options = {}) {
+  try {
+    decode(bytes, options);
+    return "";
+  } catch (const vit::Error& error) {
+    return error.what();
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Bytes text_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+
+Bytes read_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<int> pixel(const vit::Image& image, std::size_t x, std::size_t y) {
+  const std::uint8_t* const rgb = image.row(y) + 3 * x;
+  return {rgb[0], rgb[1], rgb[2]};
+}
+
+/// The start of a PNG that announces width x height.
+Bytes png_header(std::uint32_t width, std::uint32_t height) {
+  Bytes bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R'};
+  for (const std::uint32_t value : {width, height}) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::uint8_t>(value >> shift));
+  }
+  for (const int value : {8, 2, 0, 0, 0, 0, 0, 0, 0}) bytes.push_back(static_cast<std::uint8_t>(value));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("image: every container of the reference set is decoded as Pillow does") {
+  const auto folder = vit::test::shared_path("fixtures/preprocess");
+  if (!folder) return;
+  const vit::Json files = vit::load_json(*folder / "decode.json");
+  std::size_t num_equal = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const vit::Json expected = files[i];
+    const std::string name(expected.key());
+    CAPTURE(name);
+    const auto path = *folder / "decode" / name;
+    if (expected.find("error") || name == "rgb.gif") {
+      CHECK_THROWS_WITH_AS(vit::decode_file(path), doctest::Contains(name.c_str()), vit::Error);
+      continue;
+    }
+    const vit::Image image = vit::decode_file(path);
+    CHECK(image.width() == expected.at("size")[0].as_size());
+    CHECK(image.height() == expected.at("size")[1].as_size());
+    CHECK(digest(image) == expected.at("sha256").as_string());
+    ++num_equal;
+  }
+  CHECK(num_equal == 48);
+}
+
+TEST_CASE("image: a decoded file cut anywhere is an Error or a picture, never a crash") {
+  const auto folder = vit::test::shared_path("fixtures/preprocess/decode");
+  if (!folder) return;
+  for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
+    const Bytes whole = read_bytes(entry.path());
+    for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 150) {
+      CAPTURE(entry.path().filename().string());
+      const std::string message = refusal({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+      CHECK((message.empty() || contains(message, "memory: ")));
+    }
+    CHECK(!refusal({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2)}).empty());
+  }
+}
+
+TEST_CASE("image: no file, empty files and other files are Errors that say so") {
+  CHECK_THROWS_WITH_AS(vit::decode_file("/no/such/picture.png"), doctest::Contains("picture.png: no such file"), vit::Error);
+  CHECK_THROWS_WITH_AS(vit::decode_file("/"), doctest::Contains("is a folder"), vit::Error);
+  CHECK(contains(refusal({}), "the file is empty"));
+  CHECK(contains(refusal(text_bytes("this is no picture\n")), "the file holds text"));
+  CHECK(contains(refusal({0, 1, 2, 3, 250, 251, 252}), "not a picture"));
+  CHECK(contains(refusal(text_bytes("GIF89a......")), "GIF files are not read"));
+  CHECK(contains(refusal(Bytes{0, 0, 0, 32, 'f', 't', 'y', 'p', 'a', 'v', 'i', 'f', 0, 0}), "AVIF files are not read"));
+}
+
+TEST_CASE("image: headers that announce too much are refused before memory is asked for") {
+  CHECK(contains(refusal(png_header(60000, 60000)), "too many pixels: 60000 x 60000"));
+  CHECK(contains(refusal(png_header(0xFFFFFFFF, 0xFFFFFFFF)), "too many pixels"));
+  CHECK(contains(refusal(png_header(0, 5)), "0 x 5"));
+  CHECK(contains(refusal(png_header(100, 100), {.max_pixels = 9999}), "the limit is 9999"));
+  CHECK(contains(refusal(text_bytes("P5 60000 60000 255\n")), "too many pixels"));
+  CHECK(contains(refusal(text_bytes("P6 10000 10000 255\n")), "cannot hold the pixels"));
+  // SOI, SOF0 with 65500 x 65500, SOS
+  CHECK(contains(refusal({0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8, 0xFF, 0xDC, 0xFF, 0xDC, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 0xFF, 0xDA, 0, 2}),
+                 "too many pixels"));
+  Bytes bitmap(54, 0);
+  bitmap[0] = 'B';
+  bitmap[1] = 'M';
+  bitmap[14] = 40;
+  bitmap[20] = bitmap[24] = 1;  // 65536 x 65536
+  bitmap[28] = 24;
+  CHECK(contains(refusal(bitmap), "too many pixels"));
+}
+
+TEST_CASE("image: portable maps, plain and binary") {
+  const vit::Image grey = decode(text_bytes("P2\n# a comment\n3 1\n15\n0 7 15\n"));
+  CHECK(pixel(grey, 0, 0) == std::vector<int>{0, 0, 0});
+  CHECK(pixel(grey, 1, 0) == std::vector<int>{119, 119, 119});
+  CHECK(pixel(grey, 2, 0) == std::vector<int>{255, 255, 255});
+  const vit::Image bits = decode(text_bytes("P1 2 2 01\n1 0"));
+  CHECK(pixel(bits, 0, 0) == std::vector<int>{255, 255, 255});
+  CHECK(pixel(bits, 1, 0) == std::vector<int>{0, 0, 0});
+  CHECK(pixel(bits, 0, 1) == std::vector<int>{0, 0, 0});
+  const vit::Image colors = decode(text_bytes("P6 1 1 255\nabc"));
+  CHECK(pixel(colors, 0, 0) == std::vector<int>{'a', 'b', 'c'});
+  CHECK(contains(refusal(text_bytes("P6 1 1 255\nab")), "truncated"));
+  CHECK(contains(refusal(text_bytes("P3 1 1 9\n1 2 10")), "above the maximum of 9"));
+  CHECK(contains(refusal(text_bytes("P3 1 1 0\n1 2 3")), "maximum of 0"));
+  CHECK(contains(refusal(text_bytes("P2 2 1 9\n1 x")), "a number is expected"));
+}

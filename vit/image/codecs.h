@@ -1,0 +1,72 @@
+// What the decoders of single formats share with decode.cpp; no part of the library's interface.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/image/image.h"
+
+namespace vit::codecs {
+
+/// One picture file in memory.
+struct Source {
+  std::span<const std::uint8_t> bytes;
+  std::string name;
+  std::size_t max_pixels = 0;
+};
+
+struct Decoded {
+  Image image;
+  std::vector<std::uint8_t> alpha;  // (H, W), or empty: opaque
+  int orientation = 1;              // EXIF value 1..8 that is still to be applied ...
+  bool always_turn = false;         // ... whatever the options say
+};
+
+constexpr std::string_view kWhere = "decode";
+
+/// Throws Error "<name>: <cause>".
+template <typename... Parts>
+[[noreturn]] void refuse(const Source& source, const Parts&... cause) {
+  fail(kWhere, source.name, ": ", cause...);
+}
+
+/// Throws Error where a header announces no pixels or too many. Comes before every allocation.
+void check_size(const Source& source, std::uint64_t width, std::uint64_t height);
+
+/// Big and little endian numbers at an offset that the caller has checked.
+constexpr std::uint32_t be16(const std::uint8_t* p) { return static_cast<std::uint32_t>(p[0]) << 8 | p[1]; }
+constexpr std::uint32_t le16(const std::uint8_t* p) { return static_cast<std::uint32_t>(p[1]) << 8 | p[0]; }
+constexpr std::uint32_t be32(const std::uint8_t* p) { return be16(p) << 16 | be16(p + 2); }
+constexpr std::uint32_t le32(const std::uint8_t* p) { return le16(p + 2) << 16 | le16(p); }
+
+/// Pillow's CMYK to RGB of one pixel; 255 is full ink.
+inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
+  const int light = 255 - cmyk[3];
+  for (int c = 0; c < 3; ++c) {
+    const int product = cmyk[c] * light + 128;
+    const int value = light - (((product >> 8) + product) >> 8);
+    rgb[c] = static_cast<std::uint8_t>(value < 0 ? 0 : value);
+  }
+}
+
+/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it); 0 where it has none.
+int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
+/// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
+int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
+
+/// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
+Decoded decode_jpeg(const Source& source);
+Decoded decode_png(const Source& source);
+Decoded decode_tiff(const Source& source);
+Decoded decode_webp(const Source& source);
+Decoded decode_bmp(const Source& source);
+Decoded decode_pnm(const Source& source);
+Decoded decode_jpeg2000(const Source& source);
+
+}  // namespace vit::codecs

@@ -1,0 +1,183 @@
+// Reads the file, recognises its format, hands it to a decoder, and does what all formats share: size limit, transparency,
+// orientation.
+#include "vit/image/decode.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/image/codecs.h"
+
+namespace vit {
+
+namespace codecs {
+
+void check_size(const Source& source, std::uint64_t width, std::uint64_t height) {
+  if (width == 0 || height == 0) refuse(source, "the header announces ", width, " x ", height, " pixels");
+  // Edges stay below 2^31, so that no decoder overflows; every product below fits 64 bits.
+  constexpr std::uint64_t kMaxEdge = 0x7FFFFFFF;
+  if (width > kMaxEdge || height > kMaxEdge || width * height > source.max_pixels) {
+    refuse(source, "too many pixels: ", width, " x ", height, ", the limit is ", source.max_pixels);
+  }
+}
+
+}  // namespace codecs
+
+namespace {
+
+using codecs::Decoded;
+using codecs::Source;
+
+struct Signature {
+  std::size_t offset;
+  std::string_view text;
+};
+
+struct Format {
+  std::string_view name;
+  std::initializer_list<Signature> signatures;  // all of them
+  Decoded (*decode)(const Source&);             // null: recognised, not read
+};
+
+bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
+  return std::all_of(format.signatures.begin(), format.signatures.end(), [&](const Signature& signature) {
+    return bytes.size() >= signature.offset + signature.text.size() &&
+           std::memcmp(bytes.data() + signature.offset, signature.text.data(), signature.text.size()) == 0;
+  });
+}
+
+using namespace std::string_view_literals;
+
+const Format kFormats[] = {
+    {"JPEG", {{0, "\xFF\xD8\xFF"sv}}, codecs::decode_jpeg},
+    {"PNG", {{0, "\x89PNG\r\n\x1A\n"sv}}, codecs::decode_png},
+    {"TIFF", {{0, "II*\0"sv}}, codecs::decode_tiff},
+    {"TIFF", {{0, "MM\0*"sv}}, codecs::decode_tiff},
+    {"TIFF", {{0, "II+\0"sv}}, codecs::decode_tiff},
+    {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff},
+    {"WebP", {{0, "RIFF"sv}, {8, "WEBP"sv}}, codecs::decode_webp},
+    {"BMP", {{0, "BM"sv}}, codecs::decode_bmp},
+    {"JPEG 2000", {{0, "\0\0\0\x0CjP  \r\n\x87\n"sv}}, codecs::decode_jpeg2000},
+    {"JPEG 2000", {{0, "\xFF\x4F\xFF\x51"sv}}, codecs::decode_jpeg2000},
+    {"PNM", {{0, "P1"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P2"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P3"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P4"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P5"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P6"sv}}, codecs::decode_pnm},
+    {"GIF", {{0, "GIF87a"sv}}, nullptr},
+    {"GIF", {{0, "GIF89a"sv}}, nullptr},
+    {"AVIF", {{4, "ftypavif"sv}}, nullptr},
+    {"AVIF", {{4, "ftypavis"sv}}, nullptr},
+    {"HEIF", {{4, "ftyphei"sv}}, nullptr},
+    {"HEIF", {{4, "ftypmif1"sv}}, nullptr},
+    {"JPEG XL", {{0, "\0\0\0\x0CJXL "sv}}, nullptr},
+    {"JPEG XL", {{0, "\xFF\x0A"sv}}, nullptr},
+    {"PDF", {{0, "%PDF"sv}}, nullptr},
+    {"SVG", {{0, "<svg"sv}}, nullptr},
+    {"PSD", {{0, "8BPS"sv}}, nullptr},
+    {"OpenEXR", {{0, "\x76\x2F\x31\x01"sv}}, nullptr},
+    {"Radiance HDR", {{0, "#?RADIANCE"sv}}, nullptr},
+    {"DDS", {{0, "DDS "sv}}, nullptr},
+    {"Windows icon", {{0, "\0\0\x01\0"sv}}, nullptr},
+};
+
+bool is_text(std::span<const std::uint8_t> bytes) {
+  const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 512));
+  return std::all_of(head.begin(), head.end(), [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
+}
+
+// Pillow's alpha_composite over opaque white: 7 extra bits, divisions by 255 rounded.
+void composite_on_white(Image& image, const std::vector<std::uint8_t>& alpha) {
+  const std::size_t num_pixels = image.height() * image.width();
+  for (std::size_t i = 0; i < num_pixels; ++i) {
+    std::uint8_t* const rgb = image.data() + 3 * i;
+    const std::uint32_t over = static_cast<std::uint32_t>(alpha[i]) * 128;
+    const std::uint32_t under = 255 * 128 - over;
+    for (int c = 0; c < 3; ++c) {
+      const std::uint32_t sum = rgb[c] * over + 255 * under + (0x80u << 7);
+      rgb[c] = static_cast<std::uint8_t>((((sum >> 8) + sum) >> 8) >> 7);
+    }
+  }
+}
+
+/// Upright picture of one whose top row and left column lie as the EXIF value says.
+Image turned(const Image& image, int orientation) {
+  const bool transposed = orientation >= 5;
+  const std::size_t height = transposed ? image.width() : image.height();
+  const std::size_t width = transposed ? image.height() : image.width();
+  Image out(height, width);
+  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored picture
+  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  for (std::size_t y = 0; y < height; ++y) {
+    std::uint8_t* to = out.row(y);
+    for (std::size_t x = 0; x < width; ++x, to += 3) {
+      const std::size_t stored_x = transposed ? y : x;
+      const std::size_t stored_y = transposed ? x : y;
+      const std::size_t from_x = flip_x ? image.width() - 1 - stored_x : stored_x;
+      const std::size_t from_y = flip_y ? image.height() - 1 - stored_y : stored_y;
+      std::copy_n(image.row(from_y) + 3 * from_x, 3, to);
+    }
+  }
+  return out;
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  VIT_CHECK(std::filesystem::exists(status), codecs::kWhere, name, ": no such file");
+  VIT_CHECK(!std::filesystem::is_directory(status), codecs::kWhere, name, ": is a folder, not a file");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  VIT_CHECK(file != nullptr, codecs::kWhere, name, ": cannot be opened: ", std::generic_category().message(errno));
+  std::vector<std::byte> bytes;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error) bytes.reserve(size + 1);
+  constexpr std::size_t kChunk = 1u << 16;
+  while (true) {
+    const std::size_t used = bytes.size();
+    bytes.resize(used + std::max(kChunk, bytes.capacity() - used));
+    const std::size_t got = std::fread(bytes.data() + used, 1, bytes.size() - used, file.get());
+    const bool ended = got < bytes.size() - used;
+    bytes.resize(used + got);
+    if (ended) break;
+  }
+  VIT_CHECK(std::ferror(file.get()) == 0, codecs::kWhere, name, ": reading failed: ", std::generic_category().message(errno));
+  return bytes;
+}
+
+}  // namespace
+
+Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
+  const Source source{{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
+  if (bytes.empty()) codecs::refuse(source, "the file is empty");
+  const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                   [&](const Format& candidate) { return matches(candidate, source.bytes); });
+  if (format == std::end(kFormats)) {
+    codecs::refuse(source, is_text(source.bytes) ? "not a picture: the file holds text"
+                                                 : "not a picture, or of an unknown format");
+  }
+  if (format->decode == nullptr) codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
+  try {
+    Decoded decoded = format->decode(source);
+    if (options.alpha == Alpha::on_white && !decoded.alpha.empty()) composite_on_white(decoded.image, decoded.alpha);
+    const bool turn = decoded.always_turn || options.orientation == Orientation::apply;
+    return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation) : std::move(decoded.image);
+  } catch (const std::bad_alloc&) {
+    codecs::refuse(source, "not enough memory for this picture");
+  }
+}
+
+Image decode_file(const std::filesystem::path& path, const DecodeOptions& options) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return decode_bytes(bytes, options, path.string());
+}
+
+}  // namespace vit

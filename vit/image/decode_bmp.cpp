@@ -1,0 +1,240 @@
+// Windows and OS/2 bitmaps as Pillow reads them: 1, 4, 8, 16, 24 and 32 bits, palettes, bit fields, run lengths.
+#include <algorithm>
+
+#include "vit/image/codecs.h"
+
+namespace vit::codecs {
+
+namespace {
+
+enum Compression : std::uint32_t { kRaw = 0, kRle8 = 1, kRle4 = 2, kBitFields = 3 };
+
+/// Where a channel lies in a pixel of 16 or 32 bits.
+struct Masks {
+  std::uint32_t red = 0;
+  std::uint32_t green = 0;
+  std::uint32_t blue = 0;
+  std::uint32_t alpha = 0;
+  bool operator==(const Masks&) const = default;
+};
+
+constexpr Masks kFields555{0x7C00, 0x3E0, 0x1F, 0};
+constexpr Masks kFields565{0xF800, 0x7E0, 0x1F, 0};
+constexpr Masks kFields888{0xFF0000, 0xFF00, 0xFF, 0};
+constexpr Masks kFields8888{0xFF0000, 0xFF00, 0xFF, 0xFF000000};
+
+struct Header {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  bool top_down = false;
+  std::uint32_t bits = 0;
+  std::uint32_t compression = kRaw;
+  Masks masks;
+  std::size_t pixels = 0;  // offset of the pixel data
+  std::vector<std::array<std::uint8_t, 3>> palette;
+};
+
+class Bytes {
+ public:
+  explicit Bytes(const Source& source) : source_(source) {}
+  const std::uint8_t* at(std::size_t offset, std::size_t count) const {
+    const std::size_t size = source_.bytes.size();
+    if (offset > size || count > size - offset) refuse(source_, "truncated BMP: the data end before the picture does");
+    return source_.bytes.data() + offset;
+  }
+
+ private:
+  const Source& source_;
+};
+
+bool known_fields(std::uint32_t bits, const Masks& masks) {
+  if (bits == 16) return masks == kFields555 || masks == kFields565;
+  if (bits == 24) return masks == kFields888;
+  if (bits != 32) return false;
+  for (const Masks& known : {kFields888, kFields8888, Masks{0xFF000000, 0xFF0000, 0xFF00, 0}, Masks{0xFF000000, 0xFF00, 0xFF, 0},
+                             Masks{0xFF000000, 0xFF0000, 0xFF00, 0xFF}, Masks{0xFF, 0xFF00, 0xFF0000, 0xFF000000},
+                             Masks{0xFF000000, 0xFF00, 0xFF, 0xFF0000}}) {
+    if (masks == known) return true;
+  }
+  return masks == Masks{};
+}
+
+// Returns where the palette starts.
+std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t info_bytes, Header& header) {
+  std::size_t end = 14 + info_bytes;
+  if (header.compression != kBitFields) {
+    header.masks = header.bits == 16 ? kFields555 : kFields888;
+    return end;
+  }
+  const std::uint8_t* const fields = bytes.at(14 + 40, 12);
+  header.masks = {le32(fields), le32(fields + 4), le32(fields + 8), 0};
+  if (info_bytes >= 56 && header.bits == 32) header.masks.alpha = le32(bytes.at(14 + 52, 4));
+  if (info_bytes == 40) end += 12;
+  if (!known_fields(header.bits, header.masks)) refuse(source, "BMP with unusual bit fields is not read");
+  if (header.masks == Masks{}) header.masks = kFields8888;
+  return end;
+}
+
+void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std::size_t entry_bytes, std::size_t count,
+                  Header& header) {
+  if (count == 0 || count > 65536) refuse(source, "BMP with a palette of ", count, " colours is not read");
+  const std::uint8_t* const entries = bytes.at(at, count * entry_bytes);
+  header.palette.assign(256, {0, 0, 0});
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, 256); ++i) {
+    const std::uint8_t* const bgr = entries + i * entry_bytes;
+    header.palette[i] = {bgr[2], bgr[1], bgr[0]};
+  }
+}
+
+Header read_header(const Source& source, const Bytes& bytes) {
+  Header header;
+  const std::size_t info_bytes = le32(bytes.at(14, 4));
+  std::size_t palette_entry = 4;
+  std::size_t num_colors = 0;
+  if (info_bytes == 12) {
+    const std::uint8_t* const info = bytes.at(14, 12);
+    header.width = le16(info + 4);
+    header.height = le16(info + 6);
+    header.bits = le16(info + 10);
+    palette_entry = 3;
+  } else if (info_bytes == 40 || info_bytes == 52 || info_bytes == 56 || info_bytes == 64 || info_bytes == 108 ||
+             info_bytes == 124) {
+    const std::uint8_t* const info = bytes.at(14, info_bytes);
+    header.width = le32(info + 4);
+    header.height = le32(info + 8);
+    header.top_down = info[11] == 0xFF;
+    if (header.top_down) header.height = 0u - header.height;
+    header.bits = le16(info + 14);
+    header.compression = le32(info + 16);
+    num_colors = le32(info + 32);
+  } else {
+    refuse(source, "BMP with an information header of ", info_bytes, " bytes is not read");
+  }
+  check_size(source, header.width, header.height);
+  const std::uint32_t bits = header.bits;
+  if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
+    refuse(source, "BMP with ", bits, " bits per pixel is not read");
+  }
+  if (header.compression > kBitFields) refuse(source, "BMP compression ", header.compression, " is not read");
+  const bool rle = header.compression == kRle8 || header.compression == kRle4;
+  if (rle && bits > 8) refuse(source, "corrupt BMP: run lengths of pixels with ", bits, " bits");
+  if (header.compression == kBitFields && bits <= 8) refuse(source, "corrupt BMP: bit fields of a palette");
+
+  if (num_colors == 0) num_colors = std::size_t{1} << bits;
+  const std::size_t palette_at = read_masks(source, bytes, info_bytes, header);
+  if (bits <= 8) read_palette(source, bytes, palette_at, palette_entry, num_colors, header);
+  header.pixels = le32(bytes.at(10, 4));
+  // Files exist whose offset forgets the palette, and files without any offset.
+  if (header.pixels == 14 + info_bytes && bits <= 8) header.pixels += palette_entry * num_colors;
+  if (header.pixels == 0) header.pixels = palette_at + (bits <= 8 ? palette_entry * num_colors : 0);
+  return header;
+}
+
+/// Palette indices (H, W), the first row of the file first. Missing pixels at the end are an Error.
+std::vector<std::uint8_t> unpack_runs(const Source& source, const Header& header) {
+  const std::size_t width = header.width;
+  const std::size_t total = width * header.height;
+  const auto bytes = source.bytes;
+  std::vector<std::uint8_t> out;
+  out.reserve(total);
+  const bool four = header.compression == kRle4;
+  const auto append = [&](std::uint8_t byte, bool upper) {
+    out.push_back(four ? static_cast<std::uint8_t>(upper ? byte >> 4 : byte & 15) : byte);
+  };
+  std::size_t x = 0;
+  std::size_t at = header.pixels;
+  while (out.size() < total && at + 2 <= bytes.size()) {
+    const std::size_t run = bytes[at];
+    const std::uint8_t value = bytes[at + 1];
+    at += 2;
+    if (run != 0) {
+      const std::size_t count = std::min(run, width - std::min(x, width));
+      for (std::size_t i = 0; i < count; ++i) append(value, i % 2 == 0);
+      x += count;
+    } else if (value == 0) {  // end of line
+      while (out.size() % width != 0) out.push_back(0);
+      x = 0;
+    } else if (value == 1) {  // end of picture
+      break;
+    } else if (value == 2) {  // move right and up
+      if (at + 2 > bytes.size()) break;
+      const std::size_t jump = bytes[at] + bytes[at + 1] * width;
+      at += 2;
+      out.resize(out.size() + std::min(jump, total - out.size()), 0);
+      x = out.size() % width;
+    } else {  // literal pixels, padded to 16 bits
+      const std::size_t count = std::min<std::size_t>(value, total - out.size());
+      const std::size_t num_bytes = four ? (count + 1) / 2 : count;
+      if (num_bytes > bytes.size() - at) break;
+      for (std::size_t i = 0; i < count; ++i) append(bytes[at + (four ? i / 2 : i)], i % 2 == 0);
+      at += num_bytes;
+      x += value;
+      at += at % 2;
+    }
+  }
+  if (out.size() < total) refuse(source, "truncated BMP: run lengths end after ", out.size(), " of ", total, " pixels");
+  out.resize(total);
+  return out;
+}
+
+std::uint8_t channel(std::uint32_t pixel, std::uint32_t mask) {
+  if (mask == 0) return 255;
+  const int shift = std::countr_zero(mask);
+  const std::uint32_t most = mask >> shift;
+  const std::uint32_t value = (pixel & mask) >> shift;
+  return static_cast<std::uint8_t>(most == 255 ? value : value * 255 / most);
+}
+
+void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
+  const std::size_t per_byte = header.bits <= 8 ? 8 / header.bits : 1;
+  for (std::size_t x = 0; x < header.width; ++x, rgb += 3) {
+    if (header.bits <= 8) {
+      const std::size_t place = per_byte - 1 - x % per_byte;
+      const std::size_t index = static_cast<std::size_t>(in[x / per_byte] >> (place * header.bits)) & ((1u << header.bits) - 1);
+      std::copy_n(header.palette[index].data(), 3, rgb);
+    } else if (header.bits == 24) {
+      std::reverse_copy(in + 3 * x, in + 3 * x + 3, rgb);
+    } else {
+      const std::uint32_t pixel = header.bits == 16 ? le16(in + 2 * x) : le32(in + 4 * x);
+      rgb[0] = channel(pixel, header.masks.red);
+      rgb[1] = channel(pixel, header.masks.green);
+      rgb[2] = channel(pixel, header.masks.blue);
+    }
+  }
+}
+
+}  // namespace
+
+Decoded decode_bmp(const Source& source) {
+  const Bytes bytes(source);
+  const Header header = read_header(source, bytes);
+  Decoded decoded;
+  decoded.image = Image(header.height, header.width);
+  const auto target = [&](std::size_t y) { return decoded.image.row(header.top_down ? y : header.height - 1 - y); };
+  if (header.compression == kRle8 || header.compression == kRle4) {
+    const std::vector<std::uint8_t> indices = unpack_runs(source, header);
+    for (std::size_t y = 0; y < header.height; ++y) {
+      for (std::size_t x = 0; x < header.width; ++x) {
+        std::copy_n(header.palette[indices[y * header.width + x]].data(), 3, target(y) + 3 * x);
+      }
+    }
+    return decoded;
+  }
+  const std::size_t stride = (std::size_t{header.width} * header.bits + 31) / 32 * 4;
+  const bool has_alpha = header.bits == 32 && header.masks.alpha != 0;
+  if (has_alpha) decoded.alpha.resize(std::size_t{header.height} * header.width);
+  for (std::size_t y = 0; y < header.height; ++y) {
+    // The padding of the last row may be missing.
+    const std::size_t used = (std::size_t{header.width} * header.bits + 7) / 8;
+    const std::uint8_t* const row = bytes.at(header.pixels + y * stride, used);
+    map_row(header, row, target(y));
+    if (!has_alpha) continue;
+    const std::size_t out_y = header.top_down ? y : header.height - 1 - y;
+    for (std::size_t x = 0; x < header.width; ++x) {
+      decoded.alpha[out_y * header.width + x] = channel(le32(row + 4 * x), header.masks.alpha);
+    }
+  }
+  return decoded;
+}
+
+}  // namespace vit::codecs

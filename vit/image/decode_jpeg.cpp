@@ -1,0 +1,194 @@
+// JPEG through libjpeg: the same library and calls as Pillow, so the same bytes; truncated data is an Error as there.
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include <jpeglib.h>
+
+#include "vit/image/codecs.h"
+
+namespace vit::codecs {
+
+namespace {
+
+/// libjpeg's state with an error handler that jumps back instead of printing and exiting.
+struct Jpeg {
+  jpeg_decompress_struct state{};
+  jpeg_error_mgr errors{};
+  jpeg_source_mgr input{};
+  std::jmp_buf on_error{};
+  char message[JMSG_LENGTH_MAX] = {};
+};
+
+Jpeg& owner(j_common_ptr common) { return *static_cast<Jpeg*>(common->client_data); }
+
+[[noreturn]] void on_error_exit(j_common_ptr common) {
+  common->err->format_message(common, owner(common).message);
+  std::longjmp(owner(common).on_error, 1);
+}
+
+void keep_silent(j_common_ptr) {}
+void count_silently(j_common_ptr common, int level) {
+  if (level < 0) ++common->err->num_warnings;
+}
+void start_input(j_decompress_ptr) {}
+boolean no_more_input(j_decompress_ptr) { return FALSE; }  // suspends: reads like a file that ends
+void skip_input(j_decompress_ptr state, long count) {
+  if (count <= 0) return;
+  const std::size_t rest = state->src->bytes_in_buffer;
+  const std::size_t skipped = static_cast<std::size_t>(count) < rest ? static_cast<std::size_t>(count) : rest;
+  state->src->next_input_byte += skipped;
+  state->src->bytes_in_buffer -= skipped;
+}
+
+enum class Outcome { done, truncated, failed };
+
+/// Runs `step` where libjpeg may jump out of; `step` must own nothing that needs a destructor.
+template <typename Step>
+Outcome guarded(Jpeg& jpeg, Step step) {
+  if (setjmp(jpeg.on_error) != 0) return Outcome::failed;
+  return step() ? Outcome::done : Outcome::truncated;
+}
+
+void check(const Source& source, const Jpeg& jpeg, Outcome outcome) {
+  if (outcome == Outcome::truncated) refuse(source, "truncated JPEG: the data end before the picture does");
+  if (outcome == Outcome::failed) refuse(source, "corrupt or unsupported JPEG: ", jpeg.message);
+}
+
+/// What Pillow looks at before it decodes: segments up to the first scan.
+struct Headers {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  std::uint32_t bits = 0;
+  std::uint32_t num_components = 0;
+  int orientation = 0;
+};
+
+bool is_frame(std::uint8_t marker) {
+  return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) || marker == 0xDE;
+}
+
+bool begins_with(std::span<const std::uint8_t> bytes, std::string_view text) {
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+}
+
+Headers read_headers(const Source& source) {
+  using namespace std::string_view_literals;
+  Headers headers;
+  const auto bytes = source.bytes;
+  std::vector<std::uint8_t> exif;  // may be spread over several segments
+  int xmp = 0;
+  for (std::size_t at = 2; at + 1 < bytes.size();) {
+    if (bytes[at] != 0xFF || bytes[at + 1] == 0xFF) {
+      ++at;
+      continue;
+    }
+    const std::uint8_t marker = bytes[at + 1];
+    at += 2;
+    if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD9)) continue;  // no length follows
+    if (at + 2 > bytes.size()) break;
+    const std::size_t length = be16(bytes.data() + at);
+    if (length < 2 || length > bytes.size() - at) refuse(source, "truncated JPEG: a header segment leaves the file");
+    const auto segment = bytes.subspan(at + 2, length - 2);
+    at += length;
+    if (is_frame(marker) && segment.size() >= 6) {
+      headers.bits = segment[0];
+      headers.height = be16(segment.data() + 1);
+      headers.width = be16(segment.data() + 3);
+      headers.num_components = segment[5];
+    } else if (marker == 0xE1 && begins_with(segment, "Exif\0\0"sv)) {
+      exif.insert(exif.end(), segment.begin() + (exif.empty() ? 0 : 6), segment.end());
+    } else if (marker == 0xE1 && begins_with(segment, "http://ns.adobe.com/xap/1.0/\0"sv)) {
+      xmp = xmp_orientation(segment);
+    } else if (marker == 0xDA) {
+      const int tag = exif_orientation(exif);
+      headers.orientation = tag != 0 ? tag : xmp;
+      return headers;
+    }
+  }
+  refuse(source, "truncated JPEG: it has no scan");
+}
+
+void cmyk_row_to_rgb(const std::uint8_t* inverted, std::size_t width, std::uint8_t* rgb) {
+  for (std::size_t x = 0; x < width; ++x) {
+    std::uint8_t ink[4];
+    for (int c = 0; c < 4; ++c) ink[c] = static_cast<std::uint8_t>(255 - inverted[4 * x + static_cast<std::size_t>(c)]);
+    cmyk_to_rgb(ink, rgb + 3 * x);
+  }
+}
+
+class Decompressor {
+ public:
+  explicit Decompressor(const Source& source) {
+    jpeg_.state.err = jpeg_std_error(&jpeg_.errors);
+    jpeg_.errors.error_exit = on_error_exit;
+    jpeg_.errors.output_message = keep_silent;
+    jpeg_.errors.emit_message = count_silently;
+    jpeg_.state.client_data = &jpeg_;
+    check(source, jpeg_, guarded(jpeg_, [&] {
+            jpeg_create_decompress(&jpeg_.state);
+            return true;
+          }));
+    jpeg_.input.init_source = start_input;
+    jpeg_.input.fill_input_buffer = no_more_input;
+    jpeg_.input.skip_input_data = skip_input;
+    jpeg_.input.resync_to_restart = jpeg_resync_to_restart;
+    jpeg_.input.term_source = start_input;
+    jpeg_.input.next_input_byte = source.bytes.data();
+    jpeg_.input.bytes_in_buffer = source.bytes.size();
+    jpeg_.state.src = &jpeg_.input;
+  }
+  ~Decompressor() { jpeg_destroy_decompress(&jpeg_.state); }
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+
+  Image decode(const Source& source, const Headers& headers) {
+    jpeg_decompress_struct& state = jpeg_.state;
+    check(source, jpeg_, guarded(jpeg_, [&] {
+            if (jpeg_read_header(&state, TRUE) != JPEG_HEADER_OK) return false;
+            state.out_color_space = state.num_components == 1   ? JCS_GRAYSCALE
+                                    : state.num_components == 4 ? JCS_CMYK
+                                                                : JCS_RGB;
+            return jpeg_start_decompress(&state) == TRUE;
+          }));
+    if (state.output_width != headers.width || state.output_height != headers.height) {
+      refuse(source, "corrupt JPEG: two headers of different sizes");
+    }
+    Image image(state.output_height, state.output_width);
+    std::vector<std::uint8_t> row(std::size_t{4} * state.output_width);
+    while (state.output_scanline < state.output_height) {
+      std::uint8_t* const out = image.row(state.output_scanline);
+      const bool direct = state.out_color_components == 3;
+      JSAMPROW target = direct ? out : row.data();
+      check(source, jpeg_, guarded(jpeg_, [&] { return jpeg_read_scanlines(&state, &target, 1) == 1; }));
+      if (state.out_color_components == 1) {
+        for (std::size_t x = 0; x < image.width(); ++x) std::memset(out + 3 * x, row[x], 3);
+      } else if (!direct) {
+        cmyk_row_to_rgb(row.data(), image.width(), out);
+      }
+    }
+    check(source, jpeg_, guarded(jpeg_, [&] { return jpeg_finish_decompress(&state) == TRUE; }));
+    return image;
+  }
+
+ private:
+  Jpeg jpeg_;
+};
+
+}  // namespace
+
+Decoded decode_jpeg(const Source& source) {
+  const Headers headers = read_headers(source);
+  if (headers.bits == 0) refuse(source, "corrupt JPEG: a scan before any frame header");
+  if (headers.bits != 8) refuse(source, "JPEG with ", headers.bits, " bits per sample is not read");
+  const std::uint32_t count = headers.num_components;
+  if (count != 1 && count != 3 && count != 4) refuse(source, "JPEG with ", count, " components is not read");
+  check_size(source, headers.width, headers.height);
+  Decompressor decompressor(source);
+  Decoded decoded;
+  decoded.image = decompressor.decode(source, headers);
+  decoded.orientation = headers.orientation == 0 ? 1 : headers.orientation;
+  return decoded;
+}
+
+}  // namespace vit::codecs

@@ -1,0 +1,232 @@
+// PNG through libpng without any of its conversions: samples come out as stored and are mapped here as Pillow maps them.
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+
+#include <png.h>
+
+#include "vit/image/codecs.h"
+
+namespace vit::codecs {
+
+namespace {
+
+struct Png {
+  png_structp state = nullptr;
+  png_infop info = nullptr;
+  std::span<const std::uint8_t> rest;  // of the file
+  std::jmp_buf on_error{};
+  char message[256] = {};
+};
+
+[[noreturn]] void on_png_error(png_structp state, png_const_charp message) {
+  Png& png = *static_cast<Png*>(png_get_error_ptr(state));
+  std::strncpy(png.message, message, sizeof png.message - 1);
+  std::longjmp(png.on_error, 1);
+}
+
+void on_png_warning(png_structp, png_const_charp) {}
+
+void read_png(png_structp state, png_bytep out, std::size_t count) {
+  Png& png = *static_cast<Png*>(png_get_io_ptr(state));
+  if (count > png.rest.size()) png_error(state, "the data end before the picture does");
+  std::copy_n(png.rest.data(), count, out);
+  png.rest = png.rest.subspan(count);
+}
+
+/// Runs `step` where libpng may jump out of; `step` must own nothing that needs a destructor.
+template <typename Step>
+void guarded(const Source& source, Png& png, Step step) {
+  if (setjmp(png.on_error) != 0) refuse(source, "truncated, corrupt or unsupported PNG: ", png.message);
+  step();
+}
+
+struct Headers {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  int orientation = 1;
+};
+
+// IHDR comes first by definition; eXIf may stand before or after the pixels.
+Headers read_headers(const Source& source) {
+  constexpr std::size_t kFirstChunk = 8;
+  const auto bytes = source.bytes;
+  const auto is_chunk = [&](std::size_t at, const char* type) { return std::memcmp(bytes.data() + at + 4, type, 4) == 0; };
+  if (bytes.size() < kFirstChunk + 25 || !is_chunk(kFirstChunk, "IHDR")) refuse(source, "truncated PNG: no whole header");
+  Headers headers;
+  headers.width = be32(bytes.data() + kFirstChunk + 8);
+  headers.height = be32(bytes.data() + kFirstChunk + 12);
+  int exif = 0;
+  int xmp = 0;
+  for (std::size_t at = kFirstChunk; at + 12 <= bytes.size();) {
+    const std::size_t length = be32(bytes.data() + at);
+    if (length > bytes.size() - at - 12) break;
+    const auto data = bytes.subspan(at + 8, length);
+    if (is_chunk(at, "eXIf")) exif = exif_orientation(data);
+    if (is_chunk(at, "iTXt")) xmp = xmp_orientation(data);
+    if (is_chunk(at, "IEND")) break;
+    at += length + 12;
+  }
+  headers.orientation = exif != 0 ? exif : xmp != 0 ? xmp : 1;
+  return headers;
+}
+
+/// How samples become R, G, B and alpha.
+struct Layout {
+  int color_type = 0;
+  int depth = 0;
+  std::size_t channels = 0;
+  std::array<std::array<std::uint8_t, 3>, 256> palette{};
+  std::array<std::uint8_t, 256> palette_alpha{};
+  bool has_alpha = false;           // channel, palette alpha or transparent colour
+  bool has_transparent_color = false;
+  std::array<std::uint32_t, 3> transparent{};
+};
+
+class Reader {
+ public:
+  explicit Reader(const Source& source) : source_(source) {
+    png_.rest = source.bytes;
+    png_.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png_, on_png_error, on_png_warning);
+    if (png_.state == nullptr) refuse(source, "libpng cannot start");
+    png_.info = png_create_info_struct(png_.state);
+  }
+  ~Reader() { png_destroy_read_struct(&png_.state, &png_.info, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Decoded decode(const Headers& headers) {
+    guarded(source_, png_, [&] {
+      png_set_read_fn(png_.state, &png_, read_png);
+      png_set_user_limits(png_.state, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size() has looked already
+      png_set_crc_action(png_.state, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+      png_read_info(png_.state, png_.info);
+      png_set_packing(png_.state);
+    });
+    int num_passes = 1;
+    guarded(source_, png_, [&] {
+      num_passes = png_set_interlace_handling(png_.state);
+      png_read_update_info(png_.state, png_.info);
+    });
+    if (png_get_image_width(png_.state, png_.info) != headers.width ||
+        png_get_image_height(png_.state, png_.info) != headers.height) {
+      refuse(source_, "corrupt PNG: two headers of different sizes");
+    }
+    read_layout();
+    Decoded decoded;
+    decoded.orientation = headers.orientation;
+    decoded.image = Image(headers.height, headers.width);
+    if (layout_.has_alpha) decoded.alpha.resize(std::size_t{headers.height} * headers.width);
+    const std::size_t row_bytes = png_get_rowbytes(png_.state, png_.info);
+    // An interlaced picture comes in passes that fill all rows; otherwise one row is enough.
+    std::vector<std::uint8_t> raw(checked_mul(row_bytes, num_passes == 1 ? 1 : headers.height, kWhere));
+    for (int pass = 0; pass < num_passes; ++pass) {
+      for (std::size_t y = 0; y < headers.height; ++y) {
+        std::uint8_t* const row = raw.data() + (num_passes == 1 ? 0 : y * row_bytes);
+        guarded(source_, png_, [&] { png_read_row(png_.state, row, nullptr); });
+        if (pass + 1 < num_passes) continue;
+        map_row(row, decoded, y);
+      }
+    }
+    return decoded;
+  }
+
+ private:
+  void read_layout() {
+    layout_.color_type = png_get_color_type(png_.state, png_.info);
+    layout_.depth = png_get_bit_depth(png_.state, png_.info);
+    if (original_depth() < 8) layout_.depth = original_depth();
+    layout_.channels = png_get_channels(png_.state, png_.info);
+    layout_.has_alpha = (layout_.color_type & PNG_COLOR_MASK_ALPHA) != 0;
+    if (layout_.color_type == PNG_COLOR_TYPE_PALETTE) {
+      png_colorp colors = nullptr;
+      int count = 0;
+      if (png_get_PLTE(png_.state, png_.info, &colors, &count) == 0) refuse(source_, "corrupt PNG: no palette");
+      for (std::size_t i = 0; i < static_cast<std::size_t>(std::min(count, 256)); ++i) {
+        layout_.palette[i] = {colors[i].red, colors[i].green, colors[i].blue};
+      }
+    }
+    png_bytep alpha = nullptr;
+    int count = 0;
+    png_color_16p color = nullptr;
+    if (png_get_tRNS(png_.state, png_.info, &alpha, &count, &color) == 0) return;
+    layout_.has_alpha = true;
+    if (layout_.color_type == PNG_COLOR_TYPE_PALETTE) {
+      layout_.palette_alpha.fill(255);
+      std::copy_n(alpha, std::min(count, 256), layout_.palette_alpha.begin());
+    } else if (color != nullptr) {
+      layout_.has_transparent_color = true;
+      layout_.transparent = layout_.color_type == PNG_COLOR_TYPE_GRAY
+                                ? std::array<std::uint32_t, 3>{color->gray, color->gray, color->gray}
+                                : std::array<std::uint32_t, 3>{color->red, color->green, color->blue};
+    }
+  }
+
+  // IHDR keeps the stored depth; png_set_packing changes what the info structure says.
+  int original_depth() const { return source_.bytes[24]; }
+
+  std::uint32_t sample(const std::uint8_t* row, std::size_t index) const {
+    return layout_.depth == 16 ? be16(row + 2 * index) : row[index];
+  }
+
+  /// A grey sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to 0..255.
+  std::uint8_t grey_level(std::uint32_t value) const {
+    switch (layout_.depth) {
+      case 1: return value != 0 ? 255 : 0;
+      case 2: return static_cast<std::uint8_t>(value * 85);
+      case 4: return static_cast<std::uint8_t>(value * 17);
+      case 8: return static_cast<std::uint8_t>(value);
+      default: return static_cast<std::uint8_t>(std::min<std::uint32_t>(value, 255));
+    }
+  }
+
+  void map_row(const std::uint8_t* row, Decoded& decoded, std::size_t y) const {
+    std::uint8_t* rgb = decoded.image.row(y);
+    std::uint8_t* const alpha = decoded.alpha.empty() ? nullptr : decoded.alpha.data() + y * decoded.image.width();
+    const std::uint32_t shift = layout_.depth == 16 ? 8 : 0;
+    for (std::size_t x = 0; x < decoded.image.width(); ++x, rgb += 3) {
+      const std::size_t first = x * layout_.channels;
+      const std::uint32_t v = sample(row, first);
+      std::uint8_t opacity = 255;
+      switch (layout_.color_type) {
+        case PNG_COLOR_TYPE_PALETTE:
+          std::copy_n(layout_.palette[v].data(), 3, rgb);
+          if (alpha != nullptr) opacity = layout_.palette_alpha[v];
+          break;
+        case PNG_COLOR_TYPE_GRAY:
+          std::fill_n(rgb, 3, grey_level(v));
+          if (layout_.has_transparent_color && v == layout_.transparent[0]) opacity = 0;
+          break;
+        case PNG_COLOR_TYPE_GRAY_ALPHA:
+          std::fill_n(rgb, 3, static_cast<std::uint8_t>(v >> shift));
+          opacity = static_cast<std::uint8_t>(sample(row, first + 1) >> shift);
+          break;
+        default: {
+          bool transparent = layout_.has_transparent_color;
+          for (std::size_t c = 0; c < 3; ++c) {
+            const std::uint32_t value = sample(row, first + c);
+            rgb[c] = static_cast<std::uint8_t>(value >> shift);
+            transparent = transparent && value == layout_.transparent[c];
+          }
+          if (layout_.channels == 4) opacity = static_cast<std::uint8_t>(sample(row, first + 3) >> shift);
+          if (transparent) opacity = 0;
+        }
+      }
+      if (alpha != nullptr) alpha[x] = opacity;
+    }
+  }
+
+  const Source& source_;
+  Png png_;
+  Layout layout_;
+};
+
+}  // namespace
+
+Decoded decode_png(const Source& source) {
+  const Headers headers = read_headers(source);
+  check_size(source, headers.width, headers.height);
+  return Reader(source).decode(headers);
+}
+
+}  // namespace vit::codecs

@@ -1,0 +1,53 @@
+// The one EXIF entry that matters here: orientation, in the TIFF structure of a camera's block or in an XMP packet.
+#include <algorithm>
+#include <string_view>
+
+#include "vit/image/codecs.h"
+
+namespace vit::codecs {
+
+int exif_orientation(std::span<const std::uint8_t> exif) noexcept {
+  constexpr std::string_view kPrefix("Exif\0\0", 6);
+  const auto starts_with = [&](std::string_view text) {
+    return exif.size() >= text.size() &&
+           std::equal(text.begin(), text.end(), exif.begin(), [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
+  };
+  if (starts_with(kPrefix)) exif = exif.subspan(kPrefix.size());
+  if (exif.size() < 8) return 0;
+  const bool little = starts_with("II");
+  if (!little && !starts_with("MM")) return 0;
+  const auto u16 = [&](std::size_t at) { return little ? le16(exif.data() + at) : be16(exif.data() + at); };
+  const auto u32 = [&](std::size_t at) { return little ? le32(exif.data() + at) : be32(exif.data() + at); };
+  const std::size_t directory = u32(4);
+  if (directory > exif.size() || exif.size() - directory < 2) return 0;
+  const std::size_t num_entries = u16(directory);
+  constexpr std::uint32_t kOrientation = 0x0112;
+  constexpr std::uint32_t kShort = 3;
+  for (std::size_t i = 0; i < num_entries; ++i) {
+    const std::size_t entry = directory + 2 + 12 * i;
+    if (entry + 12 > exif.size()) return 0;
+    if (u16(entry) != kOrientation) continue;
+    const std::uint32_t value = u16(entry + 2) == kShort ? u16(entry + 8) : u32(entry + 8);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 0;
+  }
+  return 0;
+}
+
+int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(xmp.data()), xmp.size());
+  constexpr std::string_view kKey = "tiff:Orientation";
+  for (std::size_t at = text.find(kKey); at != text.npos; at = text.find(kKey, at + 1)) {
+    std::string_view rest = text.substr(at + kKey.size());
+    if (rest.starts_with("=\"")) {
+      rest.remove_prefix(2);
+    } else if (rest.starts_with(">")) {
+      rest.remove_prefix(1);
+    } else {
+      continue;
+    }
+    if (!rest.empty() && rest[0] >= '0' && rest[0] <= '9') return rest[0] >= '1' && rest[0] <= '8' ? rest[0] - '0' : 0;
+  }
+  return 0;
+}
+
+}  // namespace vit::codecs
