@@ -35,7 +35,7 @@ class AxisWeights {
 enum class SourceCoordinates {
   /// Rounded to float32 where PyTorch rounds them. A coordinate of 37 carries an error of 2e-6, and a table
   /// of unit
-  /// variance differs by up to 2e-5 from its exact resampling; with this rule by 2e-6 from PyTorch's.
+  /// variance differs by up to 2e-5 from its exact resampling; with this rule by 4e-6 from PyTorch's.
   float32,
   exact,
 };
