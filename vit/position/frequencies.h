@@ -1,6 +1,6 @@
-// How fast each channel pair turns: angle per unit of coordinate. Multiplying with coordinates is
-// rope_table.h. Letters: d = channels of a head, F = frequencies of a ladder (d / 4 per axis in 2D, d / 2 in
-// 1D), H = heads.
+// How fast each channel pair turns: angle per unit of coordinate. Multiplying with coordinates is left to
+// rope_table.h.
+// Letters: d = channels of a head, H = heads, F = frequencies: d / 4 per axis in 2D, d / 2 in 1D.
 #pragma once
 
 #include <cstddef>

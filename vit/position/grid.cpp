@@ -15,8 +15,7 @@ struct Axis {
   std::size_t divisor = 0;    // G of centred
 };
 
-// Divisions come before products, as in the reference libraries: 2 (i + 0.5) / G there rounds i / G first,
-// too.
+// Divisions come before products, as in the reference libraries.
 double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& options) {
   const double i = static_cast<double>(index);
   switch (options.rule) {

@@ -56,8 +56,7 @@ AxisTaps interpolation_taps(std::size_t from, std::size_t to, double scale, Kern
   return taps;
 }
 
-// Real is the type in which PyTorch computes centre and window of a float32 tensor, or double for the exact
-// ones.
+// Real is the type in which PyTorch computes centre and window: float for a float32 tensor.
 template <typename Real>
 AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
   const Real scale = static_cast<Real>(from) / static_cast<Real>(to);

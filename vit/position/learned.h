@@ -33,9 +33,8 @@ class AxisWeights {
 
 /// Precision of the source coordinates from which weights follow.
 enum class SourceCoordinates {
-  /// Rounded to float32 where PyTorch rounds them. A coordinate of 37 carries an error of 2e-6, and a table
-  /// of unit
-  /// variance differs by up to 2e-5 from its exact resampling; with this rule by 4e-6 from PyTorch's.
+  /// Rounded to float32 where PyTorch rounds them. A coordinate of 37 carries an error of 2e-6, which
+  /// moves a table of unit variance by up to 2e-5; with the same rounding it meets PyTorch's to 4e-6.
   float32,
   exact,
 };
@@ -44,15 +43,15 @@ enum class SourceCoordinates {
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
-///   bicubic_antialias   a = -0.5, kernel widened by from / to when shrinking, taps outside dropped,
-///   normalised bilinear_antialias  the same with the triangle kernel
+///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
+///   bilinear_antialias  the same with the triangle kernel
 /// Throws Error where a length is zero.
 AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                          SourceCoordinates coordinates = SourceCoordinates::float32);
 
 /// Whether the reference uses the table of grid `from` as it is for grid `to`:
-///   equal_grid              from == to (timm, and the original scripts of rope-vit, EVA-02, Perception
-///   Encoder) equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
+///   equal_grid              from == to (timm; original scripts of rope-vit, EVA-02, Perception Encoder)
+///   equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
 bool is_reused(GridSize from, GridSize to, TableReuse reuse);
 
 /// The table (p + from.rows * from.columns, C) for grid `to`: (p + to.rows * to.columns, C). The first p rows

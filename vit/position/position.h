@@ -1,6 +1,6 @@
 // What a model does about positions, chosen once at load: rows to add, factors to rotate with, both or
-// neither. A grid of patches turns it into a PositionContext, which the blocks only read. Letters: p = prefix
-// rows of the learned table, N = patches, C = embed_dim, H = num_heads, d = head_dim.
+// neither. A grid of patches turns it into a PositionContext, which the blocks only read.
+// Letters: p = prefix rows of the learned table, N = patches, C = embed_dim, H = num_heads, d = head_dim.
 #pragma once
 
 #include <cstddef>

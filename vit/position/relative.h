@@ -1,6 +1,6 @@
 // Clipped relative distances as learned or fixed vectors on keys and values: an attention of its own, in
-// plain form. Letters: B = images, H = heads, L = tokens, d = channels of a head, R = largest distance told
-// apart.
+// plain form.
+// Letters: B = images, H = heads, L = tokens, d = channels of a head, R = largest distance told apart.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@ namespace vit::position {
 /// Row of the tables for every query i and key j, (L, L): clip(j - i, -R, R) + R.
 Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t max_distance);
 
-/// NEZHA's fixed table (2R + 1, d), for keys and values alike (Wei et al. 2019): row r holds sin(r
-/// 10000^(-2i/d)) at channel 2i and the cosine at 2i + 1; r = 0 is the distance -R. T is double or float.
+/// NEZHA's fixed table (2R + 1, d), for keys and values alike (Wei et al. 2019): row r, which
+/// belongs to the distance r - R, holds sin(r 10000^(-2i/d)) at channel 2i and the cosine at 2i + 1. T is
+/// double or float.
 template <typename T>
 Tensor<T> nezha_table(std::size_t max_distance, std::size_t head_dim);
 

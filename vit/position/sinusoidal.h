@@ -14,9 +14,9 @@ namespace vit::position {
 template <typename T>
 Tensor<T> sinusoidal_1d(std::size_t length, std::size_t dim, double base = 10000.0);
 
-/// (N, dim) rows of a grid, row-major: the first half of the channels is the one-dimensional row of width dim
-/// / 2 for the column, the second half that for the row of the patch. Throws Error where 4 does not divide
-/// dim.
+/// (N, dim) rows of a grid, row-major: the first half of the channels is the one-dimensional row of width
+/// dim / 2 for the column, the second half that for the row of the patch. Throws Error where 4 does not
+/// divide dim.
 template <typename T>
 Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base = 10000.0);
 
