@@ -2,6 +2,7 @@
 # floor, and on a third-party header outside its fence. Run: cmake -DROOT=<source dir> -P cmake/check_floors.cmake
 set(floor_base 0)
 set(floor_config 0)
+set(floor_version 0)
 set(floor_kernels 1)
 set(floor_image 2)
 set(floor_position 2)
