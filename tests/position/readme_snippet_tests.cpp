@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <complex>
-#include <filesystem>
 #include <fstream>
 #include <numbers>
 #include <string>
 #include <vector>
 
+#include "tests/support/shared_data.h"
 #include "vit/position/position.h"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // Lines between the two markers, without indentation and empty lines.
 std::vector<std::string> lines_between(const std::string& file, const std::string& begin,
                                        const std::string& end) {
-  std::ifstream in(std::filesystem::path(VIT_TEST_SOURCE_DIR) / file);
+  std::ifstream in(vit::test::source_path(file));
   std::vector<std::string> lines;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
