@@ -177,6 +177,7 @@ enum class ResizeRule {
   shortest_edge,     // shortest edge to resize_height, other edge = trunc(S * long / short)
   cover,             // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
   contain,           // scale so that both edges fit the target, half-even rounding (timm border)
+  contain_trunc,     // the same, truncated (Hugging Face max_height, max_width)
 };
 
 enum class CropRounding {
@@ -194,6 +195,18 @@ enum class NormalizeRule {
   rescale_first,          // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
 };
 
+/// What `--size` asks for.
+struct InputSize {
+  enum class Kind {
+    model,   // what the checkpoint's preprocessing makes
+    native,  // each picture in its own size, edges floored to a multiple of the patch size by a centre crop
+    fixed,   // the checkpoint's resize and crop rules with another target
+  };
+  Kind kind = Kind::model;
+  std::size_t height = 0;  // of fixed
+  std::size_t width = 0;
+};
+
 struct PreprocessConfig {
   Resampler resampler = Resampler::pillow;
   PillowRelease pillow = PillowRelease::from_13_0;
@@ -203,10 +216,13 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;
   std::size_t resize_width = 256;
   std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
+  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is kept.
+  double crop_pct = 0.0;
 
   bool crop = true;
   std::size_t crop_height = 224;
   std::size_t crop_width = 224;
+  std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
   CropRounding crop_rounding = CropRounding::half_even;
   PadRounding pad_rounding = PadRounding::extra_bottom_right;
   std::array<unsigned char, 3> pad_color{0, 0, 0};
@@ -223,5 +239,8 @@ struct PreprocessConfig {
 
   std::string source;       // file and class it was read from, for messages and `vit info`
 };
+
+/// Throws Error naming the first field that is out of range or contradicts another.
+void validate(const PreprocessConfig& config);
 
 }  // namespace vit

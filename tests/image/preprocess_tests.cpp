@@ -1,0 +1,214 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/fixture_tensors.h"
+#include "tests/support/sha256.h"
+#include "tests/support/shared_data.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/json.h"
+#include "vit/weights/preprocess_config.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string digest(const vit::Image& image) { return vit::test::sha256(image.data(), image.height() * image.row_stride()); }
+
+std::string digest(const vit::Tensor<float>& tensor) { return vit::test::sha256(tensor.data(), tensor.num_elements() * sizeof(float)); }
+
+/// One picture of expected*.json; a name that ends in #exif is the picture turned upright.
+vit::Image load_picture(const fs::path& shared, std::string name) {
+  vit::DecodeOptions options;
+  if (const auto mark = name.find("#exif"); mark != std::string::npos) {
+    options.orientation = vit::Orientation::apply;
+    name.resize(mark);
+  }
+  const fs::path synthetic = shared / "fixtures/preprocess/images" / name;
+  return vit::decode_file(fs::exists(synthetic) ? synthetic : shared / "images/imagenet-sample" / name, options);
+}
+
+/// Checks every picture of one expected file; returns their number.
+std::size_t check_configuration(const fs::path& shared, const fs::path& folder, const std::string& expected,
+                                vit::ResamplerChoice resampler) {
+  const vit::Json images = vit::load_json(folder / expected).at("images");
+  const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder, {.resampler = resampler}));
+  const vit::Preprocessor older(
+      vit::load_preprocess_config(folder, {.resampler = resampler, .pillow = vit::PillowRelease::up_to_12_1}));
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const vit::Json item = images[i];
+    const std::string name(item.key());
+    CAPTURE(name);
+    const vit::Image image = load_picture(shared, name);
+    REQUIRE(image.width() == item.at("in_size")[0].as_size());
+    REQUIRE(image.height() == item.at("in_size")[1].as_size());
+    const vit::ImageSize size{item.at("shape")[1].as_size(), item.at("shape")[2].as_size()};
+    CHECK(preprocessor.output_size(image.size()) == size);
+    const vit::Image stage = preprocessor.crop_stage(image);
+    CHECK(stage.size() == size);
+    CHECK(digest(stage) == item.at("sha256").as_string());
+    CHECK(digest(preprocessor.run(image)) == item.at("tensor_sha256").as_string());
+    if (const auto horizontal = item.find_string("sha256_horizontal_first")) {
+      CHECK(digest(older.crop_stage(image)) == *horizontal);
+    }
+  }
+  return images.size();
+}
+
+/// Largest distance of the DINOv3 tensors from the reference, and of all pictures' sums.
+void check_float_configuration(const fs::path& shared, const fs::path& folder) {
+  const vit::Json images = vit::load_json(folder / "expected.torchvision.json").at("images");
+  const vit::test::FixtureTensors tensors(folder / "tensors.torchvision.safetensors");
+  const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder));
+  std::size_t num_compared = 0;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const std::string name(images[i].key());
+    CAPTURE(name);
+    const vit::Image image = load_picture(shared, name);
+    const vit::Tensor<float> pixels = preprocessor.run(image);
+    double sum = 0.0;
+    for (const float value : pixels.flat()) sum += static_cast<double>(value);
+    CHECK(std::abs(sum - images[i].at("sum").as_double()) < 1e-5 * static_cast<double>(pixels.num_elements()));
+    if (!tensors.has(name)) continue;
+    const vit::Tensor<float> expected = tensors.floats(name);
+    REQUIRE(expected.shape() == pixels.shape());
+    float worst = 0.0f;
+    for (std::size_t k = 0; k < pixels.num_elements(); ++k) worst = std::max(worst, std::abs(pixels.flat()[k] - expected.flat()[k]));
+    CHECK(worst < 5e-6f);  // float32 tables like torch's
+    ++num_compared;
+    CHECK_THROWS_WITH_AS(preprocessor.crop_stage(image), doctest::Contains("no 8-bit picture"), vit::Error);
+  }
+  CHECK(num_compared > 0);
+}
+
+vit::Image gradient(std::size_t height, std::size_t width) {
+  vit::Image image(height, width);
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      std::uint8_t* const rgb = image.row(y) + 3 * x;
+      rgb[0] = static_cast<std::uint8_t>(3 * x + y);
+      rgb[1] = static_cast<std::uint8_t>(5 * y + x);
+      rgb[2] = static_cast<std::uint8_t>(7 * x * y);
+    }
+  }
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("image: every published configuration on every picture") {
+  const auto shared = vit::test::shared_path("fixtures/preprocess");
+  if (!shared) return;
+  const fs::path root = shared->parent_path().parent_path();
+  std::size_t num_configurations = 0;
+  std::size_t num_pictures = 0;
+  for (const auto& entry : fs::directory_iterator(*shared)) {
+    if (!fs::exists(entry.path() / "config.json")) continue;
+    CAPTURE(entry.path().filename().string());
+    ++num_configurations;
+    if (entry.path().filename() == "hf-dinov3") {
+      check_float_configuration(root, entry.path());
+      CHECK_THROWS_AS(vit::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}), vit::Error);
+    } else if (fs::exists(entry.path() / "expected.json")) {
+      num_pictures += check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
+    } else {
+      num_pictures += check_configuration(root, entry.path(), "expected.pil.json", vit::ResamplerChoice::pillow);
+      num_pictures += check_configuration(root, entry.path(), "expected.torchvision.json", vit::ResamplerChoice::automatic);
+    }
+  }
+  CHECK(num_configurations == 25);
+  CHECK(num_pictures > 1000);
+}
+
+TEST_CASE("image: threads do not change the result") {
+  const vit::Image image = gradient(517, 389);
+  for (const auto resampler : {vit::Resampler::pillow, vit::Resampler::torchvision_float}) {
+    vit::PreprocessConfig config;
+    config.resampler = resampler;
+    if (resampler == vit::Resampler::torchvision_float) config.normalize = vit::NormalizeRule::rescale_first;
+    const vit::Preprocessor preprocessor(config);
+    CHECK(digest(preprocessor.run(image, 1)) == digest(preprocessor.run(image, 3)));
+  }
+}
+
+TEST_CASE("image: another target keeps timm's margin") {
+  const vit::PreprocessConfig base = vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
+  CHECK(base.resize_height == 248);
+  using Kind = vit::InputSize::Kind;
+  const auto square = vit::with_input_size(base, {Kind::fixed, 384, 384}, 16);
+  CHECK(square.resize == vit::ResizeRule::shortest_edge);
+  CHECK(square.resize_height == 426);
+  CHECK(vit::Preprocessor(square).output_size({500, 375}) == vit::ImageSize{384, 384});
+  const auto wide = vit::with_input_size(base, {Kind::fixed, 192, 256}, 16);
+  CHECK(wide.resize == vit::ResizeRule::cover);
+  CHECK(wide.resize_height == 213);
+  CHECK(wide.resize_width == 284);
+  CHECK(vit::Preprocessor(wide).output_size({500, 375}) == vit::ImageSize{192, 256});
+  CHECK(vit::with_input_size(base, {}, 16).resize_height == 248);
+}
+
+TEST_CASE("image: another target keeps the ratio of resize to crop elsewhere") {
+  using Kind = vit::InputSize::Kind;
+  vit::PreprocessConfig base;  // shortest edge 256, crop 224
+  CHECK(vit::with_input_size(base, {Kind::fixed, 224, 224}, 16).resize_height == 256);
+  CHECK(vit::with_input_size(base, {Kind::fixed, 448, 224}, 16).resize_height == 512);
+  base.resize = vit::ResizeRule::squash;
+  CHECK(vit::with_input_size(base, {Kind::fixed, 112, 448}, 16).resize_height == 128);
+  CHECK(vit::with_input_size(base, {Kind::fixed, 112, 448}, 16).resize_width == 512);
+  base.crop = false;
+  CHECK(vit::Preprocessor(base, {Kind::fixed, 96, 160}, 16).output_size({10, 10}) == vit::ImageSize{96, 160});
+  base.resize = vit::ResizeRule::none;
+  CHECK_THROWS_AS(vit::with_input_size(base, {Kind::fixed, 96, 160}, 16), vit::Error);
+}
+
+TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
+  const vit::PreprocessConfig base = vit::build_timm_preprocess({}, {}, "test");
+  const vit::Preprocessor native(base, {.kind = vit::InputSize::Kind::native}, 16);
+  const vit::Image image = gradient(100, 70);
+  CHECK(native.output_size(image.size()) == vit::ImageSize{96, 64});
+  const vit::Image stage = native.crop_stage(image);
+  for (std::size_t y = 0; y < 96; ++y) REQUIRE(std::memcmp(stage.row(y), image.row(y + 2) + 3 * 3, 3 * 64) == 0);
+  CHECK_THROWS_WITH_AS(native.output_size({15, 64}), doctest::Contains("smaller than one patch"), vit::Error);
+}
+
+TEST_CASE("image: pictures that the rules cannot handle are Errors") {
+  vit::PreprocessConfig border = vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
+  const vit::Preprocessor preprocessor(border);
+  CHECK_THROWS_WITH_AS(preprocessor.output_size({1, 1000}), doctest::Contains("too narrow"), vit::Error);
+  CHECK_THROWS_AS(preprocessor.output_size({0, 5}), vit::Error);
+  vit::PreprocessConfig open;
+  open.crop = false;
+  CHECK_THROWS_WITH_AS(vit::Preprocessor(open).output_size({1, 100'000'000}), doctest::Contains("too many pixels"), vit::Error);
+  open.std[1] = 0.0;
+  CHECK_THROWS_AS(vit::Preprocessor{open}, vit::Error);
+  vit::Tensor<float> wrong(vit::Shape{3, 10, 10});
+  CHECK_THROWS_AS(vit::Preprocessor(vit::PreprocessConfig()).run(gradient(30, 30), wrong.view()), vit::Error);
+}
+
+TEST_CASE("image: a picture smaller than the crop is padded on the side of each library") {
+  vit::PreprocessConfig config;
+  config.resize = vit::ResizeRule::none;
+  config.crop_height = 4;
+  config.crop_width = 5;
+  config.pad_color = {9, 8, 7};
+  const vit::Image image = gradient(3, 8);
+  const vit::Image right = vit::Preprocessor(config).crop_stage(image);  // 8 -> 5: half of 3 is 1.5, even 2
+  CHECK(std::memcmp(right.row(0), image.row(0) + 6, 15) == 0);
+  CHECK(right.row(3)[0] == 9);
+  config.pad_rounding = vit::PadRounding::extra_top_left;
+  config.crop_rounding = vit::CropRounding::floor;
+  const vit::Image left = vit::Preprocessor(config).crop_stage(image);
+  CHECK(left.row(0)[2] == 7);
+  CHECK(std::memcmp(left.row(1), image.row(0) + 3, 15) == 0);
+}
+
+TEST_CASE("image: the rules in words") {
+  const std::string words = vit::Preprocessor(vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
+  CHECK(words.find("resize the shortest edge to 248, bicubic, as Pillow 13") != std::string::npos);
+  CHECK(words.find("crop the centre 224 x 224") != std::string::npos);
+  CHECK(words.find("divide by 255, subtract mean (0.485, 0.456, 0.406)") != std::string::npos);
+}

@@ -1,0 +1,83 @@
+// The rules of a Preprocessor in words, for people who ask what happens to their pictures.
+#include <cmath>
+#include <sstream>
+
+#include "vit/image/preprocess.h"
+
+namespace vit {
+
+namespace {
+
+const char* filter_name(ResizeFilter filter) {
+  switch (filter) {
+    case ResizeFilter::nearest: return "nearest";
+    case ResizeFilter::lanczos: return "lanczos";
+    case ResizeFilter::bilinear: return "bilinear";
+    case ResizeFilter::bicubic: return "bicubic";
+    case ResizeFilter::box: return "box";
+    case ResizeFilter::hamming: return "hamming";
+  }
+  return "unknown";
+}
+
+std::string arithmetic(const PreprocessConfig& config) {
+  if (config.resampler == Resampler::torchvision_uint8) return "as torchvision on 8-bit data";
+  if (config.resampler == Resampler::torchvision_float) return "as torchvision on float data";
+  switch (config.pillow) {
+    case PillowRelease::up_to_12_1: return "as Pillow up to 12.1";
+    case PillowRelease::from_12_2: return "as Pillow 12.2";
+    case PillowRelease::from_13_0: return "as Pillow 13";
+  }
+  return "";
+}
+
+std::string resize_words(const PreprocessConfig& config) {
+  const std::string size = text(config.resize_height, " x ", config.resize_width);
+  switch (config.resize) {
+    case ResizeRule::none: return "no resize";
+    case ResizeRule::squash: return "resize to " + size + " whatever the aspect ratio";
+    case ResizeRule::shortest_edge:
+      return text("resize the shortest edge to ", config.resize_height,
+                  config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most") : std::string());
+    case ResizeRule::cover: return "resize, keeping the aspect ratio, to cover " + size;
+    case ResizeRule::contain:
+    case ResizeRule::contain_trunc: return "resize, keeping the aspect ratio, to fit into " + size;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Preprocessor::describe() const {
+  const PreprocessConfig& config = config_;
+  std::ostringstream out;
+  out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
+      << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
+  out << resize_words(config);
+  if (config.resize != ResizeRule::none) out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
+  out << '\n';
+  if (!config.crop) {
+    out << "no crop\n";
+  } else if (config.crop_multiple > 0) {
+    out << "crop the centre to multiples of " << config.crop_multiple << '\n';
+  } else {
+    out << "crop the centre " << config.crop_height << " x " << config.crop_width << " (rows x columns), pad with ("
+        << int{config.pad_color[0]} << ", " << int{config.pad_color[1]} << ", " << int{config.pad_color[2]} << ") where smaller\n";
+  }
+  if (config.rescale) {
+    if (std::abs(config.rescale_factor * 255.0 - 1.0) < 1e-12) {
+      out << "divide by 255";
+    } else {
+      out << "multiply by " << config.rescale_factor;
+    }
+  } else {
+    out << "keep 0..255";
+  }
+  if (config.subtract_mean) {
+    out << ", subtract mean (" << config.mean[0] << ", " << config.mean[1] << ", " << config.mean[2] << "), divide by ("
+        << config.std[0] << ", " << config.std[1] << ", " << config.std[2] << ")";
+  }
+  return out.str();
+}
+
+}  // namespace vit

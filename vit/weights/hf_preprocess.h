@@ -1,0 +1,16 @@
+// Hugging Face image processors as data: class defaults and the keys of their JSON. Called by preprocess_config.cpp.
+#pragma once
+
+#include <string>
+
+#include "vit/weights/json.h"
+#include "vit/weights/preprocess_config.h"
+
+namespace vit {
+
+/// `file` is the object that describes the image processor, `model_type` that of config.json ("" where unknown), which names
+/// the class where the object does not.
+PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type, const PreprocessLoadOptions& options,
+                                    const std::string& source);
+
+}  // namespace vit

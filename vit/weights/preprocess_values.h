@@ -1,0 +1,20 @@
+// Values that timm's and Hugging Face's preprocessing files share, with their limits.
+#pragma once
+
+#include <array>
+
+#include "vit/weights/json.h"
+
+namespace vit {
+
+constexpr SizeRange kEdgeRange{1, 32768};
+
+/// Whether one number may stand for all three channels.
+enum class ScalarForm { refused, allowed };
+
+/// R, G, B; every number between -1e6 and 1e6.
+std::array<double, 3> read_mean(const Json& value, ScalarForm scalar);
+/// R, G, B; every number between 1e-6 and 1e6.
+std::array<double, 3> read_std(const Json& value, ScalarForm scalar);
+
+}  // namespace vit
