@@ -1,4 +1,5 @@
-"""CIFAR-10 as tensors: reads class folders (or a zip of them) once, keeps a cache of bytes, and splits off images to watch training with."""
+"""CIFAR-10 as tensors: reads class folders (or a zip of them) once, keeps a cache of bytes, and splits off
+images to watch training with."""
 
 import hashlib
 import io
@@ -17,7 +18,8 @@ SPLIT_SEED = 20
 
 
 def read_archive(archive, cache_folder):
-    """Decodes `<class>/<file>.jpg` of a zip file. Returns images (N, 3, 32, 32) uint8 and labels (N,) int64, in name order."""
+    """Decodes `<class>/<file>.jpg` of a zip file. Returns images (N, 3, 32, 32) uint8 and labels (N,) int64,
+    in name order."""
     archive = Path(archive)
     key = hashlib.sha256(f"{archive.resolve()} {archive.stat().st_size}".encode()).hexdigest()[:12]
     cache = Path(cache_folder) / f"{archive.stem}-{key}.npz"
@@ -28,13 +30,16 @@ def read_archive(archive, cache_folder):
                 labels.append(CLASSES.index(name.split("/")[-2]))
                 pixels.append(np.asarray(Image.open(io.BytesIO(opened.read(name))).convert("RGB")))
         cache.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(cache, pixels=np.stack(pixels).transpose(0, 3, 1, 2), labels=np.array(labels, dtype=np.int64))
+        np.savez(cache,
+                 pixels=np.stack(pixels).transpose(0, 3, 1, 2),
+                 labels=np.array(labels, dtype=np.int64))
     stored = np.load(cache)
     return torch.from_numpy(stored["pixels"]), torch.from_numpy(stored["labels"])
 
 
 def split_held_out(labels):
-    """Indices (train, held_out): the same 250 images of each class every time, so that nothing is tuned on the test set."""
+    """Indices (train, held_out): the same 250 images of each class every time, so that nothing is tuned on
+    the test set."""
     generator = torch.Generator().manual_seed(SPLIT_SEED)
     held_out = []
     for label in range(len(CLASSES)):
@@ -54,7 +59,8 @@ def normalise(pixels):
 
 
 def random_crops(pixels, size, padding, generator):
-    """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges, and mirrors half of them."""
+    """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges,
+    and mirrors half of them."""
     padded = torch.nn.functional.pad(pixels.float(), (padding,) * 4, mode="reflect")
     count, _, height, width = padded.shape
     top = torch.randint(0, height - size + 1, (count,), generator=generator)

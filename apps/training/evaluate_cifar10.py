@@ -1,4 +1,5 @@
-"""Evaluates a timm checkpoint folder with PyTorch on FOLDER/<class>/<image>: the reference figures that `vit evaluate` must reproduce.
+"""Evaluates a timm checkpoint folder with PyTorch on FOLDER/<class>/<image>: the reference figures that `vit
+evaluate` must reproduce.
 
     python evaluate_cifar10.py --model data/model FOLDER
     python evaluate_cifar10.py --model data/model FOLDER --predictions reference.jsonl
@@ -58,7 +59,7 @@ def write_predictions(file, paths, logits, labels):
 
 def print_confusion(truth, predicted, labels):
     """One row per true class: share that is right, then what it was taken for."""
-    counts = torch.bincount(truth * len(labels) + predicted, minlength=len(labels) ** 2).view(len(labels), -1)
+    counts = torch.bincount(truth * len(labels) + predicted, minlength=len(labels)**2).view(len(labels), -1)
     print(f"{'true class':12} {'right':>7}   predicted as " + " ".join(f"{name[:5]:>5}" for name in labels))
     for name, row, index in zip(labels, counts, range(len(labels))):
         if row.sum() > 0:
@@ -67,9 +68,13 @@ def print_confusion(truth, predicted, labels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--model", type=Path, required=True, help="folder with config.json and model.safetensors in timm's layout")
+    parser.add_argument("--model",
+                        type=Path,
+                        required=True,
+                        help="folder with config.json and model.safetensors in timm's layout")
     parser.add_argument("--predictions", type=Path, help="write top-5 of every image, one JSON object a line")
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
@@ -87,7 +92,11 @@ def main():
     print_confusion(truth, logits.argmax(1), labels)
     ranked = logits.argsort(dim=1, descending=True, stable=True)
     hits = ranked == truth[:, None]
-    print(json.dumps({"images": len(paths), "top1": hits[:, 0].float().mean().item(), "top5": hits[:, :5].any(1).float().mean().item()}))
+    print(
+        json.dumps({
+            "images": len(paths), "top1": hits[:, 0].float().mean().item(),
+            "top5": hits[:, :5].any(1).float().mean().item()
+        }))
 
 
 if __name__ == "__main__":

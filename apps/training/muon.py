@@ -1,13 +1,16 @@
-"""Muon for the matrices of the blocks (orthogonalised momentum, Jordan et al. 2024), AdamW for everything else; both behind one step()."""
+"""Muon for the matrices of the blocks (orthogonalised momentum, Jordan et al. 2024), AdamW for everything
+else; both behind one step()."""
 
 import torch
 
-# Quintic Newton-Schulz coefficients of Jordan et al.: steep at zero, so that five steps bring every singular value near one.
+# Quintic Newton-Schulz coefficients of Jordan et al.: steep at zero, so that five steps bring every singular
+# value near one.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 
 
 def orthogonalise(matrices):
-    """(M, R, C) stacked matrices, each replaced by approximately U V^T of its singular value decomposition."""
+    """(M, R, C) stacked matrices, each replaced by approximately U V^T of its singular value
+    decomposition."""
     a, b, c = COEFFICIENTS
     transposed = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if transposed else matrices
@@ -23,7 +26,8 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(self, named_parameters, lr, momentum=0.95, weight_decay=0.0):
         named = list(named_parameters)
-        super().__init__([p for _, p in named], {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        super().__init__([p for _, p in named],
+                         {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
         self.parts = {id(p): 3 if name.endswith("qkv.weight") else 1 for name, p in named}
 
     @torch.no_grad()
@@ -40,7 +44,7 @@ class Muon(torch.optim.Optimizer):
                 by_shape.setdefault(target.shape, []).append((target, update))
         for shape, pairs in by_shape.items():
             updates = orthogonalise(torch.stack([update for _, update in pairs]))
-            scale = max(1.0, shape[0] / shape[1]) ** 0.5
+            scale = max(1.0, shape[0] / shape[1])**0.5
             for (target, _), update in zip(pairs, updates):
                 target.mul_(1 - group["lr"] * group["weight_decay"])
                 target.add_(update, alpha=-group["lr"] * scale)

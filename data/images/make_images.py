@@ -1,4 +1,5 @@
-"""Draws the sample pictures: two or three of every class of data/model, from 32 to 640 pixels, PNG and JPEG. All lines, colours and textures are computed here.
+"""Draws the sample pictures: two or three of every class of data/model, from 32 to 640 pixels, PNG and JPEG.
+All lines, colours and textures are computed here.
 
     python data/images/make_images.py                 (a few minutes; needs numpy and Pillow)
     python data/images/make_images.py horse_field     (only these)
@@ -26,30 +27,51 @@ def meadow(rng, shape, horizon, forest=True):
 
 
 def dry_field(rng, shape, horizon):
-    return bg.below(bg.sky(rng, shape), horizon, bg.grass(rng, shape, (0.52, 0.48, 0.22), (0.70, 0.62, 0.36)), soft=shape[0] * 0.02)
+    return bg.below(bg.sky(rng, shape),
+                    horizon,
+                    bg.grass(rng, shape, (0.52, 0.48, 0.22), (0.70, 0.62, 0.36)),
+                    soft=shape[0] * 0.02)
 
 
 def forest(rng, shape, horizon):
-    return bg.below(bg.softened(bg.trees(rng, shape), shape[1] * 0.012), horizon, bg.grass(rng, shape, (0.28, 0.36, 0.14), (0.44, 0.38, 0.22)), soft=shape[0] * 0.05)
+    return bg.below(bg.softened(bg.trees(rng, shape), shape[1] * 0.012),
+                    horizon,
+                    bg.grass(rng, shape, (0.28, 0.36, 0.14), (0.44, 0.38, 0.22)),
+                    soft=shape[0] * 0.05)
 
 
 def snow(rng, shape, horizon):
     far = bg.softened(bg.trees(rng, shape, (0.20, 0.24, 0.22), (0.50, 0.53, 0.52)), shape[1] * 0.008)
-    return bg.below(far, horizon, bg.plain(rng, shape, (0.86, 0.89, 0.94), 0.03, 12, (2.0, 1.0)), soft=shape[0] * 0.03)
+    return bg.below(far,
+                    horizon,
+                    bg.plain(rng, shape, (0.86, 0.89, 0.94), 0.03, 12, (2.0, 1.0)),
+                    soft=shape[0] * 0.03)
 
 
 def road(rng, shape, horizon):
-    far = bg.below(bg.sky(rng, shape), horizon - shape[0] * 0.02, bg.softened(bg.trees(rng, shape), shape[1] * 0.004), soft=shape[0] * 0.06)
-    return bg.below(far, horizon + shape[0] * 0.05, bg.plain(rng, shape, (0.44, 0.44, 0.45), 0.07, 50, (2.5, 0.8)), soft=2)
+    far = bg.below(bg.sky(rng, shape),
+                   horizon - shape[0] * 0.02,
+                   bg.softened(bg.trees(rng, shape), shape[1] * 0.004),
+                   soft=shape[0] * 0.06)
+    return bg.below(far,
+                    horizon + shape[0] * 0.05,
+                    bg.plain(rng, shape, (0.44, 0.44, 0.45), 0.07, 50, (2.5, 0.8)),
+                    soft=2)
 
 
 def car_park(rng, shape, horizon):
     wall = bg.plain(rng, shape, (0.62, 0.58, 0.52), 0.05, 14, (3.0, 0.8))
-    return bg.below(wall, horizon + shape[0] * 0.08, bg.plain(rng, shape, (0.55, 0.55, 0.55), 0.06, 60), soft=2)
+    return bg.below(wall,
+                    horizon + shape[0] * 0.08,
+                    bg.plain(rng, shape, (0.55, 0.55, 0.55), 0.06, 60),
+                    soft=2)
 
 
 def sea(rng, shape, horizon):
-    return bg.below(bg.sky(rng, shape, (0.42, 0.60, 0.84), (0.82, 0.88, 0.93)), horizon, bg.water(rng, shape, horizon), soft=2)
+    return bg.below(bg.sky(rng, shape, (0.42, 0.60, 0.84), (0.82, 0.88, 0.93)),
+                    horizon,
+                    bg.water(rng, shape, horizon),
+                    soft=2)
 
 
 def open_sky(rng, shape, horizon):
@@ -66,11 +88,17 @@ def leaves(rng, shape, horizon):
 
 def room(rng, shape, horizon):
     wall = bg.softened(bg.plain(rng, shape, (0.72, 0.66, 0.57), 0.05, 4), shape[1] * 0.01)
-    return bg.below(wall, horizon + shape[0] * 0.12, bg.plain(rng, shape, (0.50, 0.36, 0.24), 0.10, 20, (4.0, 0.5)), soft=3)
+    return bg.below(wall,
+                    horizon + shape[0] * 0.12,
+                    bg.plain(rng, shape, (0.50, 0.36, 0.24), 0.10, 20, (4.0, 0.5)),
+                    soft=3)
 
 
 def carpet(rng, shape, horizon):
-    return bg.below(bg.softened(bg.plain(rng, shape, (0.42, 0.44, 0.50), 0.10, 5), shape[1] * 0.01), horizon, bg.plain(rng, shape, (0.66, 0.62, 0.58), 0.10, 70), soft=shape[0] * 0.02)
+    return bg.below(bg.softened(bg.plain(rng, shape, (0.42, 0.44, 0.50), 0.10, 5), shape[1] * 0.01),
+                    horizon,
+                    bg.plain(rng, shape, (0.66, 0.62, 0.58), 0.10, 70),
+                    soft=shape[0] * 0.02)
 
 
 def pond(rng, shape, horizon):
@@ -84,29 +112,69 @@ def earth(rng, shape, horizon):
 
 # file name: (width, height, subject, options, backdrop, camera)
 PICTURES = {
-    "airplane_airliner.jpg": (640, 420, vehicles.airplane, {}, open_sky, dict(target=(0, 1.05, 0), span=2.9, yaw=28, pitch=-14)),
-    "airplane_propeller.png": (128, 96, vehicles.biplane_sport, {}, pale_sky, dict(target=(0, 1.0, 0), span=2.6, yaw=-32, pitch=-10)),
-    "automobile_red.jpg": (480, 320, vehicles.automobile, {}, road, dict(target=(0, 0.45, 0), span=2.5, yaw=-32, pitch=9)),
-    "automobile_blue.png": (96, 96, vehicles.automobile, dict(paint=(0.12, 0.22, 0.48)), car_park, dict(target=(0, 0.42, 0), span=2.35, yaw=-52, pitch=12)),
-    "bird_robin.jpg": (400, 400, animals.bird, {}, leaves, dict(target=(-0.08, 0.50, 0), span=2.3, yaw=-22, pitch=0)),
-    "bird_sparrow.png": (64, 64, animals.bird, dict(breast=(0.72, 0.64, 0.52), back=(0.45, 0.35, 0.25), belly=(0.80, 0.75, 0.66)), pale_sky, dict(target=(-0.08, 0.50, 0), span=2.2, yaw=200, pitch=0)),
-    "cat_tabby.jpg": (360, 480, animals.cat_sitting, {}, room, dict(target=(0, 0.68, 0), span=1.25, yaw=-60, pitch=8)),
-    "cat_grey.png": (64, 64, animals.cat_sitting, dict(coat=(0.42, 0.42, 0.44), stripe=(0.22, 0.22, 0.24), chest=(0.80, 0.79, 0.78), iris=(0.75, 0.62, 0.12)), carpet, dict(target=(0.05, 0.88, 0), span=1.15, yaw=-84, pitch=6)),
-    "deer_stag.jpg": (480, 480, animals.deer, {}, forest, dict(target=(0, 1.2, 0), span=2.75, yaw=-18, pitch=4)),
-    "deer_fawn.png": (96, 96, animals.deer, dict(antlers=False, spots=True, coat=(0.56, 0.34, 0.18)), meadow, dict(target=(0.02, 0.95, 0), span=2.3, yaw=12, pitch=5)),
-    "dog_retriever.jpg": (400, 500, animals.dog_sitting, {}, meadow, dict(target=(0, 0.75, 0), span=1.45, yaw=-62, pitch=6)),
-    "dog_terrier.png": (96, 96, animals.dog_standing, dict(coat=(0.90, 0.88, 0.84), chest=(0.92, 0.90, 0.87), patch=(0.36, 0.20, 0.10), saddle=(0.12, 0.11, 0.10)), carpet, dict(target=(0, 0.72, 0), span=2.2, yaw=-38, pitch=8)),
-    "frog_green.jpg": (480, 360, animals.frog, {}, pond, dict(target=(0.05, 0.42, 0), span=1.75, yaw=-38, pitch=16)),
-    "frog_brown.png": (64, 64, animals.frog, dict(skin=(0.42, 0.34, 0.18), belly=(0.76, 0.70, 0.52), spot=(0.20, 0.15, 0.08)), earth, dict(target=(0.05, 0.40, 0), span=1.8, yaw=-62, pitch=26)),
-    "horse_field.jpg": (640, 480, animals.horse, {}, dry_field, dict(target=(0.05, 1.0, 0), span=3.3, yaw=-14, pitch=4)),
-    "horse_grazing.png": (128, 96, animals.horse, dict(coat=(0.62, 0.60, 0.58), mane=(0.30, 0.29, 0.28), blaze=False, grazing=True), meadow, dict(target=(0.05, 0.78, 0), span=2.9, yaw=14, pitch=5)),
-    "ship_cargo.jpg": (640, 360, vehicles.cargo_ship, {}, sea, dict(target=(0, 0.34, 0), span=3.0, yaw=-20, pitch=4)),
-    "ship_cruise.png": (128, 96, vehicles.cruise_ship, {}, sea, dict(target=(0, 0.42, 0), span=2.9, yaw=24, pitch=4)),
-    "truck_lorry.jpg": (560, 420, vehicles.truck, {}, road, dict(target=(0, 0.66, 0), span=2.7, yaw=-34, pitch=7)),
-    "truck_fire.png": (96, 96, vehicles.fire_truck, {}, car_park, dict(target=(0, 0.66, 0), span=2.6, yaw=-22, pitch=8)),
+    "airplane_airliner.jpg": (640, 420, vehicles.airplane, {}, open_sky,
+                              dict(target=(0, 1.05, 0), span=2.9, yaw=28, pitch=-14)),
+    "airplane_propeller.png": (128, 96, vehicles.biplane_sport, {}, pale_sky,
+                               dict(target=(0, 1.0, 0), span=2.6, yaw=-32, pitch=-10)),
+    "automobile_red.jpg": (480, 320, vehicles.automobile, {}, road,
+                           dict(target=(0, 0.45, 0), span=2.5, yaw=-32, pitch=9)),
+    "automobile_blue.png": (96, 96, vehicles.automobile, dict(paint=(0.12, 0.22, 0.48)), car_park,
+                            dict(target=(0, 0.42, 0), span=2.35, yaw=-52, pitch=12)),
+    "bird_robin.jpg": (400, 400, animals.bird, {}, leaves,
+                       dict(target=(-0.08, 0.50, 0), span=2.3, yaw=-22, pitch=0)),
+    "bird_sparrow.png": (64, 64, animals.bird,
+                         dict(breast=(0.72, 0.64, 0.52), back=(0.45, 0.35, 0.25),
+                              belly=(0.80, 0.75, 0.66)), pale_sky,
+                         dict(target=(-0.08, 0.50, 0), span=2.2, yaw=200, pitch=0)),
+    "cat_tabby.jpg": (360, 480, animals.cat_sitting, {}, room,
+                      dict(target=(0, 0.68, 0), span=1.25, yaw=-60, pitch=8)),
+    "cat_grey.png": (64, 64, animals.cat_sitting,
+                     dict(coat=(0.42, 0.42, 0.44),
+                          stripe=(0.22, 0.22, 0.24),
+                          chest=(0.80, 0.79, 0.78),
+                          iris=(0.75, 0.62, 0.12)), carpet,
+                     dict(target=(0.05, 0.88, 0), span=1.15, yaw=-84, pitch=6)),
+    "deer_stag.jpg": (480, 480, animals.deer, {}, forest, dict(target=(0, 1.2, 0),
+                                                               span=2.75,
+                                                               yaw=-18,
+                                                               pitch=4)),
+    "deer_fawn.png": (96, 96, animals.deer, dict(antlers=False, spots=True, coat=(0.56, 0.34, 0.18)), meadow,
+                      dict(target=(0.02, 0.95, 0), span=2.3, yaw=12, pitch=5)),
+    "dog_retriever.jpg": (400, 500, animals.dog_sitting, {}, meadow,
+                          dict(target=(0, 0.75, 0), span=1.45, yaw=-62, pitch=6)),
+    "dog_terrier.png": (96, 96, animals.dog_standing,
+                        dict(coat=(0.90, 0.88, 0.84),
+                             chest=(0.92, 0.90, 0.87),
+                             patch=(0.36, 0.20, 0.10),
+                             saddle=(0.12, 0.11, 0.10)), carpet,
+                        dict(target=(0, 0.72, 0), span=2.2, yaw=-38, pitch=8)),
+    "frog_green.jpg": (480, 360, animals.frog, {}, pond,
+                       dict(target=(0.05, 0.42, 0), span=1.75, yaw=-38, pitch=16)),
+    "frog_brown.png":
+        (64, 64, animals.frog, dict(skin=(0.42, 0.34, 0.18),
+                                    belly=(0.76, 0.70, 0.52),
+                                    spot=(0.20, 0.15, 0.08)), earth,
+         dict(target=(0.05, 0.40, 0), span=1.8, yaw=-62, pitch=26)),
+    "horse_field.jpg": (640, 480, animals.horse, {}, dry_field,
+                        dict(target=(0.05, 1.0, 0), span=3.3, yaw=-14, pitch=4)),
+    "horse_grazing.png": (128, 96, animals.horse,
+                          dict(coat=(0.62, 0.60, 0.58), mane=(0.30, 0.29, 0.28), blaze=False,
+                               grazing=True), meadow, dict(target=(0.05, 0.78, 0), span=2.9, yaw=14,
+                                                           pitch=5)),
+    "ship_cargo.jpg": (640, 360, vehicles.cargo_ship, {}, sea,
+                       dict(target=(0, 0.34, 0), span=3.0, yaw=-20, pitch=4)),
+    "ship_cruise.png": (128, 96, vehicles.cruise_ship, {}, sea,
+                        dict(target=(0, 0.42, 0), span=2.9, yaw=24, pitch=4)),
+    "truck_lorry.jpg": (560, 420, vehicles.truck, {}, road,
+                        dict(target=(0, 0.66, 0), span=2.7, yaw=-34, pitch=7)),
+    "truck_fire.png": (96, 96, vehicles.fire_truck, {}, car_park,
+                       dict(target=(0, 0.66, 0), span=2.6, yaw=-22, pitch=8)),
 }
 # The same drawing once more as the model sees it.
-SMALL = {"ship_sailing.png": (32, 32, vehicles.sailing_boat, {}, sea, dict(target=(0, 0.95, 0), span=2.5, yaw=-16, pitch=4))}
+SMALL = {
+    "ship_sailing.png": (32, 32, vehicles.sailing_boat, {}, sea,
+                         dict(target=(0, 0.95, 0), span=2.5, yaw=-16, pitch=4))
+}
 FLOATING = (vehicles.airplane, vehicles.biplane_sport, animals.bird)
 AFLOAT = (vehicles.cargo_ship, vehicles.cruise_ship, vehicles.sailing_boat)
 
@@ -133,7 +201,7 @@ def draw(name, width, height, subject, options, backdrop, view):
     fur = bg.noise(rng, shape, 170, (0.6, 1.6), 2, 0.7) * 0.5
     picture = scene.shade(backdrop_colours, sun, fine, fur)
     picture = picture * (1 + 0.05 * bg.noise(rng, shape, 2, octaves=2)[..., None])
-    bytes_ = (np.clip(picture, 0, 1) ** 0.95 * 255 + 0.5).astype(np.uint8)
+    bytes_ = (np.clip(picture, 0, 1)**0.95 * 255 + 0.5).astype(np.uint8)
     return Image.fromarray(bytes_).resize((width, height), Image.LANCZOS)
 
 
@@ -143,7 +211,8 @@ def waterline_mask(scene):
     ys, xs = np.mgrid[0:height, 0:width]
     z = np.where(scene.covered(), scene.depth, 0).astype(np.float64)
     scale = scene.camera.focal / (scene.camera.distance - z)
-    view = np.stack([(xs + 0.5 - scene.camera.centre[0]) / scale, -(ys + 0.5 - scene.camera.centre[1]) / scale, z], -1)
+    view = np.stack(
+        [(xs + 0.5 - scene.camera.centre[0]) / scale, -(ys + 0.5 - scene.camera.centre[1]) / scale, z], -1)
     return scene.covered() & (scene.camera.to_world(view)[..., 1] < 0)
 
 

@@ -1,4 +1,5 @@
-"""A small z-buffer renderer: balls, chains of balls, and triangles, lit by a sun and a sky. Knows nothing of what it draws.
+"""A small z-buffer renderer: balls, chains of balls, and triangles, lit by a sun and a sky. Knows nothing of
+what it draws.
 
 World axes: x to the right, y up, z towards the viewer; the ground is y = 0.
 """
@@ -21,7 +22,7 @@ class Camera:
         self.rotation = about_x @ about_y
         self.target = np.asarray(target, dtype=np.float64)
         self.distance = distance
-        self.focal = width / span * distance        # `span` world units fill the width at the target
+        self.focal = width / span * distance  # `span` world units fill the width at the target
         self.centre = np.array([width / 2, height / 2])
 
     def to_view(self, points):
@@ -41,6 +42,7 @@ class Camera:
 
 
 class Scene:
+
     def __init__(self, camera, width, height):
         self.camera, self.shape = camera, (height, width)
         self.depth = np.full(self.shape, -np.inf, dtype=np.float32)
@@ -60,9 +62,11 @@ class Scene:
 
     def put(self, window, mask, z, normal, colour, gloss, fur):
         mask &= z > self.depth[window]
-        for buffer, value in ((self.depth, z), (self.albedo, np.asarray(colour)), (self.normal, normal), (self.gloss, gloss), (self.fur, fur)):
+        for buffer, value in ((self.depth, z), (self.albedo, np.asarray(colour)), (self.normal, normal),
+                              (self.gloss, gloss), (self.fur, fur)):
             part = buffer[window]
-            part[mask] = value[mask] if isinstance(value, np.ndarray) and value.shape[:2] == mask.shape else value
+            part[mask] = value[mask] if isinstance(value,
+                                                   np.ndarray) and value.shape[:2] == mask.shape else value
 
     def ball(self, centre, radius, colour, gloss=0.0, fur=0.0):
         view = self.camera.to_view(centre)
@@ -77,8 +81,9 @@ class Scene:
         h = np.sqrt(np.maximum(rest, 0))
         self.put(window, rest > 0, view[2] + h, np.stack([dx, dy, h], -1) / radius, colour, gloss, fur)
 
-    def chain(self, stops, colour, gloss=0.0, fur=0.0, squeeze=1.0):
-        """Balls along a smooth curve through stops (x, y, z, radius). `colour` is one colour or one per stop."""
+    def chain(self, stops, colour, gloss=0.0, fur=0.0):
+        """Balls along a smooth curve through stops (x, y, z, radius). `colour` is one colour or one per
+        stop."""
         stops = np.asarray(stops, dtype=np.float64)
         colours = np.broadcast_to(np.asarray(colour, dtype=np.float64), (len(stops), 3))
         for i in range(len(stops) - 1):
@@ -87,7 +92,8 @@ class Scene:
             gap = np.linalg.norm((b - a)[:3])
             steps = int(np.clip(gap / (0.12 * max(min(a[3], b[3]), 0.004)), 2, 60))
             for t in np.linspace(0, 1, steps + 1):
-                p = 0.5 * (2 * a + (b - before) * t + (2 * before - 5 * a + 4 * b - after) * t**2 + (3 * a - before - 3 * b + after) * t**3)
+                p = 0.5 * (2 * a + (b - before) * t + (2 * before - 5 * a + 4 * b - after) * t**2 +
+                           (3 * a - before - 3 * b + after) * t**3)
                 radius = a[3] + (b[3] - a[3]) * (3 * t**2 - 2 * t**3)
                 self.ball(p[:3], max(radius, 1e-3), colours[i] * (1 - t) + colours[i + 1] * t, gloss, fur)
 
@@ -123,40 +129,46 @@ class Scene:
 
     def box(self, low, high, colour, gloss=0.0):
         (x0, y0, z0), (x1, y1, z1) = low, high
-        for face in (((x0, y0, z1), (x1, y0, z1), (x1, y1, z1), (x0, y1, z1)), ((x0, y0, z0), (x1, y0, z0), (x1, y1, z0), (x0, y1, z0)),
-                     ((x0, y0, z0), (x0, y0, z1), (x0, y1, z1), (x0, y1, z0)), ((x1, y0, z0), (x1, y0, z1), (x1, y1, z1), (x1, y1, z0)),
-                     ((x0, y1, z0), (x1, y1, z0), (x1, y1, z1), (x0, y1, z1)), ((x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1))):
+        for face in (((x0, y0, z1), (x1, y0, z1), (x1, y1, z1), (x0, y1, z1)), ((x0, y0, z0), (x1, y0, z0),
+                                                                                (x1, y1, z0), (x0, y1, z0)),
+                     ((x0, y0, z0), (x0, y0, z1), (x0, y1, z1), (x0, y1, z0)), ((x1, y0, z0), (x1, y0, z1),
+                                                                                (x1, y1, z1), (x1, y1, z0)),
+                     ((x0, y1, z0), (x1, y1, z0), (x1, y1, z1), (x0, y1, z1)), ((x0, y0, z0), (x1, y0, z0),
+                                                                                (x1, y0, z1), (x0, y0, z1))):
             self.polygon(face, colour, gloss)
 
-    def loft(self, sections, colour, gloss=0.0, closed=False):
-        """Joins cross sections (S, K, 3) by smooth quads; `colour` is one colour or a function of (section, point)."""
+    def loft(self, sections, colour, gloss=0.0):
+        """Joins cross sections (S, K, 3) by smooth quads; `colour` is one colour or a function of (section,
+        point)."""
         sections = np.asarray(sections, dtype=np.float64)
         along = np.gradient(sections, axis=0)
         around = np.gradient(sections, axis=1)
-        if closed:
-            around = (np.roll(sections, -1, 1) - np.roll(sections, 1, 1)) / 2
         normals = np.cross(along, around)
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True) + 1e-9
         count = sections.shape[1]
         for s in range(len(sections) - 1):
-            for k in range(count if closed else count - 1):
-                n = (k + 1) % count
+            for k in range(count - 1):
+                n = k + 1
                 tint = colour(s, k) if callable(colour) else colour
                 for corners in (((s, k), (s + 1, k), (s + 1, n)), ((s, k), (s + 1, n), (s, n))):
-                    self.triangle(np.array([sections[c] for c in corners]), tint, gloss, np.array([normals[c] for c in corners]))
+                    self.triangle(np.array([sections[c] for c in corners]), tint, gloss,
+                                  np.array([normals[c] for c in corners]))
 
     def disc(self, centre, radius, normal, colour, gloss=0.0, sides=28):
         normal = unit(normal)
         u = unit(np.cross(normal, [0.0, 1.0, 0.001]))
         v = np.cross(normal, u)
         angles = np.linspace(0, 2 * np.pi, sides, endpoint=False)
-        self.polygon([np.asarray(centre) + radius * (np.cos(a) * u + np.sin(a) * v) for a in angles], colour, gloss)
+        self.polygon([np.asarray(centre) + radius * (np.cos(a) * u + np.sin(a) * v) for a in angles], colour,
+                     gloss)
 
     def wheel(self, centre, radius, width, hub=(0.72, 0.73, 0.75)):
         """A tyre standing along x, seen from either side."""
         x, y, z = centre
         angles = np.linspace(0, 2 * np.pi, 25)
-        rim = [[(x + radius * np.cos(a), y + radius * np.sin(a), z + side * width / 2) for a in angles] for side in (-1, 1)]
+        rim = [[(x + radius * np.cos(a), y + radius * np.sin(a), z + side * width / 2)
+                for a in angles]
+               for side in (-1, 1)]
         self.loft(rim, (0.06, 0.06, 0.065))
         for side in (-1, 1):
             face = z + side * width / 2
@@ -173,7 +185,8 @@ class Scene:
         ys, xs = np.nonzero(self.covered())
         z = self.depth[ys, xs].astype(np.float64)
         scale = self.camera.focal / (self.camera.distance - z)
-        view = np.stack([(xs + 0.5 - self.camera.centre[0]) / scale, -(ys + 0.5 - self.camera.centre[1]) / scale, z], -1)
+        view = np.stack(
+            [(xs + 0.5 - self.camera.centre[0]) / scale, -(ys + 0.5 - self.camera.centre[1]) / scale, z], -1)
         world = self.camera.to_world(view)
         ground = world - sun * (world[:, 1:2] / sun[1])
         pixels, _ = self.camera.to_pixels(self.camera.to_view(ground))
@@ -183,8 +196,16 @@ class Scene:
         mask[rows[seen], columns[seen]] = 1
         return mask
 
-    def shade(self, background, sun, grain, fur_noise, sky=(0.50, 0.56, 0.66), bounce=(0.26, 0.24, 0.20), sunlight=(0.92, 0.86, 0.76)):
-        """Lights the surface and lays it over the background; `grain` and `fur_noise` are (H, W) noises around zero."""
+    def shade(self,
+              background,
+              sun,
+              grain,
+              fur_noise,
+              sky=(0.50, 0.56, 0.66),
+              bounce=(0.26, 0.24, 0.20),
+              sunlight=(0.92, 0.86, 0.76)):
+        """Lights the surface and lays it over the background; `grain` and `fur_noise` are (H, W) noises
+        around zero."""
         light = self.camera.rotation @ sun
         up = self.camera.rotation @ np.array([0.0, 1.0, 0.0])
         normal = self.normal.copy()
@@ -195,8 +216,10 @@ class Scene:
         upward = 0.5 + 0.5 * normal @ up
         ambient = upward[..., None] * np.array(sky) + (1 - upward[..., None]) * np.array(bounce)
         direct = np.clip((normal @ light + 0.15) / 1.15, 0, 1)[..., None] * np.array(sunlight)
-        tint = self.albedo * (1 + ((0.05 - 0.03 * (self.gloss > 0.2)) * grain + self.fur * 0.30 * fur_noise)[..., None])
+        tint = self.albedo * (1 + ((0.05 - 0.03 *
+                                    (self.gloss > 0.2)) * grain + self.fur * 0.30 * fur_noise)[..., None])
         halfway = unit(light + np.array([0, 0, 1.0]))
-        shine = self.gloss[..., None] * (np.clip(normal @ halfway, 0, 1)[..., None] ** 40 * 0.9 + 0.18 * upward[..., None] ** 3)
+        shine = self.gloss[..., None] * (np.clip(normal @ halfway, 0, 1)[..., None]**40 * 0.9 +
+                                         0.18 * upward[..., None]**3)
         colour = np.clip(tint, 0, 1) * (ambient + direct) + shine
         return np.where(self.covered()[..., None], colour, background)

@@ -1,4 +1,5 @@
-"""Writes imagenet1k.txt: synset id and words of the 1000 ImageNet-1k classes in index order, from the lists that timm carries.
+"""Writes imagenet1k.txt: synset id and words of the 1000 ImageNet-1k classes in index order, from the lists
+that timm carries.
 
     python data/labels/make_labels.py            (needs timm)
 """

@@ -1,10 +1,11 @@
-"""Writes data/golden/models: one tiny random checkpoint per model family, with inputs and named results of timm and transformers.
+"""Writes data/golden/models: one tiny random checkpoint per model family, with inputs and named results of
+timm and transformers.
 
-    python tests/golden/make_golden.py            (about 20 seconds; needs torch, timm, transformers, safetensors)
+    python tests/golden/make_golden.py     (about 20 seconds; needs torch, timm, transformers, safetensors)
 
-Every folder holds config.json and model.safetensors as the library itself writes them, preprocessor_config.json where the library is
-transformers, and expected.safetensors. For each input I (`native`: a batch of two at the model's own size; `wide`: a rectangle; `large`: a
-bigger square) the latter has
+Every folder holds config.json and model.safetensors as the library itself writes them,
+preprocessor_config.json where the library is transformers, and expected.safetensors. For each input I
+(`native`: a batch of two at the model's own size; `wide`: a rectangle; `large`: a bigger square) the latter has
 
     I.pixels      (B, 3, H, W)   model input, already normalised
     I.rope_cos, I.rope_sin       one value per angle: (N, d/2), learned frequencies: (depth, heads, N, d/2)
@@ -15,8 +16,9 @@ bigger square) the latter has
     I.logits      (B, classes)
     I.pooled.f64, I.logits.f64, native.tokens.f64   the same from a double precision run of the same weights
 
-float32 unless the name ends in .f64. Before anything is written, the folder is loaded again by its library and must reproduce the
-results bit for bit, and every parameter is removed once to see that the logits notice (except key biases that no rotation makes visible).
+float32 unless the name ends in .f64. Before anything is written, the folder is loaded again by its library
+and must reproduce the results bit for bit, and every parameter is removed once to see that the logits notice
+(except key biases that no rotation makes visible).
 """
 
 import argparse
@@ -33,47 +35,117 @@ from safetensors.torch import save_file
 ROOT = Path(__file__).resolve().parents[2] / "data" / "golden" / "models"
 FINAL = ("tokens", "pooled", "logits")
 
-# Sizes differ from case to case so that heads of 8 to 16 channels and hidden layers that no vector width divides occur.
-# The second size of rope-axial-ape has as many patches as the native one: its table must be resampled all the same.
+# Sizes differ from case to case so that heads of 8 to 16 channels and hidden layers that no vector width
+# divides occur. The `wide` of rope-axial-ape has as many patches as its table, which must be resampled
+# all the same.
 TIMM_CASES = {
-    "rope-axial": dict(name="vit_small_patch16_rope_224", size=24, patch=8, dim=36, heads=3, classes=6, mlp_ratio=1.5,
-                       wide=(40, 16), large=(40, 40)),
-    "rope-axial-avg": dict(name="vit_small_patch16_rope_224", size=16, patch=4, dim=32, heads=2, classes=5, mlp_ratio=3.0,
-                           wide=(12, 24), large=(24, 24), global_pool="avg"),
-    "rope-axial-ape": dict(name="vit_small_patch16_rope_ape_224", size=32, patch=8, dim=32, heads=2, classes=7, mlp_ratio=2.0,
-                           wide=(16, 64), large=(40, 40)),
-    "rope-mixed": dict(name="vit_small_patch16_rope_mixed_224", size=24, patch=8, dim=24, heads=2, classes=5, mlp_ratio=2.0,
-                       wide=(16, 40), large=(32, 32)),
-    "rope-mixed-ape": dict(name="vit_small_patch16_rope_mixed_ape_224", size=24, patch=8, dim=32, heads=4, classes=8, mlp_ratio=2.0,
-                           wide=(48, 16), large=(32, 32)),
-    "timm-vit": dict(name="vit_tiny_patch16_224", size=24, patch=8, dim=30, heads=3, classes=9, mlp_ratio=2.5,
-                     wide=(40, 24), large=(32, 32)),
-    "timm-deit-distilled": dict(name="deit_tiny_distilled_patch16_224", size=24, patch=8, dim=32, heads=2, classes=6, mlp_ratio=2.0,
-                                wide=(16, 48), large=(32, 32)),
+    "rope-axial": dict(name="vit_small_patch16_rope_224",
+                       size=24,
+                       patch=8,
+                       dim=36,
+                       heads=3,
+                       classes=6,
+                       mlp_ratio=1.5,
+                       wide=(40, 16),
+                       large=(40, 40)),
+    "rope-axial-avg": dict(name="vit_small_patch16_rope_224",
+                           size=16,
+                           patch=4,
+                           dim=32,
+                           heads=2,
+                           classes=5,
+                           mlp_ratio=3.0,
+                           wide=(12, 24),
+                           large=(24, 24),
+                           global_pool="avg"),
+    "rope-axial-ape": dict(name="vit_small_patch16_rope_ape_224",
+                           size=32,
+                           patch=8,
+                           dim=32,
+                           heads=2,
+                           classes=7,
+                           mlp_ratio=2.0,
+                           wide=(16, 64),
+                           large=(40, 40)),
+    "rope-mixed": dict(name="vit_small_patch16_rope_mixed_224",
+                       size=24,
+                       patch=8,
+                       dim=24,
+                       heads=2,
+                       classes=5,
+                       mlp_ratio=2.0,
+                       wide=(16, 40),
+                       large=(32, 32)),
+    "rope-mixed-ape": dict(name="vit_small_patch16_rope_mixed_ape_224",
+                           size=24,
+                           patch=8,
+                           dim=32,
+                           heads=4,
+                           classes=8,
+                           mlp_ratio=2.0,
+                           wide=(48, 16),
+                           large=(32, 32)),
+    "timm-vit": dict(name="vit_tiny_patch16_224",
+                     size=24,
+                     patch=8,
+                     dim=30,
+                     heads=3,
+                     classes=9,
+                     mlp_ratio=2.5,
+                     wide=(40, 24),
+                     large=(32, 32)),
+    "timm-deit-distilled": dict(name="deit_tiny_distilled_patch16_224",
+                                size=24,
+                                patch=8,
+                                dim=32,
+                                heads=2,
+                                classes=6,
+                                mlp_ratio=2.0,
+                                wide=(16, 48),
+                                large=(32, 32)),
 }
 HF_CASES = {
-    "hf-vit": dict(config="ViTConfig", model="ViTForImageClassification", processor="ViTImageProcessor", size=24, patch=8, dim=36, heads=3,
-                   hidden=58, labels=("cup", "plate", "spoon", "fork", "knife", "bowl", "jug"), wide=(40, 16), large=(32, 32)),
-    "hf-deit": dict(config="DeiTConfig", model="DeiTForImageClassificationWithTeacher", processor="DeiTImageProcessor", size=24, patch=8,
-                    dim=32, heads=2, hidden=52, labels=("oak", "elm", "ash", "yew", "fir"), wide=(16, 48), large=(32, 32)),
+    "hf-vit": dict(config="ViTConfig",
+                   model="ViTForImageClassification",
+                   processor="ViTImageProcessor",
+                   size=24,
+                   patch=8,
+                   dim=36,
+                   heads=3,
+                   hidden=58,
+                   labels=("cup", "plate", "spoon", "fork", "knife", "bowl", "jug"),
+                   wide=(40, 16),
+                   large=(32, 32)),
+    "hf-deit": dict(config="DeiTConfig",
+                    model="DeiTForImageClassificationWithTeacher",
+                    processor="DeiTImageProcessor",
+                    size=24,
+                    patch=8,
+                    dim=32,
+                    heads=2,
+                    hidden=52,
+                    labels=("oak", "elm", "ash", "yew", "fir"),
+                    wide=(16, 48),
+                    large=(32, 32)),
 }
 DEPTH = 2
 
 
 @torch.no_grad()
 def randomise(model, seed):
-    """Weights that make every detail visible: norms away from one, biases away from zero, and embeddings so small that a wrong epsilon shows."""
+    """Weights that make every detail visible: norms away from one, biases away from zero, and embeddings so
+    small that a wrong epsilon shows."""
     generator = torch.Generator().manual_seed(seed)
     for name, p in sorted(model.named_parameters()):
         noise = torch.randn(p.shape, generator=generator)
         if name == "rope.freqs":
-            p.mul_(1 + 0.3 * noise)                                    # learned frequencies: keep their scale
+            p.mul_(1 + 0.3 * noise)  # learned frequencies: keep their scale
         elif "patch_embed" in name or "patch_embeddings" in name:
-            p.copy_(noise * (0.04 / p[0].numel() ** 0.5 if p.ndim == 4 else 0.01))
+            p.copy_(noise * (0.04 / p[0].numel()**0.5 if p.ndim == 4 else 0.01))
         elif p.ndim == 3:
-            p.copy_(0.02 * noise)                                      # tables and prefix tokens
+            p.copy_(0.02 * noise)  # tables and prefix tokens
         elif p.ndim == 2:
-            p.copy_(noise * 1.5 / p.shape[1] ** 0.5)
+            p.copy_(noise * 1.5 / p.shape[1]**0.5)
         elif name.endswith("weight") or "gamma" in name:
             p.copy_(1 + 0.3 * noise)
         else:
@@ -93,7 +165,8 @@ def run_timm(model, pixels):
     kept = {}
     hooks = [model.blocks[0].register_forward_pre_hook(lambda _, inputs: kept.update(tokens_in=inputs[0]))]
     for k, block in enumerate(model.blocks):
-        hooks.append(block.register_forward_hook(lambda _, inputs, output, k=k: kept.update({f"block.{k}": output})))
+        hooks.append(
+            block.register_forward_hook(lambda _, inputs, output, k=k: kept.update({f"block.{k}": output})))
     kept["tokens"] = model.forward_features(pixels)
     kept["pooled"] = model.forward_head(kept["tokens"], pre_logits=True)
     kept["logits"] = model.forward_head(kept["tokens"])
@@ -108,12 +181,19 @@ def run_timm(model, pixels):
 def run_hf(model, pixels):
     encoder = model.base_model
     result = encoder(pixels, output_hidden_states=True, interpolate_pos_encoding=True)
-    kept = {"tokens_in": result.hidden_states[0], "tokens": result.last_hidden_state, "pooled": result.last_hidden_state[:, 0]}
-    # The last entry of hidden_states may already be normalised; the blocks themselves are asked for what they return.
+    kept = {
+        "tokens_in": result.hidden_states[0], "tokens": result.last_hidden_state,
+        "pooled": result.last_hidden_state[:, 0]
+    }
+    # The last entry of hidden_states may already be normalised; the blocks themselves are asked for what they
+    # return.
     outputs = []
     layers = [m for m in encoder.modules() if type(m).__name__ in ("ViTLayer", "DeiTLayer")]
-    hooks = [m.register_forward_hook(lambda _, inputs, output: outputs.append(output if torch.is_tensor(output) else output[0]))
-             for m in layers]
+    hooks = [
+        m.register_forward_hook(
+            lambda _, inputs, output: outputs.append(output if torch.is_tensor(output) else output[0]))
+        for m in layers
+    ]
     kept["logits"] = model(pixels, interpolate_pos_encoding=True).logits
     for hook in hooks:
         hook.remove()
@@ -122,18 +202,27 @@ def run_hf(model, pixels):
 
 
 def build_timm(case):
-    model_args = {"img_size": [case["size"], case["size"]], "patch_size": case["patch"], "embed_dim": case["dim"], "depth": DEPTH,
-                  "num_heads": case["heads"], "num_classes": case["classes"], "mlp_ratio": case["mlp_ratio"], "dynamic_img_size": True}
+    model_args = {
+        "img_size": [case["size"], case["size"]], "patch_size": case["patch"], "embed_dim": case["dim"],
+        "depth": DEPTH, "num_heads": case["heads"], "num_classes": case["classes"],
+        "mlp_ratio": case["mlp_ratio"], "dynamic_img_size": True
+    }
     if "global_pool" in case:
         model_args["global_pool"] = case["global_pool"]
     return timm.create_model(case["name"], **model_args), model_args
 
 
 def build_hf(case):
-    config = getattr(transformers, case["config"])(
-        hidden_size=case["dim"], num_hidden_layers=DEPTH, num_attention_heads=case["heads"], intermediate_size=case["hidden"],
-        image_size=case["size"], patch_size=case["patch"], id2label=dict(enumerate(case["labels"])),
-        label2id={label: i for i, label in enumerate(case["labels"])}, attn_implementation="sdpa")
+    config = getattr(transformers,
+                     case["config"])(hidden_size=case["dim"],
+                                     num_hidden_layers=DEPTH,
+                                     num_attention_heads=case["heads"],
+                                     intermediate_size=case["hidden"],
+                                     image_size=case["size"],
+                                     patch_size=case["patch"],
+                                     id2label=dict(enumerate(case["labels"])),
+                                     label2id={label: i for i, label in enumerate(case["labels"])},
+                                     attn_implementation="sdpa")
     return getattr(transformers, case["model"])(config)
 
 
@@ -148,7 +237,9 @@ def load_timm(folder):
 
 def save_hf(model, case, folder):
     edge = {"height": case["size"], "width": case["size"]}
-    processor = getattr(transformers, case["processor"])(size=edge, **({"crop_size": edge} if "DeiT" in case["processor"] else {}))
+    processor = getattr(transformers,
+                        case["processor"])(size=edge,
+                                           **({"crop_size": edge} if "DeiT" in case["processor"] else {}))
     processor.save_pretrained(folder)
     model.save_pretrained(folder)
 
@@ -159,7 +250,10 @@ def load_hf(case, folder):
 
 def inputs_of(case, seed):
     generator = torch.Generator().manual_seed(seed)
-    shapes = {"native": (2, 3, case["size"], case["size"]), "wide": (1, 3, *case["wide"]), "large": (1, 3, *case["large"])}
+    shapes = {
+        "native": (2, 3, case["size"], case["size"]), "wide": (1, 3, *case["wide"]),
+        "large": (1, 3, *case["large"])
+    }
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
@@ -170,8 +264,13 @@ def expected_tensors(model, run, inputs):
         tensors[f"{name}.pixels"] = pixels
         single = run(model, pixels)
         precise = run(double, pixels.double())
-        tensors.update({f"{name}.{key}": value for key, value in single.items() if name != "large" or not key.startswith("block.")})
-        tensors.update({f"{name}.{key}.f64": precise[key] for key in FINAL if name == "native" or key != "tokens"})
+        tensors.update({
+            f"{name}.{key}": value
+            for key, value in single.items()
+            if name != "large" or not key.startswith("block.")
+        })
+        tensors.update(
+            {f"{name}.{key}.f64": precise[key] for key in FINAL if name == "native" or key != "tokens"})
         for key in FINAL:
             error = (single[key] - precise[key]).abs().max().item()
             if error > 2e-5:
@@ -209,8 +308,10 @@ def write_case(name, model, run, save, load, inputs):
     for file in folder.iterdir():
         file.chmod(0o644)
     rotates = any(key.endswith("rope_cos") for key in tensors)
-    unseen = [n for n in parameters_without_effect(model, run, inputs["native"])
-              if rotates or not (n.endswith("qkv.bias k") or n.endswith("key.bias") or n.endswith("k_proj.bias"))]
+    unseen = [
+        n for n in parameters_without_effect(model, run, inputs["native"])
+        if rotates or not (n.endswith("qkv.bias k") or n.endswith("key.bias") or n.endswith("k_proj.bias"))
+    ]
     if unseen:
         raise SystemExit(f"{name}: no effect of {', '.join(unseen)}")
     size = sum(f.stat().st_size for f in folder.iterdir())
@@ -219,7 +320,8 @@ def write_case(name, model, run, save, load, inputs):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()
@@ -227,12 +329,13 @@ def main():
     for seed, (name, case) in enumerate(TIMM_CASES.items(), start=100):
         torch.manual_seed(seed)
         model, model_args = build_timm(case)
-        write_case(name, randomise(model, seed), run_timm, lambda folder: save_timm(model, model_args, case, folder), load_timm,
+        write_case(name, randomise(model, seed), run_timm,
+                   lambda folder: save_timm(model, model_args, case, folder), load_timm,
                    inputs_of(case, 1000 + seed))
     for seed, (name, case) in enumerate(HF_CASES.items(), start=200):
         model = randomise(build_hf(case), seed)
-        write_case(name, model, run_hf, lambda folder: save_hf(model, case, folder), lambda folder: load_hf(case, folder),
-                   inputs_of(case, 1000 + seed))
+        write_case(name, model, run_hf, lambda folder: save_hf(model, case, folder),
+                   lambda folder: load_hf(case, folder), inputs_of(case, 1000 + seed))
 
 
 if __name__ == "__main__":
