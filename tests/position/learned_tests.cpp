@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/position/random_values.h"
@@ -179,6 +180,40 @@ TEST_CASE("position: coordinates rounded to float32 move a table by their roundi
     }
     CHECK(largest > 0.0);
     CHECK(largest <= 4e-5);  // two axes, coordinates off by at most 2 * 37 * 2^-24, slopes of a cubic below 4
+  }
+}
+
+TEST_CASE("position: source coordinates round where PyTorch rounds them") {
+  // A table of alternating signs shows the fractions of the coordinates: rows 40 to 47 of 37 resampled to 50
+  // by torch in float32. Exact coordinates are up to 4e-6 away from them.
+  Tensor<float> table(Shape{37, 1});
+  for (std::size_t r = 0; r < 37; ++r) table.data()[r] = r % 2 == 0 ? 1.0f : -1.0f;
+  const std::pair<TableResampling, std::vector<float>> goldens[] = {
+      {TableResampling::bilinear,
+       {-0.0599975586f, 0.579998016f, -0.900001526f, 0.380001068f, 0.13999939f, -0.659996033f, 0.819999695f,
+        -0.300003052f}},
+      {TableResampling::bilinear_antialias,
+       {-0.0599975586f, 0.579998016f, -0.900001526f, 0.379997253f, 0.13999939f, -0.659996033f, 0.819999695f,
+        -0.300003052f}},
+      {TableResampling::bicubic,
+       {-0.0898883343f, 0.772441864f, -0.985500336f, 0.542565227f, 0.208627045f, -0.846248806f, 0.954315841f,
+        -0.436503947f}},
+      {TableResampling::bicubic_antialias,
+       {-0.0898883194f, 0.772442043f, -0.985500395f, 0.542560458f, 0.20862709f, -0.846248388f, 0.954315782f,
+        -0.436504126f}},
+  };
+  for (const auto& [resampling, golden] : goldens) {
+    CAPTURE(static_cast<int>(resampling));
+    const Tensor<float> rounded = resample_table(table, 0, {37, 1}, {50, 1}, resampling);
+    const Tensor<float> exact =
+        resample_table(table, 0, {37, 1}, {50, 1}, resampling, SourceCoordinates::exact);
+    float rounded_difference = 0.0f, exact_difference = 0.0f;
+    for (std::size_t i = 0; i < golden.size(); ++i) {
+      rounded_difference = std::max(rounded_difference, std::abs(rounded.data()[40 + i] - golden[i]));
+      exact_difference = std::max(exact_difference, std::abs(exact.data()[40 + i] - golden[i]));
+    }
+    CHECK(rounded_difference <= 6e-7f);  // torch also evaluates the cubic in float32: ten roundings of 2^-24
+    CHECK(exact_difference > 3e-6f);
   }
 }
 
