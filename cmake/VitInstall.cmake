@@ -1,18 +1,35 @@
-# Install rules: library, public headers, CMake package, pkg-config file.
+# Install rules: library, public headers, CMake package, pkg-config file, data. The program adds itself in apps/vit.
+# Everything is found relative to the prefix, so that the tree may be moved after installation.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS vit EXPORT vit-targets)
+install(TARGETS vit EXPORT vit-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/vit" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h"
         PATTERN "*-inl.h" EXCLUDE)
+
+# A static library hands its own dependencies on to whoever links it; a shared one has them inside.
+get_target_property(vit_type vit TYPE)
 set(VIT_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vit")
 install(EXPORT vit-targets NAMESPACE vit:: DESTINATION "${VIT_CMAKE_DIR}")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "${PROJECT_BINARY_DIR}/vit-config.cmake"
-                              INSTALL_DESTINATION "${VIT_CMAKE_DIR}")
+                              INSTALL_DESTINATION "${VIT_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
-        "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
         DESTINATION "${VIT_CMAKE_DIR}")
-configure_file("${CMAKE_CURRENT_LIST_DIR}/vit.pc.in" "${PROJECT_BINARY_DIR}/vit.pc" @ONLY)
+
+set(VIT_PC_REQUIRES "")
+set(VIT_PC_LIBS "")
+if(vit_type STREQUAL "STATIC_LIBRARY")
+  # Not "Requires: opencv4", which would link all sixty modules of OpenCV.
+  set(VIT_PC_REQUIRES "libhwy libjpeg libpng libtiff-4 libwebp libwebpdemux")
+  set(VIT_PC_LIBS "-L$<TARGET_FILE_DIR:opencv_core> -lopencv_imgcodecs -lopencv_imgproc -lopencv_core ${OpenMP_CXX_FLAGS}")
+endif()
+file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+string(REGEX REPLACE "/$" "" VIT_PC_PREFIX "${VIT_PC_PREFIX}")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/vit.pc.in" "${PROJECT_BINARY_DIR}/vit.pc.in" @ONLY)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/vit.pc" INPUT "${PROJECT_BINARY_DIR}/vit.pc.in")
 install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" PATTERN "golden" EXCLUDE)
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit"
+        PATTERN "golden" EXCLUDE PATTERN "*.py" EXCLUDE)
