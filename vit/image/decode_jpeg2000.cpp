@@ -14,25 +14,24 @@ namespace vit::codecs {
 
 namespace {
 
-/// Walks the boxes from `bytes`; calls visit(type, contents). False where a box leaves the file.
+/// Walks the boxes from `bytes`, up to the end or to one that leaves it; calls visit(type, contents).
 template <typename Visit>
-bool for_each_box(std::span<const std::uint8_t> bytes, Visit visit) {
+void for_each_box(std::span<const std::uint8_t> bytes, Visit visit) {
   while (bytes.size() >= 8) {
     std::uint64_t length = be32(bytes.data());
     const std::uint32_t type = be32(bytes.data() + 4);
     std::size_t header = 8;
     if (length == 1) {
-      if (bytes.size() < 16) return false;
+      if (bytes.size() < 16) return;
       length = std::uint64_t{be32(bytes.data() + 8)} << 32 | be32(bytes.data() + 12);
       header = 16;
     } else if (length == 0) {
       length = bytes.size();
     }
-    if (length < header || length > bytes.size()) return false;
+    if (length < header || length > bytes.size()) return;
     visit(type, bytes.subspan(header, length - header));
     bytes = bytes.subspan(length);
   }
-  return true;
 }
 
 constexpr std::uint32_t box_type(const char (&name)[5]) {
@@ -44,7 +43,7 @@ std::span<const std::uint8_t> find_codestream(const Source& source) {
   if (source.bytes[0] == 0xFF) return source.bytes;
   std::span<const std::uint8_t> codestream;
   bool special = false;
-  const bool whole = for_each_box(source.bytes, [&](std::uint32_t type, std::span<const std::uint8_t> contents) {
+  for_each_box(source.bytes, [&](std::uint32_t type, std::span<const std::uint8_t> contents) {
     if (type == box_type("jp2c") && codestream.empty()) codestream = contents;
     if (type != box_type("jp2h")) return;
     for_each_box(contents, [&](std::uint32_t inner, std::span<const std::uint8_t> data) {
@@ -57,7 +56,7 @@ std::span<const std::uint8_t> find_codestream(const Source& source) {
       }
     });
   });
-  if (!whole || codestream.empty()) refuse(source, "truncated JPEG 2000: a box leaves the file");
+  if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
   if (special) refuse(source, "JPEG 2000 with a palette or a colour space other than RGB and grey is not read");
   return codestream;
 }

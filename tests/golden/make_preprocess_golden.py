@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Writes data/golden/preprocess: what Pillow, timm and transformers make of pictures that the tests can compute themselves.
+
+decode/      one picture in containers of many kinds, and decode.json: size and SHA-256 of Pillow's convert("RGB").
+<name>/      config.json or preprocessor_config.json, and expected*.json: for every size of the synthetic picture the SHA-256 of
+             the 8-bit stage (H, W, RGB) and of the float32 tensor (3, H, W).
+Made with the versions that versions.json names. Needs Pillow, torch, torchvision, timm, transformers.
+"""
+
+import hashlib
+import io
+import json
+import pathlib
+
+import numpy as np
+import PIL
+import timm
+import torch
+import torchvision
+import transformers
+from PIL import Image
+from timm.data import create_transform, resolve_data_config
+
+ROOT = pathlib.Path(__file__).resolve().parents[2] / "data/golden/preprocess"
+SIZES = [(97, 61), (60, 200), (233, 300), (7, 40)]  # height, width
+
+
+def synthetic(height, width):
+    """The picture that tests/image/golden_tests.cpp computes by the same formula."""
+    y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(3), indexing="ij")
+    return ((((3 * x * x + 5 * y * y + 7 * (c + 1) * x * y) >> 4) + 31 * c) & 255).astype(np.uint8)
+
+
+def sha256(array):
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=1) + "\n")
+
+
+def decode_files():
+    folder = ROOT / "decode"
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = Image.fromarray(synthetic(14, 22))
+    alpha = Image.fromarray(synthetic(14, 22)[:, :, 1])
+    rgba = picture.copy()
+    rgba.putalpha(alpha)
+    exif = Image.Exif()
+    exif[0x112] = 6
+    grey16 = Image.fromarray((synthetic(14, 22)[:, :, 0].astype(np.uint16) * 2))
+    files = {
+        "baseline.jpg": (picture, {"quality": 80}),
+        "progressive.jpg": (picture, {"quality": 60, "progressive": True}),
+        "grey.jpg": (picture.convert("L"), {"quality": 80}),
+        "cmyk.jpg": (picture.convert("CMYK"), {"quality": 80}),
+        "orientation_6.jpg": (picture, {"quality": 80, "exif": exif}),
+        "rgb.png": (picture, {}),
+        "rgba.png": (rgba, {}),
+        "palette.png": (picture.quantize(20), {}),
+        "bilevel.png": (picture.convert("1"), {}),
+        "grey16.png": (grey16, {}),
+        "orientation_6.png": (picture, {"exif": exif}),
+        "lzw.tif": (picture, {"compression": "tiff_lzw"}),
+        "rgba.tif": (rgba, {}),
+        "grey16.tif": (grey16, {}),
+        "cmyk.tif": (picture.convert("CMYK"), {}),
+        "lossless.webp": (picture, {"lossless": True}),
+        "alpha.webp": (rgba, {"lossless": True, "exact": True}),
+        "rgb.bmp": (picture, {}),
+        "palette.bmp": (picture.quantize(20), {}),
+        "lossless.jp2": (picture, {}),
+        "rgb.ppm": (picture, {}),
+    }
+    results = {}
+    for name, (image, options) in files.items():
+        image.save(folder / name, **options)
+        opened = Image.open(folder / name)
+        entry = {"sha256": sha256(np.asarray(opened.convert("RGB"))), "size": list(opened.size)}
+        if "A" in opened.getbands() or opened.info.get("transparency") is not None:
+            white = Image.new("RGBA", opened.size, (255, 255, 255, 255))
+            flat = Image.alpha_composite(white, Image.open(folder / name).convert("RGBA")).convert("RGB")
+            entry["sha256_on_white"] = sha256(np.asarray(flat))
+        results[name] = entry
+    write_json(ROOT / "decode.json", results)
+
+
+def expected_line(stage, tensor):
+    return {
+        "shape": list(tensor.shape),
+        "sha256": sha256(stage),
+        "tensor_sha256": sha256(tensor.astype("<f4")),
+    }
+
+
+def timm_case(name, pretrained_cfg):
+    write_json(ROOT / name / "config.json", {"architecture": "vit_small_patch16_224", "pretrained_cfg": pretrained_cfg})
+    config = resolve_data_config(pretrained_cfg=pretrained_cfg)
+    full = create_transform(**config)
+    eight_bit = torchvision.transforms.Compose(
+        [step for step in full.transforms if type(step).__name__ not in ("MaybeToTensor", "Normalize")])
+    results = {}
+    for height, width in SIZES:
+        image = Image.fromarray(synthetic(height, width))
+        results[f"{height}x{width}"] = expected_line(np.asarray(eight_bit(image)), full(image).numpy())
+    write_json(ROOT / name / "expected.json", results)
+
+
+def hf_case(name, processor_name, values):
+    write_json(ROOT / name / "preprocessor_config.json", {"image_processor_type": processor_name, **values})
+    for backend, suffix in (("torchvision", ""), ("pil", "Pil")):
+        make = getattr(transformers, processor_name + suffix)
+        full = make(**values)
+        raw = make(**{**values, "do_rescale": False, "do_normalize": False})
+        results = {}
+        for height, width in SIZES:
+            image = Image.fromarray(synthetic(height, width))
+            stage = np.asarray(raw(image, return_tensors="np")["pixel_values"][0]).transpose(1, 2, 0)
+            tensor = np.asarray(full(image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
+            results[f"{height}x{width}"] = expected_line(stage.astype(np.uint8), tensor)
+        write_json(ROOT / name / f"expected.{backend}.json", results)
+
+
+def main():
+    ROOT.mkdir(parents=True, exist_ok=True)
+    decode_files()
+    imagenet = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    half = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+    timm_case("timm-center", {"input_size": [3, 64, 64], "crop_pct": 0.9, "interpolation": "bicubic", **imagenet})
+    timm_case("timm-wide", {"input_size": [3, 48, 80], "crop_pct": 0.95, "interpolation": "bilinear", **half})
+    timm_case("timm-squash", {"input_size": [3, 56, 56], "crop_pct": 1.0, "crop_mode": "squash", "interpolation": "bicubic", **half})
+    timm_case("timm-border", {"input_size": [3, 64, 64], "crop_pct": 0.9, "crop_mode": "border", "interpolation": "bicubic", **imagenet})
+    names = {"image_mean": imagenet["mean"], "image_std": imagenet["std"]}
+    hf_case("hf-bit", "BitImageProcessor", {"size": {"shortest_edge": 72}, "crop_size": {"height": 63, "width": 81}, **names})
+    hf_case("hf-vit", "ViTImageProcessor", {"size": {"height": 48, "width": 48}})
+    write_json(ROOT / "versions.json", {
+        "Pillow": PIL.__version__, "torch": torch.__version__, "torchvision": torchvision.__version__,
+        "timm": timm.__version__, "transformers": transformers.__version__,
+    })
+
+
+if __name__ == "__main__":
+    main()
