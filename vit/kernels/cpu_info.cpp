@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <numeric>
 
 #include "vit/base/parallel.h"
 
@@ -45,27 +46,24 @@ std::string cpu_name() {
 }
 
 double measure_fma_peak_gflops(int threads, const KernelTable& table) {
-  using Clock = std::chrono::steady_clock;
   const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
-  // One piece takes some milliseconds; the best of many is the least disturbed by other programs.
-  constexpr int kRepetitions = 25;
+  std::vector<float> sinks(num_threads);
+  std::vector<double> operations(num_threads);
+  const auto seconds_of = [&](std::size_t rounds) {
+    const auto begin = std::chrono::steady_clock::now();
+    parallel_for(num_threads, threads, [&](std::size_t task, int) {
+      operations[task] = table.multiply_adds(rounds, &sinks[task]);
+    });
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  // Pieces of about 2 ms; the best of several is the one that other programs disturbed least.
   std::size_t rounds = 1000;
+  while (std::min({seconds_of(rounds), seconds_of(rounds), seconds_of(rounds)}) < 0.002) rounds *= 2;
+  constexpr int kRepetitions = 30;
   double best = 0.0;
-  for (int repetition = 0; repetition < kRepetitions;) {
-    double operations = 0.0;
-    std::vector<float> sinks(num_threads);
-    std::vector<double> done(num_threads);
-    const auto begin = Clock::now();
-    parallel_for(num_threads, threads,
-                 [&](std::size_t task, int) { done[task] = table.multiply_adds(rounds, &sinks[task]); });
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    for (const double piece : done) operations += piece;
-    if (seconds < 0.003) {
-      rounds *= 2;
-      continue;
-    }
-    best = std::max(best, operations / seconds * 1e-9);
-    ++repetition;
+  for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+    const double seconds = seconds_of(rounds);
+    best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / seconds * 1e-9);
   }
   return best;
 }

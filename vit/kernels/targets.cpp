@@ -1,8 +1,102 @@
-// The tables compiled for instruction sets.
+// Compiles the kernels once for each instruction set that Highway knows for this architecture, and lists the
+// tables. Code between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE has internal linkage and uses nothing of
+// the standard library, so that no inline function compiled for a newer machine can stand in for the common
+// one at link time.
+
+// Not worth a copy of their own: SSSE3 beside SSE4, Ice Lake's extensions without integer kernels, scalable
+// vectors.
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+#include <vector>
+
+#include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vit/kernels/targets.cpp"
+#include "hwy/foreach_target.h"
+// Highway's own header must follow foreach_target.h.
+#include "hwy/highway.h"
+#include "vit/kernels/attention-inl.h"
+#include "vit/kernels/gemm-inl.h"
+#include "vit/kernels/rotate-inl.h"
+#include "vit/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_AVX3
+constexpr const char* kName = "avx512";
+constexpr const char* kDescription = "AVX-512 (F, VL, DQ, BW): 16 lanes";
+#elif HWY_TARGET == HWY_AVX2
+constexpr const char* kName = "avx2";
+constexpr const char* kDescription = "AVX2 and FMA: 8 lanes";
+#elif HWY_TARGET == HWY_SSE4
+constexpr const char* kName = "sse4";
+constexpr const char* kDescription = "SSE4.2: 4 lanes, no fused multiply-add";
+#elif HWY_TARGET == HWY_NEON
+constexpr const char* kName = "neon";
+constexpr const char* kDescription = "NEON: 4 lanes";
+#else
+constexpr const char* kName = "portable";
+constexpr const char* kDescription = "the compiler's baseline";
+#endif
+
+extern const KernelTable kTable;
+const KernelTable kTable{
+    .name = kName,
+    .description = kDescription,
+    .panel_columns = kPanel,
+    .tile_rows = kTileRows,
+    .query_tile = kPanel,
+    .pack_weight = pack_weight,
+    .gemm = gemm,
+    .layer_norm = layer_norm,
+    .softmax = softmax,
+    .activate = activate,
+    .add = add,
+    .rotate = rotate,
+    .attention_packed_floats = attention_packed_floats,
+    .attention_scratch_floats = attention_scratch_floats,
+    .attention_pack = attention_pack,
+    .attention = attention,
+    .attention_probabilities = attention_probabilities,
+    .multiply_adds = multiply_adds,
+};
+
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace vit::kernels {
+
 const std::vector<CompiledTarget>& compiled_targets() {
-  static const std::vector<CompiledTarget> targets;
+  static const std::vector<CompiledTarget> targets = [] {
+    const auto supported = hwy::SupportedTargets();
+    std::vector<CompiledTarget> found;
+#if HWY_TARGETS & HWY_AVX3
+    found.push_back({&N_AVX3::kTable, (supported & HWY_AVX3) != 0});
+#endif
+#if HWY_TARGETS & HWY_AVX2
+    found.push_back({&N_AVX2::kTable, (supported & HWY_AVX2) != 0});
+#endif
+#if HWY_TARGETS & HWY_SSE4
+    found.push_back({&N_SSE4::kTable, (supported & HWY_SSE4) != 0});
+#endif
+#if HWY_TARGETS & HWY_NEON
+    found.push_back({&N_NEON::kTable, (supported & HWY_NEON) != 0});
+#endif
+#if HWY_TARGETS & HWY_EMU128
+    found.push_back({&N_EMU128::kTable, true});
+#endif
+#if HWY_TARGETS & HWY_SCALAR
+    found.push_back({&N_SCALAR::kTable, true});
+#endif
+    return found;
+  }();
   return targets;
 }
+
 }  // namespace vit::kernels
+#endif  // HWY_ONCE

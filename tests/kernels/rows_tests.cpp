@@ -1,0 +1,261 @@
+// Row kernels of every table against the reference; accuracy of the activations against double precision.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/support/rng.h"
+#include "tests/support/tolerance.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit::kernels {
+namespace {
+
+const std::vector<std::size_t> kWidths{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 197, 768, 2730};
+
+/// Floats of [low, high], evenly spread over the bit patterns, and the ends.
+std::vector<float> floats_between(float low, float high, std::uint32_t stride) {
+  std::vector<float> numbers{low, high};
+  for (std::uint64_t bits = 0; bits <= 0xFFFFFFFFu; bits += stride) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    if (x >= low && x <= high) numbers.push_back(x);
+  }
+  return numbers;
+}
+
+double exact(double x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::gelu_tanh:
+      return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case Activation::quick_gelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::relu:
+      return x > 0.0 ? x : 0.0;
+  }
+  return x;
+}
+
+struct Worst {
+  double ulps = 0.0;
+  float at = 0.0f;
+};
+
+Worst worst_of(const KernelTable& table, Activation activation, float low, float high) {
+  const std::vector<float> in = floats_between(low, high, 4099);
+  std::vector<float> out = in;
+  table.activate({.data = out.data(), .stride = out.size(), .rows = 1, .columns = out.size()}, activation);
+  Worst worst;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const double ulps = test::ulps_between(out[i], exact(in[i], activation));
+    if (!(ulps <= worst.ulps)) worst = {ulps, in[i]};
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: activations are exact to a few ulp over all floats") {
+  struct Range {
+    Activation activation;
+    float low, high;
+    double ulps;
+  };
+  // Where the result decays like exp(-y), the roundings of y and of its constants cost up to y ulp each.
+  const std::vector<Range> ranges{
+      {Activation::none, -1e38f, 1e38f, 0.0},         {Activation::relu, -1e38f, 1e38f, 0.0},
+      {Activation::gelu, -1.0f, 1e38f, 3.5},          {Activation::gelu, -13.2f, -1.0f, 7.0},
+      {Activation::silu, -80.0f, 1e38f, 3.0},         {Activation::quick_gelu, -1.0f, 1e38f, 3.5},
+      {Activation::quick_gelu, -48.0f, -1.0f, 130.0}, {Activation::gelu_tanh, -1.0f, 1e12f, 6.0},
+      {Activation::gelu_tanh, -9.0f, -1.0f, 160.0},
+  };
+  for (const KernelTable* table : available_kernels()) {
+    for (const Range& range : ranges) {
+      const Worst worst = worst_of(*table, range.activation, range.low, range.high);
+      CAPTURE(table->name);
+      CAPTURE(to_string(range.activation));
+      CAPTURE(worst.at);
+      CHECK(worst.ulps <= range.ulps);
+    }
+  }
+}
+
+TEST_CASE("kernels: gelu far to the left is zero up to the smallest normal number") {
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    std::vector<float> x = floats_between(-1e38f, -13.2f, 4099);
+    table->activate({.data = x.data(), .stride = x.size(), .rows = 1, .columns = x.size()}, Activation::gelu);
+    for (const float y : x) REQUIRE(std::fabs(y) <= std::numeric_limits<float>::min());
+  }
+}
+
+TEST_CASE("kernels: activations keep NaN and stay finite at the ends of the range") {
+  for (const KernelTable* table : available_kernels()) {
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu,
+                                        Activation::silu, Activation::relu}) {
+      CAPTURE(table->name);
+      CAPTURE(to_string(activation));
+      std::vector<float> x{std::nanf(""), 1000.0f, -1000.0f, 0.0f, std::numeric_limits<float>::infinity()};
+      table->activate({.data = x.data(), .stride = 5, .rows = 1, .columns = 5}, activation);
+      CHECK((std::isnan(x[0]) || activation == Activation::relu));
+      CHECK(x[1] == 1000.0f);
+      CHECK(x[2] == 0.0f);
+      CHECK(x[3] == 0.0f);
+      CHECK(x[4] == std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
+TEST_CASE("kernels: an activation gives a number the same bits in every column") {
+  test::Rng rng(5);
+  for (const KernelTable* table : available_kernels()) {
+    for (const Activation activation :
+         {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::silu}) {
+      const std::vector<float> in = rng.numbers(67, -6.0f, 6.0f);
+      std::vector<float> together = in;
+      std::vector<float> alone = in;
+      table->activate({.data = together.data(), .stride = 67, .rows = 1, .columns = 67}, activation);
+      table->activate({.data = alone.data(), .stride = 1, .rows = 67, .columns = 1}, activation);
+      CHECK(together == alone);
+    }
+  }
+}
+
+TEST_CASE("kernels: layer_norm agrees with the reference, also in place") {
+  const KernelTable& reference = find_kernels("reference");
+  test::Rng rng(2);
+  for (const std::size_t columns : kWidths) {
+    const std::size_t stride = columns + 3;
+    const std::vector<float> in = rng.numbers(3 * stride, -2.0f, 5.0f);
+    const std::vector<float> gamma = rng.numbers(columns);
+    const std::vector<float> beta = rng.numbers(columns);
+    std::vector<float> expected = in;
+    const auto args = [&](std::vector<float>& rows) -> LayerNormArgs {
+      return {.in = rows.data(),
+              .in_stride = stride,
+              .rows = 3,
+              .columns = columns,
+              .gamma = gamma.data(),
+              .beta = beta.data(),
+              .eps = 1e-6f,
+              .out = rows.data(),
+              .out_stride = stride};
+    };
+    reference.layer_norm(args(expected));
+    for (const KernelTable* table : available_kernels()) {
+      CAPTURE(table->name);
+      CAPTURE(columns);
+      std::vector<float> out = in;
+      table->layer_norm(args(out));
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        if (i % stride >= columns) {
+          REQUIRE(out[i] == in[i]);
+        } else if (columns == 1) {
+          REQUIRE(out[i] == beta[0]);
+        } else {
+          // The mean of numbers up to 5 errs by `columns` roundings at most; the factor 1 / sigma is about 1
+          // / 2, and up to 1 / |difference| for a row of two.
+          const double mean_error = test::dot_bound(columns / 2, 5.0) * (columns < 8 ? 200.0 : 2.0);
+          REQUIRE(std::fabs(out[i] - expected[i]) <=
+                  mean_error + 8 * test::kRoundoff * (1.0 + std::fabs(expected[i])));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: layer_norm survives a large common offset") {
+  const std::size_t columns = 768;
+  test::Rng rng(3);
+  std::vector<float> in = rng.numbers(columns);
+  for (float& x : in) x += 1000.0f;
+  const std::vector<float> gamma(columns, 1.0f);
+  const std::vector<float> beta(columns, 0.0f);
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    std::vector<float> out(columns);
+    table->layer_norm({.in = in.data(),
+                       .in_stride = columns,
+                       .rows = 1,
+                       .columns = columns,
+                       .gamma = gamma.data(),
+                       .beta = beta.data(),
+                       .eps = 1e-6f,
+                       .out = out.data(),
+                       .out_stride = columns});
+    double squares = 0.0;
+    for (const float x : out) squares += static_cast<double>(x) * x;
+    CHECK(std::fabs(squares / columns - 1.0) < 1e-3);
+  }
+}
+
+TEST_CASE("kernels: softmax agrees with double precision and sums to one") {
+  test::Rng rng(4);
+  for (const std::size_t columns : kWidths) {
+    const std::vector<float> in = rng.numbers(2 * columns, -90.0f, 10.0f);
+    for (const KernelTable* table : available_kernels()) {
+      CAPTURE(table->name);
+      CAPTURE(columns);
+      std::vector<float> out = in;
+      table->softmax({.data = out.data(), .stride = columns, .rows = 2, .columns = columns});
+      for (std::size_t r = 0; r < 2; ++r) {
+        const float* const row = in.data() + r * columns;
+        double largest = row[0];
+        for (std::size_t c = 0; c < columns; ++c) largest = std::max<double>(largest, row[c]);
+        double sum = 0.0;
+        double total = 0.0;
+        for (std::size_t c = 0; c < columns; ++c) sum += std::exp(row[c] - largest);
+        for (std::size_t c = 0; c < columns; ++c) {
+          const double expected = std::exp(row[c] - largest) / sum;
+          // the difference to the maximum is rounded: up to 100 / 2^24 relative; below 1e-37 it is cut off
+          const double bound = expected * test::kRoundoff * (110.0 + static_cast<double>(columns)) + 1.3e-38;
+          REQUIRE(std::fabs(out[r * columns + c] - expected) <= bound);
+          total += out[r * columns + c];
+        }
+        REQUIRE(std::fabs(total - 1.0) <= test::kRoundoff * (4.0 + static_cast<double>(columns)));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: add and rotate agree with the reference") {
+  const KernelTable& reference = find_kernels("reference");
+  test::Rng rng(6);
+  for (const std::size_t columns : {2, 4, 6, 16, 22, 24, 64, 72, 80, 88, 96, 112, 128}) {
+    const std::size_t tokens = 11;
+    const std::vector<float> in = rng.numbers(tokens * columns);
+    const std::vector<float> addend = rng.numbers(tokens * columns);
+    const std::vector<float> cos = rng.numbers((tokens - 2) * columns / 2);
+    const std::vector<float> sin = rng.numbers((tokens - 2) * columns / 2);
+    for (const KernelTable* table : available_kernels()) {
+      for (const RopePairing pairing : {RopePairing::neighbours, RopePairing::halves}) {
+        CAPTURE(table->name);
+        CAPTURE(columns);
+        const Rotation rotation{.cos = cos.data(), .sin = sin.data(), .num_prefix = 2, .pairing = pairing};
+        std::vector<float> out = in;
+        std::vector<float> expected = in;
+        table->rotate({.data = out.data(), .stride = columns, .rows = tokens, .columns = columns}, rotation);
+        reference.rotate({.data = expected.data(), .stride = columns, .rows = tokens, .columns = columns},
+                         rotation);
+        for (std::size_t i = 0; i < out.size(); ++i)
+          REQUIRE(std::fabs(out[i] - expected[i]) <= 4 * test::kRoundoff);
+        CHECK(std::vector<float>(out.begin(), out.begin() + 2 * columns) ==
+              std::vector<float>(in.begin(), in.begin() + 2 * columns));
+
+        out = in;
+        table->add({.data = out.data(), .stride = columns, .rows = tokens, .columns = columns}, addend.data(),
+                   columns);
+        for (std::size_t i = 0; i < out.size(); ++i) REQUIRE(out[i] == in[i] + addend[i]);
+      }
+    }
+  }
+}
+
+}  // namespace vit::kernels

@@ -1,0 +1,156 @@
+// Exponential, activations and partial loads on Highway vectors. Compiled once for each instruction set.
+// Errors quoted are maxima over all floats of the range against double precision, in units of the last place
+// (ulp).
+#if defined(VIT_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_MATH_INL_H_
+#undef VIT_KERNELS_MATH_INL_H_
+#else
+#define VIT_KERNELS_MATH_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/base/activation.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using DI = hn::RebindToSigned<D>;
+constexpr size_t kLanes = hn::MaxLanes(D());
+
+HWY_INLINE V set(float value) {
+  return hn::Set(D(), value);
+}
+
+/// The first `count` < kLanes numbers at `from`, `filler` in the other lanes. Reads nothing beyond them.
+HWY_INLINE V load_first(const float* HWY_RESTRICT from, size_t count, float filler) {
+  HWY_ALIGN float lanes[kLanes];
+  for (size_t i = 0; i < kLanes; ++i) lanes[i] = i < count ? from[i] : filler;
+  return hn::Load(D(), lanes);
+}
+
+/// Writes the first `count` < kLanes lanes.
+HWY_INLINE void store_first(V value, size_t count, float* HWY_RESTRICT to) {
+  HWY_ALIGN float lanes[kLanes];
+  hn::Store(value, D(), lanes);
+  for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. ln 2 is split so that n * kLn2High is exact.
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2High = 0.693145751953125f;
+constexpr float kLn2Low = 1.42860677e-6f;
+
+/// exp(r) for |r| <= ln(2) / 2: 1 + r + r^2 q(r), q minimax of degree 4 (truncation 0.05 ulp).
+HWY_INLINE V exp_of_remainder(V r) {
+  V q = hn::MulAdd(set(1.381461509e-3f), r, set(8.368710056e-3f));
+  q = hn::MulAdd(q, r, set(4.166838899e-2f));
+  q = hn::MulAdd(q, r, set(1.666652113e-1f));
+  q = hn::MulAdd(q, r, set(4.999999404e-1f));
+  return hn::Add(set(1.0f), hn::MulAdd(hn::Mul(r, r), q, r));
+}
+
+HWY_INLINE V power_of_two(hn::Vec<DI> n) {
+  return hn::BitCast(D(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(DI(), 127))));
+}
+
+/// exp(high + low) for high in [-87.3, 88.3] and small low: one scale factor, no overflow.
+HWY_INLINE V exp_in_range(V high, V low) {
+  const hn::Vec<DI> n = hn::NearestInt(hn::Mul(high, set(kLog2E)));
+  const V n_float = hn::ConvertTo(D(), n);
+  V r = hn::NegMulAdd(n_float, set(kLn2High), high);
+  r = hn::Add(hn::NegMulAdd(n_float, set(kLn2Low), r), low);
+  return hn::Mul(exp_of_remainder(r), power_of_two(n));
+}
+
+/// exp(x) for x <= 0, 1 ulp; exp(-87.3) = 1.2e-38 for anything smaller. NaN stays NaN.
+HWY_INLINE V exp_of_negative(V x) {
+  const V clamped = hn::Max(set(-87.3f), x);
+  const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
+  const V n_float = hn::ConvertTo(D(), n);
+  const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
+  return hn::Mul(exp_of_remainder(r), power_of_two(n));
+}
+
+/// exp(x), 1 ulp; overflows to infinity, underflows through the subnormals to zero. NaN stays NaN.
+HWY_INLINE V exp_of(V x) {
+  const V clamped = hn::Min(set(89.0f), hn::Max(set(-104.0f), x));
+  const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
+  const V n_float = hn::ConvertTo(D(), n);
+  const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
+  const hn::Vec<DI> half = hn::ShiftRight<1>(n);  // 2^n in two factors, either of them a normal number
+  return hn::Mul(hn::Mul(exp_of_remainder(r), power_of_two(half)), power_of_two(hn::Sub(n, half)));
+}
+
+/// x Phi(x), the exact GELU: 3 ulp for x > -1, 6 ulp below, zero where the result would be subnormal.
+///   |x| < 1:  Phi(x) = 0.5 + x p(x^2)
+///   beyond:   Phi(-t) = exp(-t^2 / 2) v q(v), v = 1 / (t + 3), t = |x|; Phi(t) = 1 - Phi(-t)
+/// Both polynomials are minimax in relative error (0.5 and 0.2 ulp). t^2 / 2 is kept as an exact high part (t
+/// cut to 12 bits) and a small rest, because the exponential magnifies an error of its argument.
+HWY_INLINE V gelu(V x) {
+  const V square = hn::Mul(x, x);
+  V p = hn::MulAdd(set(9.151441918e-5f), square, set(-1.163120032e-3f));
+  p = hn::MulAdd(p, square, set(9.962401353e-3f));
+  p = hn::MulAdd(p, square, set(-6.648819894e-2f));
+  p = hn::MulAdd(p, square, set(3.989421427e-1f));
+  const V centre = hn::MulAdd(p, x, set(0.5f));
+
+  constexpr float kLargest = 13.2f;
+  const V magnitude = hn::Abs(x);
+  const V t = hn::Min(set(kLargest), magnitude);
+  const V t_high = hn::BitCast(D(), hn::And(hn::BitCast(DI(), t), hn::Set(DI(), ~0xFFF)));
+  const V high = hn::Mul(hn::Mul(t_high, t_high), set(-0.5f));
+  const V low = hn::Mul(hn::Mul(hn::Sub(t, t_high), hn::Add(t, t_high)), set(-0.5f));
+  const V v = hn::Div(set(1.0f), hn::Add(t, set(3.0f)));
+  V q = hn::MulAdd(set(2.861533813e+2f), v, set(-2.914205017e+2f));
+  q = hn::MulAdd(q, v, set(7.019554138e+1f));
+  q = hn::MulAdd(q, v, set(3.025657415e+0f));
+  q = hn::MulAdd(q, v, set(7.948878288e+0f));
+  q = hn::MulAdd(q, v, set(3.152225494e+0f));
+  q = hn::MulAdd(q, v, set(1.197924972e+0f));
+  q = hn::MulAdd(q, v, set(3.989294767e-1f));
+  const V below =
+      hn::IfThenElseZero(hn::Le(magnitude, set(kLargest)), hn::Mul(hn::Mul(exp_in_range(high, low), v), q));
+  const V beyond = hn::IfThenElse(hn::Gt(x, set(0.0f)), hn::Sub(set(1.0f), below), below);
+  return hn::Mul(x, hn::IfThenElse(hn::Lt(magnitude, set(1.0f)), centre, beyond));
+}
+
+/// x / (1 + exp(-y)): x times the logistic function of y.
+HWY_INLINE V times_sigmoid(V x, V y) {
+  return hn::Div(x, hn::Add(set(1.0f), exp_of(hn::Neg(y))));
+}
+
+/// gelu_tanh through 0.5 (1 + tanh z) = sigmoid(2 z).
+HWY_INLINE V gelu_tanh(V x) {
+  constexpr float kTwiceSqrt2OverPi = 1.5957691216f;
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), set(0.044715f), x);
+  return times_sigmoid(x, hn::Mul(cubic, set(kTwiceSqrt2OverPi)));
+}
+
+HWY_INLINE V activated(V x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::gelu:
+      return gelu(x);
+    case Activation::gelu_tanh:
+      return gelu_tanh(x);
+    case Activation::quick_gelu:
+      return times_sigmoid(x, hn::Mul(x, set(1.702f)));
+    case Activation::silu:
+      return times_sigmoid(x, x);
+    case Activation::relu:
+      return hn::Max(set(0.0f), x);
+  }
+  return x;
+}
+
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_MATH_INL_H_

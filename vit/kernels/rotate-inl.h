@@ -1,0 +1,98 @@
+// Rotary position applied to one token of one head.
+#if defined(VIT_KERNELS_ROTATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_ROTATE_INL_H_
+#undef VIT_KERNELS_ROTATE_INL_H_
+#else
+#define VIT_KERNELS_ROTATE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/kernels.h"
+#include "vit/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+
+HWY_INLINE void copy_row(const float* from, size_t count, float* to) {
+  const D d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+struct Pair {
+  V p, q;
+};
+
+HWY_INLINE Pair turned(V p, V q, V cos, V sin) {
+  return {hn::NegMulAdd(q, sin, hn::Mul(p, cos)), hn::MulAdd(p, sin, hn::Mul(q, cos))};
+}
+
+HWY_INLINE void rotate_halves(const float* in, size_t pairs, const float* cos, const float* sin, float* out) {
+  const D d;
+  size_t j = 0;
+  for (; j + kLanes <= pairs; j += kLanes) {
+    const Pair pair = turned(hn::LoadU(d, in + j), hn::LoadU(d, in + pairs + j), hn::LoadU(d, cos + j),
+                             hn::LoadU(d, sin + j));
+    hn::StoreU(pair.p, d, out + j);
+    hn::StoreU(pair.q, d, out + pairs + j);
+  }
+  if (j == pairs) return;
+  const size_t rest = pairs - j;
+  const Pair pair = turned(load_first(in + j, rest, 0.0f), load_first(in + pairs + j, rest, 0.0f),
+                           load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
+  store_first(pair.p, rest, out + j);
+  store_first(pair.q, rest, out + pairs + j);
+}
+
+HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* cos, const float* sin,
+                                  float* out) {
+  const D d;
+  size_t j = 0;
+  for (; j + kLanes <= pairs; j += kLanes) {
+    V p, q;
+    hn::LoadInterleaved2(d, in + 2 * j, p, q);
+    const Pair pair = turned(p, q, hn::LoadU(d, cos + j), hn::LoadU(d, sin + j));
+    hn::StoreInterleaved2(pair.p, pair.q, d, out + 2 * j);
+  }
+  if (j == pairs) return;
+  const size_t rest = pairs - j;
+  HWY_ALIGN float lanes[2 * kLanes] = {};
+  for (size_t i = 0; i < 2 * rest; ++i) lanes[i] = in[2 * j + i];
+  V p, q;
+  hn::LoadInterleaved2(d, lanes, p, q);
+  const Pair pair = turned(p, q, load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
+  hn::StoreInterleaved2(pair.p, pair.q, d, lanes);
+  for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
+}
+
+/// Token `token` of a head, turned; `in` may be `out`.
+HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, const Rotation& rotation,
+                             float* out) {
+  if (rotation.cos == nullptr || token < rotation.num_prefix) {
+    copy_row(in, head_dim, out);
+    return;
+  }
+  const size_t pairs = head_dim / 2;
+  const float* const cos = rotation.cos + (token - rotation.num_prefix) * pairs;
+  const float* const sin = rotation.sin + (token - rotation.num_prefix) * pairs;
+  if (rotation.pairing == RopePairing::halves) {
+    rotate_halves(in, pairs, cos, sin, out);
+  } else {
+    rotate_neighbours(in, pairs, cos, sin, out);
+  }
+}
+
+void rotate(const RowsArgs& args, const Rotation& rotation) noexcept {
+  for (size_t token = 0; token < args.rows; ++token) {
+    float* const row = args.data + token * args.stride;
+    rotate_token(row, token, args.columns, rotation, row);
+  }
+}
+
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_ROTATE_INL_H_

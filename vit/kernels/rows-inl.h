@@ -1,0 +1,143 @@
+// Kernels that go over whole rows: layer norm, softmax, activations, addition.
+// Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
+#if defined(VIT_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_ROWS_INL_H_
+#undef VIT_KERNELS_ROWS_INL_H_
+#else
+#define VIT_KERNELS_ROWS_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/kernels.h"
+#include "vit/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+
+HWY_INLINE float sum_of_lanes(V v) {
+  return hn::GetLane(hn::SumOfLanes(D(), v));
+}
+
+HWY_INLINE float mean_of(const float* HWY_RESTRICT row, size_t columns) {
+  const D d;
+  V even = hn::Zero(d);
+  V odd = hn::Zero(d);
+  size_t c = 0;
+  for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
+    even = hn::Add(even, hn::LoadU(d, row + c));
+    odd = hn::Add(odd, hn::LoadU(d, row + c + kLanes));
+  }
+  for (; c + kLanes <= columns; c += kLanes) even = hn::Add(even, hn::LoadU(d, row + c));
+  if (c < columns) even = hn::Add(even, load_first(row + c, columns - c, 0.0f));
+  return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
+}
+
+HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, float mean) {
+  const D d;
+  const V centre = set(mean);
+  V even = hn::Zero(d);
+  V odd = hn::Zero(d);
+  size_t c = 0;
+  for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
+    const V first = hn::Sub(hn::LoadU(d, row + c), centre);
+    const V second = hn::Sub(hn::LoadU(d, row + c + kLanes), centre);
+    even = hn::MulAdd(first, first, even);
+    odd = hn::MulAdd(second, second, odd);
+  }
+  for (; c < columns; c += kLanes) {
+    const V x = columns - c >= kLanes ? hn::LoadU(d, row + c) : load_first(row + c, columns - c, mean);
+    const V deviation = hn::Sub(x, centre);
+    even = hn::MulAdd(deviation, deviation, even);
+  }
+  return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
+}
+
+void layer_norm(const LayerNormArgs& args) noexcept {
+  const D d;
+  for (size_t r = 0; r < args.rows; ++r) {
+    const float* const in = args.in + r * args.in_stride;
+    float* const out = args.out + r * args.out_stride;
+    const float mean = mean_of(in, args.columns);
+    const V centre = set(mean);
+    const V variance = set(variance_of(in, args.columns, mean));
+    const V factor = hn::Div(set(1.0f), hn::Sqrt(hn::Add(variance, set(args.eps))));
+    size_t c = 0;
+    for (; c + kLanes <= args.columns; c += kLanes) {
+      const V normed = hn::Mul(hn::Sub(hn::LoadU(d, in + c), centre), factor);
+      hn::StoreU(hn::MulAdd(normed, hn::LoadU(d, args.gamma + c), hn::LoadU(d, args.beta + c)), d, out + c);
+    }
+    if (c == args.columns) continue;
+    const size_t rest = args.columns - c;
+    const V normed = hn::Mul(hn::Sub(load_first(in + c, rest, mean), centre), factor);
+    store_first(
+        hn::MulAdd(normed, load_first(args.gamma + c, rest, 0.0f), load_first(args.beta + c, rest, 0.0f)),
+        rest, out + c);
+  }
+}
+
+void softmax_row(float* row, size_t columns) {
+  const D d;
+  constexpr float kLowest = -3.402823466e+38f;
+  V largest = set(kLowest);
+  size_t c = 0;
+  for (; c + kLanes <= columns; c += kLanes) largest = hn::Max(largest, hn::LoadU(d, row + c));
+  if (c < columns) largest = hn::Max(largest, load_first(row + c, columns - c, kLowest));
+  largest = hn::MaxOfLanes(d, largest);
+
+  V sum = hn::Zero(d);
+  for (c = 0; c + kLanes <= columns; c += kLanes) {
+    const V weight = exp_of_negative(hn::Sub(hn::LoadU(d, row + c), largest));
+    hn::StoreU(weight, d, row + c);
+    sum = hn::Add(sum, weight);
+  }
+  if (c < columns) {
+    const size_t rest = columns - c;
+    store_first(exp_of_negative(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest, row + c);
+    sum = hn::Add(sum, load_first(row + c, rest, 0.0f));
+  }
+  const V total = hn::SumOfLanes(d, sum);
+
+  for (c = 0; c + kLanes <= columns; c += kLanes)
+    hn::StoreU(hn::Div(hn::LoadU(d, row + c), total), d, row + c);
+  if (c < columns) {
+    store_first(hn::Div(load_first(row + c, columns - c, 0.0f), total), columns - c, row + c);
+  }
+}
+
+void softmax(const RowsArgs& args) noexcept {
+  for (size_t r = 0; r < args.rows; ++r) softmax_row(args.data + r * args.stride, args.columns);
+}
+
+void activate(const RowsArgs& args, Activation activation) noexcept {
+  const D d;
+  for (size_t r = 0; r < args.rows; ++r) {
+    float* const row = args.data + r * args.stride;
+    size_t c = 0;
+    for (; c + kLanes <= args.columns; c += kLanes) {
+      hn::StoreU(activated(hn::LoadU(d, row + c), activation), d, row + c);
+    }
+    if (c == args.columns) continue;
+    const size_t rest = args.columns - c;
+    store_first(activated(load_first(row + c, rest, 0.0f), activation), rest, row + c);
+  }
+}
+
+void add(const RowsArgs& args, const float* addend, size_t addend_stride) noexcept {
+  const D d;
+  for (size_t r = 0; r < args.rows; ++r) {
+    float* const row = args.data + r * args.stride;
+    const float* const other = addend + r * addend_stride;
+    size_t c = 0;
+    for (; c + kLanes <= args.columns; c += kLanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, row + c), hn::LoadU(d, other + c)), d, row + c);
+    }
+    for (; c < args.columns; ++c) row[c] += other[c];
+  }
+}
+
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_ROWS_INL_H_

@@ -1,0 +1,151 @@
+// The one multiply loop: a tile of kTileRows x kPanel sums kept in registers. Shared by gemm and attention.
+// Every sum runs over k from 0 upwards in one multiply-add chain, whatever the size of the tile it belongs
+// to.
+#if defined(VIT_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_TILE_INL_H_
+#undef VIT_KERNELS_TILE_INL_H_
+#else
+#define VIT_KERNELS_TILE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+
+// Two vectors wide. Six rows are 12 sums + 2 columns + 1 broadcast = 15 of 16 registers; with 32 registers
+// twelve rows are 24 + 2 + 1.
+constexpr size_t kPanel = 2 * kLanes;
+#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr size_t kTileRows = 12;
+#else
+constexpr size_t kTileRows = 6;
+#endif
+
+enum class TileStart { zero, stored };
+
+/// The left operand of a tile: element (row, k) stands at data[row * row_step + k * k_step].
+struct LeftOperand {
+  const float* data;
+  size_t row_step;
+  size_t k_step;
+};
+
+/// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
+struct SixRows {
+  V c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
+};
+
+template <size_t kVectors>
+HWY_INLINE void multiply_row(const float* HWY_RESTRICT a, V b0, V b1, V& c0, V& c1) {
+  const V factor = set(*a);
+  c0 = hn::MulAdd(factor, b0, c0);
+  if constexpr (kVectors > 1) c1 = hn::MulAdd(factor, b1, c1);
+}
+
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void multiply_six(const float* HWY_RESTRICT a, size_t row_step, V b0, V b1, SixRows& c) {
+  multiply_row<kVectors>(a, b0, b1, c.c00, c.c01);
+  if constexpr (kRows > 1) multiply_row<kVectors>(a + row_step, b0, b1, c.c10, c.c11);
+  if constexpr (kRows > 2) multiply_row<kVectors>(a + 2 * row_step, b0, b1, c.c20, c.c21);
+  if constexpr (kRows > 3) multiply_row<kVectors>(a + 3 * row_step, b0, b1, c.c30, c.c31);
+  if constexpr (kRows > 4) multiply_row<kVectors>(a + 4 * row_step, b0, b1, c.c40, c.c41);
+  if constexpr (kRows > 5) multiply_row<kVectors>(a + 5 * row_step, b0, b1, c.c50, c.c51);
+}
+
+template <size_t kVectors>
+HWY_INLINE void finish_row(V c0, V c1, TileStart start, float* HWY_RESTRICT to) {
+  const D d;
+  if (start == TileStart::stored) c0 = hn::Add(hn::Load(d, to), c0);
+  hn::Store(c0, d, to);
+  if constexpr (kVectors > 1) {
+    if (start == TileStart::stored) c1 = hn::Add(hn::Load(d, to + kLanes), c1);
+    hn::Store(c1, d, to + kLanes);
+  }
+}
+
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void finish_six(const SixRows& c, TileStart start, float* HWY_RESTRICT to) {
+  finish_row<kVectors>(c.c00, c.c01, start, to);
+  if constexpr (kRows > 1) finish_row<kVectors>(c.c10, c.c11, start, to + kPanel);
+  if constexpr (kRows > 2) finish_row<kVectors>(c.c20, c.c21, start, to + 2 * kPanel);
+  if constexpr (kRows > 3) finish_row<kVectors>(c.c30, c.c31, start, to + 3 * kPanel);
+  if constexpr (kRows > 4) finish_row<kVectors>(c.c40, c.c41, start, to + 4 * kPanel);
+  if constexpr (kRows > 5) finish_row<kVectors>(c.c50, c.c51, start, to + 5 * kPanel);
+}
+
+/// sums (kRows, kPanel) = or += left (kRows, count) * panel (count, kPanel), the first kVectors vectors of
+/// each row.
+template <size_t kRows, size_t kVectors>
+HWY_NOINLINE void multiply_tile(LeftOperand left, const float* HWY_RESTRICT panel, size_t count,
+                                TileStart start, float* HWY_RESTRICT sums) {
+  constexpr size_t kUpper = kRows < 6 ? kRows : 6;
+  constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
+  const D d;
+  const V zero = hn::Zero(d);
+  SixRows upper{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+  SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+  const float* HWY_RESTRICT a = left.data;
+  const float* HWY_RESTRICT b = panel;
+  const size_t row_step = left.row_step;
+  const size_t k_step = left.k_step;
+  for (size_t k = 0; k < count; ++k) {
+    const V b0 = hn::Load(d, b);
+    const V b1 = kVectors > 1 ? hn::Load(d, b + kLanes) : zero;
+    multiply_six<kUpper, kVectors>(a, row_step, b0, b1, upper);
+    if constexpr (kLower > 0) multiply_six<kLower, kVectors>(a + 6 * row_step, row_step, b0, b1, lower);
+    a += k_step;
+    b += kPanel;
+  }
+  finish_six<kUpper, kVectors>(upper, start, sums);
+  if constexpr (kLower > 0) finish_six<kLower, kVectors>(lower, start, sums + 6 * kPanel);
+}
+
+/// multiply_tile for a number of rows and columns known at run time only: 0 < rows <= kTileRows.
+template <size_t kVectors>
+HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, const float* HWY_RESTRICT panel, size_t count,
+                              TileStart start, float* HWY_RESTRICT sums) {
+  switch (rows) {
+    case 1:
+      return multiply_tile<1, kVectors>(left, panel, count, start, sums);
+    case 2:
+      return multiply_tile<2, kVectors>(left, panel, count, start, sums);
+    case 3:
+      return multiply_tile<3, kVectors>(left, panel, count, start, sums);
+    case 4:
+      return multiply_tile<4, kVectors>(left, panel, count, start, sums);
+    case 5:
+      return multiply_tile<5, kVectors>(left, panel, count, start, sums);
+#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+    case 6:
+      return multiply_tile<6, kVectors>(left, panel, count, start, sums);
+    case 7:
+      return multiply_tile<7, kVectors>(left, panel, count, start, sums);
+    case 8:
+      return multiply_tile<8, kVectors>(left, panel, count, start, sums);
+    case 9:
+      return multiply_tile<9, kVectors>(left, panel, count, start, sums);
+    case 10:
+      return multiply_tile<10, kVectors>(left, panel, count, start, sums);
+    case 11:
+      return multiply_tile<11, kVectors>(left, panel, count, start, sums);
+#endif
+    default:
+      return multiply_tile<kTileRows, kVectors>(left, panel, count, start, sums);
+  }
+}
+
+/// `columns` <= kPanel says how much of the panel counts; the sums beyond may or may not be written.
+HWY_INLINE void multiply(LeftOperand left, size_t rows, const float* HWY_RESTRICT panel, size_t columns,
+                         size_t count, TileStart start, float* HWY_RESTRICT sums) {
+  if (columns > kLanes) return multiply_rows<2>(left, rows, panel, count, start, sums);
+  multiply_rows<1>(left, rows, panel, count, start, sums);
+}
+
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_TILE_INL_H_
