@@ -27,18 +27,13 @@ std::vector<float> floats_between(float low, float high, std::uint32_t stride) {
 
 double exact(double x, Activation activation) {
   switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::gelu:
-      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::none: return x;
+    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
     case Activation::gelu_tanh:
       return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    case Activation::quick_gelu:
-      return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu:
-      return x / (1.0 + std::exp(-x));
-    case Activation::relu:
-      return x > 0.0 ? x : 0.0;
+    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu: return x / (1.0 + std::exp(-x));
+    case Activation::relu: return x > 0.0 ? x : 0.0;
   }
   return x;
 }
@@ -71,7 +66,7 @@ TEST_CASE("kernels: activations are exact to a few ulp over all floats") {
   // Where the result decays like exp(-y), the roundings of y and of its constants cost up to y ulp each.
   const std::vector<Range> ranges{
       {Activation::none, -1e38f, 1e38f, 0.0},         {Activation::relu, -1e38f, 1e38f, 0.0},
-      {Activation::gelu, -1.0f, 1e38f, 3.5},          {Activation::gelu, -13.2f, -1.0f, 7.0},
+      {Activation::gelu, -1.0f, 1e38f, 3.5},          {Activation::gelu, -13.2f, -1.0f, 8.0},
       {Activation::silu, -80.0f, 1e38f, 3.0},         {Activation::quick_gelu, -1.0f, 1e38f, 3.5},
       {Activation::quick_gelu, -48.0f, -1.0f, 130.0}, {Activation::gelu_tanh, -1.0f, 1e12f, 6.0},
       {Activation::gelu_tanh, -9.0f, -1.0f, 160.0},

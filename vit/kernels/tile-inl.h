@@ -108,32 +108,20 @@ template <size_t kVectors>
 HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, const float* HWY_RESTRICT panel, size_t count,
                               TileStart start, float* HWY_RESTRICT sums) {
   switch (rows) {
-    case 1:
-      return multiply_tile<1, kVectors>(left, panel, count, start, sums);
-    case 2:
-      return multiply_tile<2, kVectors>(left, panel, count, start, sums);
-    case 3:
-      return multiply_tile<3, kVectors>(left, panel, count, start, sums);
-    case 4:
-      return multiply_tile<4, kVectors>(left, panel, count, start, sums);
-    case 5:
-      return multiply_tile<5, kVectors>(left, panel, count, start, sums);
+    case 1: return multiply_tile<1, kVectors>(left, panel, count, start, sums);
+    case 2: return multiply_tile<2, kVectors>(left, panel, count, start, sums);
+    case 3: return multiply_tile<3, kVectors>(left, panel, count, start, sums);
+    case 4: return multiply_tile<4, kVectors>(left, panel, count, start, sums);
+    case 5: return multiply_tile<5, kVectors>(left, panel, count, start, sums);
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
-    case 6:
-      return multiply_tile<6, kVectors>(left, panel, count, start, sums);
-    case 7:
-      return multiply_tile<7, kVectors>(left, panel, count, start, sums);
-    case 8:
-      return multiply_tile<8, kVectors>(left, panel, count, start, sums);
-    case 9:
-      return multiply_tile<9, kVectors>(left, panel, count, start, sums);
-    case 10:
-      return multiply_tile<10, kVectors>(left, panel, count, start, sums);
-    case 11:
-      return multiply_tile<11, kVectors>(left, panel, count, start, sums);
+    case 6: return multiply_tile<6, kVectors>(left, panel, count, start, sums);
+    case 7: return multiply_tile<7, kVectors>(left, panel, count, start, sums);
+    case 8: return multiply_tile<8, kVectors>(left, panel, count, start, sums);
+    case 9: return multiply_tile<9, kVectors>(left, panel, count, start, sums);
+    case 10: return multiply_tile<10, kVectors>(left, panel, count, start, sums);
+    case 11: return multiply_tile<11, kVectors>(left, panel, count, start, sums);
 #endif
-    default:
-      return multiply_tile<kTileRows, kVectors>(left, panel, count, start, sums);
+    default: return multiply_tile<kTileRows, kVectors>(left, panel, count, start, sums);
   }
 }
 
