@@ -273,6 +273,19 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
   return checkpoint;
 }
 
+PreprocessConfig architecture_preprocess(const std::string& architecture, std::size_t height, std::size_t width,
+                                         const PreprocessLoadOptions& options) {
+  const Architecture& found = find_architecture(architecture);
+  return build_timm_preprocess({.height = height,
+                                .width = width,
+                                .crop_pct = found.crop_pct,
+                                .crop_mode = found.squash ? TimmCropMode::squash : TimmCropMode::center,
+                                .filter = ResizeFilter::bicubic,
+                                .mean = found.mean,
+                                .std = found.std},
+                               options, found.name);
+}
+
 std::vector<std::string> known_architectures() {
   std::vector<std::string> names;
   for (const Architecture& architecture : architectures()) names.push_back(architecture.name);

@@ -8,12 +8,13 @@
 
 #include "vit/config.h"
 #include "vit/weights/model_weights.h"
+#include "vit/weights/preprocess_config.h"
 
 namespace vit {
 
 struct LoadOptions {
-  std::string architecture;  // timm's or the publisher's name; needed by bare files, overrides a config's
-  std::map<std::string, std::string> overrides;  // timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
+  std::string architecture{};  // timm's or the publisher's name; needed by bare files, overrides a config's
+  std::map<std::string, std::string> overrides{};  // timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
 };
 
 /// One tensor of the file and what became of it.
@@ -46,6 +47,11 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
 
 /// A checkpoint of a known architecture with seeded random weights.
 Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options = {}, unsigned seed = 0);
+
+/// How the published weights of a known architecture want their pictures, for an input of height x width: what a bare
+/// weight file cannot tell. Throws Error for an unknown name.
+PreprocessConfig architecture_preprocess(const std::string& architecture, std::size_t height, std::size_t width,
+                                         const PreprocessLoadOptions& options = {});
 
 /// Names of all architectures known without a config.
 std::vector<std::string> known_architectures();

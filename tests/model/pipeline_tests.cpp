@@ -1,0 +1,83 @@
+// From a picture file to a label and to patch features, through the public API.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/shared_data.h"
+#include "tests/support/tiny_model.h"
+#include "vit/vit.h"
+
+namespace vit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Top five of 60 photographs by PyTorch in float64 after one of the two preprocessors of transformers 5.23.
+void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
+  const auto model_path = test::shared_path("models/deit-tiny-patch16-224");
+  const auto images = test::shared_path("images/imagenet-sample");
+  if (!model_path || !images) return;
+  std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
+  const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
+  Classifier classifier(Model::load(*model_path, {.preprocess = {.resampler = resampler}}));
+  double largest = 0.0;
+  for (const auto& [name, reference] : expected.items()) {
+    CAPTURE(name);
+    const DecodeOptions options = classifier.session().preprocessor().decode_options();
+    const auto top = classifier.classify(decode_file(*images / name, options), 5);
+    REQUIRE(top.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+      CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());
+      largest = std::max(largest, std::abs(static_cast<double>(top[i].logit) - reference.at("logits")[i].get<double>()));
+    }
+  }
+  CHECK(expected.size() == 60);
+  CHECK(largest < 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("pipeline: real photographs get PyTorch's labels, torchvision's resampling") {
+  check_imagenet_sample("torchvision", ResamplerChoice::automatic);
+}
+
+TEST_CASE("pipeline: real photographs get PyTorch's labels, Pillow's resampling") {
+  check_imagenet_sample("pil", ResamplerChoice::pillow);
+}
+
+TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alone") {
+  const auto model = Model::load(test::data_path("model"));
+  Session session(model, {.threads = 2, .input_size = {.kind = InputSize::Kind::native}});
+  const Image wide(32, 64), square(48, 48), small(32, 32);
+  const std::vector<ImageView> images{wide, square, small, wide};
+  const Request request{.pooled = true, .tokens = true};
+  const auto together = session.run(images, request);
+  REQUIRE(together.size() == 4);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto alone = session.run(std::span(&images[i], 1), request);
+    CHECK(together[i].grid == alone[0].grid);
+    CHECK(std::ranges::equal(together[i].pooled.flat(), alone[0].pooled.flat()));
+    CHECK(std::ranges::equal(together[i].tokens.flat(), alone[0].tokens.flat()));
+    CHECK(together[i].patches().size(0) == images[i].height() / model->config().patch_size);
+    CHECK(together[i].patches().size(1) == images[i].width() / model->config().patch_size);
+  }
+}
+
+TEST_CASE("pipeline: a missing model, a missing file and a wrong kernel name are errors that name them") {
+  CHECK_THROWS_WITH_AS(Model::load("/no/such/model"), doctest::Contains("/no/such/model"), Error);
+  CHECK_THROWS_WITH_AS(Model::load(test::data_path("model"), {.kernels = "abacus"}), doctest::Contains("abacus"), Error);
+  CHECK_THROWS_WITH_AS(decode_file("/no/such.png"), doctest::Contains("/no/such.png"), Error);
+}
+
+TEST_CASE("pipeline: results that were not requested are errors, not empty views") {
+  const ImageOutputs empty;
+  CHECK_THROWS_AS(static_cast<void>(empty.patches()), Error);
+  CHECK_THROWS_AS(static_cast<void>(empty.class_token()), Error);
+}
+
+}  // namespace vit

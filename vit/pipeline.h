@@ -1,0 +1,144 @@
+// From pictures to results: a loaded Model shared by all, a Session per thread, and two one-line doors, Classifier and
+// FeatureExtractor. Nothing here knows a kernel or a tensor name.
+// Letters: B images, h, w patches per column and row, T = prefix + h w tokens, C = embed_dim.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+#include "vit/image/image.h"
+#include "vit/image/preprocess.h"
+#include "vit/model.h"
+#include "vit/weights/loader.h"
+#include "vit/weights/preprocess_config.h"
+
+namespace vit {
+
+struct ModelOptions {
+  LoadOptions load{};                // architecture name of a bare file, overrides: weights/loader.h
+  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
+  std::string kernels{};             // name of a kernel table; "" = the best that this machine runs
+};
+
+/// A checkpoint ready to run: weights packed, preprocessing known. Immutable; share it between threads.
+class Model {
+ public:
+  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong with it.
+  static std::shared_ptr<const Model> load(const std::filesystem::path& path, const ModelOptions& options = {});
+  /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
+  static std::shared_ptr<const Model> random(const std::string& architecture, const ModelOptions& options = {});
+
+  const ModelConfig& config() const noexcept { return transformer_.config(); }
+  const VisionTransformer& transformer() const noexcept { return transformer_; }
+  const PreprocessConfig& preprocess_config() const noexcept { return preprocess_; }
+  const LoadReport& report() const noexcept { return report_; }
+  /// Name of class `index`; its number as text where the checkpoint has no names.
+  std::string label(std::size_t index) const;
+
+  Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadReport report);
+
+ private:
+  VisionTransformer transformer_;
+  PreprocessConfig preprocess_;
+  LoadReport report_;
+};
+
+/// What one image gave; empty where not requested. `grid` says how the patch tokens lie.
+struct ImageOutputs {
+  Tensor<float> logits;                  // (classes)
+  Tensor<float> pooled;                  // (C)
+  Tensor<float> projected;               // (E)
+  Tensor<float> tokens;                  // (T, C) after the final norm
+  Tensor<float> embedded;                // (T, C) entering block 0
+  std::vector<Tensor<float>> blocks;     // (T, C) each
+  std::vector<Tensor<float>> attention;  // (heads, T, T) each
+  GridSize grid;
+  std::size_t num_prefix_tokens = 0;
+
+  /// Patch tokens after the final norm as a feature map (h, w, C), a view into `tokens`.
+  TensorView<const float> patches() const;
+  /// Class token after the final norm (C), a view into `tokens`.
+  std::span<const float> class_token() const;
+};
+
+struct SessionOptions {
+  int threads = 0;        // 0 = all cores
+  std::size_t batch = 0;  // images per forward pass; 0 = chosen from their size. Results do not depend on it.
+  InputSize input_size{};  // what preprocessing makes: model (default), native, or a given size
+};
+
+/// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one Model.
+class Session {
+ public:
+  explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  const Model& model() const noexcept { return *model_; }
+  const Preprocessor& preprocessor() const noexcept;
+  /// Normalised planes (3, H, W) of one picture.
+  Tensor<float> preprocess(const ImageView& image) const;
+
+  /// Runs pictures of any sizes; results in the order of the pictures. Pictures of one size share forward passes.
+  std::vector<ImageOutputs> run(std::span<const ImageView> images, const Request& request);
+  /// Runs normalised planes (3, H, W) of any sizes; results in their order.
+  std::vector<ImageOutputs> run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
+  /// One forward pass over (B, 3, H, W); allocates nothing once `outputs` and the session have seen the shape.
+  void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
+  /// Forward passes add their time per stage to `times`, which must outlive them; null = measure nothing.
+  void measure_stages(StageTimes* times) noexcept;
+  /// Bytes of working memory held.
+  std::size_t workspace_bytes() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<State> state_;
+};
+
+struct Prediction {
+  std::size_t index;   // class
+  std::string label;
+  float probability;   // softmax over all classes
+  float logit;
+};
+
+/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order.
+std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top, const Model& model);
+
+/// Labels for pictures: Classifier("model/").classify(image).
+class Classifier {
+ public:
+  explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
+  explicit Classifier(const std::filesystem::path& path, SessionOptions options = {});
+  std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
+  std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
+  Session& session() noexcept { return session_; }
+
+ private:
+  Session session_;
+};
+
+/// Embeddings for pictures: the pooled vector and the map of patch features.
+class FeatureExtractor {
+ public:
+  explicit FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options = {});
+  explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {});
+  /// `pooled` (where the model has it), `tokens`, and through it patches() (h, w, C).
+  ImageOutputs extract(const ImageView& image);
+  Session& session() noexcept { return session_; }
+
+ private:
+  Session session_;
+};
+
+}  // namespace vit

@@ -1,0 +1,13 @@
+// Everything a user of the library includes. The adapters for cv::Mat and Eigen stand apart: vit/opencv.h, vit/eigen.h.
+#pragma once
+
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+#include "vit/image/decode.h"
+#include "vit/image/image.h"
+#include "vit/image/preprocess.h"
+#include "vit/model.h"
+#include "vit/pipeline.h"
+#include "vit/version.h"
+#include "vit/weights/loader.h"
