@@ -1,11 +1,16 @@
-// Every reference model of the families that the library reads, compared tensor by tensor with float64 results of the
-// library that defines it. The models lie beside a developer's checkout; data/golden/models holds small twins.
+// Every reference model of the families that the library reads, compared tensor by tensor with float64
+// results of the library that defines it. The models lie beside a developer's checkout; data/golden/models
+// holds small twins.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iomanip>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Tensor<float> tensor_of(const TensorFile& file, const std::string& name) { return to_float(file.at(name)); }
+Tensor<float> tensor_of(const TensorFile& file, const std::string& name) {
+  return to_float(file.at(name));
+}
 
 double largest_difference(std::span<const float> found, const TensorEntry& expected) {
   const std::vector<double> reference = to_double(expected);
@@ -45,14 +52,21 @@ std::vector<std::string> inputs_of(const TensorFile& expected) {
   std::vector<std::string> names;
   for (const TensorEntry& entry : expected.entries()) {
     const std::string_view ending = ".pixels";
-    if (entry.name.ends_with(ending)) names.push_back(entry.name.substr(0, entry.name.size() - ending.size()));
+    if (entry.name.ends_with(ending))
+      names.push_back(entry.name.substr(0, entry.name.size() - ending.size()));
   }
   return names;
 }
 
-/// Compares one named result; float64 references may be missed by twice the reference's own float32 error, with a
-/// floor of 3e-6 relative to the largest value; float32 ones by the same plus that error once more.
-void check_tensor(const TensorFile& expected, const std::string& name, std::span<const float> found) {
+/// Largest errors of one case against float64: ours and that of the reference's own float32 run.
+struct CaseErrors {
+  double ours = 0.0, reference = 0.0;
+};
+
+/// Compares one named result; float64 references may be missed by twice the reference's own float32 error,
+/// with a floor of 3e-6 relative to the largest value; float32 ones by the same plus that error once more.
+void check_tensor(const TensorFile& expected, const std::string& name, std::span<const float> found,
+                  CaseErrors& errors) {
   const TensorEntry* const exact = expected.find(name + ".f64");
   const TensorEntry* const single = expected.find(name);
   if (exact == nullptr && single == nullptr) return;
@@ -60,6 +74,8 @@ void check_tensor(const TensorFile& expected, const std::string& name, std::span
     const double own = single != nullptr ? largest_difference(tensor_of(expected, name).flat(), *exact) : 0.0;
     const double allowed = std::max(2.0 * own, 3e-6 * std::max(1.0, largest_magnitude(*exact)));
     const double error = largest_difference(found, *exact);
+    errors.ours = std::max(errors.ours, error);
+    errors.reference = std::max(errors.reference, own);
     CHECK_MESSAGE(error <= allowed, name, ": error ", error, ", allowed ", allowed);
     return;
   }
@@ -68,7 +84,8 @@ void check_tensor(const TensorFile& expected, const std::string& name, std::span
   CHECK_MESSAGE(error <= allowed, name, ": error ", error, ", allowed ", allowed);
 }
 
-void check_input(const VisionTransformer& model, const TensorFile& expected, const std::string& input) {
+void check_input(const VisionTransformer& model, const TensorFile& expected, const std::string& input,
+                 CaseErrors& errors) {
   CAPTURE(input);
   const ModelConfig& config = model.config();
   Request request{.logits = config.num_classes != 0,
@@ -83,59 +100,138 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
   ForwardMemory memory;
   Outputs outputs;
   model.forward(pixels, request, /*threads=*/2, memory, outputs);
-  check_tensor(expected, input + ".tokens_in", outputs.embedded.flat());
+  check_tensor(expected, input + ".tokens_in", outputs.embedded.flat(), errors);
   for (std::size_t block = 0; block < config.depth; ++block) {
-    check_tensor(expected, input + ".block." + std::to_string(block), outputs.blocks[block].flat());
+    check_tensor(expected, input + ".block." + std::to_string(block), outputs.blocks[block].flat(), errors);
   }
-  check_tensor(expected, input + ".tokens", outputs.tokens.flat());
-  if (request.pooled) check_tensor(expected, input + ".pooled", outputs.pooled.flat());
-  if (request.projected) check_tensor(expected, input + ".projected", outputs.projected.flat());
-  if (request.logits) check_tensor(expected, input + ".logits", outputs.logits.flat());
+  check_tensor(expected, input + ".tokens", outputs.tokens.flat(), errors);
+  if (request.pooled) check_tensor(expected, input + ".pooled", outputs.pooled.flat(), errors);
+  if (request.projected) check_tensor(expected, input + ".projected", outputs.projected.flat(), errors);
+  if (request.logits) check_tensor(expected, input + ".logits", outputs.logits.flat(), errors);
   if (input == "native") {
     if (const TensorEntry* const attention = expected.find("layer0.attention")) {
       const std::size_t count = attention->num_elements();
-      check_tensor(expected, "layer0.attention", outputs.attention[0].flat().subspan(0, count));
+      check_tensor(expected, "layer0.attention", outputs.attention[0].flat().subspan(0, count), errors);
     }
   }
 
   // only what the head reads: the same bits as the full pass
-  Request head_only{.logits = request.logits, .pooled = request.pooled, .projected = request.projected,
-                    .blocks = {}, .attention = {}};
+  Request head_only{.logits = request.logits,
+                    .pooled = request.pooled,
+                    .projected = request.projected,
+                    .blocks = {},
+                    .attention = {}};
   Outputs short_outputs;
   model.forward(pixels, head_only, /*threads=*/1, memory, short_outputs);
   CHECK(std::ranges::equal(short_outputs.logits.flat(), outputs.logits.flat()));
   CHECK(std::ranges::equal(short_outputs.pooled.flat(), outputs.pooled.flat()));
 }
 
-void check_case(const fs::path& folder) {
-  CAPTURE(folder.filename().string());
-  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
-  Checkpoint checkpoint = load_checkpoint(folder);
+/// What the publisher's files cannot tell: their name, and the heads of these shrunken models.
+LoadOptions options_of(const fs::path& folder) {
+  LoadOptions options;
+  if (fs::exists(folder / "config.json")) return options;
+  const Json facts = load_json(folder / "case.json");
+  options.architecture = facts.at("architecture").as_string();
+  options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
+  return options;
+}
+
+void check_inputs(const fs::path& path, const LoadOptions& options, const TensorFile& expected,
+                  CaseErrors& errors) {
+  const Checkpoint checkpoint = load_checkpoint(path, options);
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   const std::vector<std::string> inputs = inputs_of(expected);
   REQUIRE(!inputs.empty());
-  for (const std::string& input : inputs) check_input(model, expected, input);
+  for (const std::string& input : inputs) check_input(model, expected, input, errors);
 }
 
-/// The model families of the library, by the front of a case's name.
-bool is_supported(const std::string& name) {
-  for (const char* front : {"timm-rope-", "timm-vit", "timm-deit", "hf-vit", "hf-deit"}) {
-    if (name.starts_with(front)) return true;
+/// Meta's own numbers, with the periods that the file stores.
+void check_stored_periods(const fs::path& path, const LoadOptions& options, const TensorFile& expected,
+                          CaseErrors& errors) {
+  const Checkpoint checkpoint = load_checkpoint(path, options);
+  REQUIRE(checkpoint.config.position.stored_periods);
+  const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
+  for (const std::string& input : inputs_of(expected)) {
+    ForwardMemory memory;
+    Outputs outputs;
+    model.forward(tensor_of(expected, input + ".pixels"), {.tokens = true, .blocks = {}, .attention = {}},
+                  /*threads=*/1, memory, outputs);
+    check_tensor(expected, input + ".stored_periods.tokens", outputs.tokens.flat(), errors);
   }
-  return false;
+}
+
+CaseErrors check_case(const fs::path& folder) {
+  CAPTURE(folder.filename().string());
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  LoadOptions options = options_of(folder);
+  CaseErrors errors;
+  std::vector<fs::path> paths = {folder};
+  if (fs::exists(folder / "model.pth"))
+    paths.push_back(folder / "model.pth");  // some cases hold both formats
+  for (const fs::path& path : paths) {
+    const bool stored = expected.find("native.stored_periods.tokens") != nullptr;
+    if (stored) check_stored_periods(path, options, expected, errors);
+    LoadOptions exact = options;
+    if (stored) exact.overrides["rope_periods"] = "recomputed";
+    check_inputs(path, exact, expected, errors);
+  }
+  return errors;
+}
+
+/// One line of the table of families.
+struct FamilyErrors {
+  std::set<std::string> layouts;
+  std::size_t num_cases = 0;
+  CaseErrors errors;
+};
+
+/// "timm-dinov3-qkvb" -> "timm".
+std::string layout_of(const std::string& name) {
+  const std::string front = name.substr(0, name.find('-'));
+  return front == "hf" ? "Hugging Face" : front == "orig" ? "publisher" : front;
+}
+
+/// Markdown, for the README: where VIT_FAMILY_TABLE names a file.
+void write_table(const std::map<std::string, FamilyErrors>& families) {
+  const char* const path = std::getenv("VIT_FAMILY_TABLE");
+  if (path == nullptr) return;
+  std::ofstream file(path);
+  file << "| family | layouts | models | largest error | PyTorch's own |\n|---|---|---|---|---|\n";
+  for (const auto& [name, family] : families) {
+    std::string layouts;
+    for (const std::string& layout : family.layouts) layouts += (layouts.empty() ? "" : ", ") + layout;
+    file << "| " << name << " | " << layouts << " | " << family.num_cases << " | " << std::scientific
+         << std::setprecision(1) << family.errors.ours << " | " << family.errors.reference << " |\n";
+  }
+  REQUIRE(file.good());
 }
 
 void check_folder(const fs::path& root) {
   std::vector<fs::path> cases;
   for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.is_directory() && is_supported(entry.path().filename().string())) cases.push_back(entry.path());
+    if (entry.is_directory()) cases.push_back(entry.path());
   }
   std::ranges::sort(cases);
   REQUIRE(!cases.empty());
-  for (const fs::path& folder : cases) check_case(folder);
+  std::map<std::string, FamilyErrors> families;
+  for (const fs::path& folder : cases) {
+    const CaseErrors errors = check_case(folder);
+    if (!fs::exists(folder / "case.json")) continue;
+    FamilyErrors& family = families[std::string(load_json(folder / "case.json").at("family").as_string())];
+    family.layouts.insert(layout_of(folder.filename().string()));
+    family.num_cases += 1;
+    family.errors.ours = std::max(family.errors.ours, errors.ours);
+    family.errors.reference = std::max(family.errors.reference, errors.reference);
+  }
+  if (!families.empty()) write_table(families);
 }
 
 }  // namespace
+
+TEST_CASE("model: the golden models give the reference's numbers") {
+  check_folder(test::data_path("golden/models"));
+}
 
 TEST_CASE("model: reference models of every family give the reference's numbers") {
   if (const auto root = test::shared_path("fixtures/models")) check_folder(*root);

@@ -7,7 +7,9 @@
 
 namespace vit {
 
-const TensorEntry* SourceFiles::find(const std::string& name) const { return tensors.find(prefix + name); }
+const TensorEntry* SourceFiles::find(const std::string& name) const {
+  return tensors.find(prefix + name);
+}
 
 bool SourceFiles::find_prefix(std::string_view anchor, std::span<const std::string_view> allowed) {
   for (const std::string_view candidate : allowed) {
@@ -36,7 +38,9 @@ std::size_t SourceFiles::count_blocks(const std::string& stem) const {
 }
 
 std::span<const Family* const> families() {
-  static constexpr const Family* kAll[] = {&kTimmFamily, &kHfVitFamily};
+  static constexpr const Family* kAll[] = {
+      &kHfVitFamily,      &kHfDinov2Family, &kHfDinov3Family, &kHfClipFamily, &kMetaDinov3Family,
+      &kMetaDinov2Family, &kBaaiFamily,     &kNaverFamily,    &kOpenAiFamily, &kTimmFamily};
   return kAll;
 }
 
@@ -61,8 +65,8 @@ std::vector<std::size_t> sizes_of(const Shape& shape) {
   return sizes;
 }
 
-Piece renamed_piece(const std::string& canonical, const Shape& shape, const std::map<std::string, std::string>& stems,
-                    const std::string& front) {
+Piece renamed_piece(const std::string& canonical, const Shape& shape,
+                    const std::map<std::string, std::string>& stems, const std::string& front) {
   const std::string name = torch_ending(canonical);
   if (const auto whole = stems.find(name); whole != stems.end()) {
     return {.source = front + whole->second, .shape = sizes_of(shape)};
@@ -71,6 +75,51 @@ Piece renamed_piece(const std::string& canonical, const Shape& shape, const std:
   const auto stem = dot == std::string::npos ? stems.end() : stems.find(name.substr(0, dot));
   VIT_CHECK(stem != stems.end(), "renamed_piece", "this layout has no name for the tensor ", canonical);
   return {.source = front + stem->second + name.substr(dot), .shape = sizes_of(shape)};
+}
+
+std::vector<Piece> joined_qkv(const std::array<std::string, 3>& stems, const std::string& ending,
+                              std::size_t width, JoinedBias biases) {
+  const bool weight = ending == ".weight";
+  const std::array<bool, 3> present = {biases.q_bias, biases.k_bias, biases.v_bias};
+  std::vector<Piece> parts;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!weight && !present[i]) {
+      parts.push_back({.zeros = width});
+    } else {
+      parts.push_back(
+          {.source = stems[i] + ending, .shape = weight ? std::vector{width, width} : std::vector{width}});
+    }
+  }
+  return parts;
+}
+
+Piece half_of_rows(const std::string& stem, const std::string& canonical, const Shape& shape) {
+  std::vector<std::size_t> whole = sizes_of(shape);
+  const std::size_t hidden = whole[0];
+  whole[0] = 2 * hidden;
+  return {.source = stem + canonical.substr(canonical.rfind('.')),
+          .shape = std::move(whole),
+          .first_row = canonical.starts_with("gate.") ? 0 : hidden,
+          .num_rows = hidden};
+}
+
+Piece pool_rows(const std::string& front, const std::string& canonical, std::size_t width) {
+  const bool weight = canonical.ends_with(".weight");
+  const bool query = canonical.starts_with("pool.q.");
+  return {.source = front + (weight ? "weight" : "bias"),
+          .shape = weight ? std::vector{3 * width, width} : std::vector{3 * width},
+          .first_row = query ? 0 : width,
+          .num_rows = query ? width : 2 * width};
+}
+
+std::string text_tower_reason(const std::string& name) {
+  for (const std::string_view front : {"text.", "text_model.", "transformer.resblocks.", "token_embedding.",
+                                       "ln_final.", "text_projection.", "text_decoder."}) {
+    if (name.starts_with(front)) return "text tower";
+  }
+  if (name == "positional_embedding" || name == "text_projection") return "text tower";
+  if (name == "logit_scale" || name == "logit_bias") return "compares images with texts";
+  return "";
 }
 
 }  // namespace vit

@@ -9,6 +9,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/family.h"
 #include "vit/weights/in_quotes.h"
+#include "vit/weights/pickle.h"
 #include "vit/weights/safetensors.h"
 #include "vit/weights/timm_args.h"
 
@@ -23,16 +24,21 @@ struct FoundFiles {
   std::optional<fs::path> config;
 };
 
+bool is_pickle(const fs::path& ending) { return ending == ".pth" || ending == ".pt" || ending == ".bin"; }
+
 /// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else the only one there.
 fs::path weights_in(const fs::path& folder) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.pth",
+                           "model.pth", "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
     if (fs::exists(folder / name)) return folder / name;
   }
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".safetensors") others.push_back(entry.path());
+    const fs::path ending = entry.path().extension();
+    if (entry.is_regular_file() && (ending == ".safetensors" || is_pickle(ending))) others.push_back(entry.path());
   }
-  VIT_CHECK(!others.empty(), kWhere, folder.string(), " holds no weights: model.safetensors or model.safetensors.index.json expected");
+  VIT_CHECK(!others.empty(), kWhere, folder.string(),
+            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or model.pth expected");
   VIT_CHECK(others.size() == 1, kWhere, folder.string(), " holds ", others.size(),
             " weight files and none is called model.safetensors; name one of them");
   return others.front();
@@ -54,7 +60,8 @@ TensorFile open_tensors(const fs::path& path) {
   const std::string name = path.filename().string();
   if (name.ends_with(".index.json")) return open_safetensors_index(path);
   if (name.ends_with(".safetensors")) return open_safetensors(path);
-  fail(kWhere, path.string(), ": unknown kind of weight file; .safetensors expected");
+  if (is_pickle(path.extension())) return open_pickle(path);
+  fail(kWhere, path.string(), ": unknown kind of weight file; .safetensors, .safetensors.index.json, .pth, .pt or .bin expected");
 }
 
 const Family& find_family(SourceFiles& files) {

@@ -108,7 +108,11 @@ const std::map<std::string, Setter>& setters() {
       {"rope_rotate_half", [](TimmArgs& a, const Json& v) { a.rope_rotate_half = v.as_bool(); }},
       {"ref_feat_shape", [](TimmArgs& a, const Json& v) { a.ref_feat_shape = pair(v); }},
       {"attn_pool_num_heads", [](TimmArgs& a, const Json& v) { a.attn_pool_num_heads = count(v); }},
-      {"attn_pool_mlp_ratio", [](TimmArgs& a, const Json& v) { a.attn_pool_mlp_ratio = v.as_double(); }},
+      {"attn_pool_mlp_ratio",
+       [](TimmArgs& a, const Json& v) {
+         a.attn_pool_mlp_ratio = v.as_double();
+         a.attn_pool_mlp_dim = 0;
+       }},
   };
   return table;
 }
@@ -196,7 +200,9 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
     config.pooling = Pooling::attention;
     config.attention_pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
     const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
-    config.attention_pool.mlp_dim = hidden_width(ratio, args.embed_dim, "attn_pool_mlp_ratio");
+    config.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
+                                        ? args.attn_pool_mlp_dim
+                                        : hidden_width(ratio, args.embed_dim, "attn_pool_mlp_ratio");
     config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
   } else if (args.global_pool.empty()) {
     config.pooling = Pooling::none;
@@ -253,7 +259,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
   ModelConfig config;
   config.architecture = architecture.name;
   config.family = architecture.family;
-  config.library = "timm";
+  config.library = architecture.library;
   config.image_height = args.image_height;
   config.image_width = args.image_width;
   config.patch_size = args.patch_size;

@@ -55,20 +55,25 @@ struct TimmArgs {
   GridSize ref_feat_shape;        // 0 x 0 = none
   std::size_t attn_pool_num_heads = 0;  // 0 = num_heads
   double attn_pool_mlp_ratio = 0.0;     // 0 = mlp_ratio
+  std::size_t attn_pool_mlp_dim = 0;    // the hidden width itself where the tensors tell it; 0 = the ratio decides
 };
 
 /// One published architecture: constructor arguments, and the preprocessing of its published weights.
 struct Architecture {
   std::string name;
   std::string family;  // "rope-vit", "eva02", "vit", ...
+  std::string library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
   TimmArgs args;
   std::array<double, 3> mean{0.485, 0.456, 0.406};
   std::array<double, 3> std{0.229, 0.224, 0.225};
   double crop_pct = 0.9;
   bool squash = false;
+  ResizeFilter filter = ResizeFilter::bicubic;
+  Resampler resampler = Resampler::pillow;
+  std::size_t evaluated_at = 0;  // edge of the crop; 0 = native size
 };
 
-/// All architectures known by name, in the order of weights/architectures.cpp.
+/// All architectures known by name, in the order of weights/architectures_*.cpp.
 const std::vector<Architecture>& architectures();
 /// The architecture of that name (a tag behind a dot is dropped); throws Error with the nearest names for an unknown one.
 const Architecture& find_architecture(std::string_view name);

@@ -1,0 +1,50 @@
+// What the pages of the Hugging Face families share: reading config.json with the defaults of its class.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/weights/family.h"
+
+namespace vit {
+
+/// Values that a config.json may leave out because its class has them as defaults.
+struct HfDefaults {
+  std::size_t hidden_size = 768, num_layers = 12, num_heads = 12, intermediate_size = 3072;
+  std::size_t patch_size = 16, image_size = 224;
+  double norm_eps = 1e-12;
+  const char* activation = "gelu";
+};
+
+/// config.json's model_type; "" where there is none.
+std::string hf_model_type(const SourceFiles& files);
+
+/// Whether config.json names a class whose name contains `part`: "ForImageClassification", "WithProjection".
+bool hf_class_contains(const Json& config, std::string_view part);
+
+/// Sizes, epsilon and activation; no position, no head. `json` may be a nested vision_config; `files` is for
+/// messages and refuses --set, which speaks of timm's arguments.
+ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults);
+
+Activation read_hf_activation(const Json& config, const char* fallback);
+
+/// A learned table of `added_prefix_rows` rows and those of the native grid, resampled as transformers does.
+void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
+                  TableResampling resampling = TableResampling::bicubic);
+
+/// What precedes the image tower's own prefix: "module." in files of some training scripts, else "".
+std::string hf_outer_prefix(const SourceFiles& files);
+
+/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. The
+/// tensor decides; where it is missing though the class has one, the number of labels.
+std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
+
+/// Class names in index order; nothing where id2label is absent, of another size or full of placeholders.
+std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);
+
+/// "head.weight" -> a classifier called `name`, outside the image tower.
+Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,
+                    const Shape& shape);
+
+}  // namespace vit
