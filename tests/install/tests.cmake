@@ -1,0 +1,44 @@
+# Three programs of users, built outside this project: against an installed copy by find_package and by pkg-config, and
+# with the sources as a subproject.
+set(install_dir "${CMAKE_CURRENT_LIST_DIR}")
+set(install_build "${CMAKE_CURRENT_BINARY_DIR}/install")
+set(install_prefix "${install_build}/prefix")
+set(install_model "${PROJECT_SOURCE_DIR}/data/model")
+set(install_flags "")
+if(VIT_SANITIZE)
+  set(install_flags "-fsanitize=${VIT_SANITIZE}")
+endif()
+set(patch_shape "patches \\([0-9]+, [0-9]+, [0-9]+\\)")
+
+add_test(NAME install.prefix COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${install_prefix}")
+set_tests_properties(install.prefix PROPERTIES FIXTURES_SETUP installed TIMEOUT 120)
+
+# install_consumer(<name> [<cache entry>...]): configures, builds and runs the project in the folder <name>.
+function(install_consumer name)
+  add_test(NAME install.${name}
+           COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test "${install_dir}/${name}" "${install_build}/${name}"
+                   --build-generator ${CMAKE_GENERATOR} --build-project pictures --build-noclean
+                   --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${install_flags}" ${ARGN}
+                   --test-command pictures "${install_model}")
+  set_tests_properties(install.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" TIMEOUT 900 PROCESSORS 2)
+endfunction()
+
+install_consumer(find_package -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${install_prefix}")
+set_tests_properties(install.find_package PROPERTIES FIXTURES_REQUIRED installed)
+
+# Not optimised: this is about targets and headers, and should not take as long as the build itself.
+install_consumer(fetch_content -DCMAKE_BUILD_TYPE=Debug "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
+                 "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+
+add_test(NAME install.pkg_config
+         COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DFLAGS=${install_flags}" "-DPREFIX=${install_prefix}"
+                 "-DSOURCE=${install_dir}/pictures.cpp" "-DOUTPUT=${install_build}/pkg_config/pictures"
+                 "-DMODEL=${install_model}" -P "${install_dir}/pkg_config/run.cmake")
+set_tests_properties(install.pkg_config PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" FIXTURES_REQUIRED installed
+                                                   TIMEOUT 300)
+
+if(TARGET vit_program)
+  add_test(NAME install.program COMMAND ${CMAKE_COMMAND} "-DPREFIX=${install_prefix}" "-DBIN=${CMAKE_INSTALL_BINDIR}"
+                                        "-DMOVED=${install_build}/moved" -P "${install_dir}/run_moved.cmake")
+  set_tests_properties(install.program PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
+endif()
