@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,9 +35,15 @@ struct Archive {
   ZipRecords records;
   std::string folder;  // with its slash
 
-  const std::span<const std::byte>* find(std::string_view name) const {
+  bool has(std::string_view name) const { return records.contains(folder + std::string(name)); }
+
+  /// The bytes of a record, or nothing where there is none. Throws Error where it is compressed.
+  std::optional<std::span<const std::byte>> find(std::string_view name) const {
     const auto at = records.find(folder + std::string(name));
-    return at == records.end() ? nullptr : &at->second;
+    if (at == records.end()) return std::nullopt;
+    VIT_CHECK(!at->second.compressed, kWhere, file->path().string(), ": record ", in_quotes(at->first),
+              " is compressed; PyTorch stores its records plain (archive packed again by another program?)");
+    return at->second.bytes;
   }
 };
 
@@ -63,15 +70,15 @@ Archive open_archive(const std::filesystem::path& path) {
   }
   VIT_CHECK(num_programs == 1, kWhere, name, ": holds ", num_programs,
             " records */data.pkl, expected one (not a PyTorch checkpoint?)");
-  VIT_CHECK(archive.find("constants.pkl") == nullptr, kWhere, name,
+  VIT_CHECK(!archive.has("constants.pkl"), kWhere, name,
             ": a TorchScript program, expected a checkpoint; save its state_dict() instead");
-  const auto* const byte_order = archive.find("byteorder");
-  VIT_CHECK(byte_order == nullptr || as_text(*byte_order) == "little", kWhere, name, ": byte order ",
+  const auto byte_order = archive.find("byteorder");
+  VIT_CHECK(!byte_order || as_text(*byte_order) == "little", kWhere, name, ": byte order ",
             byte_order ? in_quotes(as_text(*byte_order)) : "", ", only little-endian files can be read");
   return archive;
 }
 
-/// The longest step from one dimension to the next, or nothing where the elements lie row-major without gaps.
+/// The strides, or nothing where the elements lie row-major without gaps; dimensions of size 1 have no say.
 std::vector<std::size_t> meaningful_strides(const pickle::TensorRecord& tensor) {
   std::size_t expected = 1;
   for (std::size_t i = tensor.shape.size(); i-- > 0;) {
@@ -120,8 +127,8 @@ class EntryBuilder {
 
  private:
   std::span<const std::byte> storage_bytes(const pickle::Storage& storage, const std::string& label) const {
-    const auto* const bytes = archive_.find("data/" + std::string(storage.key));
-    VIT_CHECK(bytes != nullptr, kWhere, name_, ": ", label, " lies in storage ", in_quotes(storage.key),
+    const auto bytes = archive_.find("data/" + std::string(storage.key));
+    VIT_CHECK(bytes.has_value(), kWhere, name_, ": ", label, " lies in storage ", in_quotes(storage.key),
               ", which the archive lacks");
     const std::size_t num_bytes = checked_mul(storage.num_elements, storage.type->element_bytes, kWhere);
     VIT_CHECK(bytes->size() == num_bytes, kWhere, name_, ": ", label, " lies in a storage of ", bytes->size(),

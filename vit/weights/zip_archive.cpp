@@ -175,9 +175,8 @@ class ZipReader {
   void check_local(Record& record) const {
     const std::string label = "record " + in_quotes(record.name);
     check((record.flags & kEncrypted) == 0, label, " is encrypted");
-    VIT_CHECK(record.method == 0, where_, name_, ": ", label,
-              " is compressed; PyTorch stores its records plain (archive packed again by another program?)");
-    check(record.stored_bytes == record.plain_bytes, label, " is stored plain, yet has two different sizes");
+    check(record.method != 0 || record.stored_bytes == record.plain_bytes, label,
+          " is stored plain, yet has two different sizes");
     const std::size_t at = record.local_offset;
     check(at < directory_.begin && directory_.begin - at >= kLocalBytes &&
               read<std::uint32_t>(at) == kLocalSignature,
@@ -188,12 +187,13 @@ class ZipReader {
           " has another name in its local header");
     check(read<std::uint16_t>(at + 6) == record.flags && read<std::uint16_t>(at + 8) == record.method, label,
           " has other flags or another method in its local header");
-    for (const std::size_t field : {std::size_t{18}, std::size_t{22}}) {
+    const auto agrees = [&](std::size_t field, std::size_t central_bytes) {
       const auto local_bytes = read<std::uint32_t>(at + field);
       const bool left_out = local_bytes == 0 && (record.flags & kSizesFollowData) != 0;
-      check(left_out || local_bytes == kSeeZip64 || local_bytes == record.stored_bytes, label,
-            " has another size in its local header");
-    }
+      return left_out || local_bytes == kSeeZip64 || local_bytes == central_bytes;
+    };
+    check(agrees(18, record.stored_bytes) && agrees(22, record.plain_bytes), label,
+          " has another size in its local header");
     record.data_begin = at + kLocalBytes + name_bytes + extra_bytes;
     check(
         record.data_begin <= directory_.begin && record.stored_bytes <= directory_.begin - record.data_begin,
@@ -228,8 +228,8 @@ bool looks_like_zip(const MappedFile& file) noexcept {
 ZipRecords open_zip(const MappedFile& file, std::string_view where) {
   ZipRecords out;
   for (const Record& record : ZipReader(file, where).read_records()) {
-    const bool is_new =
-        out.emplace(record.name, file.bytes().subspan(record.data_begin, record.stored_bytes)).second;
+    const ZipRecord found{file.bytes().subspan(record.data_begin, record.stored_bytes), record.method != 0};
+    const bool is_new = out.emplace(record.name, found).second;
     VIT_CHECK(is_new, where, file.path().string(), ": damaged zip archive: record ", in_quotes(record.name),
               " occurs twice");
   }

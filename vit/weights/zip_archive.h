@@ -11,8 +11,14 @@
 
 namespace vit {
 
-/// Record name -> bytes; both point into the mapped file.
-using ZipRecords = std::map<std::string_view, std::span<const std::byte>>;
+/// The bytes of a record, as they lie in the mapped file.
+struct ZipRecord {
+  std::span<const std::byte> bytes;
+  bool compressed = false;  // whoever needs the record must refuse it
+};
+
+/// Record name, pointing into the mapped file, -> record.
+using ZipRecords = std::map<std::string_view, ZipRecord>;
 
 /// Whether the file begins as a zip archive does.
 bool looks_like_zip(const MappedFile& file) noexcept;
