@@ -1,0 +1,13 @@
+// Picture files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::fuzz {
+
+void run_decode(std::string_view input);
+std::vector<std::string> decode_seeds();
+
+}  // namespace vit::fuzz

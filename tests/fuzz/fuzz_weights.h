@@ -1,0 +1,24 @@
+// Weight files: whole ones, and the part of each that a mutation of the whole rarely reaches.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::fuzz {
+
+void run_safetensors(std::string_view input);
+std::vector<std::string> safetensors_seeds();
+
+/// The input is the header; length and data are put around it.
+void run_safetensors_header(std::string_view input);
+std::vector<std::string> safetensors_header_seeds();
+
+void run_pickle(std::string_view input);
+std::vector<std::string> pickle_seeds();
+
+/// The input is the pickle; the archive is put around it.
+void run_pickle_program(std::string_view input);
+std::vector<std::string> pickle_program_seeds();
+
+}  // namespace vit::fuzz

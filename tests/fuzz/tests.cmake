@@ -1,0 +1,34 @@
+# Every reader of untrusted bytes is a target. ctest mutates the seeds of each for a moment; the preset "fuzz" builds
+# one libFuzzer program per target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
+set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
+set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_config hf_config timm_preprocess
+                 hf_preprocess decode)
+add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
+                                    ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp)
+target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE opencv_core opencv_imgcodecs)
+set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp
+                            PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
+vit_warnings(vit_fuzz_targets)
+
+
+add_executable(vit_fuzz_smoke ${fuzz_dir}/smoke_main.cpp)
+target_link_libraries(vit_fuzz_smoke PRIVATE vit_fuzz_targets)
+vit_warnings(vit_fuzz_smoke)
+foreach(target ${fuzz_targets})
+  add_test(NAME fuzz_${target} COMMAND vit_fuzz_smoke ${target} 2)
+  set_tests_properties(fuzz_${target} PROPERTIES TIMEOUT 120)
+endforeach()
+
+# Without libFuzzer, vit_fuzz_smoke replays what a fuzzer found elsewhere.
+if(VIT_BUILD_FUZZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(vit PRIVATE -fsanitize=fuzzer-no-link)
+  foreach(target ${fuzz_targets})
+    add_executable(fuzz_program_${target} ${fuzz_dir}/libfuzzer_main.cpp)
+    target_link_libraries(fuzz_program_${target} PRIVATE vit_fuzz_targets)
+    vit_warnings(fuzz_program_${target})
+    set_target_properties(fuzz_program_${target} PROPERTIES OUTPUT_NAME fuzz_${target})
+    target_compile_definitions(fuzz_program_${target} PRIVATE VIT_FUZZ_TARGET="${target}")
+    target_link_options(fuzz_program_${target} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()
