@@ -11,8 +11,12 @@ namespace vit {
 
 namespace {
 
-std::uint8_t to_byte(std::uint8_t value) { return value; }
-std::uint8_t to_byte(std::uint16_t value) { return static_cast<std::uint8_t>(value >> 8); }
+std::uint8_t to_byte(std::uint8_t value) {
+  return value;
+}
+std::uint8_t to_byte(std::uint16_t value) {
+  return static_cast<std::uint8_t>(value >> 8);
+}
 std::uint8_t to_byte(float value) {
   const float level = value * 255.0f;
   if (!(level > 0.0f)) return 0;  // NaN as well
@@ -36,10 +40,11 @@ Image copied(const cv::Mat& mat) {
 }  // namespace
 
 Image to_image(const cv::Mat& mat) {
-  VIT_CHECK(!mat.empty() && mat.dims == 2, "to_image", "a picture of two dimensions is expected, got ", mat.dims,
-            " dimensions and ", mat.total(), " pixels");
+  VIT_CHECK(!mat.empty() && mat.dims == 2, "to_image", "a picture of two dimensions is expected, got ",
+            mat.dims, " dimensions and ", mat.total(), " pixels");
   const int channels = mat.channels();
-  VIT_CHECK(channels == 1 || channels == 3 || channels == 4, "to_image", "1, 3 or 4 channels are expected, got ", channels);
+  VIT_CHECK(channels == 1 || channels == 3 || channels == 4, "to_image",
+            "1, 3 or 4 channels are expected, got ", channels);
   switch (mat.depth()) {
     case CV_8U: return copied<std::uint8_t>(mat);
     case CV_16U: return copied<std::uint16_t>(mat);

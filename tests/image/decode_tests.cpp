@@ -16,7 +16,9 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-std::string digest(const vit::Image& image) { return vit::test::sha256(image.data(), image.height() * image.row_stride()); }
+std::string digest(const vit::Image& image) {
+  return vit::test::sha256(image.data(), image.height() * image.row_stride());
+}
 
 vit::Image decode(const Bytes& bytes, const vit::DecodeOptions& options = {}) {
   return vit::decode_bytes(std::as_bytes(std::span(bytes)), options, "memory");
@@ -32,9 +34,13 @@ std::string refusal(const Bytes& bytes, const vit::DecodeOptions& options = {}) 
   }
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
-Bytes text_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+Bytes text_bytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
 
 Bytes read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -97,13 +103,15 @@ TEST_CASE("image: a decoded file cut anywhere is an Error or a picture, never a 
 }
 
 TEST_CASE("image: no file, empty files and other files are Errors that say so") {
-  CHECK_THROWS_WITH_AS(vit::decode_file("/no/such/picture.png"), doctest::Contains("picture.png: no such file"), vit::Error);
+  CHECK_THROWS_WITH_AS(vit::decode_file("/no/such/picture.png"),
+                       doctest::Contains("picture.png: no such file"), vit::Error);
   CHECK_THROWS_WITH_AS(vit::decode_file("/"), doctest::Contains("is a folder"), vit::Error);
   CHECK(contains(refusal({}), "the file is empty"));
   CHECK(contains(refusal(text_bytes("this is no picture\n")), "the file holds text"));
   CHECK(contains(refusal({0, 1, 2, 3, 250, 251, 252}), "not a picture"));
   CHECK(contains(refusal(text_bytes("GIF89a......")), "GIF files are not read"));
-  CHECK(contains(refusal(Bytes{0, 0, 0, 32, 'f', 't', 'y', 'p', 'a', 'v', 'i', 'f', 0, 0}), "AVIF files are not read"));
+  CHECK(contains(refusal(Bytes{0, 0, 0, 32, 'f', 't', 'y', 'p', 'a', 'v', 'i', 'f', 0, 0}),
+                 "AVIF files are not read"));
 }
 
 TEST_CASE("image: headers that announce too much are refused before memory is asked for") {
@@ -114,7 +122,8 @@ TEST_CASE("image: headers that announce too much are refused before memory is as
   CHECK(contains(refusal(text_bytes("P5 60000 60000 255\n")), "too many pixels"));
   CHECK(contains(refusal(text_bytes("P6 10000 10000 255\n")), "cannot hold the pixels"));
   // SOI, SOF0 with 65500 x 65500, SOS
-  CHECK(contains(refusal({0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8, 0xFF, 0xDC, 0xFF, 0xDC, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 0xFF, 0xDA, 0, 2}),
+  CHECK(contains(refusal({0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8,    0xFF, 0xDC, 0xFF, 0xDC, 3, 1,
+                          0x11, 0,    2,    0x11, 0, 3,  0x11, 0,    0xFF, 0xDA, 0,    2}),
                  "too many pixels"));
   Bytes bitmap(54, 0);
   bitmap[0] = 'B';

@@ -1,5 +1,5 @@
-// The project's own golden pictures: decoding and preprocessing against Pillow, timm and transformers, without shared data.
-// Made by tests/golden/make_preprocess_golden.py.
+// The project's own golden pictures: decoding and preprocessing against Pillow, timm and transformers,
+// without shared data. Made by tests/golden/make_preprocess_golden.py.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string digest(const vit::Image& image) { return vit::test::sha256(image.data(), image.height() * image.row_stride()); }
+std::string digest(const vit::Image& image) {
+  return vit::test::sha256(image.data(), image.height() * image.row_stride());
+}
 
 /// The same formula as in the script.
 vit::Image synthetic(std::size_t height, std::size_t width) {
@@ -47,7 +49,8 @@ void check_golden(const fs::path& folder, const std::string& expected, vit::Resa
     CHECK(pixels.size(1) == sizes[i].at("shape")[1].as_size());
     CHECK(pixels.size(2) == sizes[i].at("shape")[2].as_size());
     CHECK(digest(preprocessor.crop_stage(image)) == sizes[i].at("sha256").as_string());
-    CHECK(vit::test::sha256(pixels.data(), pixels.num_elements() * sizeof(float)) == sizes[i].at("tensor_sha256").as_string());
+    CHECK(vit::test::sha256(pixels.data(), pixels.num_elements() * sizeof(float)) ==
+          sizes[i].at("tensor_sha256").as_string());
   }
 }
 
@@ -104,6 +107,7 @@ TEST_CASE("image: a golden file that ends early is an Error") {
     const std::string whole((std::istreambuf_iterator<char>(file)), {});
     REQUIRE(whole.size() > 100);
     const std::string half = whole.substr(0, whole.size() / 2);
-    CHECK_THROWS_WITH_AS(vit::decode_bytes(std::as_bytes(std::span(half)), {}, "half"), doctest::Contains("half: "), vit::Error);
+    CHECK_THROWS_WITH_AS(vit::decode_bytes(std::as_bytes(std::span(half)), {}, "half"),
+                         doctest::Contains("half: "), vit::Error);
   }
 }

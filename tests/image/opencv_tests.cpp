@@ -25,9 +25,12 @@ TEST_CASE("opencv: matrices of every accepted type become RGB") {
   CHECK(pixel(part, 1, 1) == std::vector<int>{10, 20, 30});
   CHECK(pixel(part, 2, 1) == std::vector<int>{1, 2, 3});
   CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_8UC1, cv::Scalar(77))), 0, 0) == std::vector<int>{77, 77, 77});
-  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_8UC4, cv::Scalar(3, 2, 1, 0))), 0, 0) == std::vector<int>{1, 2, 3});
-  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_16UC3, cv::Scalar(0x0300, 0x02FF, 65535))), 0, 0) == std::vector<int>{255, 2, 3});
-  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_32FC3, cv::Scalar(2.0, -1.0, 0.5))), 0, 0) == std::vector<int>{128, 0, 255});
+  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_8UC4, cv::Scalar(3, 2, 1, 0))), 0, 0) ==
+        std::vector<int>{1, 2, 3});
+  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_16UC3, cv::Scalar(0x0300, 0x02FF, 65535))), 0, 0) ==
+        std::vector<int>{255, 2, 3});
+  CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_32FC3, cv::Scalar(2.0, -1.0, 0.5))), 0, 0) ==
+        std::vector<int>{128, 0, 255});
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(pixel(vit::to_image(cv::Mat(1, 1, CV_32FC1, cv::Scalar(nan))), 0, 0) == std::vector<int>{0, 0, 0});
 }

@@ -17,9 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string digest(const vit::Image& image) { return vit::test::sha256(image.data(), image.height() * image.row_stride()); }
+std::string digest(const vit::Image& image) {
+  return vit::test::sha256(image.data(), image.height() * image.row_stride());
+}
 
-std::string digest(const vit::Tensor<float>& tensor) { return vit::test::sha256(tensor.data(), tensor.num_elements() * sizeof(float)); }
+std::string digest(const vit::Tensor<float>& tensor) {
+  return vit::test::sha256(tensor.data(), tensor.num_elements() * sizeof(float));
+}
 
 /// One picture of expected*.json; a name that ends in #exif is the picture turned upright.
 vit::Image load_picture(const fs::path& shared, std::string name) {
@@ -29,7 +33,8 @@ vit::Image load_picture(const fs::path& shared, std::string name) {
     name.resize(mark);
   }
   const fs::path synthetic = shared / "fixtures/preprocess/images" / name;
-  return vit::decode_file(fs::exists(synthetic) ? synthetic : shared / "images/imagenet-sample" / name, options);
+  return vit::decode_file(fs::exists(synthetic) ? synthetic : shared / "images/imagenet-sample" / name,
+                          options);
 }
 
 /// Checks every picture of one expected file; returns their number.
@@ -37,8 +42,8 @@ std::size_t check_configuration(const fs::path& shared, const fs::path& folder, 
                                 vit::ResamplerChoice resampler) {
   const vit::Json images = vit::load_json(folder / expected).at("images");
   const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder, {.resampler = resampler}));
-  const vit::Preprocessor older(
-      vit::load_preprocess_config(folder, {.resampler = resampler, .pillow = vit::PillowRelease::up_to_12_1}));
+  const vit::Preprocessor older(vit::load_preprocess_config(
+      folder, {.resampler = resampler, .pillow = vit::PillowRelease::up_to_12_1}));
   for (std::size_t i = 0; i < images.size(); ++i) {
     const vit::Json item = images[i];
     const std::string name(item.key());
@@ -72,12 +77,14 @@ void check_float_configuration(const fs::path& shared, const fs::path& folder) {
     const vit::Tensor<float> pixels = preprocessor.run(image);
     double sum = 0.0;
     for (const float value : pixels.flat()) sum += static_cast<double>(value);
-    CHECK(std::abs(sum - images[i].at("sum").as_double()) < 1e-5 * static_cast<double>(pixels.num_elements()));
+    CHECK(std::abs(sum - images[i].at("sum").as_double()) <
+          1e-5 * static_cast<double>(pixels.num_elements()));
     if (!tensors.has(name)) continue;
     const vit::Tensor<float> expected = tensors.floats(name);
     REQUIRE(expected.shape() == pixels.shape());
     float worst = 0.0f;
-    for (std::size_t k = 0; k < pixels.num_elements(); ++k) worst = std::max(worst, std::abs(pixels.flat()[k] - expected.flat()[k]));
+    for (std::size_t k = 0; k < pixels.num_elements(); ++k)
+      worst = std::max(worst, std::abs(pixels.flat()[k] - expected.flat()[k]));
     CHECK(worst < 5e-6f);  // float32 tables like torch's
     ++num_compared;
     CHECK_THROWS_WITH_AS(preprocessor.crop_stage(image), doctest::Contains("no 8-bit picture"), vit::Error);
@@ -112,12 +119,16 @@ TEST_CASE("image: every published configuration on every picture") {
     ++num_configurations;
     if (entry.path().filename() == "hf-dinov3") {
       check_float_configuration(root, entry.path());
-      CHECK_THROWS_AS(vit::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}), vit::Error);
+      CHECK_THROWS_AS(vit::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}),
+                      vit::Error);
     } else if (fs::exists(entry.path() / "expected.json")) {
-      num_pictures += check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
+      num_pictures +=
+          check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
     } else {
-      num_pictures += check_configuration(root, entry.path(), "expected.pil.json", vit::ResamplerChoice::pillow);
-      num_pictures += check_configuration(root, entry.path(), "expected.torchvision.json", vit::ResamplerChoice::automatic);
+      num_pictures +=
+          check_configuration(root, entry.path(), "expected.pil.json", vit::ResamplerChoice::pillow);
+      num_pictures += check_configuration(root, entry.path(), "expected.torchvision.json",
+                                          vit::ResamplerChoice::automatic);
     }
   }
   CHECK(num_configurations == 25);
@@ -171,18 +182,21 @@ TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
   const vit::Image image = gradient(100, 70);
   CHECK(native.output_size(image.size()) == vit::ImageSize{96, 64});
   const vit::Image stage = native.crop_stage(image);
-  for (std::size_t y = 0; y < 96; ++y) REQUIRE(std::memcmp(stage.row(y), image.row(y + 2) + 3 * 3, 3 * 64) == 0);
+  for (std::size_t y = 0; y < 96; ++y)
+    REQUIRE(std::memcmp(stage.row(y), image.row(y + 2) + 3 * 3, 3 * 64) == 0);
   CHECK_THROWS_WITH_AS(native.output_size({15, 64}), doctest::Contains("smaller than one patch"), vit::Error);
 }
 
 TEST_CASE("image: pictures that the rules cannot handle are Errors") {
-  vit::PreprocessConfig border = vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
+  vit::PreprocessConfig border =
+      vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
   const vit::Preprocessor preprocessor(border);
   CHECK_THROWS_WITH_AS(preprocessor.output_size({1, 1000}), doctest::Contains("too narrow"), vit::Error);
   CHECK_THROWS_AS(preprocessor.output_size({0, 5}), vit::Error);
   vit::PreprocessConfig open;
   open.crop = false;
-  CHECK_THROWS_WITH_AS(vit::Preprocessor(open).output_size({1, 100'000'000}), doctest::Contains("too many pixels"), vit::Error);
+  CHECK_THROWS_WITH_AS(vit::Preprocessor(open).output_size({1, 100'000'000}),
+                       doctest::Contains("too many pixels"), vit::Error);
   open.std[1] = 0.0;
   CHECK_THROWS_AS(vit::Preprocessor{open}, vit::Error);
   vit::Tensor<float> wrong(vit::Shape{3, 10, 10});
@@ -207,7 +221,8 @@ TEST_CASE("image: a picture smaller than the crop is padded on the side of each 
 }
 
 TEST_CASE("image: the rules in words") {
-  const std::string words = vit::Preprocessor(vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
+  const std::string words =
+      vit::Preprocessor(vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
   CHECK(words.find("resize the shortest edge to 248, bicubic, as Pillow 13") != std::string::npos);
   CHECK(words.find("crop the centre 224 x 224") != std::string::npos);
   CHECK(words.find("divide by 255, subtract mean (0.485, 0.456, 0.406)") != std::string::npos);

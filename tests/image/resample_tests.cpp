@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <hwy/highway.h>
 
 #include <cstdint>
 #include <cstring>
@@ -27,13 +28,15 @@ vit::ResizeFilter filter_named(std::string_view name) {
 
 using Coefficients = std::vector<std::vector<int>>;
 
-Coefficients coefficients_of(std::size_t in, std::size_t out, vit::Resampler resampler = vit::Resampler::pillow) {
+Coefficients coefficients_of(std::size_t in, std::size_t out,
+                             vit::Resampler resampler = vit::Resampler::pillow) {
   const vit::FixedAxis axis({in, out, 0, out}, vit::ResizeFilter::bicubic, resampler);
   const auto view = axis.view();
   Coefficients result;
   for (std::size_t i = 0; i < view.num_outputs; ++i) {
     std::vector<int> row{view.first[i]};
-    for (int j = 0; j < view.count[i]; ++j) row.push_back(view.weights[view.offset[i] + static_cast<std::size_t>(j)]);
+    for (int j = 0; j < view.count[i]; ++j)
+      row.push_back(view.weights[view.offset[i] + static_cast<std::size_t>(j)]);
     result.push_back(row);
   }
   return result;
@@ -42,14 +45,16 @@ Coefficients coefficients_of(std::size_t in, std::size_t out, vit::Resampler res
 std::vector<int> resized_row(vit::ResizeFilter filter, std::size_t out) {
   std::vector<std::uint8_t> in{10, 200, 30, 255, 0, 128, 64, 250};
   std::vector<std::uint8_t> bytes(out);
-  vit::resize_pixels({in.data(), {1, 8, 1}}, {1, out}, {0, 0, 1, out}, {.filter = filter}, {bytes.data(), {1, out, 1}});
+  vit::resize_pixels({in.data(), {1, 8, 1}}, {1, out}, {0, 0, 1, out}, {.filter = filter},
+                     {bytes.data(), {1, out, 1}});
   return {bytes.begin(), bytes.end()};
 }
 
 vit::Image random_image(std::size_t height, std::size_t width, unsigned seed) {
   vit::Image image(height, width);
   std::mt19937 random(seed);
-  for (std::size_t i = 0; i < height * width * 3; ++i) image.data()[i] = static_cast<std::uint8_t>(random() >> 24);
+  for (std::size_t i = 0; i < height * width * 3; ++i)
+    image.data()[i] = static_cast<std::uint8_t>(random() >> 24);
   return image;
 }
 
@@ -78,10 +83,12 @@ TEST_CASE("image: one row through every size") {
   using vit::ResizeFilter;
   CHECK(resized_row(ResizeFilter::bicubic, 4) == std::vector<int>{92, 139, 79, 158});
   CHECK(resized_row(ResizeFilter::bicubic, 3) == std::vector<int>{104, 111, 133});
-  CHECK(resized_row(ResizeFilter::bicubic, 11) == std::vector<int>{0, 133, 159, 33, 229, 134, 7, 126, 73, 137, 255});
+  CHECK(resized_row(ResizeFilter::bicubic, 11) ==
+        std::vector<int>{0, 133, 159, 33, 229, 134, 7, 126, 73, 137, 255});
   CHECK(resized_row(ResizeFilter::bilinear, 4) == std::vector<int>{94, 132, 88, 153});
   CHECK(resized_row(ResizeFilter::bilinear, 3) == std::vector<int>{109, 112, 128});
-  CHECK(resized_row(ResizeFilter::bilinear, 11) == std::vector<int>{10, 122, 146, 40, 204, 128, 29, 122, 84, 140, 250});
+  CHECK(resized_row(ResizeFilter::bilinear, 11) ==
+        std::vector<int>{10, 122, 146, 40, 204, 128, 29, 122, 84, 140, 250});
 }
 
 TEST_CASE("image: every resize of the reference set") {
@@ -100,10 +107,11 @@ TEST_CASE("image: every resize of the reference set") {
     const std::size_t out_height = item.at("out_size")[1].as_size();
     const auto run = [&](vit::PillowRelease release, vit::ResampleLoops loops) {
       std::vector<std::uint8_t> out(out_height * out_width * channels);
-      vit::resize_pixels({reinterpret_cast<const std::uint8_t*>(entry.bytes.data()), {height, width, channels}},
-                         {out_height, out_width}, {0, 0, out_height, out_width},
-                         {.filter = filter_named(item.at("filter").as_string()), .pillow = release, .loops = loops},
-                         {out.data(), {out_height, out_width, channels}});
+      vit::resize_pixels(
+          {reinterpret_cast<const std::uint8_t*>(entry.bytes.data()), {height, width, channels}},
+          {out_height, out_width}, {0, 0, out_height, out_width},
+          {.filter = filter_named(item.at("filter").as_string()), .pillow = release, .loops = loops},
+          {out.data(), {out_height, out_width, channels}});
       return vit::test::sha256(out.data(), out.size());
     };
     CAPTURE(item.at("name").as_string());
@@ -121,7 +129,8 @@ TEST_CASE("image: every resize of the reference set") {
 TEST_CASE("image: vectors, plain loops, windows and threads agree on awkward sizes") {
   unsigned seed = 1;
   for (const auto resampler : {vit::Resampler::pillow, vit::Resampler::torchvision_uint8}) {
-    for (const auto filter : {vit::ResizeFilter::bilinear, vit::ResizeFilter::bicubic, vit::ResizeFilter::lanczos}) {
+    for (const auto filter :
+         {vit::ResizeFilter::bilinear, vit::ResizeFilter::bicubic, vit::ResizeFilter::lanczos}) {
       for (const std::size_t height : {1, 2, 5, 37, 131}) {
         for (const std::size_t width : {1, 3, 6, 17, 97, 301}) {
           const vit::Image image = random_image(height, width, ++seed);
@@ -133,12 +142,13 @@ TEST_CASE("image: vectors, plain loops, windows and threads agree on awkward siz
             CAPTURE(vit::text(width, " x ", height, " to ", target.width, " x ", target.height));
             CHECK(same_pixels(fast, plain));
             options = {.resampler = resampler, .filter = filter, .threads = 3};
-            const vit::ResizeWindow window{target.height / 3, target.width / 4, target.height - target.height / 3,
-                                           (target.width + 1) / 2};
+            const vit::ResizeWindow window{target.height / 3, target.width / 4,
+                                           target.height - target.height / 3, (target.width + 1) / 2};
             const vit::Image part = vit::resize(image, target, window, options);
             bool equal = true;
             for (std::size_t y = 0; y < window.height; ++y) {
-              equal = equal && std::memcmp(part.row(y), plain.row(window.top + y) + 3 * window.left, 3 * window.width) == 0;
+              equal = equal && std::memcmp(part.row(y), plain.row(window.top + y) + 3 * window.left,
+                                           3 * window.width) == 0;
             }
             CHECK(equal);
           }
@@ -146,6 +156,29 @@ TEST_CASE("image: vectors, plain loops, windows and threads agree on awkward siz
       }
     }
   }
+}
+
+TEST_CASE("image: every instruction set gives the same bytes") {
+  const vit::Image image = random_image(61, 203, 5);
+  const auto digests = [&] {
+    std::string all;
+    for (const auto resampler : {vit::Resampler::pillow, vit::Resampler::torchvision_uint8}) {
+      for (const vit::ImageSize target : {vit::ImageSize{24, 57}, {90, 31}, {17, 300}}) {
+        const vit::Image out = vit::resize(image, target, {.resampler = resampler});
+        all += vit::test::sha256(out.data(), out.height() * out.row_stride());
+      }
+    }
+    return all;
+  };
+  const std::string expected = digests();
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    CAPTURE(std::string(hwy::TargetName(target)));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CHECK(digests() == expected);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST_CASE("image: a window of an absurdly tall picture needs no memory for the rest") {
@@ -159,8 +192,14 @@ TEST_CASE("image: resizes that cannot be are Errors") {
   CHECK_THROWS_AS(vit::resize(image, {0, 5}, {}), vit::Error);
   CHECK_THROWS_AS(vit::resize(vit::ImageView(), {4, 5}, {}), vit::Error);
   CHECK_THROWS_AS(vit::resize(image, {8, 8}, {4, 4, 5, 4}, {}), vit::Error);
-  CHECK_THROWS_AS(vit::resize(image, {8, 8}, {.resampler = vit::Resampler::torchvision_uint8, .filter = vit::ResizeFilter::box}),
-                  vit::Error);
+  CHECK_THROWS_AS(
+      vit::resize(image, {8, 8},
+                  {.resampler = vit::Resampler::torchvision_uint8, .filter = vit::ResizeFilter::box}),
+      vit::Error);
   CHECK_THROWS_AS(vit::resize(image, {8, 8}, {.resampler = vit::Resampler::torchvision_float}), vit::Error);
+  CHECK_THROWS_WITH_AS(vit::resize(image, {1u << 20, 1u << 12}, {0, 0, 1, 1}, {}),
+                       doctest::Contains("2^31 pixels"), vit::Error);
+  const vit::Image line(1, 12'000'000);
+  CHECK_THROWS_WITH_AS(vit::resize(line, {224, 224}, {}), doctest::Contains("weights"), vit::Error);
   CHECK_THROWS_AS(vit::ImageView(image.data(), 4, 5, 14), vit::Error);
 }

@@ -57,7 +57,9 @@ std::string refusal(Read read) {
   }
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -69,43 +71,54 @@ TEST_CASE("weights: timm's preprocessing, its defaults and its older form") {
   CHECK(defaults.filter == vit::ResizeFilter::bicubic);
   CHECK(defaults.mean[0] == 0.485);
   CHECK_FALSE(defaults.apply_orientation);
-  const vit::PreprocessConfig squash = timm(R"({"input_size": [3, 448, 320], "crop_mode": "squash", "crop_pct": 1.0})");
+  const vit::PreprocessConfig squash =
+      timm(R"({"input_size": [3, 448, 320], "crop_mode": "squash", "crop_pct": 1.0})");
   CHECK(squash.resize == vit::ResizeRule::squash);
   CHECK(squash.resize_width == 320);
-  const vit::PreprocessConfig border = timm(R"({"crop_mode": "border", "mean": [0.5, 0.1, 1.0], "std": [1, 1, 1]})");
+  const vit::PreprocessConfig border =
+      timm(R"({"crop_mode": "border", "mean": [0.5, 0.1, 1.0], "std": [1, 1, 1]})");
   CHECK(border.resize == vit::ResizeRule::contain);
   CHECK(border.pad_color == std::array<unsigned char, 3>{128, 26, 255});
   Folder flat;
-  flat.add("config.json", R"({"architecture": "vit_y", "input_size": [3, 96, 96], "crop_pct": null, "labels": []})");
+  flat.add("config.json",
+           R"({"architecture": "vit_y", "input_size": [3, 96, 96], "crop_pct": null, "labels": []})");
   CHECK(vit::load_preprocess_config(flat.path()).crop_width == 96);
   Folder args;
-  args.add("config.json", R"({"architecture": "vit_y", "model_args": {"img_size": [64, 32]}, "pretrained_cfg": {}})");
+  args.add("config.json",
+           R"({"architecture": "vit_y", "model_args": {"img_size": [64, 32]}, "pretrained_cfg": {}})");
   CHECK(vit::load_preprocess_config(args.path()).crop_width == 32);
   CHECK(timm("{}", {.exif = vit::ExifChoice::apply}).apply_orientation);
-  CHECK(timm("{}", {.resampler = vit::ResamplerChoice::torchvision}).resampler == vit::Resampler::torchvision_uint8);
+  CHECK(timm("{}", {.resampler = vit::ResamplerChoice::torchvision}).resampler ==
+        vit::Resampler::torchvision_uint8);
 }
 
 TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms") {
-  const vit::PreprocessConfig deit = hf(R"({"feature_extractor_type": "DeiTFeatureExtractor", "size": null})");
+  const vit::PreprocessConfig deit =
+      hf(R"({"feature_extractor_type": "DeiTFeatureExtractor", "size": null})");
   CHECK(deit.resize == vit::ResizeRule::squash);
   CHECK(deit.resize_height == 256);
   CHECK(deit.crop_height == 224);
   CHECK(deit.apply_orientation);
   CHECK(deit.normalize == vit::NormalizeRule::fused);
-  const vit::PreprocessConfig clip = hf(R"({"image_processor_type": "CLIPImageProcessorFast", "size": 336, "crop_size": 336})");
+  const vit::PreprocessConfig clip =
+      hf(R"({"image_processor_type": "CLIPImageProcessorFast", "size": 336, "crop_size": 336})");
   CHECK(clip.resize == vit::ResizeRule::shortest_edge);
   CHECK(clip.resize_height == 336);
   CHECK(clip.mean[0] == 0.48145466);
   const vit::PreprocessConfig pil =
-      hf(R"({"image_processor_type": "BitImageProcessor"})", {.resampler = vit::ResamplerChoice::pillow, .exif = vit::ExifChoice::ignore});
+      hf(R"({"image_processor_type": "BitImageProcessor"})",
+         {.resampler = vit::ResamplerChoice::pillow, .exif = vit::ExifChoice::ignore});
   CHECK(pil.resampler == vit::Resampler::pillow);
   CHECK(pil.pad_rounding == vit::PadRounding::extra_top_left);
   CHECK_FALSE(pil.apply_orientation);
   CHECK(hf(R"({"image_processor_type": "SiglipImageProcessor", "size": [384, 256]})").resize_width == 256);
-  CHECK(hf(R"({"image_processor_type": "SiglipImageProcessor", "size": 384})").resize == vit::ResizeRule::shortest_edge);
-  CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 9, "longest_edge": 12}})").longest_edge == 12);
-  CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"max_height": 9, "max_width": 12}})").resize ==
-        vit::ResizeRule::contain_trunc);
+  CHECK(hf(R"({"image_processor_type": "SiglipImageProcessor", "size": 384})").resize ==
+        vit::ResizeRule::shortest_edge);
+  CHECK(
+      hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 9, "longest_edge": 12}})")
+          .longest_edge == 12);
+  CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"max_height": 9, "max_width": 12}})")
+            .resize == vit::ResizeRule::contain_trunc);
   CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "image_mean": 0.25})").mean[2] == 0.25);
   const vit::PreprocessConfig dino = hf(R"({"image_processor_type": "DINOv3ViTImageProcessorFast"})");
   CHECK(dino.normalize == vit::NormalizeRule::rescale_first);
@@ -115,10 +128,13 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
 TEST_CASE("weights: the image processor may stand in processor_config.json, or be told by the model type") {
   Folder nested;
   nested.add("preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor"})");
-  nested.add("processor_config.json", R"({"image_processor": {"image_processor_type": "CLIPImageProcessor"}, "processor_class": "CLIPProcessor"})");
+  nested.add(
+      "processor_config.json",
+      R"({"image_processor": {"image_processor_type": "CLIPImageProcessor"}, "processor_class": "CLIPProcessor"})");
   CHECK(vit::load_preprocess_config(nested.path()).crop);
   Folder unnamed;
-  unnamed.add("config.json", R"({"model_type": "dinov2"})").add("preprocessor_config.json", R"({"size": {"shortest_edge": 512}})");
+  unnamed.add("config.json", R"({"model_type": "dinov2"})")
+      .add("preprocessor_config.json", R"({"size": {"shortest_edge": 512}})");
   CHECK(vit::load_preprocess_config(unnamed.path()).resize_height == 512);
   unnamed.add("model.safetensors", "");
   CHECK(vit::load_preprocess_config(unnamed.path() / "model.safetensors").resize_height == 512);
@@ -126,11 +142,13 @@ TEST_CASE("weights: the image processor may stand in processor_config.json, or b
 
 TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   for (const char* const cfg :
-       {R"({"input_size": [3, 0, 224]})", R"({"input_size": [3, -1, 224]})", R"({"input_size": [3, 1e300, 224]})",
-        R"({"input_size": [3, "224", 224]})", R"({"input_size": [1, 224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
-        R"({"crop_pct": -0.9})", R"({"crop_pct": 1e300})", R"({"crop_pct": "0.9"})", R"({"crop_mode": "diagonal"})",
-        R"({"interpolation": "random"})", R"({"interpolation": 3})", R"({"mean": [0.5, 0.5]})", R"({"mean": 0.5})",
-        R"({"std": [0.5, 0, 0.5]})", R"({"std": [0.5, -1, 0.5]})", R"({"mean": [1e300, 0, 0]})", R"({"mean": ["a", 0, 0]})"}) {
+       {R"({"input_size": [3, 0, 224]})", R"({"input_size": [3, -1, 224]})",
+        R"({"input_size": [3, 1e300, 224]})", R"({"input_size": [3, "224", 224]})",
+        R"({"input_size": [1, 224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
+        R"({"crop_pct": -0.9})", R"({"crop_pct": 1e300})", R"({"crop_pct": "0.9"})",
+        R"({"crop_mode": "diagonal"})", R"({"interpolation": "random"})", R"({"interpolation": 3})",
+        R"({"mean": [0.5, 0.5]})", R"({"mean": 0.5})", R"({"std": [0.5, 0, 0.5]})",
+        R"({"std": [0.5, -1, 0.5]})", R"({"mean": [1e300, 0, 0]})", R"({"mean": ["a", 0, 0]})"}) {
     CAPTURE(cfg);
     const std::string message = refusal([&] { timm(cfg); });
     CHECK(contains(message, "config.json"));
@@ -139,24 +157,31 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
     CHECK(contains(message, key));
   }
   for (const char* const entry :
-       {R"("size": 0)", R"("size": -1)", R"("size": 1e300)", R"("size": "224")", R"("size": {"longest_edge": 224})",
-        R"("size": {"height": 224})", R"("size": [1, 2, 3])", R"("crop_size": {"height": 3}, "do_center_crop": true)",
-        R"("resample": 6)", R"("resample": "bicubic")", R"("rescale_factor": 0)", R"("rescale_factor": -1)",
-        R"("image_std": 0)", R"("image_std": [1, 1])", R"("do_resize": 1)", R"("do_pad": true)", R"("size_divisor": 32)",
+       {R"("size": 0)", R"("size": -1)", R"("size": 1e300)", R"("size": "224")",
+        R"("size": {"longest_edge": 224})", R"("size": {"height": 224})", R"("size": [1, 2, 3])",
+        R"("crop_size": {"height": 3}, "do_center_crop": true)", R"("resample": 6)",
+        R"("resample": "bicubic")", R"("rescale_factor": 0)", R"("rescale_factor": -1)", R"("image_std": 0)",
+        R"("image_std": [1, 1])", R"("do_resize": 1)", R"("do_pad": true)", R"("size_divisor": 32)",
         R"("do_normalize": "yes")"}) {
     CAPTURE(entry);
-    const std::string message = refusal([&] { hf(std::string(R"({"image_processor_type": "ViTImageProcessor", )") + entry + "}"); });
+    const std::string message =
+        refusal([&] { hf(std::string(R"({"image_processor_type": "ViTImageProcessor", )") + entry + "}"); });
     CHECK(contains(message, "preprocessor_config.json"));
     const std::string text(entry);
     CHECK(contains(message, text.substr(1, text.find('"', 1) - 1)));
   }
-  CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ConvNextImageProcessor"})"); }), "ConvNextImageProcessor"));
+  CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ConvNextImageProcessor"})"); }),
+                 "ConvNextImageProcessor"));
   CHECK(contains(refusal([] { hf("{}"); }), "image_processor_type is missing"));
   CHECK(contains(refusal([] { hf("[]"); }), "must hold an object"));
-  CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ViTImageProcessor", "do_center_crop": true})"); }), "crop_size is missing"));
-  CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ViTImageProcessor", "resample": 5})"); }), "filter"));
+  CHECK(contains(
+      refusal([] { hf(R"({"image_processor_type": "ViTImageProcessor", "do_center_crop": true})"); }),
+      "crop_size is missing"));
+  CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ViTImageProcessor", "resample": 5})"); }),
+                 "filter"));
   Folder empty;
-  CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }), "no file tells how pictures are prepared"));
+  CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }),
+                 "no file tells how pictures are prepared"));
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 
@@ -165,5 +190,6 @@ TEST_CASE("weights: Pillow versions choose the order of the passes") {
   CHECK(vit::parse_pillow_release("12.1") == vit::PillowRelease::up_to_12_1);
   CHECK(vit::parse_pillow_release("12.2.0") == vit::PillowRelease::from_12_2);
   CHECK(vit::parse_pillow_release("13") == vit::PillowRelease::from_13_0);
-  for (const char* const wrong : {"", "x", "12.", "12.x", "-1", "1.2.3.4"}) CHECK_THROWS_AS(vit::parse_pillow_release(wrong), vit::Error);
+  for (const char* const wrong : {"", "x", "12.", "12.x", "-1", "1.2.3.4"})
+    CHECK_THROWS_AS(vit::parse_pillow_release(wrong), vit::Error);
 }

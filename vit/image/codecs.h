@@ -40,10 +40,18 @@ template <typename... Parts>
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height);
 
 /// Big and little endian numbers at an offset that the caller has checked.
-constexpr std::uint32_t be16(const std::uint8_t* p) { return static_cast<std::uint32_t>(p[0]) << 8 | p[1]; }
-constexpr std::uint32_t le16(const std::uint8_t* p) { return static_cast<std::uint32_t>(p[1]) << 8 | p[0]; }
-constexpr std::uint32_t be32(const std::uint8_t* p) { return be16(p) << 16 | be16(p + 2); }
-constexpr std::uint32_t le32(const std::uint8_t* p) { return le16(p + 2) << 16 | le16(p); }
+constexpr std::uint32_t be16(const std::uint8_t* p) {
+  return static_cast<std::uint32_t>(p[0]) << 8 | p[1];
+}
+constexpr std::uint32_t le16(const std::uint8_t* p) {
+  return static_cast<std::uint32_t>(p[1]) << 8 | p[0];
+}
+constexpr std::uint32_t be32(const std::uint8_t* p) {
+  return be16(p) << 16 | be16(p + 2);
+}
+constexpr std::uint32_t le32(const std::uint8_t* p) {
+  return le16(p + 2) << 16 | le16(p);
+}
 
 /// Pillow's CMYK to RGB of one pixel; 255 is full ink.
 inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
@@ -55,7 +63,8 @@ inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
   }
 }
 
-/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it); 0 where it has none.
+/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it); 0 where it has
+/// none.
 int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;

@@ -1,5 +1,5 @@
-// Reads the file, recognises its format, hands it to a decoder, and does what all formats share: size limit, transparency,
-// orientation.
+// Reads the file, recognises its format, hands it to a decoder, and does what all formats share: size limit,
+// transparency, orientation.
 #include "vit/image/decode.h"
 
 #include <algorithm>
@@ -91,7 +91,8 @@ const Format kFormats[] = {
 
 bool is_text(std::span<const std::uint8_t> bytes) {
   const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 512));
-  return std::all_of(head.begin(), head.end(), [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
+  return std::all_of(head.begin(), head.end(),
+                     [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
 }
 
 // Pillow's alpha_composite over opaque white: 7 extra bits, divisions by 255 rounded.
@@ -114,7 +115,8 @@ Image turned(const Image& image, int orientation) {
   const std::size_t height = transposed ? image.width() : image.height();
   const std::size_t width = transposed ? image.height() : image.width();
   Image out(height, width);
-  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored picture
+  const bool flip_x =
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored picture
   const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   for (std::size_t y = 0; y < height; ++y) {
     std::uint8_t* to = out.row(y);
@@ -136,7 +138,8 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   VIT_CHECK(std::filesystem::exists(status), codecs::kWhere, name, ": no such file");
   VIT_CHECK(!std::filesystem::is_directory(status), codecs::kWhere, name, ": is a folder, not a file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  VIT_CHECK(file != nullptr, codecs::kWhere, name, ": cannot be opened: ", std::generic_category().message(errno));
+  VIT_CHECK(file != nullptr, codecs::kWhere, name,
+            ": cannot be opened: ", std::generic_category().message(errno));
   std::vector<std::byte> bytes;
   const auto size = std::filesystem::file_size(path, error);
   if (!error) bytes.reserve(size + 1);
@@ -149,14 +152,16 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
     bytes.resize(used + got);
     if (ended) break;
   }
-  VIT_CHECK(std::ferror(file.get()) == 0, codecs::kWhere, name, ": reading failed: ", std::generic_category().message(errno));
+  VIT_CHECK(std::ferror(file.get()) == 0, codecs::kWhere, name,
+            ": reading failed: ", std::generic_category().message(errno));
   return bytes;
 }
 
 }  // namespace
 
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
-  const Source source{{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
+  const Source source{
+      {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
   if (bytes.empty()) codecs::refuse(source, "the file is empty");
   const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                    [&](const Format& candidate) { return matches(candidate, source.bytes); });
@@ -164,12 +169,15 @@ Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& option
     codecs::refuse(source, is_text(source.bytes) ? "not a picture: the file holds text"
                                                  : "not a picture, or of an unknown format");
   }
-  if (format->decode == nullptr) codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
+  if (format->decode == nullptr)
+    codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
   try {
     Decoded decoded = format->decode(source);
-    if (options.alpha == Alpha::on_white && !decoded.alpha.empty()) composite_on_white(decoded.image, decoded.alpha);
+    if (options.alpha == Alpha::on_white && !decoded.alpha.empty())
+      composite_on_white(decoded.image, decoded.alpha);
     const bool turn = decoded.always_turn || options.orientation == Orientation::apply;
-    return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation) : std::move(decoded.image);
+    return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation)
+                                           : std::move(decoded.image);
   } catch (const std::bad_alloc&) {
     codecs::refuse(source, "not enough memory for this picture");
   }

@@ -1,5 +1,6 @@
-// Picture files to RGB pixels, equal to Pillow's Image.open(file).convert("RGB"). One file per format behind it; all
-// of them check sizes before they allocate, print nothing, and end in an Error that names the file and the cause.
+// Picture files to RGB pixels, equal to Pillow's Image.open(file).convert("RGB"). One file per format behind
+// it; all of them check sizes before they allocate, print nothing, and end in an Error that names the file
+// and the cause.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace vit {
 
-/// What happens with the orientation that a camera notes in EXIF (JPEG, PNG, WebP). The orientation tag of a TIFF is part
-/// of its pixel layout and is always applied, as in Pillow.
+/// What happens with the orientation that a camera notes in EXIF (JPEG, PNG, WebP). The orientation tag of a
+/// TIFF is part of its pixel layout and is always applied, as in Pillow.
 enum class Orientation {
   ignore,  // pixels as stored
   apply,   // turned and mirrored upright
@@ -29,10 +30,10 @@ struct DecodeOptions {
   std::size_t max_pixels = 178'956'970;  // where Pillow speaks of a decompression bomb
 };
 
-/// Reads JPEG (grey, RGB, CMYK, YCCK), PNG, TIFF, WebP (an animation yields its first picture), BMP, PNM (P1 to P6) and
-/// JPEG 2000. Throws Error naming the file and the cause: unreadable, empty, no picture, a format that is not read (GIF, AVIF,
-/// HEIF, ...), truncated or corrupt data, more than max_pixels.
-/// Differs from Pillow on some damaged files: a wrong checksum in a PNG is an Error everywhere, not only in its header.
+/// Reads JPEG (grey, RGB, CMYK, YCCK), PNG, TIFF, WebP (an animation yields its first picture), BMP, PNM (P1
+/// to P6) and JPEG 2000. Throws Error naming the file and the cause: unreadable, empty, no picture, a format
+/// that is not read (GIF, AVIF, HEIF, ...), truncated or corrupt data, more than max_pixels. Differs from
+/// Pillow on some damaged files: a wrong checksum in a PNG is an Error everywhere, not only in its header.
 Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
 /// The same for a file in memory; `name` stands for it in messages.
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name);

@@ -1,4 +1,5 @@
-// Windows and OS/2 bitmaps as Pillow reads them: 1, 4, 8, 16, 24 and 32 bits, palettes, bit fields, run lengths.
+// Windows and OS/2 bitmaps as Pillow reads them: 1, 4, 8, 16, 24 and 32 bits, palettes, bit fields, run
+// lengths.
 #include <algorithm>
 
 #include "vit/image/codecs.h"
@@ -39,7 +40,8 @@ class Bytes {
   explicit Bytes(const Source& source) : source_(source) {}
   const std::uint8_t* at(std::size_t offset, std::size_t count) const {
     const std::size_t size = source_.bytes.size();
-    if (offset > size || count > size - offset) refuse(source_, "truncated BMP: the data end before the picture does");
+    if (offset > size || count > size - offset)
+      refuse(source_, "truncated BMP: the data end before the picture does");
     return source_.bytes.data() + offset;
   }
 
@@ -51,9 +53,10 @@ bool known_fields(std::uint32_t bits, const Masks& masks) {
   if (bits == 16) return masks == kFields555 || masks == kFields565;
   if (bits == 24) return masks == kFields888;
   if (bits != 32) return false;
-  for (const Masks& known : {kFields888, kFields8888, Masks{0xFF000000, 0xFF0000, 0xFF00, 0}, Masks{0xFF000000, 0xFF00, 0xFF, 0},
-                             Masks{0xFF000000, 0xFF0000, 0xFF00, 0xFF}, Masks{0xFF, 0xFF00, 0xFF0000, 0xFF000000},
-                             Masks{0xFF000000, 0xFF00, 0xFF, 0xFF0000}}) {
+  for (const Masks& known :
+       {kFields888, kFields8888, Masks{0xFF000000, 0xFF0000, 0xFF00, 0}, Masks{0xFF000000, 0xFF00, 0xFF, 0},
+        Masks{0xFF000000, 0xFF0000, 0xFF00, 0xFF}, Masks{0xFF, 0xFF00, 0xFF0000, 0xFF000000},
+        Masks{0xFF000000, 0xFF00, 0xFF, 0xFF0000}}) {
     if (masks == known) return true;
   }
   return masks == Masks{};
@@ -75,8 +78,8 @@ std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t inf
   return end;
 }
 
-void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std::size_t entry_bytes, std::size_t count,
-                  Header& header) {
+void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std::size_t entry_bytes,
+                  std::size_t count, Header& header) {
   if (count == 0 || count > 65536) refuse(source, "BMP with a palette of ", count, " colours is not read");
   const std::uint8_t* const entries = bytes.at(at, count * entry_bytes);
   header.palette.assign(256, {0, 0, 0});
@@ -97,8 +100,8 @@ Header read_header(const Source& source, const Bytes& bytes) {
     header.height = le16(info + 6);
     header.bits = le16(info + 10);
     palette_entry = 3;
-  } else if (info_bytes == 40 || info_bytes == 52 || info_bytes == 56 || info_bytes == 64 || info_bytes == 108 ||
-             info_bytes == 124) {
+  } else if (info_bytes == 40 || info_bytes == 52 || info_bytes == 56 || info_bytes == 64 ||
+             info_bytes == 108 || info_bytes == 124) {
     const std::uint8_t* const info = bytes.at(14, info_bytes);
     header.width = le32(info + 4);
     header.height = le32(info + 8);
@@ -172,7 +175,8 @@ std::vector<std::uint8_t> unpack_runs(const Source& source, const Header& header
       at += at % 2;
     }
   }
-  if (out.size() < total) refuse(source, "truncated BMP: run lengths end after ", out.size(), " of ", total, " pixels");
+  if (out.size() < total)
+    refuse(source, "truncated BMP: run lengths end after ", out.size(), " of ", total, " pixels");
   out.resize(total);
   return out;
 }
@@ -190,7 +194,8 @@ void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
   for (std::size_t x = 0; x < header.width; ++x, rgb += 3) {
     if (header.bits <= 8) {
       const std::size_t place = per_byte - 1 - x % per_byte;
-      const std::size_t index = static_cast<std::size_t>(in[x / per_byte] >> (place * header.bits)) & ((1u << header.bits) - 1);
+      const std::size_t index =
+          static_cast<std::size_t>(in[x / per_byte] >> (place * header.bits)) & ((1u << header.bits) - 1);
       std::copy_n(header.palette[index].data(), 3, rgb);
     } else if (header.bits == 24) {
       std::reverse_copy(in + 3 * x, in + 3 * x + 3, rgb);
@@ -210,7 +215,9 @@ Decoded decode_bmp(const Source& source) {
   const Header header = read_header(source, bytes);
   Decoded decoded;
   decoded.image = Image(header.height, header.width);
-  const auto target = [&](std::size_t y) { return decoded.image.row(header.top_down ? y : header.height - 1 - y); };
+  const auto target = [&](std::size_t y) {
+    return decoded.image.row(header.top_down ? y : header.height - 1 - y);
+  };
   if (header.compression == kRle8 || header.compression == kRle4) {
     const std::vector<std::uint8_t> indices = unpack_runs(source, header);
     for (std::size_t y = 0; y < header.height; ++y) {

@@ -1,4 +1,5 @@
-// JPEG through libjpeg: the same library and calls as Pillow, so the same bytes; truncated data is an Error as there.
+// JPEG through libjpeg: the same library and calls as Pillow, so the same bytes; truncated data is an Error
+// as there.
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -20,7 +21,9 @@ struct Jpeg {
   char message[JMSG_LENGTH_MAX] = {};
 };
 
-Jpeg& owner(j_common_ptr common) { return *static_cast<Jpeg*>(common->client_data); }
+Jpeg& owner(j_common_ptr common) {
+  return *static_cast<Jpeg*>(common->client_data);
+}
 
 [[noreturn]] void on_error_exit(j_common_ptr common) {
   common->err->format_message(common, owner(common).message);
@@ -32,7 +35,9 @@ void count_silently(j_common_ptr common, int level) {
   if (level < 0) ++common->err->num_warnings;
 }
 void start_input(j_decompress_ptr) {}
-boolean no_more_input(j_decompress_ptr) { return FALSE; }  // suspends: reads like a file that ends
+boolean no_more_input(j_decompress_ptr) {
+  return FALSE;
+}  // suspends: reads like a file that ends
 void skip_input(j_decompress_ptr state, long count) {
   if (count <= 0) return;
   const std::size_t rest = state->src->bytes_in_buffer;
@@ -65,7 +70,8 @@ struct Headers {
 };
 
 bool is_frame(std::uint8_t marker) {
-  return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) || marker == 0xDE;
+  return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) ||
+         marker == 0xDE;
 }
 
 bool begins_with(std::span<const std::uint8_t> bytes, std::string_view text) {
@@ -85,10 +91,12 @@ Headers read_headers(const Source& source) {
     }
     const std::uint8_t marker = bytes[at + 1];
     at += 2;
-    if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD9)) continue;  // no length follows
+    if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD9))
+      continue;  // no length follows
     if (at + 2 > bytes.size()) break;
     const std::size_t length = be16(bytes.data() + at);
-    if (length < 2 || length > bytes.size() - at) refuse(source, "truncated JPEG: a header segment leaves the file");
+    if (length < 2 || length > bytes.size() - at)
+      refuse(source, "truncated JPEG: a header segment leaves the file");
     const auto segment = bytes.subspan(at + 2, length - 2);
     at += length;
     if (is_frame(marker) && segment.size() >= 6) {
@@ -112,7 +120,8 @@ Headers read_headers(const Source& source) {
 void cmyk_row_to_rgb(const std::uint8_t* inverted, std::size_t width, std::uint8_t* rgb) {
   for (std::size_t x = 0; x < width; ++x) {
     std::uint8_t ink[4];
-    for (int c = 0; c < 4; ++c) ink[c] = static_cast<std::uint8_t>(255 - inverted[4 * x + static_cast<std::size_t>(c)]);
+    for (int c = 0; c < 4; ++c)
+      ink[c] = static_cast<std::uint8_t>(255 - inverted[4 * x + static_cast<std::size_t>(c)]);
     cmyk_to_rgb(ink, rgb + 3 * x);
   }
 }

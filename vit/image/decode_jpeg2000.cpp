@@ -1,5 +1,5 @@
-// JPEG 2000 through OpenCV (OpenJPEG). What OpenCV would read differently from Pillow, or complain about on stderr, is
-// refused here before OpenCV sees it.
+// JPEG 2000 through OpenCV (OpenJPEG). What OpenCV would read differently from Pillow, or complain about on
+// stderr, is refused here before OpenCV sees it.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -57,23 +57,28 @@ std::span<const std::uint8_t> find_codestream(const Source& source) {
     });
   });
   if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
-  if (special) refuse(source, "JPEG 2000 with a palette or a colour space other than RGB and grey is not read");
+  if (special)
+    refuse(source, "JPEG 2000 with a palette or a colour space other than RGB and grey is not read");
   return codestream;
 }
 
-/// Checks sizes and components, and that every tile part lies inside the file. Returns the number of components.
+/// Checks sizes and components, and that every tile part lies inside the file. Returns the number of
+/// components.
 std::size_t check_codestream(const Source& source, std::span<const std::uint8_t> code) {
   constexpr std::uint32_t kSiz = 0xFF51;
   constexpr std::uint32_t kTilePart = 0xFF90;
   constexpr std::uint32_t kEnd = 0xFFD9;
-  if (code.size() < 42 || be16(code.data() + 2) != kSiz) refuse(source, "truncated JPEG 2000: no whole header");
+  if (code.size() < 42 || be16(code.data() + 2) != kSiz)
+    refuse(source, "truncated JPEG 2000: no whole header");
   const std::uint8_t* const siz = code.data() + 4;  // from its length on
   const std::uint64_t width = std::uint64_t{be32(siz + 4)} - std::min(be32(siz + 12), be32(siz + 4));
   const std::uint64_t height = std::uint64_t{be32(siz + 8)} - std::min(be32(siz + 16), be32(siz + 8));
   check_size(source, width, height);
   const std::size_t count = be16(siz + 36);
-  if (be16(siz) < 38 + 3 * count || code.size() < 42 + 3 * count) refuse(source, "truncated JPEG 2000: no whole header");
-  if (count != 1 && count != 3 && count != 4) refuse(source, "JPEG 2000 with ", count, " components is not read");
+  if (be16(siz) < 38 + 3 * count || code.size() < 42 + 3 * count)
+    refuse(source, "truncated JPEG 2000: no whole header");
+  if (count != 1 && count != 3 && count != 4)
+    refuse(source, "JPEG 2000 with ", count, " components is not read");
   for (std::size_t c = 0; c < count; ++c) {
     const std::uint8_t* const component = siz + 38 + 3 * c;
     if (component[0] != 7 || component[1] != 1 || component[2] != 1) {
@@ -106,7 +111,8 @@ cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
   cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   cv::Mat pixels;
   try {
-    const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1, const_cast<std::uint8_t*>(bytes.data()));
+    const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1,
+                          const_cast<std::uint8_t*>(bytes.data()));
     pixels = cv::imdecode(encoded, cv::IMREAD_UNCHANGED);
   } catch (const cv::Exception&) {
     pixels.release();
@@ -130,7 +136,8 @@ Decoded decode_jpeg2000(const Source& source) {
     const std::uint8_t* in = pixels.ptr<std::uint8_t>(static_cast<int>(y));
     std::uint8_t* rgb = decoded.image.row(y);
     for (std::size_t x = 0; x < decoded.image.width(); ++x, in += channels, rgb += 3) {
-      for (std::size_t c = 0; c < 3; ++c) rgb[c] = in[channels == 1 ? 0 : 2 - c];  // OpenCV's order is B, G, R
+      for (std::size_t c = 0; c < 3; ++c)
+        rgb[c] = in[channels == 1 ? 0 : 2 - c];  // OpenCV's order is B, G, R
       if (channels == 4) decoded.alpha[y * decoded.image.width() + x] = in[3];
     }
   }

@@ -1,4 +1,5 @@
-// PNG through libpng without any of its conversions: samples come out as stored and are mapped here as Pillow maps them.
+// PNG through libpng without any of its conversions: samples come out as stored and are mapped here as Pillow
+// maps them.
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
@@ -51,8 +52,11 @@ struct Headers {
 Headers read_headers(const Source& source) {
   constexpr std::size_t kFirstChunk = 8;
   const auto bytes = source.bytes;
-  const auto is_chunk = [&](std::size_t at, const char* type) { return std::memcmp(bytes.data() + at + 4, type, 4) == 0; };
-  if (bytes.size() < kFirstChunk + 25 || !is_chunk(kFirstChunk, "IHDR")) refuse(source, "truncated PNG: no whole header");
+  const auto is_chunk = [&](std::size_t at, const char* type) {
+    return std::memcmp(bytes.data() + at + 4, type, 4) == 0;
+  };
+  if (bytes.size() < kFirstChunk + 25 || !is_chunk(kFirstChunk, "IHDR"))
+    refuse(source, "truncated PNG: no whole header");
   Headers headers;
   headers.width = be32(bytes.data() + kFirstChunk + 8);
   headers.height = be32(bytes.data() + kFirstChunk + 12);
@@ -78,7 +82,7 @@ struct Layout {
   std::size_t channels = 0;
   std::array<std::array<std::uint8_t, 3>, 256> palette{};
   std::array<std::uint8_t, 256> palette_alpha{};
-  bool has_alpha = false;           // channel, palette alpha or transparent colour
+  bool has_alpha = false;  // channel, palette alpha or transparent colour
   bool has_transparent_color = false;
   std::array<std::uint32_t, 3> transparent{};
 };
@@ -141,7 +145,8 @@ class Reader {
     if (layout_.color_type == PNG_COLOR_TYPE_PALETTE) {
       png_colorp colors = nullptr;
       int count = 0;
-      if (png_get_PLTE(png_.state, png_.info, &colors, &count) == 0) refuse(source_, "corrupt PNG: no palette");
+      if (png_get_PLTE(png_.state, png_.info, &colors, &count) == 0)
+        refuse(source_, "corrupt PNG: no palette");
       for (std::size_t i = 0; i < static_cast<std::size_t>(std::min(count, 256)); ++i) {
         layout_.palette[i] = {colors[i].red, colors[i].green, colors[i].blue};
       }
@@ -169,7 +174,8 @@ class Reader {
     return layout_.depth == 16 ? be16(row + 2 * index) : row[index];
   }
 
-  /// A grey sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to 0..255.
+  /// A grey sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to
+  /// 0..255.
   std::uint8_t grey_level(std::uint32_t value) const {
     switch (layout_.depth) {
       case 1: return value != 0 ? 255 : 0;
@@ -182,7 +188,8 @@ class Reader {
 
   void map_row(const std::uint8_t* row, Decoded& decoded, std::size_t y) const {
     std::uint8_t* rgb = decoded.image.row(y);
-    std::uint8_t* const alpha = decoded.alpha.empty() ? nullptr : decoded.alpha.data() + y * decoded.image.width();
+    std::uint8_t* const alpha =
+        decoded.alpha.empty() ? nullptr : decoded.alpha.data() + y * decoded.image.width();
     const std::uint32_t shift = layout_.depth == 16 ? 8 : 0;
     for (std::size_t x = 0; x < decoded.image.width(); ++x, rgb += 3) {
       const std::size_t first = x * layout_.channels;

@@ -8,7 +8,9 @@ namespace vit::codecs {
 
 namespace {
 
-bool is_space(std::uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_space(std::uint8_t c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 class Cursor {
  public:
@@ -30,7 +32,8 @@ class Cursor {
     std::size_t digits = 0;
     for (; rest() > 0 && !is_space(peek()) && peek() != '#'; ++at_, ++digits) {
       const std::uint8_t c = peek();
-      if (c < '0' || c > '9' || digits == 10) refuse(source_, "corrupt PNM: a number is expected at byte ", at_);
+      if (c < '0' || c > '9' || digits == 10)
+        refuse(source_, "corrupt PNM: a number is expected at byte ", at_);
       const std::uint64_t longer = std::uint64_t{value} * 10 + (c - '0');
       if (longer > most) refuse(source_, "corrupt PNM: a number above ", most);
       value = static_cast<std::uint32_t>(longer);
@@ -66,7 +69,8 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-/// Python's round(value / most * range), which rounds half to even; greys above 8 bits are then cut off at 255.
+/// Python's round(value / most * range), which rounds half to even; greys above 8 bits are then cut off at
+/// 255.
 std::uint8_t level(std::uint32_t value, std::uint32_t most, bool wide_grey) {
   const double range = wide_grey ? 65535.0 : 255.0;
   const double scaled = std::nearbyint(static_cast<double>(value) / static_cast<double>(most) * range);
@@ -84,7 +88,8 @@ void read_bitmap(Cursor& cursor, bool packed, Image& image) {
   }
 }
 
-void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t channels, std::uint32_t most, Image& image) {
+void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t channels, std::uint32_t most,
+                 Image& image) {
   const std::size_t bytes_per_sample = most > 255 ? 2 : 1;
   const bool wide_grey = channels == 1 && most > 255;
   for (std::size_t y = 0; y < image.height(); ++y) {
@@ -112,7 +117,8 @@ void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t c
 }  // namespace
 
 Decoded decode_pnm(const Source& source) {
-  if (source.bytes.size() < 3 || !is_space(source.bytes[2])) refuse(source, "not a picture, or of an unknown format");
+  if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
+    refuse(source, "not a picture, or of an unknown format");
   const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colours
   const bool plain = kind <= 3;
   const int content = (kind - 1) % 3;
@@ -122,13 +128,16 @@ Decoded decode_pnm(const Source& source) {
   const std::uint32_t height = cursor.number(0x7FFFFFFF);
   check_size(source, width, height);
   const std::uint32_t most = content == 0 ? 1 : cursor.number(0xFFFFFFFF);
-  if (most == 0 || most > 65535) refuse(source, "corrupt PNM: a maximum of ", most, " is not between 1 and 65535");
+  if (most == 0 || most > 65535)
+    refuse(source, "corrupt PNM: a maximum of ", most, " is not between 1 and 65535");
   const std::size_t channels = content == 2 ? 3 : 1;
   const std::uint64_t num_samples = std::uint64_t{width} * height * channels;
-  const std::uint64_t least = plain ? (content == 0 ? num_samples : 2 * num_samples - 1)  // a digit, and a blank between
-                                    : content == 0 ? (std::uint64_t{width} + 7) / 8 * height
-                                                   : num_samples * (most > 255 ? 2 : 1);
-  if (cursor.rest() < least) refuse(source, "truncated PNM: ", cursor.rest(), " bytes cannot hold the pixels");
+  const std::uint64_t least =
+      plain          ? (content == 0 ? num_samples : 2 * num_samples - 1)  // a digit, and a blank between
+      : content == 0 ? (std::uint64_t{width} + 7) / 8 * height
+                     : num_samples * (most > 255 ? 2 : 1);
+  if (cursor.rest() < least)
+    refuse(source, "truncated PNM: ", cursor.rest(), " bytes cannot hold the pixels");
   Decoded decoded;
   decoded.image = Image(height, width);
   if (content == 0) {

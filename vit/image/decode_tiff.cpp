@@ -21,7 +21,9 @@ struct Stream {
   char message[256] = "unreadable";
 };
 
-Stream& stream_of(thandle_t handle) { return *static_cast<Stream*>(handle); }
+Stream& stream_of(thandle_t handle) {
+  return *static_cast<Stream*>(handle);
+}
 
 tmsize_t read_stream(thandle_t handle, void* out, tmsize_t count) {
   Stream& stream = stream_of(handle);
@@ -33,7 +35,9 @@ tmsize_t read_stream(thandle_t handle, void* out, tmsize_t count) {
   return static_cast<tmsize_t>(got);
 }
 
-tmsize_t write_stream(thandle_t, void*, tmsize_t) { return 0; }
+tmsize_t write_stream(thandle_t, void*, tmsize_t) {
+  return 0;
+}
 
 toff_t seek_stream(thandle_t handle, toff_t offset, int whence) {
   Stream& stream = stream_of(handle);
@@ -42,8 +46,12 @@ toff_t seek_stream(thandle_t handle, toff_t offset, int whence) {
   return stream.position = offset;
 }
 
-int close_stream(thandle_t) { return 0; }
-toff_t size_of_stream(thandle_t handle) { return stream_of(handle).bytes.size(); }
+int close_stream(thandle_t) {
+  return 0;
+}
+toff_t size_of_stream(thandle_t handle) {
+  return stream_of(handle).bytes.size();
+}
 
 int map_stream(thandle_t handle, void** base, toff_t* size) {
   *base = const_cast<std::uint8_t*>(stream_of(handle).bytes.data());  // libtiff only reads it in mode "r"
@@ -59,7 +67,9 @@ int keep_message(TIFF*, void* user, const char*, const char* format, va_list arg
   return 1;  // nothing is printed
 }
 
-int keep_silent(TIFF*, void*, const char*, const char*, va_list) { return 1; }
+int keep_silent(TIFF*, void*, const char*, const char*, va_list) {
+  return 1;
+}
 
 struct Close {
   void operator()(TIFF* tiff) const { TIFFClose(tiff); }
@@ -72,8 +82,9 @@ TiffPointer open_tiff(Stream& stream) {
   if (options == nullptr) return nullptr;
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_message, &stream);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), keep_silent, nullptr);
-  return TiffPointer(TIFFClientOpenExt("picture", "r", &stream, read_stream, write_stream, seek_stream, close_stream,
-                                       size_of_stream, map_stream, unmap_stream, options.get()));
+  return TiffPointer(TIFFClientOpenExt("picture", "r", &stream, read_stream, write_stream, seek_stream,
+                                       close_stream, size_of_stream, map_stream, unmap_stream,
+                                       options.get()));
 }
 
 /// The tags that decide what a sample means.
@@ -108,7 +119,8 @@ bool is_readable(const Layout& layout) {
       if (layout.format == SAMPLEFORMAT_INT) return bits == 8 || bits == 16 || bits == 32;
       return plain && (bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 32);
     case PHOTOMETRIC_RGB: return plain && (bits == 8 || bits == 16) && layout.num_samples >= 3;
-    case PHOTOMETRIC_PALETTE: return plain && bits <= 8 && 8 % bits == 0 && (layout.num_samples == 1 || bits == 8);
+    case PHOTOMETRIC_PALETTE:
+      return plain && bits <= 8 && 8 % bits == 0 && (layout.num_samples == 1 || bits == 8);
     case PHOTOMETRIC_SEPARATED: return plain && (bits == 8 || bits == 16) && layout.num_samples >= 4;
     default: return false;
   }
@@ -116,7 +128,8 @@ bool is_readable(const Layout& layout) {
 
 Layout read_layout(const Source& source, TIFF* tiff) {
   Layout layout;
-  if (TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &layout.width) == 0 || TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &layout.height) == 0) {
+  if (TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &layout.width) == 0 ||
+      TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &layout.height) == 0) {
     refuse(source, "corrupt TIFF: no size");
   }
   check_size(source, layout.width, layout.height);
@@ -124,20 +137,24 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   layout.num_samples = tag16(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
   layout.format = tag16(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
   std::uint16_t photometric = 0;
-  layout.photometric = TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric) != 0 ? photometric : PHOTOMETRIC_MINISWHITE;
+  layout.photometric =
+      TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric) != 0 ? photometric : PHOTOMETRIC_MINISWHITE;
   layout.separate = tag16(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
   layout.orientation = tag16(tiff, TIFFTAG_ORIENTATION, 1);
-  if (layout.photometric == PHOTOMETRIC_YCBCR && tag16(tiff, TIFFTAG_COMPRESSION, 1) == COMPRESSION_JPEG && !layout.separate &&
-      layout.num_samples == 3) {
+  if (layout.photometric == PHOTOMETRIC_YCBCR && tag16(tiff, TIFFTAG_COMPRESSION, 1) == COMPRESSION_JPEG &&
+      !layout.separate && layout.num_samples == 3) {
     TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg turns YCbCr to RGB
     layout.photometric = PHOTOMETRIC_RGB;
   }
   constexpr std::size_t kMaxSamples = 6;
-  if (layout.bits == 0 || layout.num_samples == 0 || layout.num_samples > kMaxSamples || !is_readable(layout)) {
-    refuse(source, "TIFF with ", layout.num_samples, " samples of ", layout.bits, " bits, format ", layout.format,
-           ", photometric interpretation ", layout.photometric, " is not read");
+  if (layout.bits == 0 || layout.num_samples == 0 || layout.num_samples > kMaxSamples ||
+      !is_readable(layout)) {
+    refuse(source, "TIFF with ", layout.num_samples, " samples of ", layout.bits, " bits, format ",
+           layout.format, ", photometric interpretation ", layout.photometric, " is not read");
   }
-  layout.num_colors = layout.photometric == PHOTOMETRIC_RGB ? 3 : layout.photometric == PHOTOMETRIC_SEPARATED ? 4 : 1;
+  layout.num_colors = layout.photometric == PHOTOMETRIC_RGB         ? 3
+                      : layout.photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                                    : 1;
   std::uint16_t num_extra = 0;
   std::uint16_t* extra = nullptr;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &num_extra, &extra);
@@ -163,8 +180,8 @@ struct Samples {
   refuse(source, "truncated or corrupt TIFF: ", stream.message);
 }
 
-void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout, std::size_t num_planes,
-                 Samples& samples) {
+void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout,
+                 std::size_t num_planes, Samples& samples) {
   std::uint32_t rows_per_strip = 0;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows_per_strip);
   if (rows_per_strip == 0) refuse(source, "corrupt TIFF: strips without rows");
@@ -179,8 +196,8 @@ void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const L
   }
 }
 
-void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout, std::size_t num_planes,
-                Samples& samples) {
+void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout,
+                std::size_t num_planes, Samples& samples) {
   std::uint32_t tile_width = 0;
   std::uint32_t tile_height = 0;
   TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
@@ -188,7 +205,8 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
   const tmsize_t tile_bytes = TIFFTileSize(tiff);
   const tmsize_t tile_row_bytes = TIFFTileRowSize(tiff);
   constexpr tmsize_t kMaxTileBytes = tmsize_t{1} << 30;
-  if (tile_width == 0 || tile_height == 0 || tile_bytes <= 0 || tile_row_bytes <= 0 || tile_bytes > kMaxTileBytes) {
+  if (tile_width == 0 || tile_height == 0 || tile_bytes <= 0 || tile_row_bytes <= 0 ||
+      tile_bytes > kMaxTileBytes) {
     refuse(source, "corrupt TIFF: tiles of ", tile_width, " x ", tile_height, " pixels");
   }
   const std::size_t pixel_bits = layout.bits * (layout.separate ? 1 : layout.num_samples);
@@ -197,14 +215,17 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
   for (std::size_t plane = 0; plane < num_planes; ++plane) {
     for (std::uint64_t y = 0; y < layout.height; y += tile_height) {
       for (std::uint64_t x = 0; x < layout.width; x += tile_width) {
-        const std::uint32_t index = TIFFComputeTile(tiff, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0,
-                                                    static_cast<std::uint16_t>(plane));
-        if (TIFFReadEncodedTile(tiff, index, tile.data(), tile_bytes) != tile_bytes) refuse_data(source, stream);
+        const std::uint32_t index =
+            TIFFComputeTile(tiff, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0,
+                            static_cast<std::uint16_t>(plane));
+        if (TIFFReadEncodedTile(tiff, index, tile.data(), tile_bytes) != tile_bytes)
+          refuse_data(source, stream);
         const std::size_t at = x * pixel_bits / 8;
         const std::size_t count = std::min(static_cast<std::size_t>(tile_row_bytes), samples.row_bytes - at);
         for (std::uint64_t row = 0; row < std::min<std::uint64_t>(tile_height, layout.height - y); ++row) {
-          std::copy_n(tile.data() + row * static_cast<std::size_t>(tile_row_bytes), count,
-                      samples.bytes.data() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
+          std::copy_n(
+              tile.data() + row * static_cast<std::size_t>(tile_row_bytes), count,
+              samples.bytes.data() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
         }
       }
     }
@@ -217,14 +238,17 @@ Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, con
   const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
   samples.row_bytes = (row_bits + 7) / 8;
   samples.plane_bytes = samples.row_bytes * layout.height;
-  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes) refuse(source, "TIFF with an unusual row layout is not read");
+  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
+    refuse(source, "TIFF with an unusual row layout is not read");
   samples.bytes.resize(checked_mul(samples.plane_bytes, num_planes, kWhere));
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
   return samples;
 }
 
-std::uint8_t clipped(double value) { return static_cast<std::uint8_t>(std::clamp(std::isnan(value) ? 0.0 : value, 0.0, 255.0)); }
+std::uint8_t clipped(double value) {
+  return static_cast<std::uint8_t>(std::clamp(std::isnan(value) ? 0.0 : value, 0.0, 255.0));
+}
 
 class Mapper {
  public:
@@ -252,7 +276,8 @@ class Mapper {
     if (!layout_.has_alpha) return 255;
     const std::uint8_t alpha = high_byte(sample(x, y, layout_.num_colors));
     if (layout_.premultiplied && alpha != 255) {
-      for (int c = 0; c < 3; ++c) rgb[c] = alpha == 0 ? 0 : static_cast<std::uint8_t>(std::min(255, rgb[c] * 255 / alpha));
+      for (int c = 0; c < 3; ++c)
+        rgb[c] = alpha == 0 ? 0 : static_cast<std::uint8_t>(std::min(255, rgb[c] * 255 / alpha));
     }
     return alpha;
   }
@@ -276,7 +301,8 @@ class Mapper {
     return value;
   }
   std::uint8_t small(Place place) const {
-    return static_cast<std::uint8_t>((*place.bytes >> (8 - layout_.bits - place.bit)) & ((1u << layout_.bits) - 1));
+    return static_cast<std::uint8_t>((*place.bytes >> (8 - layout_.bits - place.bit)) &
+                                     ((1u << layout_.bits) - 1));
   }
   std::uint8_t high_byte(Place place) const {
     return layout_.bits == 16 ? static_cast<std::uint8_t>(number<std::uint16_t>(place) >> 8) : *place.bytes;
@@ -289,7 +315,8 @@ class Mapper {
     }
     if (layout_.format == SAMPLEFORMAT_IEEEFP) return clipped(static_cast<double>(number<float>(place)));
     if (layout_.bits == 32) return clipped(number<std::int32_t>(place));
-    return layout_.format == SAMPLEFORMAT_INT ? clipped(number<std::int16_t>(place)) : clipped(number<std::uint16_t>(place));
+    return layout_.format == SAMPLEFORMAT_INT ? clipped(number<std::int16_t>(place))
+                                              : clipped(number<std::uint16_t>(place));
   }
 
   const Layout& layout_;

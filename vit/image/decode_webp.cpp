@@ -16,9 +16,11 @@ int orientation_of(const WebPDemuxer* demuxer) {
   int exif = 0;
   int xmp = 0;
   WebPChunkIterator chunk{};
-  if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk) != 0) exif = exif_orientation({chunk.chunk.bytes, chunk.chunk.size});
+  if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk) != 0)
+    exif = exif_orientation({chunk.chunk.bytes, chunk.chunk.size});
   WebPDemuxReleaseChunkIterator(&chunk);
-  if (WebPDemuxGetChunk(demuxer, "XMP ", 1, &chunk) != 0) xmp = xmp_orientation({chunk.chunk.bytes, chunk.chunk.size});
+  if (WebPDemuxGetChunk(demuxer, "XMP ", 1, &chunk) != 0)
+    xmp = xmp_orientation({chunk.chunk.bytes, chunk.chunk.size});
   WebPDemuxReleaseChunkIterator(&chunk);
   return exif != 0 ? exif : xmp != 0 ? xmp : 1;
 }
@@ -40,10 +42,11 @@ Decoded decode_webp(const Source& source) {
   check_size(source, canvas_width, canvas_height);
 
   WebPAnimDecoderOptions options{};
-  if (WebPAnimDecoderOptionsInit(&options) == 0) refuse(source, "libwebp has another version than its header");
+  if (WebPAnimDecoderOptionsInit(&options) == 0)
+    refuse(source, "libwebp has another version than its header");
   options.color_mode = MODE_RGBA;
-  const std::unique_ptr<WebPAnimDecoder, void (*)(WebPAnimDecoder*)> decoder(WebPAnimDecoderNew(&data, &options),
-                                                                             WebPAnimDecoderDelete);
+  const std::unique_ptr<WebPAnimDecoder, void (*)(WebPAnimDecoder*)> decoder(
+      WebPAnimDecoderNew(&data, &options), WebPAnimDecoderDelete);
   std::uint8_t* canvas = nullptr;
   int end_of_frame = 0;
   if (decoder == nullptr || WebPAnimDecoderGetNext(decoder.get(), &canvas, &end_of_frame) == 0) {

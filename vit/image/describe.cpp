@@ -38,7 +38,8 @@ std::string resize_words(const PreprocessConfig& config) {
     case ResizeRule::squash: return "resize to " + size + " whatever the aspect ratio";
     case ResizeRule::shortest_edge:
       return text("resize the shortest edge to ", config.resize_height,
-                  config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most") : std::string());
+                  config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most")
+                                          : std::string());
     case ResizeRule::cover: return "resize, keeping the aspect ratio, to cover " + size;
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return "resize, keeping the aspect ratio, to fit into " + size;
@@ -54,15 +55,17 @@ std::string Preprocessor::describe() const {
   out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
   out << resize_words(config);
-  if (config.resize != ResizeRule::none) out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
+  if (config.resize != ResizeRule::none)
+    out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
   out << '\n';
   if (!config.crop) {
     out << "no crop\n";
   } else if (config.crop_multiple > 0) {
     out << "crop the centre to multiples of " << config.crop_multiple << '\n';
   } else {
-    out << "crop the centre " << config.crop_height << " x " << config.crop_width << " (rows x columns), pad with ("
-        << int{config.pad_color[0]} << ", " << int{config.pad_color[1]} << ", " << int{config.pad_color[2]} << ") where smaller\n";
+    out << "crop the centre " << config.crop_height << " x " << config.crop_width
+        << " (rows x columns), pad with (" << int{config.pad_color[0]} << ", " << int{config.pad_color[1]}
+        << ", " << int{config.pad_color[2]} << ") where smaller\n";
   }
   if (config.rescale) {
     if (std::abs(config.rescale_factor * 255.0 - 1.0) < 1e-12) {
@@ -74,8 +77,8 @@ std::string Preprocessor::describe() const {
     out << "keep 0..255";
   }
   if (config.subtract_mean) {
-    out << ", subtract mean (" << config.mean[0] << ", " << config.mean[1] << ", " << config.mean[2] << "), divide by ("
-        << config.std[0] << ", " << config.std[1] << ", " << config.std[2] << ")";
+    out << ", subtract mean (" << config.mean[0] << ", " << config.mean[1] << ", " << config.mean[2]
+        << "), divide by (" << config.std[0] << ", " << config.std[1] << ", " << config.std[2] << ")";
   }
   return out.str();
 }

@@ -1,4 +1,5 @@
-// The one EXIF entry that matters here: orientation, in the TIFF structure of a camera's block or in an XMP packet.
+// The one EXIF entry that matters here: orientation, in the TIFF structure of a camera's block or in an XMP
+// packet.
 #include <algorithm>
 #include <string_view>
 
@@ -10,7 +11,8 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept {
   constexpr std::string_view kPrefix("Exif\0\0", 6);
   const auto starts_with = [&](std::string_view text) {
     return exif.size() >= text.size() &&
-           std::equal(text.begin(), text.end(), exif.begin(), [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
+           std::equal(text.begin(), text.end(), exif.begin(),
+                      [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
   };
   if (starts_with(kPrefix)) exif = exif.subspan(kPrefix.size());
   if (exif.size() < 8) return 0;
@@ -45,7 +47,8 @@ int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept {
     } else {
       continue;
     }
-    if (!rest.empty() && rest[0] >= '0' && rest[0] <= '9') return rest[0] >= '1' && rest[0] <= '8' ? rest[0] - '0' : 0;
+    if (!rest.empty() && rest[0] >= '0' && rest[0] <= '9')
+      return rest[0] >= '1' && rest[0] <= '8' ? rest[0] - '0' : 0;
   }
   return 0;
 }

@@ -27,7 +27,8 @@ class ImageView {
   /// `row_stride` bytes from the start of one row to the start of the next, at least 3 W.
   ImageView(const std::uint8_t* rgb, std::size_t height, std::size_t width, std::size_t row_stride)
       : data_(rgb), height_(height), width_(width), row_stride_(row_stride) {
-    VIT_CHECK(rgb != nullptr || height * width == 0, "ImageView", "no pixels for a picture of ", width, " x ", height);
+    VIT_CHECK(rgb != nullptr || height * width == 0, "ImageView", "no pixels for a picture of ", width, " x ",
+              height);
     VIT_CHECK(row_stride >= checked_mul(width, 3, "ImageView"), "ImageView", "row stride of ", row_stride,
               " bytes is below 3 bytes x ", width, " pixels");
   }

@@ -1,4 +1,5 @@
-// Sizes and offsets of every rule, and the two roads to floats: through 8 bits and a table, or through float resizing.
+// Sizes and offsets of every rule, and the two roads to floats: through 8 bits and a table, or through float
+// resizing.
 #include "vit/image/preprocess.h"
 
 #include <algorithm>
@@ -17,9 +18,13 @@ namespace {
 constexpr std::size_t kMaxOutputPixels = 178'956'970;
 constexpr const char* kWhere = "preprocess";
 
-std::size_t half_even(double value) { return static_cast<std::size_t>(std::nearbyint(value)); }
+std::size_t half_even(double value) {
+  return static_cast<std::size_t>(std::nearbyint(value));
+}
 
-std::size_t floor_of(double value) { return static_cast<std::size_t>(std::floor(value)); }
+std::size_t floor_of(double value) {
+  return static_cast<std::size_t>(std::floor(value));
+}
 
 ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
   const std::size_t low = std::min(in.height, in.width);
@@ -28,8 +33,8 @@ ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
     const std::size_t other = checked_mul(edge, high, kWhere) / low;
     return in.width <= in.height ? ImageSize{other, edge} : ImageSize{edge, other};
   }
-  // Hugging Face's get_size_with_aspect_ratio: the bound shrinks the short edge, rounded half to even, while the long one
-  // follows the unrounded value.
+  // Hugging Face's get_size_with_aspect_ratio: the bound shrinks the short edge, rounded half to even, while
+  // the long one follows the unrounded value.
   double exact = static_cast<double>(edge);
   const double ratio = static_cast<double>(high) / static_cast<double>(low);
   if (ratio * exact > static_cast<double>(longest)) {
@@ -39,25 +44,29 @@ ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
   if (low == edge) return in;
   const auto height = static_cast<double>(in.height);
   const auto width = static_cast<double>(in.width);
-  return in.width < in.height ? ImageSize{floor_of(exact * height / width), edge} : ImageSize{edge, floor_of(exact * width / height)};
+  return in.width < in.height ? ImageSize{floor_of(exact * height / width), edge}
+                              : ImageSize{edge, floor_of(exact * width / height)};
 }
 
 ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
   const auto height = static_cast<double>(in.height);
   const auto width = static_cast<double>(in.width);
   if (config.resize == ResizeRule::contain_trunc) {
-    const double scale = std::min(static_cast<double>(config.resize_height) / height, static_cast<double>(config.resize_width) / width);
+    const double scale = std::min(static_cast<double>(config.resize_height) / height,
+                                  static_cast<double>(config.resize_width) / width);
     return {floor_of(height * scale), floor_of(width * scale)};
   }
   const double by_height = height / static_cast<double>(config.resize_height);
   const double by_width = width / static_cast<double>(config.resize_width);
-  const double ratio = config.resize == ResizeRule::cover ? std::min(by_height, by_width) : std::max(by_height, by_width);
+  const double ratio =
+      config.resize == ResizeRule::cover ? std::min(by_height, by_width) : std::max(by_height, by_width);
   return {half_even(height / ratio), half_even(width / ratio)};
 }
 
 }  // namespace
 
-PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size, std::size_t patch_size) {
+PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
+                                 std::size_t patch_size) {
   PreprocessConfig out = config;
   if (size.kind == InputSize::Kind::model) return out;
   if (size.kind == InputSize::Kind::native) {
@@ -67,12 +76,15 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
     out.crop_multiple = patch_size;
     return out;
   }
-  VIT_CHECK(size.height > 0 && size.width > 0, kWhere, "an input of ", size.height, " x ", size.width, " pixels");
+  VIT_CHECK(size.height > 0 && size.width > 0, kWhere, "an input of ", size.height, " x ", size.width,
+            " pixels");
   const bool by_edge = config.resize == ResizeRule::shortest_edge;
   if (!config.crop) {
-    VIT_CHECK(config.resize != ResizeRule::none, kWhere, config.source, ": the rules neither resize nor crop, so they have no target size");
-    VIT_CHECK(!by_edge || size.height == size.width, kWhere, config.source, ": the rules set the shortest edge alone; ask for one size, not ",
-              size.height, "x", size.width);
+    VIT_CHECK(config.resize != ResizeRule::none, kWhere, config.source,
+              ": the rules neither resize nor crop, so they have no target size");
+    VIT_CHECK(!by_edge || size.height == size.width, kWhere, config.source,
+              ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x",
+              size.width);
     out.resize_height = size.height;
     out.resize_width = size.width;
     out.longest_edge = 0;
@@ -84,7 +96,8 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
     out.resize_height = floor_of(static_cast<double>(size.height) / config.crop_pct);
     out.resize_width = floor_of(static_cast<double>(size.width) / config.crop_pct);
     const bool centre = by_edge || config.resize == ResizeRule::cover;
-    if (centre) out.resize = out.resize_height == out.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
+    if (centre)
+      out.resize = out.resize_height == out.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
   } else if (by_edge) {
     const std::size_t from = std::max(config.crop_height, config.crop_width);
     out.resize_height = config.resize_height * std::max(size.height, size.width) / from;
@@ -105,7 +118,9 @@ Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
     const auto std = static_cast<float>(config_.std[c]);
     // torchvision's fused form scales mean and standard deviation up instead of the pixels down.
     const bool fused = config_.normalize == NormalizeRule::fused;
-    const float up = fused && config_.rescale && config_.subtract_mean ? static_cast<float>(1.0 / config_.rescale_factor) : 1.0f;
+    const float up = fused && config_.rescale && config_.subtract_mean
+                         ? static_cast<float>(1.0 / config_.rescale_factor)
+                         : 1.0f;
     for (std::size_t v = 0; v < 256; ++v) {
       float value = static_cast<float>(v);
       if (config_.rescale && up == 1.0f) {
@@ -138,11 +153,13 @@ Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t 
   if (config_.crop_multiple > 0) crop = resized / config_.crop_multiple * config_.crop_multiple;
   if (resized < crop) {
     const std::size_t missing = crop - resized;
-    const std::size_t before = config_.pad_rounding == PadRounding::extra_top_left ? ceil_div(missing, 2) : missing / 2;
+    const std::size_t before =
+        config_.pad_rounding == PadRounding::extra_top_left ? ceil_div(missing, 2) : missing / 2;
     return {resized, crop, 0, before, resized};
   }
   const std::size_t rest = resized - crop;
-  const std::size_t begin = config_.crop_rounding == CropRounding::floor ? rest / 2 : half_even(static_cast<double>(rest) / 2.0);
+  const std::size_t begin =
+      config_.crop_rounding == CropRounding::floor ? rest / 2 : half_even(static_cast<double>(rest) / 2.0);
   return {resized, crop, begin, 0, crop};
 }
 
@@ -150,12 +167,14 @@ Preprocessor::Plan Preprocessor::plan(ImageSize in) const {
   VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the picture has no pixels");
   const ImageSize resized = resized_size(in);
   VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "a picture of ", in.width, " x ", in.height,
-            " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ", resized.height);
-  const Plan plan{plan_edge(resized.height, config_.crop_height), plan_edge(resized.width, config_.crop_width)};
+            " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ",
+            resized.height);
+  const Plan plan{plan_edge(resized.height, config_.crop_height),
+                  plan_edge(resized.width, config_.crop_width)};
   VIT_CHECK(plan.rows.out > 0 && plan.columns.out > 0, kWhere, "a picture of ", in.width, " x ", in.height,
             " is smaller than one patch of ", config_.crop_multiple, " pixels");
-  VIT_CHECK(plan.rows.out <= kMaxOutputPixels / plan.columns.out, kWhere, "a picture of ", in.width, " x ", in.height, " would become ",
-            plan.columns.out, " x ", plan.rows.out, ": too many pixels");
+  VIT_CHECK(plan.rows.out <= kMaxOutputPixels / plan.columns.out, kWhere, "a picture of ", in.width, " x ",
+            in.height, " would become ", plan.columns.out, " x ", plan.rows.out, ": too many pixels");
   return plan;
 }
 
@@ -170,10 +189,14 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
   const Plan edges = plan(image.size());
   Image part = resize(image, {edges.rows.resized, edges.columns.resized},
                       {edges.rows.begin, edges.columns.begin, edges.rows.count, edges.columns.count},
-                      {.resampler = config_.resampler, .filter = config_.filter, .pillow = config_.pillow, .threads = threads});
+                      {.resampler = config_.resampler,
+                       .filter = config_.filter,
+                       .pillow = config_.pillow,
+                       .threads = threads});
   if (!edges.padded()) return part;
   Image out(edges.rows.out, edges.columns.out);
-  for (std::size_t i = 0; i < out.height() * out.width(); ++i) std::copy_n(config_.pad_color.data(), 3, out.data() + 3 * i);
+  for (std::size_t i = 0; i < out.height() * out.width(); ++i)
+    std::copy_n(config_.pad_color.data(), 3, out.data() + 3 * i);
   for (std::size_t y = 0; y < part.height(); ++y) {
     std::copy_n(part.row(y), 3 * part.width(), out.row(edges.rows.at + y) + 3 * edges.columns.at);
   }
@@ -183,7 +206,8 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 void Preprocessor::run(ImageView image, TensorView<float> out, int threads) const {
   const Plan edges = plan(image.size());
   const Shape shape{3, edges.rows.out, edges.columns.out};
-  VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ", out.shape().to_string());
+  VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
+            out.shape().to_string());
   if (config_.normalize == NormalizeRule::rescale_first) return run_in_float(image, edges, threads, out);
   const Image cropped = crop_stage(image, threads);
   const std::size_t height = cropped.height();
@@ -201,7 +225,8 @@ float Preprocessor::normalized(float value, std::size_t channel) const {
   return (value - static_cast<float>(config_.mean[channel])) / static_cast<float>(config_.std[channel]);
 }
 
-void Preprocessor::run_in_float(ImageView image, const Plan& edges, int threads, TensorView<float> out) const {
+void Preprocessor::run_in_float(ImageView image, const Plan& edges, int threads,
+                                TensorView<float> out) const {
   const auto factor = static_cast<float>(config_.rescale_factor);
   Tensor<float> resized(Shape{3, edges.rows.resized, edges.columns.resized});
   resize_to_float(image, factor, config_.filter, threads, resized.view());
@@ -211,7 +236,8 @@ void Preprocessor::run_in_float(ImageView image, const Plan& edges, int threads,
       std::fill_n(to, edges.columns.out, normalized(0.0f, c));  // padding is black before normalisation
       if (y < edges.rows.at || y >= edges.rows.at + edges.rows.count) continue;
       const float* const from =
-          resized.view().row(c * edges.rows.resized + edges.rows.begin + y - edges.rows.at) + edges.columns.begin;
+          resized.view().row(c * edges.rows.resized + edges.rows.begin + y - edges.rows.at) +
+          edges.columns.begin;
       for (std::size_t x = 0; x < edges.columns.count; ++x) to[edges.columns.at + x] = normalized(from[x], c);
     }
   }

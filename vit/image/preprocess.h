@@ -1,5 +1,6 @@
-// From a picture to what a model sees: resize, crop, pad, normalise, by the rules of the library that a checkpoint
-// comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is weights/preprocess_config.h.
+// From a picture to what a model sees: resize, crop, pad, normalise, by the rules of the library that a
+// checkpoint comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is
+// weights/preprocess_config.h.
 #pragma once
 
 #include <array>
@@ -14,9 +15,11 @@
 namespace vit {
 
 /// The rules of `config` for another target size (see InputSize). `patch_size` matters to native alone.
-/// A resize that was followed by a crop keeps its margin: floor(target / crop_pct) in timm's rules, the ratio of resize to crop
-/// elsewhere (for a shortest edge, that of the longer edges). Throws Error where the rules have no target to replace.
-PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size, std::size_t patch_size);
+/// A resize that was followed by a crop keeps its margin: floor(target / crop_pct) in timm's rules, the ratio
+/// of resize to crop elsewhere (for a shortest edge, that of the longer edges). Throws Error where the rules
+/// have no target to replace.
+PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
+                                 std::size_t patch_size);
 
 /// Immutable; one object may serve many threads.
 class Preprocessor {
@@ -33,21 +36,22 @@ class Preprocessor {
   /// Size of the result for a picture of `in`. Throws Error for a picture that the rules cannot handle.
   ImageSize output_size(ImageSize in) const;
 
-  /// Normalised planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`: 0 = all; the
-  /// result does not depend on it.
+  /// Normalised planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`:
+  /// 0 = all; the result does not depend on it.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
   /// The same as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
-  /// The 8-bit picture after resize, crop and padding, before normalisation. Throws Error for rules that resize in float
-  /// (DINOv3 of Hugging Face) and so have none.
+  /// The 8-bit picture after resize, crop and padding, before normalisation. Throws Error for rules that
+  /// resize in float (DINOv3 of Hugging Face) and so have none.
   Image crop_stage(ImageView image, int threads = 1) const;
 
   /// The rules in words, a few lines without a newline at the end.
   std::string describe() const;
 
  private:
-  /// One edge: resized to `resized`, of which [begin, begin + count) lands at [at, at + count) of `out` pixels.
+  /// One edge: resized to `resized`, of which [begin, begin + count) lands at [at, at + count) of `out`
+  /// pixels.
   struct EdgePlan {
     std::size_t resized = 0;
     std::size_t out = 0;

@@ -31,10 +31,17 @@ void check_request(ImageSize in, ImageSize target, const ResizeWindow& window) {
   VIT_CHECK(in.height > 0 && in.width > 0, "resize", "the picture has no pixels");
   VIT_CHECK(target.height > 0 && target.width > 0, "resize", "a picture of ", in.width, " x ", in.height,
             " cannot become ", target.width, " x ", target.height);
-  VIT_CHECK(target.height <= kMaxEdge && target.width <= kMaxEdge && in.height <= kMaxEdge && in.width <= kMaxEdge, "resize",
-            in.width, " x ", in.height, " to ", target.width, " x ", target.height, ": edges end at 2^31 - 1 pixels");
-  VIT_CHECK(window.top <= target.height && window.height <= target.height - window.top && window.left <= target.width &&
-                window.width <= target.width - window.left,
+  VIT_CHECK(
+      target.height <= kMaxEdge && target.width <= kMaxEdge && in.height <= kMaxEdge && in.width <= kMaxEdge,
+      "resize", in.width, " x ", in.height, " to ", target.width, " x ", target.height,
+      ": edges end at 2^31 - 1 pixels");
+  // More than the libraries themselves could hold; keeps the work on windows of absurdly long pictures
+  // bounded.
+  constexpr std::size_t kMaxTargetPixels = std::size_t{1} << 31;
+  VIT_CHECK(target.height <= kMaxTargetPixels / target.width, "resize", in.width, " x ", in.height, " to ",
+            target.width, " x ", target.height, ": above 2^31 pixels");
+  VIT_CHECK(window.top <= target.height && window.height <= target.height - window.top &&
+                window.left <= target.width && window.width <= target.width - window.left,
             "resize", "the window lies outside the target of ", target.width, " x ", target.height);
 }
 
@@ -49,13 +56,14 @@ bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
   return false;
 }
 
-void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, const ResampleOptions& options,
-                  TensorView<std::uint8_t> out) {
+void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis,
+                  const ResampleOptions& options, TensorView<std::uint8_t> out) {
   const std::size_t out_stride = out.size(1) * channels;
   parallel_for(ceil_div(in.height, kRowsPerTask), options.threads, [&](std::size_t task, int) {
     const std::size_t y = task * kRowsPerTask;
     const std::size_t num_rows = std::min(kRowsPerTask, in.height - y);
-    const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride, out_stride};
+    const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride,
+                                     out_stride};
     if (channels == 3 && options.loops == ResampleLoops::vectorised) {
       kernels::resample_columns_rgb(rows, num_rows, in.width * 3, axis.view());
     } else {
@@ -87,20 +95,21 @@ void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, co
 
 Tensor<std::uint8_t> intermediate(std::size_t height, std::size_t width, std::size_t channels) {
   const std::size_t bytes = checked_mul(checked_mul(height, width, "resize"), channels, "resize");
-  VIT_CHECK(bytes <= kMaxIntermediateBytes, "resize", "the picture between the two passes would be ", width, " x ", height,
-            " pixels, above 1 GiB; scale the picture down in steps");
+  VIT_CHECK(bytes <= kMaxIntermediateBytes, "resize", "the picture between the two passes would be ", width,
+            " x ", height, " pixels, above 1 GiB; scale the picture down in steps");
   return Tensor<std::uint8_t>(Shape{height, width, channels});
 }
 
-void copy_window(const Pixels& in, std::size_t channels, const ResizeWindow& window, TensorView<std::uint8_t> out) {
+void copy_window(const Pixels& in, std::size_t channels, const ResizeWindow& window,
+                 TensorView<std::uint8_t> out) {
   for (std::size_t y = 0; y < window.height; ++y) {
     const std::uint8_t* const from = in.data + (window.top + y) * in.stride + window.left * channels;
     std::copy_n(from, window.width * channels, out.data() + y * window.width * channels);
   }
 }
 
-void nearest(const Pixels& in, std::size_t channels, const AxisSpan& columns, const AxisSpan& rows, Resampler resampler,
-             TensorView<std::uint8_t> out) {
+void nearest(const Pixels& in, std::size_t channels, const AxisSpan& columns, const AxisSpan& rows,
+             Resampler resampler, TensorView<std::uint8_t> out) {
   const std::vector<std::size_t> from_x = nearest_inputs(columns, resampler);
   const std::vector<std::size_t> from_y = nearest_inputs(rows, resampler);
   std::uint8_t* to = out.data();
@@ -120,7 +129,8 @@ void resize_weighted(const Pixels& in, std::size_t channels, const AxisSpan& col
   }
   FixedAxis row_axis(rows, options.filter, options.resampler);
   if (!columns_change) {
-    const Pixels wanted{in.data + columns.begin * channels, in.height, columns.end - columns.begin, in.stride};
+    const Pixels wanted{in.data + columns.begin * channels, in.height, columns.end - columns.begin,
+                        in.stride};
     rows_pass(wanted, channels, row_axis, options, out);
     return;
   }
@@ -131,15 +141,18 @@ void resize_weighted(const Pixels& in, std::size_t channels, const AxisSpan& col
     const std::size_t origin = column_axis.first_input();
     const std::size_t width = column_axis.end_input() - origin;
     Tensor<std::uint8_t> between = intermediate(rows.end - rows.begin, width, channels);
-    rows_pass({in.data + origin * channels, in.height, width, in.stride}, channels, row_axis, options, between.view());
+    rows_pass({in.data + origin * channels, in.height, width, in.stride}, channels, row_axis, options,
+              between.view());
     column_axis.shift_origin(origin);
-    columns_pass({between.data(), rows.end - rows.begin, width, width * channels}, channels, column_axis, options, out);
+    columns_pass({between.data(), rows.end - rows.begin, width, width * channels}, channels, column_axis,
+                 options, out);
   } else {
     const std::size_t origin = row_axis.first_input();
     const std::size_t height = row_axis.end_input() - origin;
     const std::size_t width = columns.end - columns.begin;
     Tensor<std::uint8_t> between = intermediate(height, width, channels);
-    columns_pass({in.data + origin * in.stride, height, in.width, in.stride}, channels, column_axis, options, between.view());
+    columns_pass({in.data + origin * in.stride, height, in.width, in.stride}, channels, column_axis, options,
+                 between.view());
     row_axis.shift_origin(origin);
     rows_pass({between.data(), height, width, width * channels}, channels, row_axis, options, out);
   }
@@ -148,7 +161,8 @@ void resize_weighted(const Pixels& in, std::size_t channels, const AxisSpan& col
 void resize_any(const Pixels& in, std::size_t channels, ImageSize target, const ResizeWindow& window,
                 const ResampleOptions& options, TensorView<std::uint8_t> out) {
   check_request({in.height, in.width}, target, window);
-  VIT_CHECK(options.resampler != Resampler::torchvision_float, "resize", "the float resampler has no 8-bit result");
+  VIT_CHECK(options.resampler != Resampler::torchvision_float, "resize",
+            "the float resampler has no 8-bit result");
   if (window.height == 0 || window.width == 0) return;
   const AxisSpan columns{in.width, target.width, window.left, window.left + window.width};
   const AxisSpan rows{in.height, target.height, window.top, window.top + window.height};
@@ -181,9 +195,10 @@ void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const Re
             in.shape().to_string());
   const std::size_t channels = in.size(2);
   VIT_CHECK(out.shape() == Shape({window.height, window.width, channels}) && out.is_contiguous(), "resize",
-            "the output must be a contiguous ", Shape({window.height, window.width, channels}).to_string(), ", got ",
-            out.shape().to_string());
-  resize_any({in.data(), in.size(0), in.size(1), in.size(1) * channels}, channels, target, window, options, out);
+            "the output must be a contiguous ", Shape({window.height, window.width, channels}).to_string(),
+            ", got ", out.shape().to_string());
+  resize_any({in.data(), in.size(0), in.size(1), in.size(1) * channels}, channels, target, window, options,
+             out);
 }
 
 }  // namespace vit

@@ -30,19 +30,21 @@ struct ResizeWindow {
   std::size_t width = 0;
 };
 
-/// `image` resized to `target`, and of that the pixels inside `window`. Resampler pillow or torchvision_uint8.
-/// Throws Error for an empty picture or target, a window outside the target, a filter that the resampler does not have,
-/// and intermediate pictures above 1 GiB.
+/// `image` resized to `target`, and of that the pixels inside `window`. Resampler pillow or
+/// torchvision_uint8. Throws Error for an empty picture or target, a window outside the target, a filter that
+/// the resampler does not have, targets above 2^31 pixels, and intermediate pictures above 1 GiB.
 Image resize(ImageView image, ImageSize target, const ResizeWindow& window, const ResampleOptions& options);
 /// The whole resized picture.
 Image resize(ImageView image, ImageSize target, const ResampleOptions& options);
 
-/// The same for any number of channels: in (H, W, C) and out (window height, window width, C), both contiguous.
+/// The same for any number of channels: in (H, W, C) and out (window height, window width, C), both
+/// contiguous.
 void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const ResizeWindow& window,
                    const ResampleOptions& options, TensorView<std::uint8_t> out);
 
-/// torch's antialias kernel on float data: every channel of `image` times `factor`, resized to (H', W') and written to the
-/// planes of `out` (3, H', W'). Filters nearest, bilinear and bicubic; sums in float32, rows first.
+/// torch's antialias kernel on float data: every channel of `image` times `factor`, resized to (H', W') and
+/// written to the planes of `out` (3, H', W'). Filters nearest, bilinear and bicubic; sums in float32, rows
+/// first.
 void resize_to_float(ImageView image, float factor, ResizeFilter filter, int threads, TensorView<float> out);
 
 }  // namespace vit

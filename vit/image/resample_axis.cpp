@@ -1,4 +1,5 @@
-// Filters and their tables. Sources: Pillow src/libImaging/Resample.c and Geometry.c, PyTorch UpSampleKernel.cpp.
+// Filters and their tables. Sources: Pillow src/libImaging/Resample.c and Geometry.c, PyTorch
+// UpSampleKernel.cpp.
 #include "vit/image/resample_axis.h"
 
 #include <algorithm>
@@ -21,7 +22,9 @@ double sinc(double x) {
   return std::sin(x) / x;
 }
 
-double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
+double box(double x) {
+  return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+}
 
 // Pillow writes the two constants as floats.
 double hamming(double x) {
@@ -32,7 +35,9 @@ double hamming(double x) {
   return std::sin(x) / x * (static_cast<double>(0.54f) + static_cast<double>(0.46f) * std::cos(x));
 }
 
-double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
+double lanczos(double x) {
+  return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0;
+}
 
 template <typename Number>
 Number bilinear(Number x) {
@@ -69,7 +74,8 @@ FilterShape filter_shape(ResizeFilter filter) {
 /// Inputs and normalised weights of one output, in double.
 class AxisWeights {
  public:
-  AxisWeights(const AxisSpan& span, const FilterShape& shape) : shape_(shape), in_(static_cast<double>(span.in)) {
+  AxisWeights(const AxisSpan& span, const FilterShape& shape)
+      : shape_(shape), in_(static_cast<double>(span.in)) {
     scale_ = in_ / static_cast<double>(span.out);
     filter_scale_ = std::max(scale_, 1.0);
     support_ = shape.radius * filter_scale_;
@@ -115,21 +121,35 @@ int torch_precision(const AxisSpan& span, const FilterShape& shape) {
   return precision;
 }
 
+// A filter reaches over all of a long edge; its weights must not take the memory of a machine.
+void check_num_weights(const AxisSpan& span, double radius) {
+  const double scale = std::max(static_cast<double>(span.in) / static_cast<double>(span.out), 1.0);
+  const double num_weights = static_cast<double>(span.end - span.begin) * (2.0 * radius * scale + 5.0);
+  constexpr double kMaxWeights = 1 << 25;  // 128 MiB of int32, and as much again in pairs
+  VIT_CHECK(num_weights <= kMaxWeights, "resize", "an edge from ", span.in, " to ", span.out,
+            " pixels needs more than 2^25 weights; scale the picture in steps");
+}
+
 std::int32_t pair_of(std::int32_t lower, std::int32_t upper) {
-  return static_cast<std::int32_t>((static_cast<std::uint32_t>(lower) & 0xFFFFu) | (static_cast<std::uint32_t>(upper) << 16));
+  return static_cast<std::int32_t>((static_cast<std::uint32_t>(lower) & 0xFFFFu) |
+                                   (static_cast<std::uint32_t>(upper) << 16));
 }
 
 }  // namespace
 
 FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler) {
   const bool torch = resampler != Resampler::pillow;
-  VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic || filter == ResizeFilter::lanczos,
+  VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic ||
+                filter == ResizeFilter::lanczos,
             "resize", "torchvision resizes 8-bit pictures with nearest, bilinear, bicubic and lanczos only");
-  VIT_CHECK(span.in <= std::numeric_limits<std::int32_t>::max() && span.out <= std::numeric_limits<std::int32_t>::max(),
+  VIT_CHECK(span.in <= std::numeric_limits<std::int32_t>::max() &&
+                span.out <= std::numeric_limits<std::int32_t>::max(),
             "resize", "an edge from ", span.in, " to ", span.out, " pixels is too long");
   const FilterShape shape = filter_shape(filter);
+  check_num_weights(span, shape.radius);
   shift_ = torch ? torch_precision(span, shape) : 22;
-  VIT_CHECK(shift_ > 0, "resize", "an edge from ", span.in, " to ", span.out, " pixels leaves no precision for weights");
+  VIT_CHECK(shift_ > 0, "resize", "an edge from ", span.in, " to ", span.out,
+            " pixels leaves no precision for weights");
   AxisWeights axis(span, shape);
   first_input_ = span.in;
   const double unit = static_cast<double>(std::int64_t{1} << shift_);
@@ -180,6 +200,7 @@ FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
             "float pictures are resized with bilinear and bicubic only");
   const auto weight_of = filter == ResizeFilter::bilinear ? bilinear<float> : bicubic<float>;
   const float radius = filter == ResizeFilter::bilinear ? 1.0f : 2.0f;
+  check_num_weights(span, static_cast<double>(radius));
   const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
   const float support = scale >= 1.0f ? radius * scale : radius;
   const float inverse = scale >= 1.0f ? 1.0f / scale : 1.0f;
@@ -187,14 +208,16 @@ FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
   for (std::size_t i = span.begin; i < span.end; ++i) {
     const float centre = static_cast<float>(static_cast<double>(scale) * (static_cast<double>(i) + 0.5));
     const double low = std::max(std::trunc(static_cast<double>(centre - support) + 0.5), 0.0);
-    const double high = std::min(std::trunc(static_cast<double>(centre + support) + 0.5), static_cast<double>(span.in));
+    const double high =
+        std::min(std::trunc(static_cast<double>(centre + support) + 0.5), static_cast<double>(span.in));
     first.push_back(static_cast<std::size_t>(low));
     count.push_back(std::min(static_cast<std::size_t>(std::max(high - low, 0.0)), most));
     offset.push_back(weights.size());
     float sum = 0.0f;
     for (std::size_t j = 0; j < count.back(); ++j) {
       const float distance = static_cast<float>(first.back() + j) - centre;
-      const float weight = weight_of(static_cast<float>((static_cast<double>(distance) + 0.5) * static_cast<double>(inverse)));
+      const float weight =
+          weight_of(static_cast<float>((static_cast<double>(distance) + 0.5) * static_cast<double>(inverse)));
       weights.push_back(weight);
       sum += weight;
     }

@@ -40,13 +40,16 @@ void write_planes(const float* row, std::size_t y, TensorView<float> out) {
   }
 }
 
-void resize_weighted(ImageView image, const float (&levels)[256], ResizeFilter filter, int threads, TensorView<float> out) {
+void resize_weighted(ImageView image, const float (&levels)[256], ResizeFilter filter, int threads,
+                     TensorView<float> out) {
   const std::size_t height = out.size(1);
   const std::size_t width = out.size(2);
   constexpr std::size_t kMaxIntermediateBytes = std::size_t{1} << 30;
   const std::size_t row_floats = checked_mul(width, 3, "resize");
-  VIT_CHECK(checked_mul(checked_mul(image.height(), row_floats, "resize"), sizeof(float), "resize") <= kMaxIntermediateBytes,
-            "resize", "a picture of ", image.width(), " x ", image.height(), " needs above 1 GiB between the two passes");
+  VIT_CHECK(checked_mul(checked_mul(image.height(), row_floats, "resize"), sizeof(float), "resize") <=
+                kMaxIntermediateBytes,
+            "resize", "a picture of ", image.width(), " x ", image.height(),
+            " needs above 1 GiB between the two passes");
   const FloatAxis columns({image.width(), width, 0, width}, filter);
   const FloatAxis rows({image.height(), height, 0, height}, filter);
   Tensor<float> between(Shape{image.height(), row_floats});
@@ -85,12 +88,15 @@ void resize_to_float(ImageView image, float factor, ResizeFilter filter, int thr
     resize_weighted(image, levels, filter, threads, out);
     return;
   }
-  const auto from_y = nearest_inputs({image.height(), out.size(1), 0, out.size(1)}, Resampler::torchvision_float);
-  const auto from_x = nearest_inputs({image.width(), out.size(2), 0, out.size(2)}, Resampler::torchvision_float);
+  const auto from_y =
+      nearest_inputs({image.height(), out.size(1), 0, out.size(1)}, Resampler::torchvision_float);
+  const auto from_x =
+      nearest_inputs({image.width(), out.size(2), 0, out.size(2)}, Resampler::torchvision_float);
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t y = 0; y < from_y.size(); ++y) {
       float* const plane = out.row(c * from_y.size() + y);
-      for (std::size_t x = 0; x < from_x.size(); ++x) plane[x] = levels[image.row(from_y[y])[3 * from_x[x] + c]];
+      for (std::size_t x = 0; x < from_x.size(); ++x)
+        plane[x] = levels[image.row(from_y[y])[3 * from_x[x] + c]];
     }
   }
 }

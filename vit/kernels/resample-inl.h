@@ -1,5 +1,6 @@
 // The two resampling passes on 128-bit vectors, included once per instruction set by resample.cpp.
-// A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one instruction for two taps) are exact.
+// A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one instruction for two taps) are
+// exact.
 #if defined(VIT_KERNELS_RESAMPLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIT_KERNELS_RESAMPLE_INL_H_
 #undef VIT_KERNELS_RESAMPLE_INL_H_
@@ -17,7 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR  // no vectors at all: the definition is the implementation
 
-inline void columns_rgb_dispatch(const ResampleRows& rows, std::size_t num_rows, std::size_t, const ResampleAxis& axis) {
+inline void columns_rgb_dispatch(const ResampleRows& rows, std::size_t num_rows, std::size_t,
+                                 const ResampleAxis& axis) {
   resample_columns_reference(rows, num_rows, 3, axis);
 }
 inline void rows_dispatch(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) {
@@ -32,13 +34,16 @@ using D16 = hn::FixedTag<std::int16_t, 8>;
 using D32 = hn::FixedTag<std::int32_t, 4>;
 using V32 = hn::Vec<D32>;
 
-/// Running sums of adjacent pairs: even_odd holds the result on machines with a pair product, both parts elsewhere.
+/// Running sums of adjacent pairs: even_odd holds the result on machines with a pair product, both parts
+/// elsewhere.
 struct PairSums {
   V32 first;
   V32 second;
 };
 
-HWY_INLINE PairSums zero_sums() { return {hn::Zero(D32()), hn::Zero(D32())}; }
+HWY_INLINE PairSums zero_sums() {
+  return {hn::Zero(D32()), hn::Zero(D32())};
+}
 
 HWY_INLINE void add_pairs(hn::Vec<D16> pixels, hn::Vec<D16> weights, PairSums& sums) {
   sums.first = hn::ReorderWidenMulAccumulate(D32(), pixels, weights, sums.first, sums.second);
@@ -49,21 +54,26 @@ template <bool kSplit>
 HWY_INLINE V32 finish(const PairSums& low, const PairSums& high, V32 half, int shift) {
   V32 sum = hn::Add(hn::RearrangeToOddPlusEven(low.first, low.second), half);
   if constexpr (kSplit) {
-    sum = hn::Add(sum, hn::ShiftLeft<kResampleSplitBits>(hn::RearrangeToOddPlusEven(high.first, high.second)));
+    sum =
+        hn::Add(sum, hn::ShiftLeft<kResampleSplitBits>(hn::RearrangeToOddPlusEven(high.first, high.second)));
   }
   return hn::ShiftRightSame(sum, shift);
 }
 
 /// One output column of kRows rows. Each step takes four taps, twelve bytes of a row:
-///   bytes   R0 G0 B0 R1 G1 B1 R2 ...   ->   16-bit  | R0 R1 | G0 G1 | B0 B1 | 0 0 |   and the same for taps 2, 3
+///   bytes   R0 G0 B0 R1 G1 B1 R2 ...   ->   16-bit  | R0 R1 | G0 G1 | B0 B1 | 0 0 |   and the same for taps
+///   2, 3
 template <bool kSplit, int kRows>
-HWY_INLINE void column_of_rows(const std::uint8_t* taps, std::size_t in_stride, std::uint8_t* out, std::size_t out_stride,
-                               const std::int32_t* low, const std::int32_t* high, std::size_t num_steps, int shift) {
+HWY_INLINE void column_of_rows(const std::uint8_t* taps, std::size_t in_stride, std::uint8_t* out,
+                               std::size_t out_stride, const std::int32_t* low, const std::int32_t* high,
+                               std::size_t num_steps, int shift) {
   const D8 d8;
   const D16 d16;
   const D32 d32;
-  alignas(16) static constexpr std::uint8_t kFront[16] = {0, 128, 3, 128, 1, 128, 4, 128, 2, 128, 5, 128, 128, 128, 128, 128};
-  alignas(16) static constexpr std::uint8_t kBack[16] = {6, 128, 9, 128, 7, 128, 10, 128, 8, 128, 11, 128, 128, 128, 128, 128};
+  alignas(16) static constexpr std::uint8_t kFront[16] = {0, 128, 3, 128, 1,   128, 4,   128,
+                                                          2, 128, 5, 128, 128, 128, 128, 128};
+  alignas(16) static constexpr std::uint8_t kBack[16] = {6, 128, 9,  128, 7,   128, 10,  128,
+                                                         8, 128, 11, 128, 128, 128, 128, 128};
   const auto front = hn::Load(d8, kFront);
   const auto back = hn::Load(d8, kBack);
   PairSums low_sums[kRows];
@@ -100,7 +110,8 @@ HWY_INLINE void column_of_rows(const std::uint8_t* taps, std::size_t in_stride, 
 }
 
 template <bool kSplit>
-void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes, const ResampleAxis& axis) {
+void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
+                 const ResampleAxis& axis) {
   constexpr std::size_t kRows = 4;  // 4 x (2 or 4) sums stay in 16 registers
   // Sixteen bytes are loaded where twelve are used: the last outputs of a row are left to the plain loop.
   std::size_t num_inside = 0;
@@ -119,11 +130,12 @@ void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row
       const std::int32_t* const low = axis.low + axis.offset[i] / 2;
       const std::int32_t* const high = kSplit ? axis.high + axis.offset[i] / 2 : nullptr;
       if (block == kRows) {
-        column_of_rows<kSplit, kRows>(taps, rows.in_stride, out + 3 * i, rows.out_stride, low, high, steps, axis.shift);
+        column_of_rows<kSplit, kRows>(taps, rows.in_stride, out + 3 * i, rows.out_stride, low, high, steps,
+                                      axis.shift);
       } else {
         for (std::size_t r = 0; r < block; ++r) {
-          column_of_rows<kSplit, 1>(taps + r * rows.in_stride, 0, out + r * rows.out_stride + 3 * i, 0, low, high, steps,
-                                    axis.shift);
+          column_of_rows<kSplit, 1>(taps + r * rows.in_stride, 0, out + r * rows.out_stride + 3 * i, 0, low,
+                                    high, steps, axis.shift);
         }
       }
     }
@@ -141,8 +153,9 @@ void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row
 
 /// Sixteen bytes of one output row; rows are taken in pairs.
 template <bool kSplit>
-HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, std::uint8_t* out, const std::int32_t* low,
-                             const std::int32_t* high, std::size_t count, int shift) {
+HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, std::uint8_t* out,
+                             const std::int32_t* low, const std::int32_t* high, std::size_t count,
+                             int shift) {
   const D8 d8;
   const D16 d16;
   const D32 d32;
@@ -153,12 +166,14 @@ HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, st
   for (std::size_t j = 0; j < count; j += 2) {
     const std::uint8_t* const row = taps + j * in_stride;
     const auto upper = hn::LoadU(d8, row);
-    const auto lower = hn::LoadU(d8, j + 1 < count ? row + in_stride : row);  // weight zero where there is no row
+    const auto lower =
+        hn::LoadU(d8, j + 1 < count ? row + in_stride : row);  // weight zero where there is no row
     const auto left = hn::InterleaveLower(d8, upper, lower);
     const auto right = hn::InterleaveUpper(d8, upper, lower);
-    const hn::Vec<D16> pixels[4] = {
-        hn::BitCast(d16, hn::InterleaveLower(d8, left, zero)), hn::BitCast(d16, hn::InterleaveUpper(d8, left, zero)),
-        hn::BitCast(d16, hn::InterleaveLower(d8, right, zero)), hn::BitCast(d16, hn::InterleaveUpper(d8, right, zero))};
+    const hn::Vec<D16> pixels[4] = {hn::BitCast(d16, hn::InterleaveLower(d8, left, zero)),
+                                    hn::BitCast(d16, hn::InterleaveUpper(d8, left, zero)),
+                                    hn::BitCast(d16, hn::InterleaveLower(d8, right, zero)),
+                                    hn::BitCast(d16, hn::InterleaveUpper(d8, right, zero))};
     const auto low_pair = hn::BitCast(d16, hn::Set(d32, low[j / 2]));
     const auto high_pair = hn::BitCast(d16, hn::Set(d32, kSplit ? high[j / 2] : 0));
     for (int k = 0; k < 4; ++k) {

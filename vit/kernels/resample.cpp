@@ -1,4 +1,5 @@
-// Compiles resample-inl.h for every instruction set of the platform and picks the best one of the running machine.
+// Compiles resample-inl.h for every instruction set of the platform and picks the best one of the running
+// machine.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vit/kernels/resample.cpp"
 #include <hwy/foreach_target.h>

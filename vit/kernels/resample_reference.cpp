@@ -32,7 +32,8 @@ void resample_columns_reference(const ResampleRows& rows, std::size_t num_rows, 
   }
 }
 
-void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept {
+void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes,
+                             const ResampleAxis& axis) noexcept {
   for (std::size_t i = 0; i < axis.num_outputs; ++i) {
     const std::int32_t* const weights = axis.weights + axis.offset[i];
     const std::uint8_t* const taps = rows.in + static_cast<std::size_t>(axis.first[i]) * rows.in_stride;
@@ -40,7 +41,8 @@ void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes, co
     for (std::size_t x = 0; x < row_bytes; ++x) {
       std::uint32_t sum = 0;
       for (std::int32_t j = 0; j < axis.count[i]; ++j) {
-        sum += static_cast<std::uint32_t>(weights[j]) * taps[static_cast<std::size_t>(j) * rows.in_stride + x];
+        sum +=
+            static_cast<std::uint32_t>(weights[j]) * taps[static_cast<std::size_t>(j) * rows.in_stride + x];
       }
       out[x] = rounded(sum, axis.shift);
     }

@@ -1,5 +1,6 @@
-// The image processors of ViT, DeiT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers, torchvision and pil backends.
-// Source: transformers image_processing_backends.py, image_transforms.py, models/*/image_processing_*.py.
+// The image processors of ViT, DeiT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers, torchvision and
+// pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
+// models/*/image_processing_*.py.
 #include "vit/weights/hf_preprocess.h"
 
 #include <array>
@@ -26,9 +27,9 @@ struct ProcessorClass {
   std::string_view name;
   ResizeFilter filter;
   std::size_t size;
-  bool square_default;     // the class' own size is a squash
-  bool square_from_int;    // an integer in the file is a squash
-  std::size_t crop;        // 0 = no crop
+  bool square_default;   // the class' own size is a squash
+  bool square_from_int;  // an integer in the file is a squash
+  std::size_t crop;      // 0 = no crop
   std::array<double, 3> mean;
   std::array<double, 3> std;
 };
@@ -48,14 +49,22 @@ struct ModelType {
 };
 
 constexpr ModelType kModelTypes[] = {
-    {"vit", "ViT"}, {"ijepa", "ViT"}, {"deit", "DeiT"}, {"dinov2", "Bit"}, {"dinov2_with_registers", "Bit"},
-    {"dinov3_vit", "DINOv3ViT"}, {"siglip", "Siglip"}, {"siglip_vision_model", "Siglip"}, {"clip", "CLIP"},
+    {"vit", "ViT"},
+    {"ijepa", "ViT"},
+    {"deit", "DeiT"},
+    {"dinov2", "Bit"},
+    {"dinov2_with_registers", "Bit"},
+    {"dinov3_vit", "DINOv3ViT"},
+    {"siglip", "Siglip"},
+    {"siglip_vision_model", "Siglip"},
+    {"clip", "CLIP"},
     {"clip_vision_model", "CLIP"},
 };
 
 /// The class name without the suffix that tells its age or backend.
 std::string_view without_suffix(std::string_view name) {
-  for (const std::string_view suffix : {"ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+  for (const std::string_view suffix :
+       {"ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
   }
   return name;
@@ -71,23 +80,27 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     for (const ModelType& known : kModelTypes) {
       if (known.model_type == model_type) wanted = known.processor;
     }
-    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type \"", model_type,
-              "\" does not tell the image processor");
+    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type \"",
+              model_type, "\" does not tell the image processor");
   }
   for (const ProcessorClass& known : kClasses) {
     if (known.name == wanted) return known;
   }
-  fail(kWhere, source, ": image_processor_type \"", *named, "\" is not implemented; ViT, DeiT, Bit, DINOv3ViT, Siglip and CLIP are");
+  fail(kWhere, source, ": image_processor_type \"", *named,
+       "\" is not implemented; ViT, DeiT, Bit, DINOv3ViT, Siglip and CLIP are");
 }
 
 // Keys of other processors that would change the picture, where they are set.
 void refuse_unknown_steps(const Json& file) {
-  for (const char* const key : {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
-                                "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
+  for (const char* const key :
+       {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
+        "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
     const auto value = file.find(key);
-    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere, value->where(), ": this step is not implemented");
+    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere, value->where(),
+              ": this step is not implemented");
   }
-  for (const char* const key : {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
+  for (const char* const key :
+       {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
     const auto value = file.find(key);
     VIT_CHECK(!value, kWhere, value->where(), ": this value is not implemented");
   }
@@ -133,7 +146,8 @@ void read_size(const Json& size, bool square_from_int, PreprocessConfig& config)
     config.resize = ResizeRule::contain_trunc;
     return;
   }
-  VIT_CHECK(height && width, kWhere, size.where(), " must hold height and width, shortest_edge, or max_height and max_width");
+  VIT_CHECK(height && width, kWhere, size.where(),
+            " must hold height and width, shortest_edge, or max_height and max_width");
   set_squash(config, *height, *width);
 }
 
@@ -150,15 +164,19 @@ void read_crop(const Json& size, PreprocessConfig& config) {
   }
 }
 
-void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& options, PreprocessConfig& config) {
+void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& options,
+                 PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT";
   VIT_CHECK(!pil || !in_float, kWhere, config.source,
-            ": Hugging Face's DINOv3 processor exists for torchvision alone, so there are no Pillow results to reproduce");
+            ": Hugging Face's DINOv3 processor exists for torchvision alone, so there are no Pillow results "
+            "to reproduce");
   config.pillow = options.pillow;
   config.crop_rounding = CropRounding::floor;
   config.pad_rounding = pil ? PadRounding::extra_top_left : PadRounding::extra_bottom_right;
-  config.resampler = pil ? Resampler::pillow : in_float ? Resampler::torchvision_float : Resampler::torchvision_uint8;
+  config.resampler = pil        ? Resampler::pillow
+                     : in_float ? Resampler::torchvision_float
+                                : Resampler::torchvision_uint8;
   config.normalize = pil        ? NormalizeRule::divide_then_normalize
                      : in_float ? NormalizeRule::rescale_first
                                 : NormalizeRule::fused;
@@ -170,22 +188,28 @@ std::array<double, 3> read_channels(const Json& value, ScalarForm scalar, double
   if (value.is_number() && scalar == ScalarForm::allowed) {
     channels.fill(value.as_double());
   } else {
-    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(), " must be three numbers (R, G, B)");
+    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
+              " must be three numbers (R, G, B)");
     for (std::size_t c = 0; c < 3; ++c) channels[c] = value[c].as_double();
   }
   for (const double channel : channels) {
-    VIT_CHECK(channel >= low && channel <= high, kWhere, value.where(), " must lie between ", low, " and ", high, ", found ", channel);
+    VIT_CHECK(channel >= low && channel <= high, kWhere, value.where(), " must lie between ", low, " and ",
+              high, ", found ", channel);
   }
   return channels;
 }
 
 }  // namespace
 
-std::array<double, 3> read_mean(const Json& value, ScalarForm scalar) { return read_channels(value, scalar, -1e6, 1e6); }
-std::array<double, 3> read_std(const Json& value, ScalarForm scalar) { return read_channels(value, scalar, 1e-6, 1e6); }
+std::array<double, 3> read_mean(const Json& value, ScalarForm scalar) {
+  return read_channels(value, scalar, -1e6, 1e6);
+}
+std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
+  return read_channels(value, scalar, 1e-6, 1e6);
+}
 
-PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type, const PreprocessLoadOptions& options,
-                                    const std::string& source) {
+PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
+                                    const PreprocessLoadOptions& options, const std::string& source) {
   VIT_CHECK(file.is_object(), kWhere, file.where(), " must hold an object");
   const ProcessorClass& processor = find_class(file, model_type, source);
   refuse_unknown_steps(file);
@@ -207,7 +231,8 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   config.crop = file.find_bool("do_center_crop").value_or(processor.crop != 0);
   config.crop_height = config.crop_width = processor.crop;
   if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
-  VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, source, ": do_center_crop is set, but crop_size is missing");
+  VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, source,
+            ": do_center_crop is set, but crop_size is missing");
 
   config.rescale = file.find_bool("do_rescale").value_or(true);
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);

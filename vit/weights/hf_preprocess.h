@@ -1,4 +1,5 @@
-// Hugging Face image processors as data: class defaults and the keys of their JSON. Called by preprocess_config.cpp.
+// Hugging Face image processors as data: class defaults and the keys of their JSON. Called by
+// preprocess_config.cpp.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace vit {
 
-/// `file` is the object that describes the image processor, `model_type` that of config.json ("" where unknown), which names
-/// the class where the object does not.
-PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type, const PreprocessLoadOptions& options,
-                                    const std::string& source);
+/// `file` is the object that describes the image processor, `model_type` that of config.json ("" where
+/// unknown), which names the class where the object does not.
+PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
+                                    const PreprocessLoadOptions& options, const std::string& source);
 
 }  // namespace vit

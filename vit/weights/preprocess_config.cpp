@@ -23,7 +23,8 @@ ResizeFilter timm_filter(const Json& value) {
   if (name == "nearest") return ResizeFilter::nearest;
   if (name == "box") return ResizeFilter::box;
   if (name == "hamming") return ResizeFilter::hamming;
-  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found \"", name, "\"");
+  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found \"", name,
+       "\"");
 }
 
 TimmCropMode timm_crop_mode(const Json& value) {
@@ -45,28 +46,33 @@ void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
   const auto args = root.find("model_args");
   const auto size = args ? args->find("img_size") : std::nullopt;
   if (!size) return;
-  VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(), " must be one number or [height, width]");
+  VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(),
+            " must be one number or [height, width]");
   timm.height = (size->is_array() ? (*size)[0] : *size).as_size(kEdgeRange);
   timm.width = (size->is_array() ? (*size)[1] : *size).as_size(kEdgeRange);
 }
 
-PreprocessConfig read_timm(const Json& root, const PreprocessLoadOptions& options, const std::string& source) {
+PreprocessConfig read_timm(const Json& root, const PreprocessLoadOptions& options,
+                           const std::string& source) {
   const Json cfg = root.find("pretrained_cfg").value_or(root);  // the older form is flat
   TimmPreprocess timm;
   read_timm_size(root, cfg, timm);
   if (const auto value = cfg.find("interpolation")) timm.filter = timm_filter(*value);
   if (const auto value = cfg.find("crop_mode")) timm.crop_mode = timm_crop_mode(*value);
   if (const auto value = cfg.find("crop_pct")) timm.crop_pct = value->as_double();
-  VIT_CHECK(timm.crop_pct >= 0.01 && timm.crop_pct <= 10.0, kWhere, cfg.where(), ".crop_pct must be 0.01 to 10, found ",
-            timm.crop_pct);
+  VIT_CHECK(timm.crop_pct >= 0.01 && timm.crop_pct <= 10.0, kWhere, cfg.where(),
+            ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
   if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
   if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
-  const std::string architecture = root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
-  return build_timm_preprocess(timm, options, architecture.empty() ? source : source + " (timm " + architecture + ")");
+  const std::string architecture =
+      root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
+  return build_timm_preprocess(timm, options,
+                               architecture.empty() ? source : source + " (timm " + architecture + ")");
 }
 
 bool is_timm(const Json& config) {
-  return config.find("pretrained_cfg").has_value() || (config.find("architecture") && config.find("input_size"));
+  return config.find("pretrained_cfg").has_value() ||
+         (config.find("architecture") && config.find("input_size"));
 }
 
 }  // namespace
@@ -75,17 +81,20 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
                                        const std::string& source) {
   PreprocessConfig config;
   config.source = source;
-  config.resampler = options.resampler == ResamplerChoice::torchvision ? Resampler::torchvision_uint8 : Resampler::pillow;
+  config.resampler =
+      options.resampler == ResamplerChoice::torchvision ? Resampler::torchvision_uint8 : Resampler::pillow;
   config.pillow = options.pillow;
   config.filter = timm.filter;
   config.crop_pct = timm.crop_pct;
-  config.resize_height = static_cast<std::size_t>(std::floor(static_cast<double>(timm.height) / timm.crop_pct));
+  config.resize_height =
+      static_cast<std::size_t>(std::floor(static_cast<double>(timm.height) / timm.crop_pct));
   config.resize_width = static_cast<std::size_t>(std::floor(static_cast<double>(timm.width) / timm.crop_pct));
   config.crop_height = timm.height;
   config.crop_width = timm.width;
   switch (timm.crop_mode) {
     case TimmCropMode::center:
-      config.resize = config.resize_height == config.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
+      config.resize =
+          config.resize_height == config.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
       break;
     case TimmCropMode::squash: config.resize = ResizeRule::squash; break;
     case TimmCropMode::border:
@@ -103,7 +112,8 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const PreprocessLoadOptions& options) {
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
+                                        const PreprocessLoadOptions& options) {
   namespace fs = std::filesystem;
   VIT_CHECK(fs::exists(path), kWhere, path.string(), ": no such file or folder");
   const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
@@ -124,7 +134,8 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const
   }
   const fs::path preprocessor_path = folder / "preprocessor_config.json";
   VIT_CHECK(fs::exists(preprocessor_path), kWhere, folder.string(),
-            ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or processor_config.json "
+            ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
+            "processor_config.json "
             "of Hugging Face)");
   return read_hf_preprocess(load_json(preprocessor_path), model_type, options, preprocessor_path.string());
 }
@@ -135,8 +146,9 @@ PillowRelease parse_pillow_release(std::string_view version) {
   const char* at = version.data();
   for (int part = 0; part < 3; ++part) {
     const auto [next, error] = std::from_chars(at, end, numbers[part]);
-    VIT_CHECK(error == std::errc() && numbers[part] >= 0 && (next == end || *next == '.'), "parse_pillow_release",
-              "a Pillow version such as 12.1 or 13 is expected, got \"", version, "\"");
+    VIT_CHECK(error == std::errc() && numbers[part] >= 0 && (next == end || *next == '.'),
+              "parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got \"", version,
+              "\"");
     if (next == end) {
       if (numbers[0] >= 13) return PillowRelease::from_13_0;
       return numbers[0] == 12 && numbers[1] >= 2 ? PillowRelease::from_12_2 : PillowRelease::up_to_12_1;

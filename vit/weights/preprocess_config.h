@@ -1,5 +1,6 @@
-// Reads how a checkpoint wants its pictures prepared, from the files that its library writes: timm's config.json, Hugging
-// Face's preprocessor_config.json or processor_config.json. Applying the rules is image/preprocess.h.
+// Reads how a checkpoint wants its pictures prepared, from the files that its library writes: timm's
+// config.json, Hugging Face's preprocessor_config.json or processor_config.json. Applying the rules is
+// image/preprocess.h.
 #pragma once
 
 #include <array>
@@ -30,9 +31,11 @@ struct PreprocessLoadOptions {
   ExifChoice exif = ExifChoice::automatic;
 };
 
-/// The rules of a checkpoint folder, or of the folder in which a weight file lies. Throws Error naming file and key for
-/// values out of range, for keys that ask for something that is not implemented, and where no file tells the rules.
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const PreprocessLoadOptions& options = {});
+/// The rules of a checkpoint folder, or of the folder in which a weight file lies. Throws Error naming file
+/// and key for values out of range, for keys that ask for something that is not implemented, and where no
+/// file tells the rules.
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
+                                        const PreprocessLoadOptions& options = {});
 
 enum class TimmCropMode { center, squash, border };
 
