@@ -77,7 +77,10 @@ def deer(scene, coat=(0.50, 0.31, 0.16), antlers=True, spots=False, seed=3):
                  (0.42, 1.04, 0, 0.215)],
                 coat,
                 fur=0.5)
-    scene.chain([(-0.35, 0.92, 0, 0.16), (0.2, 0.88, 0, 0.17)], pale, fur=0.4)
+    scene.chain([(-0.45, 0.97, 0, 0.15), (-0.3, 0.945, 0, 0.16), (0.2, 0.925, 0, 0.165),
+                 (0.36, 0.96, 0, 0.15)],
+                pale,
+                fur=0.4)
     for side, swing in ((-1, 0.07), (1, -0.05)):
         leg(scene, [(0.40, 0.92, 0.10, 0.13), (0.42 + swing, 0.55, 0.10, 0.055),
                     (0.41 + swing, 0.30, 0.10, 0.036), (0.42 + swing, 0.06, 0.10, 0.03)],
@@ -135,8 +138,9 @@ def dog_head(scene, at, coat, muzzle, ears="floppy", tongue=True, patch=None):
                      (x + 0.36, y - 0.33, z, 0.035)], (0.85, 0.38, 0.42), 0.3)
     for side in (-1, 1):
         if patch is not None:
-            scene.ball((x + 0.10, y + 0.04, z + side * 0.09), 0.125, patch, fur=0.4)
-        eye(scene, (x + 0.17, y + 0.06, z + side * 0.105), 0.036, (0.20, 0.11, 0.05), (0.8, 0.05, side * 0.4))
+            scene.ball((x + 0.10, y + 0.06, z + side * 0.09), 0.105, patch, fur=0.4)
+        eye(scene, (x + 0.185, y + 0.085, z + side * 0.122), 0.038, (0.20, 0.11, 0.05),
+            (0.8, 0.05, side * 0.4))
         dark = [0.62 * c for c in coat] if patch is None else patch
         if ears == "floppy":
             scene.chain([(x - 0.03, y + 0.15, z + side * 0.15, 0.06),
@@ -153,18 +157,11 @@ def dog_head(scene, at, coat, muzzle, ears="floppy", tongue=True, patch=None):
                         fur=0.4)
 
 
-def dog_standing(scene,
-                 coat=(0.72, 0.52, 0.28),
-                 chest=(0.86, 0.74, 0.55),
-                 ears="floppy",
-                 patch=None,
-                 saddle=None):
+def dog_standing(scene, coat=(0.72, 0.52, 0.28), chest=(0.86, 0.74, 0.55), ears="floppy", patch=None):
     scene.chain([(-0.58, 0.72, 0, 0.20), (-0.25, 0.73, 0, 0.205), (0.1, 0.70, 0, 0.235),
                  (0.38, 0.72, 0, 0.235)],
                 coat,
                 fur=0.6)
-    if saddle is not None:
-        scene.chain([(-0.55, 0.80, 0, 0.155), (-0.2, 0.82, 0, 0.16), (0.2, 0.80, 0, 0.18)], saddle, fur=0.6)
     scene.ball((0.44, 0.66, 0), 0.215, chest, fur=0.6)
     for side, swing in ((-1, 0.07), (1, -0.05)):
         scene.chain([(0.36, 0.62, side * 0.12, 0.13), (0.38 + swing, 0.36, side * 0.13, 0.075),
@@ -234,9 +231,9 @@ def cat_head(scene, at, coat, stripe, muzzle=WHITE, iris=(0.55, 0.62, 0.18)):
 
 
 def cat_sitting(scene,
-                coat=(0.62, 0.48, 0.32),
-                stripe=(0.28, 0.19, 0.11),
-                chest=WHITE,
+                coat=(0.36, 0.31, 0.25),
+                stripe=(0.12, 0.10, 0.08),
+                chest=(0.62, 0.55, 0.47),
                 iris=(0.55, 0.62, 0.18)):
     """Sits and faces +x."""
     scene.chain([(-0.28, 0.26, 0, 0.26), (-0.18, 0.48, 0, 0.245), (-0.04, 0.72, 0, 0.19),
@@ -262,37 +259,6 @@ def cat_sitting(scene,
                  (0.05, 0.06, 0.40, 0.045)], [coat, stripe, coat, stripe],
                 fur=0.4)
     cat_head(scene, (0.06, 1.04, 0), coat, stripe, chest, iris)
-
-
-def cat_walking(scene,
-                coat=(0.30, 0.29, 0.29),
-                stripe=(0.12, 0.12, 0.12),
-                chest=(0.55, 0.54, 0.53),
-                iris=(0.75, 0.62, 0.12)):
-    scene.chain([(-0.52, 0.56, 0, 0.165), (-0.2, 0.55, 0, 0.185), (0.15, 0.55, 0, 0.18),
-                 (0.38, 0.60, 0, 0.155)],
-                coat,
-                fur=0.5)
-    for side, swing in ((-1, 0.13), (1, -0.09)):
-        scene.chain([(0.32, 0.48, side * 0.08, 0.095), (0.34 + swing, 0.26, side * 0.08, 0.055),
-                     (0.34 + 1.3 * swing, 0.05, side * 0.08, 0.05),
-                     (0.40 + 1.3 * swing, 0.04, side * 0.08, 0.05)],
-                    coat,
-                    fur=0.4)
-        scene.chain([(-0.48, 0.50, side * 0.08, 0.13), (-0.42 - swing, 0.30, side * 0.08, 0.075),
-                     (-0.55 - swing, 0.17, side * 0.08, 0.045), (-0.50 - swing, 0.04, side * 0.08, 0.048)],
-                    coat,
-                    fur=0.4)
-        for i in range(6):
-            x = -0.5 + 0.16 * i
-            scene.chain([(x, 0.66, side * 0.10, 0.035), (x + 0.02, 0.52, side * 0.168, 0.02)],
-                        stripe,
-                        fur=0.3)
-    scene.chain([(-0.62, 0.62, 0, 0.055), (-0.84, 0.78, 0, 0.055), (-0.90, 1.05, 0, 0.055),
-                 (-1.02, 1.22, 0, 0.03)], [coat, stripe, coat, stripe],
-                fur=0.4)
-    scene.chain([(0.40, 0.64, 0, 0.14), (0.52, 0.74, 0, 0.13)], coat, fur=0.5)
-    cat_head(scene, (0.60, 0.84, 0), coat, stripe, chest, iris)
 
 
 def frog(scene, skin=(0.30, 0.48, 0.12), belly=(0.78, 0.80, 0.55), spot=(0.14, 0.24, 0.07), seed=5):

@@ -88,17 +88,16 @@ def leaves(rng, shape, horizon):
 
 def room(rng, shape, horizon):
     wall = bg.softened(bg.plain(rng, shape, (0.72, 0.66, 0.57), 0.05, 4), shape[1] * 0.01)
-    return bg.below(wall,
-                    horizon + shape[0] * 0.12,
-                    bg.plain(rng, shape, (0.50, 0.36, 0.24), 0.10, 20, (4.0, 0.5)),
-                    soft=3)
+    floor = bg.plain(rng, shape, (0.50, 0.36, 0.24), 0.10, 20, (4.0, 0.5))
+    return bg.below(wall, horizon + shape[0] * 0.12, floor, soft=3)
 
 
-def carpet(rng, shape, horizon):
-    return bg.below(bg.softened(bg.plain(rng, shape, (0.42, 0.44, 0.50), 0.10, 5), shape[1] * 0.01),
-                    horizon,
-                    bg.plain(rng, shape, (0.66, 0.62, 0.58), 0.10, 70),
-                    soft=shape[0] * 0.02)
+def blanket(rng, shape, horizon):
+    return bg.softened(bg.plain(rng, shape, (0.70, 0.68, 0.72), 0.22, 5), shape[1] * 0.02)
+
+
+def sofa(rng, shape, horizon):
+    return bg.softened(bg.plain(rng, shape, (0.34, 0.20, 0.16), 0.35, 5), shape[1] * 0.02)
 
 
 def pond(rng, shape, horizon):
@@ -109,6 +108,18 @@ def pond(rng, shape, horizon):
 def earth(rng, shape, horizon):
     return bg.plain(rng, shape, (0.50, 0.41, 0.30), 0.16, 22)
 
+
+CAT_VIEW = dict(target=(-0.05, 0.62, 0), span=1.25, yaw=-75, pitch=22)
+GREY_CAT = dict(coat=(0.42, 0.42, 0.44),
+                stripe=(0.22, 0.22, 0.24),
+                chest=(0.80, 0.79, 0.78),
+                iris=(0.75, 0.62, 0.12))
+BLACK_CAT = dict(coat=(0.09, 0.09, 0.10),
+                 stripe=(0.05, 0.05, 0.05),
+                 chest=(0.93, 0.92, 0.90),
+                 iris=(0.60, 0.65, 0.20))
+FAWN = dict(antlers=False, spots=True, coat=(0.56, 0.34, 0.18))
+TERRIER = dict(coat=(0.90, 0.88, 0.84), chest=(0.92, 0.90, 0.87), patch=(0.36, 0.20, 0.10))
 
 # file name: (width, height, subject, options, backdrop, camera)
 PICTURES = {
@@ -126,28 +137,19 @@ PICTURES = {
                          dict(breast=(0.72, 0.64, 0.52), back=(0.45, 0.35, 0.25),
                               belly=(0.80, 0.75, 0.66)), pale_sky,
                          dict(target=(-0.08, 0.50, 0), span=2.2, yaw=200, pitch=0)),
-    "cat_tabby.jpg": (360, 480, animals.cat_sitting, {}, room,
-                      dict(target=(0, 0.68, 0), span=1.25, yaw=-60, pitch=8)),
-    "cat_grey.png": (64, 64, animals.cat_sitting,
-                     dict(coat=(0.42, 0.42, 0.44),
-                          stripe=(0.22, 0.22, 0.24),
-                          chest=(0.80, 0.79, 0.78),
-                          iris=(0.75, 0.62, 0.12)), carpet,
-                     dict(target=(0.05, 0.88, 0), span=1.15, yaw=-84, pitch=6)),
-    "deer_stag.jpg": (480, 480, animals.deer, {}, forest, dict(target=(0, 1.2, 0),
-                                                               span=2.75,
-                                                               yaw=-18,
-                                                               pitch=4)),
-    "deer_fawn.png": (96, 96, animals.deer, dict(antlers=False, spots=True, coat=(0.56, 0.34, 0.18)), meadow,
-                      dict(target=(0.02, 0.95, 0), span=2.3, yaw=12, pitch=5)),
+    "cat_tabby.jpg": (360, 360, animals.cat_sitting, {}, blanket, CAT_VIEW),
+    "cat_grey.png": (64, 64, animals.cat_sitting, GREY_CAT, blanket, CAT_VIEW),
+    "cat_tuxedo.png": (96, 96, animals.cat_sitting, BLACK_CAT, sofa, CAT_VIEW),
+    "deer_stag.jpg": (480, 480, animals.deer, {}, forest,
+                      dict(target=(0, 1.27, 0), span=2.75, yaw=-18, pitch=4)),
+    "deer_fawn.png": (96, 96, animals.deer, FAWN, forest,
+                      dict(target=(0.02, 0.95, 0), span=2.3, yaw=-55, pitch=5)),
     "dog_retriever.jpg": (400, 500, animals.dog_sitting, {}, meadow,
-                          dict(target=(0, 0.75, 0), span=1.45, yaw=-62, pitch=6)),
-    "dog_terrier.png": (96, 96, animals.dog_standing,
-                        dict(coat=(0.90, 0.88, 0.84),
-                             chest=(0.92, 0.90, 0.87),
-                             patch=(0.36, 0.20, 0.10),
-                             saddle=(0.12, 0.11, 0.10)), carpet,
-                        dict(target=(0, 0.72, 0), span=2.2, yaw=-38, pitch=8)),
+                          dict(target=(0, 1.0, 0), span=0.9, yaw=-72, pitch=6)),
+    "dog_terrier.png": (96, 96, animals.dog_sitting, TERRIER, room,
+                        dict(target=(0, 1.1, 0), span=0.85, yaw=-85, pitch=6)),
+    "dog_beagle.png": (128, 128, animals.dog_standing, TERRIER, meadow,
+                       dict(target=(0, 0.72, 0), span=2.0, yaw=-62, pitch=8)),
     "frog_green.jpg": (480, 360, animals.frog, {}, pond,
                        dict(target=(0.05, 0.42, 0), span=1.75, yaw=-38, pitch=16)),
     "frog_brown.png":
