@@ -21,7 +21,7 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
 /// The rules of the checkpoint's own files; those of the architecture where the caller named one or no file tells.
 PreprocessConfig preprocess_for(const std::filesystem::path& path, const ModelConfig& config, const ModelOptions& options) {
   if (options.load.architecture.empty()) return load_preprocess_config(path, options.preprocess);
-  return architecture_preprocess(options.load.architecture, config.image_height, config.image_width, options.preprocess);
+  return architecture_preprocess(config, options.preprocess);
 }
 
 /// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the caches.
@@ -55,8 +55,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
   Checkpoint checkpoint = random_checkpoint(architecture, options.load);
-  PreprocessConfig preprocess =
-      architecture_preprocess(architecture, checkpoint.config.image_height, checkpoint.config.image_width, options.preprocess);
+  PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess);
   VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options));
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess), std::move(checkpoint.report));
 }

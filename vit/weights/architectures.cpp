@@ -4,6 +4,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/architecture_list.h"
+#include "vit/weights/loader.h"
 
 namespace vit {
 namespace {
@@ -72,16 +73,41 @@ std::vector<std::string> nearest_architectures(std::string_view name, std::size_
   return names;
 }
 
-const Architecture& find_architecture(std::string_view name) {
-  const std::string_view plain = name.substr(0, name.find('.'));
+const Architecture* find_known_architecture(std::string_view name) {
+  std::string_view plain = name.substr(0, name.find('.'));
+  plain = plain.substr(plain.rfind('/') + 1);  // npos + 1 = 0
   for (const Architecture& a : architectures()) {
-    if (a.name == plain) return a;
+    if (a.name == plain) return &a;
   }
+  return nullptr;
+}
+
+const Architecture& find_architecture(std::string_view name) {
+  if (const Architecture* const known = find_known_architecture(name)) return *known;
   std::string near;
-  for (const std::string& candidate : nearest_architectures(plain, 3))
+  for (const std::string& candidate : nearest_architectures(name.substr(0, name.find('.')), 3))
     near += (near.empty() ? "" : ", ") + candidate;
   fail("find_architecture", "unknown architecture \"", std::string(name.substr(0, 100)),
        "\"; the nearest known names are ", near);
+}
+
+PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options) {
+  const Architecture* row = &find_architecture(config.architecture);
+  for (const Architecture& a : architectures()) {  // a publisher's file may have been loaded by timm's name for it
+    if (a.library == config.library && a.timm_name == row->name) row = &a;
+  }
+  PreprocessLoadOptions chosen = options;
+  if (row->resampler == Resampler::torchvision_uint8 && chosen.resampler == ResamplerChoice::automatic) {
+    chosen.resampler = ResamplerChoice::torchvision;
+  }
+  return build_timm_preprocess({.height = row->evaluated_at != 0 ? row->evaluated_at : config.image_height,
+                                .width = row->evaluated_at != 0 ? row->evaluated_at : config.image_width,
+                                .crop_pct = row->crop_pct,
+                                .crop_mode = row->squash ? TimmCropMode::squash : TimmCropMode::center,
+                                .filter = row->filter,
+                                .mean = row->mean,
+                                .std = row->std},
+                               chosen, row->library + " " + row->name);
 }
 
 }  // namespace vit

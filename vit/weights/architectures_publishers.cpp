@@ -14,6 +14,7 @@ Architecture& add_alias(std::vector<Architecture>& list, std::string name, const
     Architecture copy = row;
     copy.name = std::move(name);
     copy.library = library;
+    copy.timm_name = timm;
     list.push_back(std::move(copy));
     return list.back();
   }

@@ -67,6 +67,7 @@ class Adapter {
 
 struct Family {
   const char* name;
+  const char* anchor;  // the tensor by which a file of this family is known, without prefix
   /// Says whether this family reads the checkpoint, and sets files.prefix if so.
   bool (*matches)(SourceFiles& files);
   std::unique_ptr<Adapter> (*adapt)(const SourceFiles& files);

@@ -68,12 +68,16 @@ const Family& find_family(SourceFiles& files) {
   for (const Family* family : families()) {
     if (family->matches(files)) return *family;
   }
-  std::string names;
+  std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, files.tensors.entries().size()); ++i) {
     names += (i ? ", " : "") + in_quotes(files.tensors.entries()[i].name);
   }
-  fail(kWhere, files.weights_name, ": no known family of Vision Transformers; its tensors are called ", names, ", ...",
-       files.config ? " and config.json does not name a known model" : "; a config.json or --architecture may be missing");
+  for (const Family* family : families()) {
+    if (anchors.find(family->anchor) == std::string::npos) anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
+  }
+  fail(kWhere, files.weights_name, ": no known family of Vision Transformers. Its tensors are called ", names,
+       ", ...; a known one has one of ", anchors,
+       files.config ? ", and its config.json names the model" : ". A config.json may be missing");
 }
 
 /// Numbers of one canonical tensor, joined from its pieces.
@@ -278,19 +282,6 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
                     });
                   });
   return checkpoint;
-}
-
-PreprocessConfig architecture_preprocess(const std::string& architecture, std::size_t height, std::size_t width,
-                                         const PreprocessLoadOptions& options) {
-  const Architecture& found = find_architecture(architecture);
-  return build_timm_preprocess({.height = height,
-                                .width = width,
-                                .crop_pct = found.crop_pct,
-                                .crop_mode = found.squash ? TimmCropMode::squash : TimmCropMode::center,
-                                .filter = ResizeFilter::bicubic,
-                                .mean = found.mean,
-                                .std = found.std},
-                               options, found.name);
 }
 
 std::vector<std::string> known_architectures() {

@@ -48,10 +48,9 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
 /// A checkpoint of a known architecture with seeded random weights.
 Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options = {}, unsigned seed = 0);
 
-/// How the published weights of a known architecture want their pictures, for an input of height x width: what a bare
-/// weight file cannot tell. Throws Error for an unknown name.
-PreprocessConfig architecture_preprocess(const std::string& architecture, std::size_t height, std::size_t width,
-                                         const PreprocessLoadOptions& options = {});
+/// How the published weights of config.architecture want their pictures, for the model's native size: what a bare weight
+/// file cannot tell. The evaluation of config.library where it differs from timm's. Throws Error for an unknown name.
+PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options = {});
 
 /// Names of all architectures known without a config.
 std::vector<std::string> known_architectures();

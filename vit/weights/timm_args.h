@@ -63,6 +63,7 @@ struct Architecture {
   std::string name;
   std::string family;  // "rope-vit", "eva02", "vit", ...
   std::string library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
+  std::string timm_name{};       // timm's name for it, where library is another
   TimmArgs args;
   std::array<double, 3> mean{0.485, 0.456, 0.406};
   std::array<double, 3> std{0.229, 0.224, 0.225};
@@ -75,7 +76,9 @@ struct Architecture {
 
 /// All architectures known by name, in the order of weights/architectures_*.cpp.
 const std::vector<Architecture>& architectures();
-/// The architecture of that name (a tag behind a dot is dropped); throws Error with the nearest names for an unknown one.
+/// The architecture of that name, or null. An owner before a slash and a tag behind a dot are dropped.
+const Architecture* find_known_architecture(std::string_view name);
+/// The same; throws Error with the nearest names for an unknown one.
 const Architecture& find_architecture(std::string_view name);
 /// Names close to `name`, nearest first.
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);

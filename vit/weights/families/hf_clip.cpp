@@ -147,7 +147,7 @@ class HfClipAdapter final : public Adapter {
 
 }  // namespace
 
-constinit const Family kHfClipFamily{"hf_clip", matches,
+constinit const Family kHfClipFamily{"hf_clip", "embeddings.patch_embedding.weight", matches,
                                      [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
                                        return std::make_unique<HfClipAdapter>(files);
                                      }};

@@ -1,5 +1,7 @@
 #include "vit/weights/families/hf_config.h"
 
+#include <algorithm>
+
 #include "vit/base/error.h"
 #include "vit/weights/in_quotes.h"
 
@@ -92,17 +94,17 @@ std::string hf_outer_prefix(const SourceFiles& files) {
 
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) {
   const std::string front = hf_outer_prefix(files) + name;
-  const TensorEntry* const weight = files.tensors.find(front + ".weight");
-  if (weight != nullptr) {
-    VIT_CHECK(weight->shape.size() == 2, kWhere, files.weights_name, ": ", weight->describe(),
-              " must be a matrix");
-    return weight->shape[0];
-  }
-  const TensorEntry* const bias = files.tensors.find(front + ".bias");
-  if (bias != nullptr && bias->shape.size() == 1) return bias->shape[0];
+  const auto rows = [&](const char* ending) {
+    const TensorEntry* const entry = files.tensors.find(front + ending);
+    return entry != nullptr && !entry->shape.empty() ? entry->shape[0] : 0;
+  };
+  const std::size_t weight = rows(".weight"), bias = rows(".bias");
+  const auto names = files.config->find("id2label");
+  const std::size_t labels = names ? names->size() : 0;
+  if (weight != 0 && weight == bias) return weight;
+  if (weight != 0 || bias != 0) return labels != 0 && (labels == weight || labels == bias) ? labels : std::max(weight, bias);
   if (!hf_class_contains(*files.config, "ForImageClassification")) return 0;
-  const auto labels = files.config->find("id2label");
-  return labels ? labels->size() : 2;
+  return labels != 0 ? labels : 2;
 }
 
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {

@@ -36,8 +36,8 @@ void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
 /// What precedes the image tower's own prefix: "module." in files of some training scripts, else "".
 std::string hf_outer_prefix(const SourceFiles& files);
 
-/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. The
-/// tensor decides; where it is missing though the class has one, the number of labels.
+/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. Its two tensors decide,
+/// the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
 /// Class names in index order; nothing where id2label is absent, of another size or full of placeholders.

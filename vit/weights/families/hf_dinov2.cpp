@@ -127,7 +127,7 @@ class HfDinov2Adapter final : public Adapter {
 
 }  // namespace
 
-constinit const Family kHfDinov2Family{"hf_dinov2", matches,
+constinit const Family kHfDinov2Family{"hf_dinov2", "embeddings.patch_embeddings.projection.weight", matches,
                                        [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
                                          return std::make_unique<HfDinov2Adapter>(files);
                                        }};

@@ -107,7 +107,7 @@ class HfDinov3Adapter final : public Adapter {
 
 }  // namespace
 
-constinit const Family kHfDinov3Family{"hf_dinov3", matches,
+constinit const Family kHfDinov3Family{"hf_dinov3", "embeddings.patch_embeddings.weight", matches,
                                        [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
                                          return std::make_unique<HfDinov3Adapter>(files);
                                        }};

@@ -108,7 +108,7 @@ class HfVitAdapter final : public Adapter {
 
 }  // namespace
 
-constinit const Family kHfVitFamily{"hf_vit", matches,
+constinit const Family kHfVitFamily{"hf_vit", "embeddings.patch_embeddings.projection.weight", matches,
                                     [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
                                       return std::make_unique<HfVitAdapter>(files);
                                     }};

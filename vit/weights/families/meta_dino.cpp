@@ -38,7 +38,7 @@ std::string rename_dinov3(const std::string& name) {
   return rename_ending(name, kEndings);
 }
 
-void adjust_dinov3_args(const SourceFiles& files, TimmArgs& args) {
+void adjust_dinov3_args(const SourceFiles& files, const Architecture&, TimmArgs& args) {
   if (!asks_timm_rules(files)) args.global_pool = "token";
   for (const TensorEntry& entry : files.tensors.entries()) {  // a gated MLP ends with w3
     if (entry.name.ends_with(".mlp.w3.weight") && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
@@ -105,7 +105,7 @@ std::string rename_dinov2(const std::string& name) {
   return name == "reg_token" ? "register_tokens" : name;
 }
 
-void adjust_dinov2_args(const SourceFiles& files, TimmArgs& args) {
+void adjust_dinov2_args(const SourceFiles& files, const Architecture&, TimmArgs& args) {
   args.no_embed_class = false;
   const TensorEntry* const table = files.find("pos_embed");
   if (table == nullptr || table->shape.size() != 3) return;
@@ -165,10 +165,10 @@ bool matches_dinov2(SourceFiles& files) {
 
 }  // namespace
 
-constinit const Family kMetaDinov3Family{"meta_dinov3", matches_dinov3, [](const SourceFiles& files) {
+constinit const Family kMetaDinov3Family{"meta_dinov3", "patch_embed.proj.weight", matches_dinov3, [](const SourceFiles& files) {
                                            return adapt_timm_layout(files, kDinov3Layout);
                                          }};
-constinit const Family kMetaDinov2Family{"meta_dinov2", matches_dinov2, [](const SourceFiles& files) {
+constinit const Family kMetaDinov2Family{"meta_dinov2", "patch_embed.proj.weight", matches_dinov2, [](const SourceFiles& files) {
                                            return adapt_timm_layout(files, kDinov2Layout);
                                          }};
 

@@ -52,8 +52,9 @@ std::size_t projection_width(const SourceFiles& files) {
   return proj != nullptr && proj->shape.size() == 2 ? proj->shape[1] : 0;
 }
 
-void adjust_args(const SourceFiles& files, TimmArgs& args) {
-  args.num_classes = projection_width(files);
+void adjust_args(const SourceFiles& files, const Architecture& architecture, TimmArgs& args) {
+  const std::size_t width = projection_width(files);
+  args.num_classes = width != 0 ? width : architecture.args.num_classes;  // who projects must have the tensor
 }
 
 void apply_rules(const SourceFiles&, ModelConfig& config) {
@@ -63,9 +64,8 @@ void apply_rules(const SourceFiles&, ModelConfig& config) {
   position.resampling = TableResampling::bilinear;
 }
 
-void adjust_config(const SourceFiles& files, ModelConfig& config) {
-  config.projection_dim = projection_width(files);
-  config.labels.clear();
+void adjust_config(const SourceFiles&, ModelConfig& config) {
+  config.projection_dim = config.num_classes;
 }
 
 std::vector<Piece> pieces(const SourceFiles&, const ModelConfig& config, const std::string& canonical,
@@ -113,18 +113,19 @@ constexpr TimmLayout kPeLayout{
     }};
 
 bool matches(SourceFiles& files) {
-  return files.find_prefix("conv1.weight", kPrefixes) && files.find("positional_embedding") != nullptr;
+  // the other kind of model with a conv1 is a ResNet
+  return files.find_prefix("conv1.weight", kPrefixes) && files.count_blocks("transformer.resblocks.") != 0;
 }
 
 /// Which of the two: by the architecture's name; rotation leaves no tensors.
 bool is_clip(const SourceFiles& files) {
-  const std::string name = architecture_name(files);
-  return !name.empty() && find_architecture(name).family == "clip";
+  const Architecture* const known = find_known_architecture(architecture_name(files));
+  return known != nullptr && known->family == "clip";
 }
 
 }  // namespace
 
-constinit const Family kOpenAiFamily{"openai_names", matches, [](const SourceFiles& files) {
+constinit const Family kOpenAiFamily{"openai_names", "conv1.weight", matches, [](const SourceFiles& files) {
                                        return adapt_timm_layout(files,
                                                                 is_clip(files) ? kClipLayout : kPeLayout);
                                      }};

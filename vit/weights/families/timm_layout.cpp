@@ -87,7 +87,7 @@ TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Arc
   } else {
     infer_from_tensors(files, layout, args);
   }
-  if (layout.adjust_args) layout.adjust_args(files, args);
+  if (layout.adjust_args) layout.adjust_args(files, architecture, args);
   for (const auto& [key, value] : files.options.overrides) {
     const bool own = layout.rename != nullptr || layout.apply_rules != nullptr;
     if (own && (key == "rules" || std::ranges::find(layout.own_keys, key) != layout.own_keys.end())) continue;
@@ -278,9 +278,9 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kShown ? out + text(" and ", names.size() - kShown, " more") : out;
 }
 
-/// Says which architectures the tensors could be: of the same size where there are any, else of the same
-/// kind.
-[[noreturn]] void refuse_nameless(const SourceFiles& files, const TimmLayout& layout) {
+/// Says which architectures the tensors could be (of the same size where there are any, else of the same kind) and which
+/// names are close to the one that was given, or to that of the file.
+[[noreturn]] void refuse_unknown(const SourceFiles& files, const TimmLayout& layout, const std::string& name) {
   std::vector<std::string> same_size, same_kind;
   for (const Architecture& a : architectures()) {
     if (a.library != "timm" && a.library != layout.library) continue;
@@ -295,23 +295,29 @@ std::string listed(const std::vector<std::string>& names) {
       continue;  // these tensors and that architecture contradict each other
     }
   }
-  const std::string hint = !same_size.empty()   ? "; its tensors are those of " + listed(same_size)
-                           : !same_kind.empty() ? "; its tensors are of the kind of " + listed(same_kind) +
-                                                      ", in other sizes (add --set num_heads=N)"
-                                                : "; its tensors fit no architecture that is known by name";
+  const std::string fitting = !same_size.empty()   ? "its tensors are those of " + listed(same_size)
+                              : !same_kind.empty() ? "its tensors are of the kind of " + listed(same_kind) +
+                                                         ", in other sizes (add --set num_heads=N)"
+                                                   : "its tensors fit no architecture that is known by name";
+  const std::string stem = std::filesystem::path(files.weights_name).stem().string();
+  const std::string near = listed(nearest_architectures(name.empty() ? stem : name, 3));
+  if (!name.empty()) {
+    fail("load_checkpoint", files.weights_name, ": unknown architecture ", in_quotes(name), "; the nearest known names are ",
+         near, "; ", fitting);
+  }
   fail("load_checkpoint", files.weights_name,
-       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
-       "is no "
-       "config.json; give --architecture",
-       hint);
+       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there is no config.json "
+       "that does; give --architecture: ",
+       fitting, "; by the file's name the nearest are ", near);
 }
 
 }  // namespace
 
 std::unique_ptr<Adapter> adapt_timm_layout(const SourceFiles& files, const TimmLayout& layout) {
   const std::string name = architecture_name(files);
-  if (name.empty()) refuse_nameless(files, layout);
-  return std::make_unique<TimmAdapter>(files, layout, find_architecture(name));
+  const Architecture* const known = name.empty() ? nullptr : find_known_architecture(name);
+  if (known == nullptr) refuse_unknown(files, layout, name);
+  return std::make_unique<TimmAdapter>(files, layout, *known);
 }
 
 std::string architecture_name(const SourceFiles& files) {
@@ -320,10 +326,8 @@ std::string architecture_name(const SourceFiles& files) {
 }
 
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family) {
-  const std::string name = architecture_name(files);
-  return std::ranges::any_of(architectures(), [&](const Architecture& a) {
-    return a.name == name && a.library == library && (family.empty() || a.family == family);
-  });
+  const Architecture* const known = find_known_architecture(architecture_name(files));
+  return known != nullptr && known->library == library && (family.empty() || known->family == family);
 }
 
 bool any_block_has(const SourceFiles& files, const std::string& rest) {

@@ -32,7 +32,7 @@ struct TimmLayout {
   std::string (*rename)(const std::string& name) = nullptr;
   /// Arguments that follow from this layout's tensors, or from the publisher's way of using the model.
   /// `--set` comes later.
-  void (*adjust_args)(const SourceFiles& files, TimmArgs& args) = nullptr;
+  void (*adjust_args)(const SourceFiles& files, const Architecture& architecture, TimmArgs& args) = nullptr;
   /// The publisher's rules where they are not timm's; skipped for --set rules=timm.
   void (*apply_rules)(const SourceFiles& files, ModelConfig& config) = nullptr;
   /// Facts of the file that hold under any rules.

@@ -1,0 +1,128 @@
+// Copies of a checkpoint folder in memory, to be changed and written elsewhere, and folders that vanish with
+// the test.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/weights/pickle.h"
+#include "vit/weights/safetensors.h"
+
+namespace vit::test {
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  VIT_CHECK(file.good(), "write_text", "cannot write ", path.string());
+}
+
+/// An empty folder in memory where the system has such a thing, else below its temporary one; removed with
+/// everything in it.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::string& name)
+      : path_((std::filesystem::is_directory("/dev/shm") ? std::filesystem::path("/dev/shm")
+                                                         : std::filesystem::temp_directory_path()) /
+              ("vit_" + name + "_" + std::to_string(std::random_device()()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// config.json and all tensors of a folder, whatever the format of its weights.
+class FileCopy {
+ public:
+  struct Entry {
+    std::string name;
+    Dtype dtype;
+    std::vector<std::size_t> shape;
+    std::vector<std::byte> bytes;
+  };
+
+  explicit FileCopy(const std::filesystem::path& folder) {
+    if (std::filesystem::exists(folder / "config.json")) config_ = read_text(folder / "config.json");
+    const TensorFile file = open_weights(folder);
+    for (const TensorEntry& entry : file.entries()) {
+      VIT_CHECK(entry.strides.empty(), "FileCopy", entry.describe(), " is not row-major");
+      entries_.push_back({entry.name, entry.dtype, entry.shape, {entry.bytes.begin(), entry.bytes.end()}});
+    }
+  }
+
+  FileCopy& remove(const std::string& name) {
+    entries_.erase(entries_.begin() + (&at(name) - entries_.data()));
+    return *this;
+  }
+  FileCopy& rename(const std::string& name, const std::string& other) {
+    at(name).name = other;
+    return *this;
+  }
+  /// A float32 tensor of zeros.
+  FileCopy& add(const std::string& name, std::vector<std::size_t> shape) {
+    std::size_t size = sizeof(float);
+    for (const std::size_t edge : shape) size *= edge;
+    entries_.push_back({name, Dtype::f32, std::move(shape), std::vector<std::byte>(size)});
+    return *this;
+  }
+  /// One more column, all zeros.
+  FileCopy& widen(const std::string& name) {
+    Entry& entry = at(name);
+    entry.shape.back() += 1;
+    std::size_t elements = 1;
+    for (const std::size_t edge : entry.shape) elements *= edge;
+    entry.dtype = Dtype::f32;
+    entry.bytes.assign(elements * sizeof(float), std::byte{0});
+    return *this;
+  }
+  Entry& at(const std::string& name) {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    VIT_CHECK(found != entries_.end(), "FileCopy", "no tensor ", name);
+    return *found;
+  }
+  std::vector<Entry>& entries() { return entries_; }
+  FileCopy& set_config(std::string config) {
+    config_ = std::move(config);
+    return *this;
+  }
+
+  /// model.safetensors and, where there is one, config.json.
+  void write_to(const std::filesystem::path& folder) const {
+    std::vector<TensorToWrite> tensors;
+    for (const Entry& entry : entries_)
+      tensors.push_back({entry.name, entry.dtype, entry.shape, entry.bytes});
+    write_safetensors(folder / "model.safetensors", tensors);
+    if (!config_.empty()) write_text(folder / "config.json", config_);
+  }
+
+ private:
+  static TensorFile open_weights(const std::filesystem::path& folder) {
+    if (std::filesystem::exists(folder / "model.safetensors"))
+      return open_safetensors(folder / "model.safetensors");
+    if (std::filesystem::exists(folder / "model.pth")) return open_pickle(folder / "model.pth");
+    return open_safetensors_index(folder / "model.safetensors.index.json");
+  }
+
+  std::string config_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace vit::test

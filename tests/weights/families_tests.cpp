@@ -1,0 +1,318 @@
+// Family adapters: totals of published architectures, and what happens to checkpoints and configs that are
+// not as they should be. The numbers that the families give are tested in model/fixture_tests.cpp.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/checkpoint_files.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/error.h"
+#include "vit/weights/json.h"
+#include "vit/weights/loader.h"
+#include "vit/weights/timm_args.h"
+
+namespace vit {
+namespace {
+
+namespace fs = std::filesystem;
+using test::FileCopy;
+using test::ScratchFolder;
+
+/// Numbers that a published file of this architecture holds: the k bias that Eva's attention does not have is
+/// not one of them.
+std::size_t count_stored(const std::string& name) {
+  const Architecture& architecture = find_architecture(name);
+  const ModelConfig config = to_config(architecture.args, architecture);
+  const bool no_k_bias =
+      architecture.args.timm_class == TimmClass::eva && architecture.args.attn_type == "eva";
+  ModelWeights weights;
+  std::size_t total = 0;
+  for_each_tensor(config, weights, [&](const std::string& tensor, const Shape& shape, WeightTensor&) {
+    total += shape.num_elements();
+    if (no_k_bias && tensor.ends_with(".qkv.bias")) total -= config.embed_dim;
+  });
+  return total;
+}
+
+struct Total {
+  const char* name;
+  std::size_t params;
+};
+
+constexpr Total kTotals[] = {
+    {"vit_small_patch16_rope_224", 21'984'232},
+    {"vit_small_patch16_rope_mixed_224", 21'988'840},
+    {"vit_small_patch16_rope_ape_224", 22'059'496},
+    {"vit_small_patch16_rope_mixed_ape_224", 22'064'104},
+    {"vit_base_patch16_rope_224", 86'434'792},
+    {"vit_base_patch16_rope_mixed_224", 86'444'008},
+    {"vit_base_patch16_rope_ape_224", 86'585'320},
+    {"vit_base_patch16_rope_mixed_ape_224", 86'594'536},
+    {"vit_large_patch16_rope_224", 304'174'056},
+    {"vit_large_patch16_rope_mixed_224", 304'198'632},
+    {"vit_large_patch16_rope_ape_224", 304'374'760},
+    {"vit_large_patch16_rope_mixed_ape_224", 304'399'336},
+    {"eva02_tiny_patch14_336", 5'756'584},
+    {"eva02_small_patch14_336", 22'129'000},
+    {"eva02_base_patch14_448", 87'117'544},
+    {"eva02_large_patch14_448", 305'080'232},
+    {"eva02_tiny_patch14_224", 5'502'144},
+    {"eva02_small_patch14_224", 21'621'120},
+    {"eva02_base_patch14_224", 85'758'720},
+    {"eva02_large_patch14_224", 303'268'800},
+    {"eva02_base_patch16_clip_224", 86'263'040},
+    {"eva02_large_patch14_clip_224", 304'105'152},
+    {"vit_medium_patch16_rope_reg1_gap_256", 38'743'016},
+    {"vit_mediumd_patch16_rope_reg1_gap_256", 63'945'704},
+    {"vit_betwixt_patch16_rope_reg4_gap_256", 60'226'920},
+    {"vit_base_patch16_rope_reg1_gap_256", 86'425'576},
+    {"vit_small_patch16_dinov3", 21'586'944},
+    {"vit_small_plus_patch16_dinov3", 28'683'264},
+    {"vit_base_patch16_dinov3", 85'641'216},
+    {"vit_large_patch16_dinov3", 303'079'424},
+    {"vit_huge_plus_patch16_dinov3", 840'509'440},
+    {"vit_7b_patch16_dinov3", 6'716'030'976},
+    {"vit_small_patch16_dinov3_qkvb", 21'596'160},
+    {"vit_small_plus_patch16_dinov3_qkvb", 28'692'480},
+    {"vit_base_patch16_dinov3_qkvb", 85'659'648},
+    {"vit_large_patch16_dinov3_qkvb", 303'128'576},
+    {"vit_huge_plus_patch16_dinov3_qkvb", 840'591'360},
+    {"vit_small_patch14_dinov2", 22'056'192},
+    {"vit_base_patch14_dinov2", 86'579'712},
+    {"vit_large_patch14_dinov2", 304'367'616},
+    {"vit_giant_patch14_dinov2", 1'136'479'232},
+    {"vit_small_patch14_reg4_dinov2", 22'057'344},
+    {"vit_base_patch14_reg4_dinov2", 86'582'016},
+    {"vit_large_patch14_reg4_dinov2", 304'370'688},
+    {"vit_giant_patch14_reg4_dinov2", 1'136'483'840},
+    {"vit_tiny_patch16_224", 5'717'416},
+    {"vit_small_patch16_224", 22'050'664},
+    {"vit_base_patch16_224", 86'567'656},
+    {"vit_large_patch16_224", 304'326'632},
+    {"deit_tiny_patch16_224", 5'717'416},
+    {"deit_tiny_distilled_patch16_224", 5'910'800},
+    {"deit_small_distilled_patch16_224", 22'436'432},
+    {"deit_base_distilled_patch16_224", 87'338'192},
+    // Perception Encoder Core: timm's projection has a bias of zeros that Meta's has not
+    {"vit_pe_core_tiny_patch16_384", 6'140'544 + 512},
+    {"vit_pe_core_small_patch16_384", 23'782'656 + 512},
+    {"vit_pe_core_base_patch16_224", 93'672'960 + 1024},
+    {"vit_pe_core_large_patch14_336", 317'151'232 + 1024},
+    {"vit_pe_core_gigantic_patch14_448", 1'882'032'640 + 1280},
+    {"vit_pe_lang_large_patch14_448", 291'415'040},
+    {"vit_pe_lang_gigantic_patch14_448", 1'740'922'624},
+    {"vit_pe_spatial_base_patch16_512", 86'433'792},
+    {"vit_pe_spatial_large_patch14_448", 303'964'160},
+    {"vit_pe_spatial_gigantic_patch14_448", 1'851'887'104},
+    {"vit_base_patch16_siglip_224", 92'884'224},
+    {"vit_so400m_patch14_siglip_224", 427'680'704},
+    {"vit_base_patch16_clip_quickgelu_224", 86'192'640 + 512},
+};
+
+/// What the publisher's file cannot tell: its name, and the heads of a shrunken model.
+LoadOptions options_of(const fs::path& folder) {
+  LoadOptions options;
+  if (fs::exists(folder / "config.json")) return options;
+  const Json facts = load_json(folder / "case.json");
+  options.architecture = facts.at("architecture").as_string();
+  options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
+  return options;
+}
+
+/// The message with which a checkpoint is refused; "" where it loads.
+std::string refusal(const fs::path& path, const LoadOptions& options) {
+  try {
+    static_cast<void>(load_checkpoint(path, options));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Tensors worth mutating: those that the model uses, of block 1 and outside the blocks.
+std::vector<std::string> names_to_mutate(const fs::path& folder, const LoadOptions& options) {
+  std::vector<std::string> names;
+  const LoadReport report = load_checkpoint(folder, options).report;
+  for (const TensorUse& use : report.tensors) {
+    if (use.use.starts_with("ignored")) continue;
+    const std::size_t block = use.use.find("blocks.");
+    if (block == std::string::npos || use.use.compare(block, 9, "blocks.1.") == 0) names.push_back(use.name);
+  }
+  return names;
+}
+
+/// "visual.conv1.weight" -> "conv1.weight": without a prefix the library cannot know which one was meant.
+std::string without_prefix(const std::string& name) {
+  for (const char* prefix : {"vision_model.", "visual.", "vit.", "deit.", "dinov2."}) {
+    if (name.starts_with(prefix)) return name.substr(std::strlen(prefix));
+  }
+  return name;
+}
+
+void check_mutations(const fs::path& folder) {
+  CAPTURE(folder.filename().string());
+  const LoadOptions options = options_of(folder);
+  const FileCopy original(folder);
+  ScratchFolder scratch("mutations");
+  original.write_to(scratch.path());
+  REQUIRE(refusal(scratch.path(), options) == "");  // the copy itself is sound
+  for (const std::string& name : names_to_mutate(folder, options)) {
+    CAPTURE(name);
+    const auto check = [&](const std::string& what, FileCopy copy) {
+      CAPTURE(what);
+      copy.write_to(scratch.path());
+      const std::string message = refusal(scratch.path(), options);
+      CHECK_MESSAGE(message.find(without_prefix(name)) != std::string::npos, "message: ", message);
+    };
+    check("missing", FileCopy(original).remove(name));
+    check("renamed", FileCopy(original).rename(name, name + "_other"));
+    check("extra", FileCopy(original).add(name + ".extra", {3}));
+    // a projection of any width is sound: nothing else in the file tells it
+    if (name != "visual.proj") check("misshaped", FileCopy(original).widen(name));
+  }
+}
+
+std::vector<fs::path> folders_in(const fs::path& root) {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.is_directory()) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  text.replace(at, from.size(), to);
+}
+
+/// All numeric members of a JSON text: positions of their digits.
+std::vector<std::pair<std::size_t, std::size_t>> numbers_in(const std::string& json) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t i = 0; i + 1 < json.size(); ++i) {
+    const bool after_key = json[i] == ':' || json[i] == '[' || json[i] == ',';
+    if (!after_key) continue;
+    std::size_t start = i + 1;
+    while (start < json.size() && std::isspace(static_cast<unsigned char>(json[start])) != 0) ++start;
+    std::size_t end = start;
+    while (end < json.size() && std::string_view("0123456789.eE+-").find(json[end]) != std::string_view::npos)
+      ++end;
+    if (end > start) found.emplace_back(start, end - start);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("weights: every published architecture has the documented number of parameters") {
+  for (const Total& total : kTotals) {
+    CAPTURE(total.name);
+    CHECK(count_stored(total.name) == total.params);
+  }
+}
+
+TEST_CASE("weights: every architecture validates, and publishers' names stand for timm's") {
+  std::set<std::string> names;
+  for (const Architecture& a : architectures()) {
+    CAPTURE(a.name);
+    CHECK_NOTHROW(static_cast<void>(to_config(a.args, a)));
+    CHECK(names.insert(a.name).second);
+    CHECK((a.library == "timm") == a.timm_name.empty());
+  }
+  CHECK(&find_architecture("timm/vit_base_patch16_rope_224.naver_in1k") ==
+        &find_architecture("vit_base_patch16_rope_224"));
+  CHECK(find_architecture("PE-Core-L14-336").args.embed_dim == 1024);
+}
+
+TEST_CASE("weights: a tensor missing, renamed, superfluous or misshaped is refused by name (golden models)") {
+  for (const fs::path& folder : folders_in(test::data_path("golden/models"))) check_mutations(folder);
+}
+
+TEST_CASE(
+    "weights: a tensor missing, renamed, superfluous or misshaped is refused by name (reference models)") {
+  const auto root = test::shared_path("fixtures/models");
+  if (!root) return;
+  for (const fs::path& folder : folders_in(*root)) check_mutations(folder);
+}
+
+TEST_CASE("weights: absurd numbers in config.json are refused or without effect, never worse") {
+  std::vector<fs::path> folders = folders_in(test::data_path("golden/models"));
+  if (const auto root = test::shared_path("fixtures/models")) {
+    for (const fs::path& folder : folders_in(*root)) folders.push_back(folder);
+  }
+  for (const fs::path& folder : folders) {
+    if (!fs::exists(folder / "config.json")) continue;
+    CAPTURE(folder.filename().string());
+    ScratchFolder scratch("absurd");
+    FileCopy(folder).write_to(scratch.path());
+    const std::string sound = test::read_text(folder / "config.json");
+    const std::size_t depth = load_checkpoint(folder).config.depth;
+    for (const auto& [start, length] : numbers_in(sound)) {
+      for (const char* absurd : {"0", "-1", "1e300", "1000000000", "0.5", "null", "\"4\"", "[[]]"}) {
+        std::string text = sound;
+        text.replace(start, length, absurd);
+        test::write_text(scratch.path() / "config.json", text);
+        std::size_t found = depth;  // accepted: a number that means nothing here
+        try {
+          found = load_checkpoint(scratch.path()).config.depth;
+        } catch (const Error& error) {
+          CHECK(std::string(error.what()).size() < 2000);
+        }
+        CHECK(found == depth);
+      }
+    }
+  }
+}
+
+TEST_CASE("weights: sizes that contradict the tensors are refused") {
+  const fs::path folder = test::data_path("golden/models/hf-vit");
+  ScratchFolder scratch("contradictions");
+  FileCopy(folder).write_to(scratch.path());
+  const std::string sound = test::read_text(folder / "config.json");
+  const Json json = load_json(folder / "config.json");
+  for (const char* key :
+       {"hidden_size", "num_hidden_layers", "intermediate_size", "patch_size", "image_size"}) {
+    CAPTURE(key);
+    std::string text = sound;
+    const std::string value = std::to_string(json.at(key).as_size());
+    const std::string quoted = std::string("\"") + key + "\": ";
+    replace(text, quoted + value, quoted + std::to_string(json.at(key).as_size() * 2));
+    test::write_text(scratch.path() / "config.json", text);
+    CHECK(refusal(scratch.path(), {}) != "");
+  }
+  std::string heads = sound;
+  replace(heads, "\"num_attention_heads\": " + std::to_string(json.at("num_attention_heads").as_size()),
+          "\"num_attention_heads\": 7");
+  test::write_text(scratch.path() / "config.json", heads);
+  CHECK(refusal(scratch.path(), {}).find("not divisible") != std::string::npos);
+}
+
+TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
+  ScratchFolder scratch("bare");
+  FileCopy(test::data_path("golden/models/rope-mixed")).write_to(scratch.path());
+  fs::remove(scratch.path() / "config.json");
+  const std::string nameless = refusal(scratch.path(), {});
+  CHECK_MESSAGE(nameless.find("vit_small_patch16_rope_mixed_224") != std::string::npos, nameless);
+  CHECK(nameless.find("--architecture") != std::string::npos);
+  const std::string misspelt = refusal(scratch.path(), {.architecture = "vit_smal_patch16_rope_mixed_224"});
+  CHECK_MESSAGE(
+      misspelt.find("the nearest known names are vit_small_patch16_rope_mixed_224") != std::string::npos,
+      misspelt);
+  CHECK(refusal(scratch.path(), {.architecture = "vit_small_patch16_rope_mixed_224"}) == "");
+  // the wrong kind is refused with the tensors that do not fit
+  const std::string wrong = refusal(scratch.path(), {.architecture = "vit_small_patch16_224"});
+  CHECK_MESSAGE(wrong.find("blocks.0.gamma_1") != std::string::npos, wrong);
+  CHECK(refusal(scratch.path(),
+                {.architecture = "vit_small_patch16_rope_mixed_224", .overrides = {{"nonsense", "1"}}})
+            .find("nonsense") != std::string::npos);
+}
+
+}  // namespace vit

@@ -1,0 +1,381 @@
+// Publishers' layouts that no reference file shows: made here from timm's or transformers' reference models
+// by renaming, as the publishers' code has it, and expected to give the same numbers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/support/checkpoint_files.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/tiny_model.h"
+#include "vit/kernels/kernels.h"
+#include "vit/model.h"
+#include "vit/weights/loader.h"
+
+namespace vit {
+namespace {
+
+namespace fs = std::filesystem;
+using test::FileCopy;
+using test::ScratchFolder;
+
+struct Results {
+  std::vector<float> tokens, pooled, logits;
+};
+
+Results run(const Checkpoint& checkpoint, std::size_t height, std::size_t width) {
+  const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
+  ForwardMemory memory;
+  Outputs outputs;
+  model.forward(test::random_pixels(1, height, width),
+                {.logits = checkpoint.config.num_classes != 0,
+                 .pooled = true,
+                 .tokens = true,
+                 .blocks = {},
+                 .attention = {}},
+                /*threads=*/1, memory, outputs);
+  const auto copy = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  return {copy(outputs.tokens.flat()), copy(outputs.pooled.flat()), copy(outputs.logits.flat())};
+}
+
+Results run_native(const Checkpoint& checkpoint) {
+  return run(checkpoint, checkpoint.config.image_height, checkpoint.config.image_width);
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return largest;
+}
+
+void rename_ending(FileCopy& copy, const std::string& from, const std::string& to) {
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (entry.name.ends_with(from)) entry.name = entry.name.substr(0, entry.name.size() - from.size()) + to;
+  }
+}
+
+void add_prefix(FileCopy& copy, const std::string& prefix) {
+  for (FileCopy::Entry& entry : copy.entries()) entry.name = prefix + entry.name;
+}
+
+std::string depth_and(const char* index, const char* rest) {
+  return std::string("blocks.") + index + "." + rest;
+}
+
+/// The copy in a folder of its own without config.json, loaded by name.
+Checkpoint load_bare(FileCopy& copy, const ScratchFolder& folder, const LoadOptions& options) {
+  copy.set_config("").write_to(folder.path());
+  return load_checkpoint(folder.path(), options);
+}
+
+LoadOptions named(const std::string& architecture, const std::string& num_heads) {
+  return {.architecture = architecture, .overrides = {{"num_heads", num_heads}}};
+}
+
+}  // namespace
+
+TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
+  const fs::path folder = test::data_path("golden/models/rope-mixed");
+  const Checkpoint timm = load_checkpoint(folder);
+  FileCopy copy(folder);
+  FileCopy::Entry& freqs = copy.rename("rope.freqs", "freqs").at("freqs");
+  freqs.shape = {2, freqs.shape[1], freqs.shape[2] * freqs.shape[3]};
+  copy.add("freqs_t_x", {9}).add("freqs_t_y", {9});
+  const ScratchFolder scratch("naver");
+  const Checkpoint naver = load_bare(
+      copy, scratch, named("rope_mixed_deit_small_patch16_LS", std::to_string(timm.config.num_heads)));
+  CHECK(naver.config.library == "Naver");
+  CHECK(run(naver, 56, 40).logits ==
+        run(timm, 56, 40).logits);  // no table: the file does not tell the native size
+  // files without learned frequencies look like timm's: the name decides whose resampling applies
+  FileCopy table(test::data_path("golden/models/rope-axial-ape"));
+  const ScratchFolder other("naver_ape");
+  const std::string heads =
+      std::to_string(load_checkpoint(test::data_path("golden/models/rope-axial-ape")).config.num_heads);
+  const Checkpoint as_naver = load_bare(table, other, named("rope_axial_ape_deit_small_patch16_LS", heads));
+  const Checkpoint as_timm = load_checkpoint(other.path(), named("vit_small_patch16_rope_ape_224", heads));
+  CHECK(as_naver.config.position.resampling == TableResampling::bicubic);
+  CHECK(as_timm.config.position.resampling == TableResampling::bicubic_antialias);
+  CHECK(run_native(as_naver).logits == run_native(as_timm).logits);
+  LoadOptions timm_rules = named("rope_axial_ape_deit_small_patch16_LS", heads);
+  timm_rules.overrides["rules"] = "timm";
+  CHECK(load_checkpoint(other.path(), timm_rules).config.position.resampling ==
+        TableResampling::bicubic_antialias);
+}
+
+TEST_CASE("weights: prefixes of training scripts and wrappers") {
+  const fs::path folder = test::data_path("golden/models/timm-vit");
+  const std::vector<float> expected = run_native(load_checkpoint(folder)).logits;
+  for (const char* prefix :
+       {"module.", "model.", "timm_model.", "visual.", "visual.trunk.", "module.visual.trunk."}) {
+    CAPTURE(std::string(prefix));
+    FileCopy copy(folder);
+    add_prefix(copy, prefix);
+    const ScratchFolder scratch("prefix");
+    copy.write_to(scratch.path());
+    CHECK(run_native(load_checkpoint(scratch.path())).logits == expected);
+    copy.add("stray", {2}).write_to(scratch.path());  // belongs to nobody
+    CHECK_THROWS_WITH_AS(static_cast<void>(load_checkpoint(scratch.path())), doctest::Contains("\"stray\""),
+                         Error);
+  }
+  // OpenCLIP keeps the projection outside the trunk, without a bias
+  FileCopy copy(folder);
+  copy.remove("head.bias");
+  add_prefix(copy, "visual.trunk.");
+  copy.rename("visual.trunk.head.weight", "visual.head.proj.weight")
+      .add("text.ln_final.weight", {4})
+      .add("logit_scale", {1});
+  const ScratchFolder scratch("open_clip");
+  copy.write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.num_classes == load_checkpoint(folder).config.num_classes);
+}
+
+TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
+  const auto folder = test::shared_path("fixtures/models/timm-dinov2");
+  if (!folder) return;
+  const Checkpoint timm = load_checkpoint(*folder);
+  FileCopy copy(*folder);
+  copy.add("mask_token", {1, timm.config.embed_dim});
+  const ScratchFolder scratch("dinov2");
+  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vits14", "3"));
+  CHECK(meta.config.library == "Meta");
+  CHECK(meta.config.position.resampling == TableResampling::bicubic_plus_tenth);
+  CHECK(meta.config.position.reuse == TableReuse::equal_count_and_square);
+  CHECK(run_native(meta).tokens == run_native(timm).tokens);
+  CHECK(largest_difference(run(meta, 84, 70).tokens, run(timm, 84, 70).tokens) > 1e-4);
+  LoadOptions rules = named("vit_small_patch14_dinov2", "3");
+  rules.overrides["rules"] = "timm";
+  CHECK(run(load_checkpoint(scratch.path(), rules), 84, 70).tokens == run(timm, 84, 70).tokens);
+}
+
+TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm folds into the class token") {
+  const auto folder = test::shared_path("fixtures/models/timm-dinov2-reg4");
+  if (!folder) return;
+  const Checkpoint timm = load_checkpoint(*folder);
+  FileCopy copy(*folder);
+  copy.add("mask_token", {1, timm.config.embed_dim}).rename("reg_token", "register_tokens");
+  FileCopy::Entry& table = copy.at("pos_embed");
+  FileCopy::Entry& token = copy.at("cls_token");
+  std::vector<float> row(timm.config.embed_dim), values(timm.config.embed_dim);
+  std::memcpy(values.data(), token.bytes.data(), token.bytes.size());
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    row[i] = 0.01f * static_cast<float>(i % 5);
+    values[i] -= row[i];
+  }
+  std::memcpy(token.bytes.data(), values.data(), token.bytes.size());
+  const auto* const first = reinterpret_cast<const std::byte*>(row.data());
+  table.bytes.insert(table.bytes.begin(), first, first + row.size() * sizeof(float));
+  table.shape[1] += 1;
+  const ScratchFolder scratch("dinov2_reg");
+  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vits14_reg", "2"));
+  CHECK(meta.config.position.resampling == TableResampling::bicubic_antialias);
+  CHECK(largest_difference(run_native(meta).tokens, run_native(timm).tokens) < 1e-5);
+}
+
+TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
+  const auto folder = test::shared_path("fixtures/models/hf-dinov2-swiglu");
+  if (!folder) return;
+  const Checkpoint hf = load_checkpoint(*folder);
+  FileCopy copy(*folder);
+  rename_ending(copy, "layer_scale1.lambda1", "ls1.gamma");
+  rename_ending(copy, "layer_scale2.lambda1", "ls2.gamma");
+  for (const std::string ending : {".weight", ".bias"}) {
+    rename_ending(copy, ".mlp.weights_in" + ending, ".mlp.w12" + ending);
+    rename_ending(copy, ".mlp.weights_out" + ending, ".mlp.w3" + ending);
+    rename_ending(copy, ".attention.output.dense" + ending, ".attn.proj" + ending);
+    for (const char* index : {"0", "1"}) {
+      const std::string attention = std::string("encoder.layer.") + index + ".attention.attention.";
+      FileCopy::Entry joined = copy.at(attention + "query" + ending);
+      joined.name = std::string("encoder.layer.") + index + ".attn.qkv" + ending;
+      joined.shape[0] *= 3;
+      for (const char* part : {"key", "value"}) {
+        const FileCopy::Entry& more = copy.at(attention + part + ending);
+        joined.bytes.insert(joined.bytes.end(), more.bytes.begin(), more.bytes.end());
+      }
+      for (const char* part : {"query", "key", "value"}) copy.remove(attention + part + ending);
+      copy.entries().push_back(std::move(joined));
+    }
+  }
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (entry.name.starts_with("encoder.layer.")) entry.name = "blocks." + entry.name.substr(14);
+    if (entry.name.starts_with("embeddings.patch_embeddings.projection."))
+      entry.name = "patch_embed.proj." + entry.name.substr(39);
+    if (entry.name.starts_with("layernorm.")) entry.name = "norm." + entry.name.substr(10);
+  }
+  copy.rename("embeddings.cls_token", "cls_token").rename("embeddings.mask_token", "mask_token");
+  copy.rename("embeddings.position_embeddings", "pos_embed");
+  const ScratchFolder scratch("dinov2_giant");
+  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vitg14", "3"));
+  CHECK(run_native(meta).tokens == run_native(hf).tokens);
+}
+
+TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need not mask the bias of k") {
+  const auto folder = test::shared_path("fixtures/models/timm-dinov3-plus-qkvb");
+  if (!folder) return;
+  const Checkpoint timm = load_checkpoint(*folder);
+  FileCopy copy(*folder);
+  copy.rename("reg_token", "storage_tokens").add("local_cls_norm.weight", {48});
+  rename_ending(copy, "gamma_1", "ls1.gamma");
+  rename_ending(copy, "gamma_2", "ls2.gamma");
+  for (const std::string ending : {".weight", ".bias"}) {
+    rename_ending(copy, ".mlp.fc1_g" + ending, ".mlp.w1" + ending);
+    rename_ending(copy, ".mlp.fc1_x" + ending, ".mlp.w2" + ending);
+    rename_ending(copy, ".mlp.fc2" + ending, ".mlp.w3" + ending);
+  }
+  for (const char* index : {"0", "1"}) {
+    FileCopy::Entry joined = copy.at(depth_and(index, "attn.q_bias"));
+    joined.name = depth_and(index, "attn.qkv.bias");
+    joined.shape[0] *= 3;
+    joined.bytes.insert(joined.bytes.end(), joined.bytes.begin(),
+                        joined.bytes.end());  // k's third: to be dropped
+    const FileCopy::Entry& value = copy.at(depth_and(index, "attn.v_bias"));
+    joined.bytes.insert(joined.bytes.end(), value.bytes.begin(), value.bytes.end());
+    copy.remove(depth_and(index, "attn.q_bias")).remove(depth_and(index, "attn.v_bias"));
+    copy.entries().push_back(std::move(joined));
+  }
+  const ScratchFolder scratch("dinov3_gated");
+  LoadOptions options = named("dinov3_vits16plus", "2");
+  copy.set_config("").write_to(scratch.path());
+  CHECK_THROWS_WITH_AS(static_cast<void>(load_checkpoint(scratch.path(), options)),
+                       doctest::Contains("rope_embed.periods"), Error);
+  options.overrides["rope_periods"] = "recomputed";
+  const Checkpoint meta = load_checkpoint(scratch.path(), options);
+  CHECK(meta.config.pooling == Pooling::class_token);
+  CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
+}
+
+TEST_CASE("weights: a mask that is neither zero nor one is refused") {
+  const auto folder = test::shared_path("fixtures/models/orig-meta-dinov3");
+  if (!folder) return;
+  FileCopy copy(*folder);
+  FileCopy::Entry& mask = copy.at("blocks.1.attn.qkv.bias_mask");
+  const float not_a_number = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(mask.bytes.data(), &not_a_number, sizeof not_a_number);
+  const ScratchFolder scratch("mask");
+  const Checkpoint checkpoint = load_bare(copy, scratch, named("dinov3_vits16", "2"));
+  CHECK_THROWS_WITH_AS(static_cast<void>(run_native(checkpoint)),
+                       doctest::Contains("blocks.1.attn.qkv.bias_mask"), Error);
+}
+
+TEST_CASE(
+    "weights: BAAI's CLIP towers stand behind visual. beside a text tower, its pretraining files end with "
+    "norm") {
+  const auto clip = test::shared_path("fixtures/models/timm-eva02-clip");
+  const auto tiny = test::shared_path("fixtures/models/timm-eva02-tiny");
+  if (!clip || !tiny) return;
+  FileCopy copy(*clip);
+  for (const std::string ending : {".weight", ".bias"}) {
+    rename_ending(copy, ".mlp.fc1_g" + ending, ".mlp.w1" + ending);
+    rename_ending(copy, ".mlp.fc1_x" + ending, ".mlp.w2" + ending);
+    rename_ending(copy, ".mlp.fc2" + ending, ".mlp.w3" + ending);
+    rename_ending(copy, ".mlp.norm" + ending, ".mlp.ffn_ln" + ending);
+    rename_ending(copy, ".attn.norm" + ending, ".attn.inner_attn_ln" + ending);
+  }
+  rename_ending(copy, ".attn.q_proj.bias", ".attn.q_bias");
+  rename_ending(copy, ".attn.v_proj.bias", ".attn.v_bias");
+  add_prefix(copy, "visual.");
+  copy.add("text.positional_embedding", {8, 16})
+      .add("logit_scale", {1})
+      .add("visual.rope.freqs_cos", {9, 24});
+  const ScratchFolder scratch("eva_clip");
+  const Checkpoint baai = load_bare(copy, scratch, named("EVA02_CLIP_B_psz16_s8B", "2"));
+  CHECK(baai.config.library == "BAAI");
+  CHECK(baai.config.position.resampling == TableResampling::bicubic);
+  CHECK(run_native(baai).logits == run_native(load_checkpoint(*clip)).logits);
+
+  FileCopy pretrained(*tiny);
+  for (const std::string ending : {".weight", ".bias"}) {
+    rename_ending(pretrained, ".mlp.fc1" + ending, ".mlp.w12" + ending);
+    rename_ending(pretrained, ".mlp.fc2" + ending, ".mlp.w3" + ending);
+    pretrained.rename("fc_norm" + ending, "norm" + ending).remove("head" + ending);
+  }
+  pretrained.add("mask_token", {1, 1, 48}).add("lm_head.weight", {20, 48}).add("lm_head.bias", {20});
+  const ScratchFolder other("eva_mim");
+  const Checkpoint mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));
+  CHECK(mim.config.num_classes == 0);
+  CHECK(run_native(mim).pooled == run_native(load_checkpoint(*tiny)).pooled);
+}
+
+TEST_CASE("weights: OpenAI's CLIP under its own names") {
+  const auto folder = test::shared_path("fixtures/models/timm-clip-quickgelu");
+  if (!folder) return;
+  FileCopy copy(*folder);
+  for (const std::string ending : {".weight", ".bias"}) {
+    rename_ending(copy, ".norm1" + ending, ".ln_1" + ending);
+    rename_ending(copy, ".norm2" + ending, ".ln_2" + ending);
+    rename_ending(copy, ".attn.proj" + ending, ".attn.out_proj" + ending);
+    rename_ending(copy, ".mlp.fc1" + ending, ".mlp.c_fc" + ending);
+    rename_ending(copy, ".mlp.fc2" + ending, ".mlp.c_proj" + ending);
+    copy.rename("norm" + ending, "ln_post" + ending).rename("norm_pre" + ending, "ln_pre" + ending);
+  }
+  rename_ending(copy, ".attn.qkv.weight", ".attn.in_proj_weight");
+  rename_ending(copy, ".attn.qkv.bias", ".attn.in_proj_bias");
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (entry.name.starts_with("blocks.")) entry.name = "transformer.resblocks." + entry.name.substr(7);
+  }
+  copy.rename("patch_embed.proj.weight", "conv1.weight").rename("cls_token", "class_embedding");
+  copy.rename("pos_embed", "positional_embedding").remove("head.weight").remove("head.bias");
+  copy.at("class_embedding").shape = {48};
+  copy.at("positional_embedding").shape.erase(copy.at("positional_embedding").shape.begin());
+  copy.add("proj", {48, 24});
+  add_prefix(copy, "visual.");
+  copy.add("positional_embedding", {8, 16})
+      .add("transformer.resblocks.0.ln_1.weight", {16})
+      .add("text_projection", {16, 24});
+  copy.add("token_embedding.weight", {20, 16}).add("ln_final.weight", {16}).add("logit_scale", {1});
+  const ScratchFolder scratch("openai");
+  const Checkpoint openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
+  CHECK(openai.config.projection_dim == 24);
+  CHECK(run_native(openai).pooled == run_native(load_checkpoint(*folder)).pooled);
+}
+
+TEST_CASE("weights: Perception Encoder off its native size, by Meta's rules and by timm's") {
+  const auto meta_folder = test::shared_path("fixtures/models/orig-meta-pe-core");
+  const auto timm_folder = test::shared_path("fixtures/models/timm-pe-core");
+  if (!meta_folder || !timm_folder) return;
+  LoadOptions options = named("PE-Core-B16-224", "3");
+  const Checkpoint meta = load_checkpoint(*meta_folder, options);
+  CHECK(meta.config.position.coordinates == CoordinateRule::index);
+  CHECK(meta.config.position.coordinate_offset == 1.0);
+  CHECK(meta.config.position.resampling == TableResampling::bilinear);
+  options.overrides["rules"] = "timm";
+  options.overrides["ref_feat_shape"] = "4x4";
+  const std::vector<float> by_timm_rules = run(load_checkpoint(*meta_folder, options), 80, 48).tokens;
+  CHECK(by_timm_rules == run(load_checkpoint(*timm_folder), 80, 48).tokens);
+  CHECK(largest_difference(run(meta, 80, 48).tokens, by_timm_rules) > 1e-3);
+}
+
+TEST_CASE("weights: preprocessing of bare files is that of the publisher whose layout they have") {
+  ModelConfig config;
+  config.architecture = "vit_pe_core_base_patch16_224";
+  config.library = "Meta";
+  PreprocessConfig preprocess = architecture_preprocess(config);
+  CHECK(preprocess.resize == ResizeRule::squash);
+  CHECK(preprocess.filter == ResizeFilter::bilinear);
+  config.library = "timm";
+  preprocess = architecture_preprocess(config);
+  CHECK(preprocess.resize == ResizeRule::shortest_edge);
+  CHECK(preprocess.filter == ResizeFilter::bicubic);
+  CHECK(preprocess.resize_height == 224);
+  config.architecture = "dinov2_vitb14";
+  config.library = "Meta";
+  config.image_height = config.image_width = 518;
+  preprocess = architecture_preprocess(config);
+  CHECK(preprocess.resize_height == 256);
+  CHECK(preprocess.crop_height == 224);
+  config.architecture = "vit_base_patch16_rope_reg1_gap_256";
+  config.library = "timm";
+  config.image_height = config.image_width = 256;
+  CHECK(architecture_preprocess(config).resize_height == 269);
+}
+
+}  // namespace vit
