@@ -114,6 +114,8 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
   return patch_grid(height, width, c.patch_size);
 }
 
+std::size_t VisionTransformer::num_leading_tokens(const Request& request) const { return parts_->leading_tokens(request); }
+
 void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
                                 ForwardMemory& memory, Outputs& outputs) const {
   const Parts& model = *parts_;

@@ -73,6 +73,9 @@ class VisionTransformer {
   /// another size than the native one where the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
+  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it computes all.
+  std::size_t num_leading_tokens(const Request& request) const;
+
   /// Runs `pixels` (B, 3, H, W), normalised as the checkpoint asks. Edges that the patch size does not divide lose the
   /// remainder. The result for an image has the same bits for any batch, place in the batch and number of threads
   /// (0 = all). Where only logits or pooled vectors are asked for and they read leading tokens alone, the last block

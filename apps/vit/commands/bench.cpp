@@ -1,0 +1,290 @@
+// vit bench: how fast a model runs on this machine, for every combination of sizes, batches and threads.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/flops.h"
+#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/machine.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/progress.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/parallel.h"
+#include "vit/base/stage_times.h"
+#include "vit/kernels/cpu_info.h"
+#include "vit/pipeline.h"
+#include "vit/version.h"
+
+namespace vit::app {
+namespace {
+
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kExamples =
+    "A pass is what vit classify computes for a batch (vit embed where there is no classifier), without "
+    "reading pictures.\n"
+    "GFLOP/s count the operations that are computed: where one token is classified, the last block skips the "
+    "others.\n"
+    "Examples:\n"
+    "  vit bench --architecture vit_base_patch16_rope_224\n"
+    "  vit bench --model vit_base/ --sizes 224,384,256x512 --batch 1,8 --threads 1,2\n"
+    "  vit bench --json > before.json";
+
+struct BenchOptions {
+  CommonOptions common;
+  std::vector<std::string> sizes{"model"};
+  std::vector<std::size_t> batches{1};
+  std::vector<int> threads{0};
+  double seconds = 1.0;
+  bool json = false;
+};
+
+struct Combination {
+  std::size_t height = 0;
+  std::size_t width = 0;
+  std::size_t batch = 1;
+  int threads = 1;
+};
+
+/// Seconds of single passes, and what they say.
+struct Timing {
+  std::vector<double> seconds;  // sorted
+
+  double quantile(double q) const {
+    return seconds[static_cast<std::size_t>(std::lround(q * static_cast<double>(seconds.size() - 1)))];
+  }
+};
+
+/// Pixels that exercise the whole range of normalised values, the same in every run.
+Tensor<float> make_pixels(const Combination& combination) {
+  Tensor<float> pixels(Shape{combination.batch, 3, combination.height, combination.width});
+  std::uint32_t state = 1;
+  for (float& value : pixels.flat()) {
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    value = static_cast<float>(state >> 8) / static_cast<float>(1u << 24) * 4.0f - 2.0f;
+  }
+  return pixels;
+}
+
+Request request_for(const ModelConfig& config) {
+  if (config.num_classes > 0) return {.logits = true};
+  if (config.projection_dim > 0) return {.projected = true};
+  if (config.pooling != Pooling::none) return {.pooled = true};
+  return {.tokens = true};
+}
+
+/// One session that runs the same pass again and again.
+class Pass {
+ public:
+  Pass(const std::shared_ptr<const Model>& model, const Combination& combination)
+      : session_(model, {.threads = combination.threads, .batch = combination.batch, .input_size = {}}),
+        request_(request_for(model->config())),
+        pixels_(make_pixels(combination)) {}
+
+  double seconds() {
+    const auto start = Clock::now();
+    session_.forward(pixels_.view(), request_, outputs_);
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  void warm_up(double budget) {
+    constexpr int kMinPasses = 2;  // the first one allocates
+    double spent = 0;
+    for (int i = 0; i < kMinPasses || spent < budget; ++i) spent += seconds();
+  }
+  Timing measure(double budget) {
+    constexpr std::size_t kMinPasses = 5, kMaxPasses = 10000;
+    Timing timing;
+    double spent = 0;
+    while (timing.seconds.size() < kMinPasses || (spent < budget && timing.seconds.size() < kMaxPasses)) {
+      stop_if_interrupted();
+      timing.seconds.push_back(seconds());
+      spent += timing.seconds.back();
+    }
+    std::sort(timing.seconds.begin(), timing.seconds.end());
+    return timing;
+  }
+  /// Milliseconds per image and stage.
+  ordered_json stages(std::size_t batch) {
+    constexpr int kPasses = 5;
+    StageTimes times;
+    session_.measure_stages(&times);
+    for (int i = 0; i < kPasses; ++i) seconds();
+    session_.measure_stages(nullptr);
+    ordered_json out;
+    for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+      out[kStageNames[i]] = times.seconds[i] * 1e3 / kPasses / static_cast<double>(batch);
+    }
+    return out;
+  }
+
+ private:
+  Session session_;
+  Request request_;
+  Tensor<float> pixels_;
+  Outputs outputs_;
+};
+
+std::vector<Combination> combinations(const BenchOptions& options, const Model& model) {
+  std::vector<Combination> out;
+  for (const std::string& size : options.sizes) {
+    const ImageSize edges = bench_size(size, model.config());
+    for (const std::size_t batch : options.batches) {
+      for (const int threads : options.threads) {
+        out.push_back({edges.height, edges.width, batch, resolve_threads(threads)});
+      }
+    }
+  }
+  return out;
+}
+
+std::string model_name(const BenchOptions& options, const Model& model) {
+  if (!model.config().architecture.empty()) return model.config().architecture;
+  return options.common.model.empty() ? model.report().path.filename().string() : options.common.model;
+}
+
+ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<const Model>& model,
+                             const Combination& combination) {
+  const VisionTransformer& transformer = model->transformer();
+  const GridSize grid = transformer.grid_for(combination.height, combination.width);
+  const ModelConfig& config = model->config();
+  const double full = count_flops(config, grid).total();
+  const double executed =
+      count_flops(config, grid, transformer.num_leading_tokens(request_for(config))).total();
+  const kernels::KernelTable& kernels = transformer.kernels();
+  reset_peak_memory();
+  const kernels::KernelTable& fastest =
+      *kernels::available_kernels().front();  // the machine's peak, whatever --kernels says
+  double peak = kernels::measure_fma_peak_gflops(combination.threads, fastest);
+  Pass pass(model, combination);
+  pass.warm_up(options.seconds / 5);
+  const Timing timing = pass.measure(options.seconds);
+  // Clock rates drift: the ceiling is the better of what was there before and after.
+  peak = std::max(peak, kernels::measure_fma_peak_gflops(combination.threads, fastest));
+
+  const double images = static_cast<double>(combination.batch);
+  const double median = timing.quantile(0.5) / images;
+  const double gflops = executed / median * 1e-9;
+  ordered_json out{{"model", model_name(options, *model)},
+                   {"height", combination.height},
+                   {"width", combination.width},
+                   {"batch", combination.batch},
+                   {"threads", combination.threads},
+                   {"dtype", "float32"},
+                   {"kernels", kernels.name},
+                   {"ms_per_image", median * 1e3},
+                   {"ms_min", timing.quantile(0.0) / images * 1e3},
+                   {"ms_spread", (timing.quantile(0.75) - timing.quantile(0.25)) / images * 1e3},
+                   {"passes", timing.seconds.size()},
+                   {"images_per_second", 1.0 / median},
+                   {"gflop_per_image", executed * 1e-9},
+                   {"gflop_per_image_all_tokens", full * 1e-9},
+                   {"gflops", gflops},
+                   {"peak_gflops", peak},
+                   {"percent_of_peak", 100.0 * gflops / peak},
+                   {"ms_per_stage", pass.stages(combination.batch)}};
+  const std::optional<std::size_t> memory = peak_memory_bytes();
+  out["peak_memory_bytes"] = memory ? ordered_json(*memory) : ordered_json(nullptr);
+  return out;
+}
+
+std::string machine_line(const ordered_json& machine) {
+  return machine["cpu"].get<std::string>() + text(", ", machine["cores"].get<int>(), " cores, vit ") +
+         machine["version"].get<std::string>() + "\n";
+}
+
+std::string result_lines(const ordered_json& result) {
+  char line[256];
+  std::snprintf(
+      line, sizeof line, "%4zux%-4zu  batch %-3zu  threads %-2d  %9.3f ms/image (min %.3f, spread %.3f)",
+      result["height"].get<std::size_t>(), result["width"].get<std::size_t>(),
+      result["batch"].get<std::size_t>(), result["threads"].get<int>(), result["ms_per_image"].get<double>(),
+      result["ms_min"].get<double>(), result["ms_spread"].get<double>());
+  std::string out = line;
+  std::snprintf(line, sizeof line, "  %7.1f GFLOP/s, %5.1f %% of the peak %.1f",
+                result["gflops"].get<double>(), result["percent_of_peak"].get<double>(),
+                result["peak_gflops"].get<double>());
+  out += line;
+  if (!result["peak_memory_bytes"].is_null()) {
+    out += text("  ", result["peak_memory_bytes"].get<std::size_t>() >> 20, " MiB");
+  }
+  out += "\n   ";
+  for (const auto& [stage, milliseconds] : result["ms_per_stage"].items()) {
+    std::snprintf(line, sizeof line, " %s %.3f", stage.c_str(), milliseconds.get<double>());
+    out += line;
+  }
+  return out + " ms\n";
+}
+
+int bench(const BenchOptions& options) {
+  validate(options.common);
+  const bool is_named = options.common.model.empty() && !options.common.architecture.empty();
+  const auto model = is_named ? Model::random(options.common.architecture, to_model_options(options.common))
+                              : load_model(options.common);
+  const std::vector<Combination> all = combinations(options, *model);
+  stop_if_interrupted();
+
+  const ordered_json machine{{"cpu", kernels::cpu_name()},
+                             {"cores", resolve_threads(0)},
+                             {"instruction_sets", kernels::cpu_instruction_sets()},
+                             {"version", version()}};
+  ordered_json results = ordered_json::array();
+  Progress progress("bench", all.size(), to_progress_mode(options.common));
+  const auto print = [&](const std::string& lines) {
+    progress.clear();
+    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    std::fflush(stdout);
+  };
+  if (!options.json) {
+    print(machine_line(machine) + printable(model_name(options, *model)) + ", float32, kernels " +
+          model->transformer().kernels().name + "\n");
+  }
+  for (const Combination& combination : all) {
+    if (interrupted()) break;
+    results.push_back(run_combination(options, model, combination));
+    if (!options.json) print(result_lines(results.back()));
+    progress.add_done(1);
+  }
+  progress.finish("");
+  if (options.json) print(ordered_json{{"machine", machine}, {"results", results}}.dump(2) + "\n");
+  return exit_code(progress);
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& program) {
+  CLI::App* const app = program.add_subcommand("bench", "Measure the speed of a model on this machine");
+  const auto options = std::make_shared<BenchOptions>();
+  app->add_option("--sizes", options->sizes,
+                  "Input sizes, S or HxW, with commas between; model = the model's own")
+      ->type_name("LIST")
+      ->delimiter(',');
+  app->add_option("--batch", options->batches, "Images per pass, with commas between; default 1")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(CLI::Range(std::size_t{1}, kMaxBatch).description(""));
+  app->add_option("--threads", options->threads, "Threads, with commas between; 0 = all, the default")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(CLI::Range(0, kMaxThreads).description(""));
+  app->add_option("--seconds", options->seconds, "Time spent on each combination")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0).description(""))
+      ->capture_default_str();
+  app->add_flag("--json", options->json, "Results as one JSON object");
+  add_common_options(*app, options->common, BatchOptions::lists);
+  app->footer(kExamples);
+  return {app, [options] { return bench(*options); }};
+}
+
+}  // namespace vit::app

@@ -1,0 +1,138 @@
+// vit classify: the most probable classes of pictures.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/labels.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/pipeline.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  vit classify photo.jpg\n"
+    "  vit classify --model vit_base/ --top 3 photos/\n"
+    "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
+    "  vit classify --format csv prepared.npy";
+
+struct ClassifyOptions {
+  CommonOptions common;
+  std::vector<std::string> inputs;
+  std::size_t top = 5;
+  std::string labels;
+  std::string format = "text";
+};
+
+struct Row {
+  const std::string& file;
+  const std::vector<Prediction>& top;
+};
+
+std::string as_text(const Row& row, bool colours) {
+  std::string out = (colours ? "\x1b[1m" : "") + printable(row.file) + (colours ? "\x1b[0m" : "") + "\n";
+  for (const Prediction& prediction : row.top) {
+    char number[32];
+    std::snprintf(number, sizeof number, "  %6.2f %%  ", 100.0 * static_cast<double>(prediction.probability));
+    out += number + printable(prediction.label) + "\n";
+  }
+  return out;
+}
+
+std::string as_json(const Row& row) {
+  std::string out = "{\"file\": ";
+  append_json_string(out, row.file);
+  out += ", \"top\": [";
+  for (std::size_t i = 0; i < row.top.size(); ++i) {
+    const Prediction& prediction = row.top[i];
+    out += text(i > 0 ? ", " : "", "{\"index\": ", prediction.index, ", \"label\": ");
+    append_json_string(out, prediction.label);
+    out += ", \"probability\": ";
+    append_json_float(out, prediction.probability);
+    out += ", \"logit\": ";
+    append_json_float(out, prediction.logit);
+    out += "}";
+  }
+  return out + "]}\n";
+}
+
+std::string as_csv(const Row& row) {
+  std::string out;
+  for (std::size_t i = 0; i < row.top.size(); ++i) {
+    const Prediction& prediction = row.top[i];
+    out += csv_field(row.file) + text(",", i + 1, ",", prediction.index, ",") + csv_field(prediction.label) +
+           ",";
+    append_json_float(out, prediction.probability);
+    out += "\n";
+  }
+  return out;
+}
+
+int classify(const ClassifyOptions& options) {
+  validate(options.common);
+  const InputList list = list_inputs(options.inputs, std::cin);
+  const auto model = load_model(options.common);
+  if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
+  const Labels labels(model->config(), options.labels);
+  stop_if_interrupted();
+
+  Session session(model, to_session_options(options.common));
+  Progress progress("classify", list.inputs.size(), to_progress_mode(options.common));
+  report_failures(list, progress);
+  const bool colours = ::isatty(STDOUT_FILENO) == 1;
+  if (options.format == "csv") std::fputs("file,rank,index,label,probability\n", stdout);
+  const Request request{.logits = true};
+  run_images({.session = session,
+              .request = request,
+              .inputs = list.inputs,
+              .threads = options.common.threads,
+              .batch = options.common.batch,
+              .progress = progress},
+             [&](const Input& input, const ImageOutputs& outputs) {
+               std::vector<Prediction> top = top_predictions(outputs.logits.flat(), options.top, *model);
+               for (Prediction& prediction : top) prediction.label = labels.name(prediction.index);
+               const Row row{input.name, top};
+               const std::string lines = options.format == "json"  ? as_json(row)
+                                         : options.format == "csv" ? as_csv(row)
+                                                                   : as_text(row, colours);
+               progress.clear();
+               std::fwrite(lines.data(), 1, lines.size(), stdout);
+               std::fflush(stdout);
+             });
+  progress.finish("");
+  return exit_code(progress);
+}
+
+}  // namespace
+
+Command add_classify(CLI::App& program) {
+  CLI::App* const app = program.add_subcommand("classify", "Name what pictures show");
+  const auto options = std::make_shared<ClassifyOptions>();
+  add_inputs(*app, options->inputs);
+  app->add_option("--top", options->top, "Classes for each image, best first")
+      ->type_name("K")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20).description(""))
+      ->capture_default_str();
+  app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
+      ->type_name("FILE");
+  app->add_option("--format", options->format, "text, json (one object a line) or csv")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json", "csv"}).description(""))
+      ->capture_default_str();
+  add_common_options(*app, options->common);
+  app->footer(kExamples);
+  return {app, [options] { return classify(*options); }};
+}
+
+}  // namespace vit::app

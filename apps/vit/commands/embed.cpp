@@ -1,0 +1,104 @@
+// vit embed: features of pictures, to a file.
+#include <array>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/features.h"
+#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/output_file.h"
+#include "apps/vit/common/result_writer.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/pipeline.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kFooter =
+    "Features:\n"
+    "  pooled     (n, C)         the vector that the model's own library calls its embedding\n"
+    "  projected  (n, E)         the embedding in the joint space of image and text (CLIP)\n"
+    "  cls        (n, C)         class token after the final norm\n"
+    "  patches    (n, h, w, C)   patch tokens after the final norm\n"
+    "  tokens     (n, T, C)      all tokens after the final norm, prefix first\n"
+    "  block.K    (n, T, C)      all tokens after block K; block.-1 is the last one\n"
+    "  logits     (n, classes)\n"
+    "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
+    "Examples:\n"
+    "  vit embed photos/ --output photos.npz\n"
+    "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
+    "  vit embed huge_folder/ --resume --output huge.jsonl";
+
+struct EmbedOptions {
+  CommonOptions common;
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string features;
+  bool resume = false;
+};
+
+int embed(const EmbedOptions& options) {
+  constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
+                                ResultFormat::jsonl};
+  validate(options.common);
+  const ResultFormat format = result_format(options.output, kFormats);
+  if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
+  check_output_place(options.output);  // before the model is loaded
+  InputList list = list_inputs(options.inputs, std::cin);
+  const auto model = load_model(options.common);
+  const FeatureList features = parse_features(options.features, model->config());
+  if (format == ResultFormat::npy && features.features.size() != 1) {
+    fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(),
+               "; use .npz or .safetensors");
+  }
+  stop_if_interrupted();
+
+  const auto writer = make_result_writer(
+      {.path = options.output, .format = format, .names = features.names(), .resume = options.resume});
+  std::vector<Input> inputs;
+  for (Input& input : list.inputs) {
+    if (!writer->take_done(input.name)) inputs.push_back(std::move(input));
+  }
+  Session session(model, to_session_options(options.common));
+  Progress progress("embed", inputs.size(), to_progress_mode(options.common));
+  report_failures(list, progress);
+  run_images({.session = session,
+              .request = features.request,
+              .inputs = inputs,
+              .threads = options.common.threads,
+              .batch = options.common.batch,
+              .progress = progress},
+             [&](const Input& input, const ImageOutputs& outputs) {
+               writer->add(input.name, features.arrays(outputs));
+             });
+  writer->finish();
+  progress.finish(options.output + ": " + writer->summary());
+  return exit_code(progress);
+}
+
+}  // namespace
+
+Command add_embed(CLI::App& program) {
+  CLI::App* const app = program.add_subcommand("embed", "Write features of pictures to a file");
+  const auto options = std::make_shared<EmbedOptions>();
+  add_inputs(*app, options->inputs);
+  app->add_option("-o,--output", options->output, "Ends in .npz, .npy, .safetensors or .jsonl")
+      ->type_name("FILE")
+      ->required();
+  app->add_option(
+         "--features", options->features,
+         "Names with commas between, see below; default projected where the model has it, else pooled")
+      ->type_name("LIST");
+  app->add_flag("--resume", options->resume, "Continue an interrupted run (.jsonl)");
+  add_common_options(*app, options->common);
+  app->footer(kFooter);
+  return {app, [options] { return embed(*options); }};
+}
+
+}  // namespace vit::app

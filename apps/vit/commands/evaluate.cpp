@@ -1,0 +1,208 @@
+// vit evaluate: accuracy on a folder with one folder of pictures per class.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/labels.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/pipeline.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "FOLDER holds one folder for each class, named by label, synset or index:\n"
+    "  validation/tench/1.jpg, validation/n01440764/1.jpg or validation/0/1.jpg\n"
+    "Examples:\n"
+    "  vit evaluate validation/\n"
+    "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json";
+
+struct EvaluateOptions {
+  CommonOptions common;
+  std::string folder;
+  std::string labels;
+  std::string format = "text";
+};
+
+/// Pictures of a dataset; truth[i] is the class of list.inputs[i].
+struct Dataset {
+  InputList list;
+  std::vector<std::size_t> truth;
+};
+
+Dataset read_dataset(const fs::path& root, const Labels& labels) {
+  std::error_code error;
+  VIT_CHECK(fs::is_directory(root, error), "evaluate", root.string(), ": no such folder");
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+    if (entry.is_directory()) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  VIT_CHECK(!folders.empty(), "evaluate", root.string(),
+            ": holds no folders; one for each class is expected");
+  Dataset dataset;
+  for (const fs::path& folder : folders) {
+    const std::string name = folder.filename().string();
+    const std::optional<std::size_t> index = labels.find(name);
+    if (!index) {
+      dataset.list.failures.push_back(
+          {folder.string(), "the model has no class of this name, and no index or synset"});
+      continue;
+    }
+    for (const fs::path& image : images_below(folder)) {
+      dataset.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
+      dataset.truth.push_back(*index);
+    }
+  }
+  return dataset;
+}
+
+/// Counts of what was predicted for the images of each class.
+class Confusion {
+ public:
+  void add(std::size_t truth, const std::vector<Prediction>& best) {
+    ++counts_[truth][best.front().index];
+    ++num_images_;
+    num_first_ += best.front().index == truth;
+    num_among_ +=
+        std::any_of(best.begin(), best.end(), [&](const Prediction& p) { return p.index == truth; });
+  }
+  std::size_t num_images() const noexcept { return num_images_; }
+  double top1() const { return ratio(num_first_); }
+  double top5() const { return ratio(num_among_); }
+
+  /// One entry for each class that has images; predictions ordered by count.
+  ordered_json to_json(const Labels& labels) const {
+    ordered_json out = ordered_json::array();
+    for (const auto& [truth, row] : counts_) {
+      std::vector<std::pair<std::size_t, std::size_t>> ordered(row.begin(), row.end());
+      std::stable_sort(ordered.begin(), ordered.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
+      std::size_t images = 0;
+      ordered_json predicted = ordered_json::array();
+      for (const auto& [index, count] : ordered) {
+        images += count;
+        predicted.push_back({{"index", index}, {"label", labels.name(index)}, {"count", count}});
+      }
+      const auto correct = row.find(truth);
+      out.push_back({{"index", truth},
+                     {"label", labels.name(truth)},
+                     {"images", images},
+                     {"correct", correct == row.end() ? 0 : correct->second},
+                     {"predicted", predicted}});
+    }
+    return out;
+  }
+
+ private:
+  double ratio(std::size_t count) const {
+    return num_images_ == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(num_images_);
+  }
+
+  std::map<std::size_t, std::map<std::size_t, std::size_t>> counts_;  // truth -> predicted -> images
+  std::size_t num_images_ = 0, num_first_ = 0, num_among_ = 0;
+};
+
+ordered_json result_json(const Confusion& confusion, const Labels& labels, const Progress& progress) {
+  const double seconds = progress.seconds();
+  return {{"images", confusion.num_images()},
+          {"top1", confusion.top1()},
+          {"top5", confusion.top5()},
+          {"failed", progress.num_failed()},
+          {"seconds", seconds},
+          {"images_per_second", seconds > 0 ? static_cast<double>(confusion.num_images()) / seconds : 0.0},
+          {"classes", labels.size()},
+          {"confusion", confusion.to_json(labels)}};
+}
+
+std::string as_text(const ordered_json& result) {
+  char line[160];
+  std::snprintf(line, sizeof line, "top-1 %.2f %%, top-5 %.2f %% of %zu images, %zu failed, %.1f images/s\n",
+                100 * result["top1"].get<double>(), 100 * result["top5"].get<double>(),
+                result["images"].get<std::size_t>(), result["failed"].get<std::size_t>(),
+                result["images_per_second"].get<double>());
+  std::string out = line;
+  for (const ordered_json& row : result["confusion"]) {
+    const auto images = row["images"].get<std::size_t>(), correct = row["correct"].get<std::size_t>();
+    std::snprintf(line, sizeof line, "  %6.2f %%  %zu/%zu  ",
+                  100.0 * static_cast<double>(correct) / static_cast<double>(images), correct, images);
+    out += line + printable(row["label"].get<std::string>());
+    std::size_t shown = 0;
+    for (const ordered_json& predicted : row["predicted"]) {
+      if (predicted["index"] == row["index"] || shown == 3) continue;
+      out += (shown++ == 0 ? "; taken for " : ", ") + printable(predicted["label"].get<std::string>()) +
+             text(" ", predicted["count"].get<std::size_t>());
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+int evaluate(const EvaluateOptions& options) {
+  validate(options.common);
+  const auto model = load_model(options.common);
+  if (model->config().num_classes == 0)
+    fail_usage("this model has no classifier; accuracy cannot be measured");
+  const Labels labels(model->config(), options.labels);
+  const Dataset dataset = read_dataset(options.folder, labels);
+  stop_if_interrupted();
+
+  Session session(model, to_session_options(options.common));
+  Progress progress("evaluate", dataset.list.inputs.size(), to_progress_mode(options.common));
+  report_failures(dataset.list, progress);
+  Confusion confusion;
+  const Request request{.logits = true};
+  run_images({.session = session,
+              .request = request,
+              .inputs = dataset.list.inputs,
+              .threads = options.common.threads,
+              .batch = options.common.batch,
+              .progress = progress},
+             [&](const Input& input, const ImageOutputs& outputs) {
+               const auto number = static_cast<std::size_t>(&input - dataset.list.inputs.data());
+               confusion.add(dataset.truth[number], top_predictions(outputs.logits.flat(), 5, *model));
+             });
+  progress.finish("");
+  VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder,
+            ": no image could be evaluated");
+  const ordered_json result = result_json(confusion, labels, progress);
+  const std::string printed = options.format == "json"
+                                  ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                                  : as_text(result);
+  std::fwrite(printed.data(), 1, printed.size(), stdout);
+  return exit_code(progress);
+}
+
+}  // namespace
+
+Command add_evaluate(CLI::App& program) {
+  CLI::App* const app =
+      program.add_subcommand("evaluate", "Measure the accuracy on a folder of labelled pictures");
+  const auto options = std::make_shared<EvaluateOptions>();
+  app->add_option("FOLDER", options->folder, "Folder with one folder of pictures for each class")->required();
+  app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
+      ->type_name("FILE");
+  app->add_option("--format", options->format, "text or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->capture_default_str();
+  add_common_options(*app, options->common);
+  app->footer(kExamples);
+  return {app, [options] { return evaluate(*options); }};
+}
+
+}  // namespace vit::app

@@ -1,0 +1,284 @@
+// vit info: what the program, the machine and a model are.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/config_text.h"
+#include "apps/vit/common/flops.h"
+#include "apps/vit/common/model_facts.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/parallel.h"
+#include "vit/image/preprocess.h"
+#include "vit/kernels/cpu_info.h"
+#include "vit/kernels/kernels.h"
+#include "vit/version.h"
+
+namespace vit::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  vit info                      version, processor, kernels\n"
+    "  vit info --kernels            the kernels that this machine can run\n"
+    "  vit info --peak               measures the floating-point peak of this machine\n"
+    "  vit info --model vit_base/    family, configuration, parameters, preprocessing\n"
+    "  vit info --model vit_base/ --tensors --json\n"
+    "  vit info --architecture vit_base_patch16_rope_224";
+
+struct InfoOptions {
+  CommonOptions common;
+  bool json = false;
+  bool peak = false;
+  bool tensors = false;
+  bool list_kernels = false;
+};
+
+// ------------------------------------------------------------------------------------------------- the
+// machine
+
+/// Why these kernels run.
+std::string reason_of_choice(const CommonOptions& options) {
+  if (!options.kernels.empty()) return "asked for by --kernels";
+  const char* const variable = std::getenv("VIT_KERNELS");
+  if (variable != nullptr && *variable != '\0') return "asked for by VIT_KERNELS";
+  return "the fastest that this machine can run";
+}
+
+const kernels::KernelTable& chosen_kernels(const CommonOptions& options) {
+  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+}
+
+ordered_json kernels_json(const CommonOptions& options) {
+  ordered_json available = ordered_json::array();
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    available.push_back({{"name", table->name}, {"description", table->description}});
+  }
+  return {
+      {"available", available}, {"chosen", chosen_kernels(options).name}, {"why", reason_of_choice(options)}};
+}
+
+ordered_json machine_json(const InfoOptions& options) {
+  ordered_json out;
+  out["version"] = version();
+  out["cpu"] = {{"name", kernels::cpu_name()},
+                {"cores", resolve_threads(0)},
+                {"instruction_sets", kernels::cpu_instruction_sets()}};
+  out["kernels"] = kernels_json(options.common);
+  if (options.peak) {
+    const int threads = resolve_threads(options.common.threads);
+    out["peak"] = {{"threads", threads},
+                   {"gflops", kernels::measure_fma_peak_gflops(threads, chosen_kernels(options.common))}};
+  }
+  return out;
+}
+
+std::string kernels_text(const ordered_json& kernels) {
+  std::string out;
+  for (const ordered_json& table : kernels["available"]) {
+    const std::string name = table["name"];
+    out += (name == kernels["chosen"] ? "  * " : "    ") + name +
+           std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') +
+           table["description"].get<std::string>() + "\n";
+  }
+  return out + "  * chosen: " + kernels["why"].get<std::string>() + "\n";
+}
+
+std::string machine_text(const ordered_json& machine) {
+  std::string out = "version     " + machine["version"].get<std::string>() + "\n";
+  out += "processor   " + machine["cpu"]["name"].get<std::string>() + "\n";
+  out += text("cores       ", machine["cpu"]["cores"].get<int>(), "\nsupports   ");
+  for (const ordered_json& set : machine["cpu"]["instruction_sets"]) out += " " + set.get<std::string>();
+  out += "\nkernels\n" + kernels_text(machine["kernels"]);
+  if (machine.contains("peak")) {
+    const ordered_json& peak = machine["peak"];
+    out += text("peak        ", peak["gflops"].get<double>(), " GFLOP/s with ", peak["threads"].get<int>(),
+                " threads\n");
+  }
+  return out;
+}
+
+// --------------------------------------------------------------------------------------------------- the
+// model
+
+/// The grid of the inputs that preprocessing makes; nothing where each image has its own.
+std::optional<GridSize> grid_of(const ModelFacts& facts) {
+  const PreprocessConfig& preprocess = facts.preprocess;
+  const bool is_cropped = preprocess.crop && preprocess.crop_multiple == 0;
+  if (!is_cropped && preprocess.resize != ResizeRule::squash) return std::nullopt;
+  const std::size_t height = is_cropped ? preprocess.crop_height : preprocess.resize_height;
+  const std::size_t width = is_cropped ? preprocess.crop_width : preprocess.resize_width;
+  return GridSize{height / facts.config.patch_size, width / facts.config.patch_size};
+}
+
+/// Ignored tensors by reason, so that 200 tensors of a text tower take one line.
+std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
+  constexpr std::string_view kIgnored = "ignored: ";
+  std::map<std::string, std::size_t> out;
+  for (const TensorUse& tensor : report.tensors) {
+    if (tensor.use.starts_with(kIgnored)) ++out[tensor.use.substr(kIgnored.size())];
+  }
+  return out;
+}
+
+ordered_json flops_json(const ModelFacts& facts) {
+  const std::optional<GridSize> grid = grid_of(facts);
+  if (!grid) return nullptr;
+  const Flops flops = count_flops(facts.config, *grid);
+  return {{"height", grid->rows * facts.config.patch_size},
+          {"width", grid->columns * facts.config.patch_size},
+          {"tokens", grid->rows * grid->columns + facts.config.num_prefix_tokens()},
+          {"total", flops.total()},
+          {"patch_embed", flops.patch_embed},
+          {"attention_linear", flops.attention_linear},
+          {"attention", flops.attention},
+          {"mlp", flops.mlp},
+          {"head", flops.head}};
+}
+
+ordered_json lines_of(const std::string& text) {
+  ordered_json out = ordered_json::array();
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) out.push_back(line);
+  return out;
+}
+
+ordered_json tensors_json(const LoadReport& report) {
+  ordered_json tensors = ordered_json::array();
+  for (const TensorUse& tensor : report.tensors) {
+    tensors.push_back(
+        {{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", tensor.dtype}, {"use", tensor.use}});
+  }
+  return tensors;
+}
+
+ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
+  const LoadReport& report = facts.report;
+  ordered_json out;
+  out["path"] = report.path.string();
+  out["files"] = ordered_json::array();
+  for (const std::filesystem::path& file : report.files) out["files"].push_back(file.string());
+  out["architecture"] = facts.config.architecture;
+  out["family"] = facts.config.family;
+  out["library"] = facts.config.library;
+  out["stored_dtype"] = report.stored_dtype;
+  out["parameters"] = report.num_parameters;
+  out["flops_per_image"] = flops_json(facts);
+  out["config"] = to_json(facts.config);
+  out["labels"] = facts.config.labels.size();
+  out["preprocessing"] = to_json(facts.preprocess);
+  out["preprocessing_steps"] = lines_of(Preprocessor(facts.preprocess).describe());
+  out["notes"] = report.notes;
+  out["ignored"] = ordered_json::array();
+  for (const auto& [reason, count] : ignored_by_reason(report)) {
+    out["ignored"].push_back({{"tensors", count}, {"why", reason}});
+  }
+  if (options.tensors) out["tensors"] = tensors_json(report);
+  return out;
+}
+
+/// "    key: value" lines; nested objects as "position.rope".
+std::string values_text(const ordered_json& object, const std::string& prefix = "") {
+  std::string out;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      out += values_text(value, prefix + key + ".");
+    } else {
+      out += "  " + prefix + key + ": " +
+             printable(value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+    }
+  }
+  return out;
+}
+
+std::string flops_text(const ordered_json& flops) {
+  if (flops.is_null()) return "FLOPs         depend on the size of each image (--size native)\n";
+  return text("FLOPs         ", with_unit(flops["total"].get<double>()), " per image of ",
+              flops["height"].get<std::size_t>(), " x ", flops["width"].get<std::size_t>(),
+              " (height x width), ", flops["tokens"].get<std::size_t>(), " tokens\n");
+}
+
+std::string model_text(const ordered_json& model) {
+  const auto word = [&](const char* key) {
+    const std::string value = model[key];
+    return (value.empty() ? "-" : printable(value)) + "\n";
+  };
+  std::string out = "model         " + word("path");
+  for (const ordered_json& file : model["files"])
+    out += "file          " + printable(file.get<std::string>()) + "\n";
+  out += "architecture  " + word("architecture") + "family        " + word("family") + "library       " +
+         word("library") + "stored as     " + word("stored_dtype");
+  const auto parameters = model["parameters"].get<unsigned long long>();
+  out += "parameters    " + with_thousands(parameters) + " (" + with_unit(static_cast<double>(parameters)) +
+         ")\n";
+  out += flops_text(model["flops_per_image"]);
+  out += "configuration\n" + values_text(model["config"]);
+  out += "preprocessing (" + printable(model["preprocessing"]["source"].get<std::string>()) + ")\n";
+  for (const ordered_json& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
+  for (const ordered_json& note : model["notes"])
+    out += "note          " + printable(note.get<std::string>()) + "\n";
+  for (const ordered_json& ignored : model["ignored"]) {
+    out += text("ignored       ", ignored["tensors"].get<std::size_t>(), " tensors: ") +
+           printable(ignored["why"].get<std::string>()) + "\n";
+  }
+  if (!model.contains("tensors")) return out;
+  out += "tensors\n";
+  for (const ordered_json& tensor : model["tensors"]) {
+    out += "  " + printable(tensor["name"].get<std::string>()) + "  " + tensor["shape"].dump() + "  " +
+           tensor["dtype"].get<std::string>() + "  " + printable(tensor["use"].get<std::string>()) + "\n";
+  }
+  return out;
+}
+
+// -----------------------------------------------------------------------------------------------------
+// command
+
+int info(const InfoOptions& options) {
+  validate(options.common);
+  const bool has_model = !options.common.model.empty() || !options.common.architecture.empty();
+  if (options.tensors && !has_model) fail_usage("--tensors needs --model");
+  ordered_json out = machine_json(options);
+  if (has_model) out["model"] = model_json(options, load_model_facts(options.common));
+  std::string printed;
+  if (options.json) {
+    printed = out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  } else if (options.list_kernels) {
+    printed = kernels_text(out["kernels"]);
+  } else {
+    if (!has_model || options.peak) printed += machine_text(out);
+    if (has_model) printed += model_text(out["model"]);
+  }
+  std::fwrite(printed.data(), 1, printed.size(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Command add_info(CLI::App& program) {
+  CLI::App* const app = program.add_subcommand("info", "Tell about the program, the machine and a model");
+  const auto options = std::make_shared<InfoOptions>();
+  app->add_flag("--json", options->json, "Everything as one JSON object");
+  app->add_flag("--peak", options->peak, "Measure the floating-point peak");
+  app->add_flag("--tensors", options->tensors, "List the tensors of the model and what each is used for");
+  add_common_options(*app, options->common);
+  // Without a name --kernels asks for the list; CLI11 hands that over as an empty result.
+  CLI::Option* const kernels = app->get_option("--kernels")->expected(0, 1);
+  kernels->description("List the kernels, or choose the one to be measured");
+  app->footer(kExamples);
+  return {app, [options, kernels] {
+            options->list_kernels = kernels->count() > 0 && options->common.kernels.empty();
+            return info(*options);
+          }};
+}
+
+}  // namespace vit::app

@@ -1,0 +1,173 @@
+// vit preprocess: what the model sees, to a file.
+#include <png.h>
+
+#include <array>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/model_facts.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/ordered_stream.h"
+#include "apps/vit/common/output_file.h"
+#include "apps/vit/common/result_writer.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/parallel.h"
+#include "vit/image/decode.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/atomic_file.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kExamples =
+    "The configuration files of a checkpoint folder suffice as --model.\n"
+    "Examples:\n"
+    "  vit preprocess photo.jpg --output photo.png\n"
+    "  vit preprocess --model vit_base/ photos/ --output pixels.npz\n"
+    "  vit preprocess --model vit_base/ --stage cropped photos/ --output cropped.safetensors";
+
+struct PreprocessOptions {
+  CommonOptions common;
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string stage;  // "" = pixels, for .png cropped
+};
+
+/// One input after the stage asked for.
+struct Prepared {
+  PreparedImage pixels;
+  Image cropped;
+
+  std::size_t bytes() const noexcept { return pixels.bytes() + cropped.height() * cropped.row_stride(); }
+  ResultArray array() const {
+    if (!cropped.empty()) {
+      return {.dtype = Dtype::u8, .shape = {cropped.height(), cropped.width(), 3}, .data = cropped.data()};
+    }
+    return ResultArray::of(pixels.pixels.view());
+  }
+};
+
+Prepared prepare(const Input& input, const Preprocessor& preprocessor, bool is_cropped) noexcept {
+  Prepared prepared;
+  if (!is_cropped) {
+    prepared.pixels = prepare_image(input, preprocessor);
+    return prepared;
+  }
+  try {
+    VIT_CHECK(!input.pixels, "preprocess", "prepared pixels have no cropped stage");
+    prepared.cropped = preprocessor.crop_stage(decode_file(input.path, preprocessor.decode_options()));
+  } catch (const std::exception& error) {
+    prepared.pixels.failure = error.what();
+  }
+  return prepared;
+}
+
+void write_png(const std::filesystem::path& path, const Image& image) {
+  png_image header = {};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width());
+  header.height = static_cast<png_uint_32>(image.height());
+  header.format = PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
+  std::vector<std::byte> bytes(size);
+  const bool is_written =
+      png_image_write_to_memory(&header, bytes.data(), &size, 0, image.data(), 0, nullptr) != 0;
+  VIT_CHECK(is_written, "write", path.string(), ": the PNG could not be made: ", header.message);
+  AtomicFile file(path, "write");
+  file.write(std::span(bytes).first(size));
+  file.commit();
+}
+
+/// Where results go: a file of arrays or one picture.
+class Output {
+ public:
+  Output(const std::filesystem::path& path, ResultFormat format, const std::string& name) : path_(path) {
+    if (format != ResultFormat::png)
+      writer_ = make_result_writer({.path = path, .format = format, .names = {name}});
+  }
+  void add(const Input& input, Prepared prepared) {
+    if (writer_) return writer_->add(input.name, std::array{prepared.array()});
+    picture_ = std::move(prepared.cropped);
+  }
+  void finish() {
+    if (writer_) return writer_->finish();
+    if (!picture_.empty()) write_png(path_, picture_);
+  }
+  std::string summary() const { return writer_ ? writer_->summary() : "one picture"; }
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<ResultWriter> writer_;
+  Image picture_;
+};
+
+bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
+  if (format == ResultFormat::png && options.stage == "pixels")
+    fail_usage("--output: a .png shows the stage cropped");
+  return format == ResultFormat::png || options.stage == "cropped";
+}
+
+int preprocess(const PreprocessOptions& options) {
+  constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
+                                ResultFormat::png};
+  validate(options.common);
+  const ResultFormat format = result_format(options.output, kFormats);
+  const bool is_cropped = takes_cropped(options, format);
+  check_output_place(options.output);
+  const InputList list = list_inputs(options.inputs, std::cin);
+  if (format == ResultFormat::png && list.inputs.size() > 1) {
+    fail_usage("--output: a .png takes one picture, found ", list.inputs.size(),
+               "; use .npz or .safetensors");
+  }
+  const Preprocessor preprocessor = load_preprocessor(options.common);
+  stop_if_interrupted();
+
+  Output output(options.output, format, is_cropped ? "cropped" : "pixels");
+  Progress progress("preprocess", list.inputs.size(), to_progress_mode(options.common));
+  report_failures(list, progress);
+  OrderedStream<Prepared> stream(
+      list.inputs.size(),
+      [&](std::size_t index) { return prepare(list.inputs[index], preprocessor, is_cropped); },
+      {.threads = resolve_threads(options.common.threads)});
+  for (std::size_t i = 0; i < list.inputs.size() && !interrupted(); ++i) {
+    Prepared prepared = *stream.next();
+    if (!prepared.pixels.failure.empty()) {
+      progress.add_failed(list.inputs[i].name, prepared.pixels.failure);
+      continue;
+    }
+    output.add(list.inputs[i], std::move(prepared));
+    progress.add_done(1);
+  }
+  output.finish();
+  progress.finish(options.output + ": " + output.summary());
+  return exit_code(progress);
+}
+
+}  // namespace
+
+Command add_preprocess(CLI::App& program) {
+  CLI::App* const app = program.add_subcommand("preprocess", "Write what a model sees of pictures to a file");
+  const auto options = std::make_shared<PreprocessOptions>();
+  add_inputs(*app, options->inputs);
+  app->add_option("-o,--output", options->output,
+                  "Ends in .npz, .npy or .safetensors, or .png for one picture")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("--stage", options->stage,
+                  "pixels: (n, 3, H, W) float32, normalised, the default; cropped: (n, H, W, 3) uint8, "
+                  "before normalisation")
+      ->type_name("STAGE")
+      ->check(CLI::IsMember({"pixels", "cropped"}).description(""));
+  add_common_options(*app, options->common);
+  app->footer(kExamples);
+  return {app, [options] { return preprocess(*options); }};
+}
+
+}  // namespace vit::app

@@ -1,0 +1,136 @@
+#include "apps/vit/common/array_writer.h"
+
+#include <array>
+#include <utility>
+
+#include "apps/vit/common/npy.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/zip_writer.h"
+#include "vit/base/error.h"
+#include "vit/weights/atomic_file.h"
+#include "vit/weights/safetensors.h"
+
+namespace vit::app {
+namespace {
+
+const char* npy_dtype(Dtype dtype) {
+  return dtype == Dtype::u8 ? "|u1" : "<f4";
+}
+
+std::span<const std::byte> as_byte_span(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::vector<std::size_t> with_leading(std::size_t count, const Shape& shape) {
+  std::vector<std::size_t> sizes{count};
+  for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  return sizes;
+}
+
+}  // namespace
+
+ArrayWriter::ArrayWriter(const ResultWriterOptions& options) : options_(options) {
+  check_output_place(options_.path);
+  for (const std::string& name : options_.names)
+    columns_.push_back({name, Spool(options_.path), Dtype::f32, {}, true});
+}
+
+void ArrayWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
+  VIT_CHECK(arrays.size() == columns_.size(), "write", arrays.size(), " arrays for ", columns_.size(),
+            " names");
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    Column& column = columns_[i];
+    const bool is_alike = column.shapes.empty() || column.shapes.front() == arrays[i].shape;
+    VIT_CHECK(is_alike || options_.format != ResultFormat::npy, "write", options_.path.string(), ": ",
+              column.name, " of ", printable(file), " is ", arrays[i].shape.to_string(),
+              ", of the images before ", column.shapes.front().to_string(),
+              ", and .npy takes one shape; use .npz or .safetensors");
+    column.dtype = arrays[i].dtype;
+    column.is_uniform = column.is_uniform && is_alike;
+    column.shapes.push_back(arrays[i].shape);
+    column.rows.append(arrays[i].bytes());
+  }
+  files_.push_back(file);
+}
+
+std::vector<ArrayWriter::Array> ArrayWriter::arrays() {
+  std::vector<Array> out;
+  for (Column& column : columns_) {
+    std::span<const std::byte> bytes = column.rows.view();
+    if (column.is_uniform) {
+      out.push_back(
+          {column.name, column.dtype, with_leading(column.shapes.size(), column.shapes.front()), bytes});
+      continue;
+    }
+    for (std::size_t row = 0; row < column.shapes.size(); ++row) {
+      const Shape& shape = column.shapes[row];
+      const std::size_t row_bytes = shape.num_elements() * dtype_bytes(column.dtype);
+      std::vector<std::size_t> sizes = with_leading(1, shape);
+      sizes.erase(sizes.begin());
+      out.push_back({text(column.name, ".", row), column.dtype, std::move(sizes), bytes.first(row_bytes)});
+      bytes = bytes.subspan(row_bytes);
+    }
+  }
+  return out;
+}
+
+void ArrayWriter::finish() {
+  if (files_.empty()) return;
+  const std::vector<Array> all = arrays();
+  if (options_.format == ResultFormat::npy) return write_npy(all);
+  if (options_.format == ResultFormat::npz) return write_npz(all);
+  write_safetensors_file(all);
+}
+
+void ArrayWriter::write_npy(std::span<const Array> arrays) const {
+  VIT_CHECK(arrays.size() == 1, "write", options_.path.string(), ": .npy takes one array, found ",
+            arrays.size());
+  AtomicFile file(options_.path, "write");
+  file.write(as_byte_span(npy_header(npy_dtype(arrays[0].dtype), arrays[0].shape)));
+  file.write(arrays[0].bytes);
+  file.commit();
+}
+
+void ArrayWriter::write_npz(std::span<const Array> arrays) const {
+  AtomicFile file(options_.path, "write");
+  ZipWriter archive(file);
+  for (const Array& array : arrays) {
+    const std::string header = npy_header(npy_dtype(array.dtype), array.shape);
+    archive.add(array.name + ".npy", std::array{as_byte_span(header), array.bytes});
+  }
+  const std::string names = npy_strings(files_);
+  archive.add("files.npy", std::array{as_byte_span(names)});
+  archive.finish();
+  file.commit();
+}
+
+void ArrayWriter::write_safetensors_file(std::span<const Array> arrays) const {
+  std::vector<TensorToWrite> tensors;
+  for (const Array& array : arrays) tensors.push_back({array.name, array.dtype, array.shape, array.bytes});
+  std::string list = "[";
+  for (const std::string& file : files_) {
+    if (list.size() > 1) list += ", ";
+    append_json_string(list, file);
+  }
+  write_safetensors(options_.path, tensors, {{"files", list + "]"}});
+}
+
+std::string ArrayWriter::summary() const {
+  std::string out;
+  for (const Column& column : columns_) {
+    if (!out.empty()) out += ", ";
+    out += column.name + " ";
+    if (column.shapes.empty()) {
+      out += "none";
+    } else if (column.is_uniform) {
+      const std::vector<std::size_t> sizes = with_leading(column.shapes.size(), column.shapes.front());
+      for (std::size_t i = 0; i < sizes.size(); ++i) out += (i ? ", " : "(") + std::to_string(sizes[i]);
+      out += ")";
+    } else {
+      out += text(column.shapes.size(), " arrays");
+    }
+  }
+  return out;
+}
+
+}  // namespace vit::app

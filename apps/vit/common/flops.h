@@ -1,0 +1,25 @@
+// Floating-point operations of one image: two for each multiply-add of the matrix products and of attention.
+// Norms, activations, softmax and rotations are left out, as in the papers' tables.
+#pragma once
+
+#include <cstddef>
+
+#include "vit/config.h"
+
+namespace vit::app {
+
+struct Flops {
+  double patch_embed = 0;
+  double attention_linear = 0;  // qkv and output projections
+  double attention = 0;         // q k^T and the weighted sum of v
+  double mlp = 0;
+  double head = 0;  // attention pooling, projection, classifier
+
+  double total() const { return patch_embed + attention_linear + attention + mlp + head; }
+};
+
+/// `num_leading` > 0: the last block computes that many rows alone, as
+/// VisionTransformer::num_leading_tokens() tells.
+Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading = 0);
+
+}  // namespace vit::app

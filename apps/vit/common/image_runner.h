@@ -1,0 +1,46 @@
+// The loop that classify, evaluate and embed share: prepare images ahead, compute them in batches, hand out
+// the results in order. Failed images are reported and left out.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/progress.h"
+#include "vit/pipeline.h"
+
+namespace vit::app {
+
+/// Pixels of one input, or why there are none.
+struct PreparedImage {
+  Tensor<float> pixels;  // (3, H, W), normalised
+  std::string failure;
+
+  std::size_t bytes() const noexcept { return pixels.empty() ? 0 : pixels.num_elements() * sizeof(float); }
+};
+
+/// Reads and preprocesses one input; .npy inputs are taken as they are. Never throws.
+PreparedImage prepare_image(const Input& input, const Preprocessor& preprocessor) noexcept;
+
+struct ImageRun {
+  Session& session;
+  const Request& request;
+  std::span<const Input> inputs;
+  int threads = 0;        // for reading; 0 = all
+  std::size_t batch = 0;  // images computed together; 0 = chosen here
+  Progress& progress;
+};
+
+/// Calls `consume` with the results of each image that could be done, in the order of the inputs. Ends early
+/// after SIGINT.
+void run_images(const ImageRun& run, const std::function<void(const Input&, const ImageOutputs&)>& consume);
+
+/// Reports inputs that are none, and throws UsageError where nothing was given at all.
+void report_failures(const InputList& list, Progress& progress);
+
+/// 130 after SIGINT, 1 where something failed, else 0.
+int exit_code(const Progress& progress);
+
+}  // namespace vit::app

@@ -1,0 +1,47 @@
+// Turns the INPUT arguments into a list of images, in a stable order with stable names. Decoding is for the
+// stream.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/common/npy.h"
+
+namespace vit::app {
+
+/// One image to be done.
+struct Input {
+  std::string name;  // in results and messages: the path, or "x.npy[3]"
+  std::filesystem::path path;
+  std::shared_ptr<const PixelFile> pixels;  // set for prepared pixels
+  std::size_t pixels_index = 0;
+};
+
+/// An argument that gives no images.
+struct InputFailure {
+  std::string name;
+  std::string cause;
+};
+
+struct InputList {
+  std::vector<Input> inputs;
+  std::vector<InputFailure> failures;
+};
+
+/// Files stand for themselves (.npy for each image in it), folders for all images below them sorted by path,
+/// "-" for the paths on `standard_input`, one a line.
+InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
+
+/// Whether the extension is one of a picture, in any case.
+bool has_image_extension(const std::filesystem::path& path);
+
+/// All pictures below `folder`, sorted by path. Links to folders are followed, except back to a folder they
+/// lie in. Throws Error where a folder cannot be read.
+std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder);
+
+}  // namespace vit::app

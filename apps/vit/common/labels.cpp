@@ -1,0 +1,122 @@
+#include "apps/vit/common/labels.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <fstream>
+
+#include "apps/vit/common/data_dir.h"
+#include "vit/base/error.h"
+#include "vit/weights/json.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::size_t kImageNetClasses = 1000;
+
+std::optional<std::size_t> parse_index(std::string_view digits) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+/// Lower case, blanks as underscores.
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    out += c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::vector<std::string> read_json(const std::filesystem::path& file, std::size_t num_classes) {
+  Json root = load_json(file);
+  if (root.is_object() && root.find("id2label")) root = root.at("id2label");
+  VIT_CHECK(root.is_array() || root.is_object(), "labels", file.string(),
+            ": expected a list or an object of names");
+  VIT_CHECK(root.size() == num_classes, "labels", file.string(), ": ", root.size(), " names for ",
+            num_classes, " classes");
+  std::vector<std::string> names(num_classes);
+  for (std::size_t i = 0; i < root.size(); ++i) {
+    const Json name = root[i];
+    const std::optional<std::size_t> index = root.is_array() ? i : parse_index(name.key());
+    VIT_CHECK(index && *index < num_classes, "labels", name.where(), ": the key must be a class, 0 to ",
+              num_classes - 1);
+    names[*index] = name.as_string();
+  }
+  return names;
+}
+
+}  // namespace
+
+Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
+    : num_classes_(config.num_classes) {
+  const std::filesystem::path imagenet = data_dir() / "labels" / "imagenet1k.txt";
+  const bool has_imagenet = num_classes_ == kImageNetClasses && std::filesystem::exists(imagenet);
+  if (!file.empty()) {
+    read_file(file);
+  } else if (!config.labels.empty()) {
+    names_ = config.labels;
+  } else if (has_imagenet) {
+    read_file(imagenet);
+  }
+  if (ids_.empty() && has_imagenet) {  // folders named by synset, whatever the names come from
+    const std::vector<std::string> names = names_;
+    read_file(imagenet);
+    names_ = names;
+  }
+}
+
+void Labels::read_file(const std::filesystem::path& file) {
+  names_.clear();
+  ids_.clear();
+  if (file.extension() == ".json") {
+    names_ = read_json(file, num_classes_);
+    return;
+  }
+  std::ifstream lines(file);
+  VIT_CHECK(lines.is_open(), "labels", file.string(), ": cannot be opened");
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    const std::size_t tab = line.find('\t');
+    if (tab != std::string::npos) ids_.push_back(line.substr(0, tab));
+    names_.push_back(tab == std::string::npos ? line : line.substr(tab + 1));
+  }
+  while (!names_.empty() && names_.back().empty()) names_.pop_back();
+  VIT_CHECK(names_.size() == num_classes_, "labels", file.string(), ": ", names_.size(), " names for ",
+            num_classes_, " classes; one a line is expected");
+  VIT_CHECK(ids_.empty() || ids_.size() == names_.size(), "labels", file.string(),
+            ": only some lines have an id before a tab");
+}
+
+std::string Labels::name(std::size_t index) const {
+  return index < names_.size() ? names_[index] : std::to_string(index);
+}
+
+std::optional<std::size_t> Labels::find(std::string_view folder) const {
+  const std::string wanted = folded(folder);
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (folded(names_[i]) == wanted) return i;
+  }
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    if (folded(ids_[i]) == wanted) return i;
+  }
+  std::optional<std::size_t> by_synonym;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    std::string_view rest = names_[i];
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      if (folded(rest.substr(0, comma)) == wanted) {
+        if (by_synonym && *by_synonym != i) return std::nullopt;  // "crane", "maillot": two classes
+        by_synonym = i;
+      }
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    }
+  }
+  if (by_synonym) return by_synonym;
+  const std::optional<std::size_t> index = parse_index(folder);
+  return index && *index < num_classes_ ? index : std::nullopt;
+}
+
+}  // namespace vit::app

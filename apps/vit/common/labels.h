@@ -1,0 +1,38 @@
+// Names of classes: from a file that the user gives, from the checkpoint, or ImageNet's where there are 1000
+// classes.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/config.h"
+
+namespace vit::app {
+
+class Labels {
+ public:
+  /// `file` as --labels takes it: one name a line (a name behind a tab: what stands before it is the class's
+  /// id, as ImageNet's synsets), a JSON list, or a JSON object {"0": name, ...}, also under "id2label". "" =
+  /// the checkpoint's own. Throws Error where the file does not name each class of the model.
+  Labels(const ModelConfig& config, const std::filesystem::path& file);
+
+  std::size_t size() const noexcept { return num_classes_; }
+  /// Name of class `index`; its number where there are no names.
+  std::string name(std::size_t index) const;
+  /// The class that a folder is named after: by name, by one of the names in a list with commas, by id, by
+  /// index. Letters count as equal in both cases, blanks and underscores too.
+  std::optional<std::size_t> find(std::string_view folder) const;
+
+ private:
+  void read_file(const std::filesystem::path& file);
+
+  std::size_t num_classes_;
+  std::vector<std::string> names_;  // one for each class, or none
+  std::vector<std::string> ids_;    // one for each class, or none
+};
+
+}  // namespace vit::app

@@ -1,0 +1,23 @@
+// What is known of a model without running it.
+#pragma once
+
+#include "apps/vit/common/options.h"
+#include "vit/config.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/loader.h"
+
+namespace vit::app {
+
+struct ModelFacts {
+  ModelConfig config;
+  PreprocessConfig preprocess;  // for the --size asked for
+  LoadReport report;
+};
+
+/// Reads a checkpoint, or makes one up from --architecture where no --model is given; packs no weights.
+ModelFacts load_model_facts(const CommonOptions& options);
+
+/// The preprocessing of a checkpoint; its configuration files suffice.
+Preprocessor load_preprocessor(const CommonOptions& options);
+
+}  // namespace vit::app

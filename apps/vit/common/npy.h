@@ -1,0 +1,50 @@
+// The .npy format of NumPy: strict reading of float32 pixels, and the headers that the writers need.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/base/tensor.h"
+
+namespace vit::app {
+
+/// Prepared pixels in a .npy file: float32, little-endian, C order, (B, 3, H, W) or (3, H, W). Reads images
+/// one at a time; safe to share between threads.
+class PixelFile {
+ public:
+  /// Reads and checks the header against the length of the file. Throws Error naming what is wrong.
+  explicit PixelFile(const std::filesystem::path& path);
+
+  std::size_t num_images() const noexcept { return num_images_; }
+  /// Image `index` (3, H, W). Throws Error where the file cannot be read.
+  Tensor<float> load(std::size_t index) const;
+
+ private:
+  std::filesystem::path path_;
+  std::size_t data_offset_ = 0;
+  std::size_t num_images_ = 0;
+  std::size_t height_ = 0;
+  std::size_t width_ = 0;
+};
+
+/// What the header of a .npy file says.
+struct NpyHeader {
+  std::string descr;  // "<f4"
+  bool fortran_order = false;
+  std::vector<std::size_t> shape;
+};
+
+/// Parses the dictionary of a header: exactly the keys descr, fortran_order and shape. Throws Error.
+NpyHeader parse_npy_header(std::string_view dictionary);
+
+/// Magic, version 1.0 and the dictionary, padded so that the data begin at a multiple of 64 bytes.
+std::string npy_header(std::string_view descr, std::span<const std::size_t> shape);
+
+/// A one-dimensional array of strings (dtype <U, UTF-32) as a whole .npy file.
+std::string npy_strings(std::span<const std::string> values);
+
+}  // namespace vit::app

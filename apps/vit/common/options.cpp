@@ -1,0 +1,206 @@
+#include "apps/vit/common/options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "apps/vit/common/data_dir.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+#include "vit/kernels/kernels.h"
+#include "vit/weights/preprocess_config.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kModelGroup = "Model";
+constexpr const char* kPreprocessGroup = "Preprocessing";
+constexpr const char* kRunGroup = "Running";
+constexpr std::size_t kMaxEdge = 32768;  // the limit of the model's configuration
+
+/// A whole number from 1 to kMaxEdge, or 0.
+std::size_t parse_edge(std::string_view digits) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  return is_number && value <= kMaxEdge ? value : 0;
+}
+
+std::map<std::string, std::string> parse_overrides(const std::vector<std::string>& entries) {
+  std::map<std::string, std::string> out;
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size()) {
+      fail_usage("--set takes KEY=VALUE, found '", entry, "'");
+    }
+    out[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  return out;
+}
+
+PillowRelease parse_pillow(const std::string& release) {
+  try {
+    return parse_pillow_release(release);
+  } catch (const Error& error) {
+    fail_usage("--pillow: ", error.what());
+  }
+}
+
+ResamplerChoice parse_resampler(const std::string& name) {
+  if (name == "pillow") return ResamplerChoice::pillow;
+  return name == "torchvision" ? ResamplerChoice::torchvision : ResamplerChoice::automatic;
+}
+
+ExifChoice parse_exif(const std::string& name) {
+  if (name == "apply") return ExifChoice::apply;
+  return name == "ignore" ? ExifChoice::ignore : ExifChoice::automatic;
+}
+
+void check_kernels(const std::string& name) {
+  if (name.empty()) return;
+  try {
+    kernels::find_kernels(name);
+  } catch (const Error& error) {
+    fail_usage("--kernels: ", error.what());
+  }
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions batch_options) {
+  command
+      .add_option("--model", options.model,
+                  "Checkpoint folder, .safetensors or .pth file; default the model that ships with vit")
+      ->type_name("PATH")
+      ->group(kModelGroup);
+  command
+      .add_option("--architecture", options.architecture,
+                  "Architecture of a bare weight file, as timm or the publisher names it")
+      ->type_name("NAME")
+      ->group(kModelGroup);
+  command
+      .add_option("--set", options.set, "Overrides a value, by timm's names: num_heads=6, img_size=256x256")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(kModelGroup);
+  command.add_option("--size", options.size, "What preprocessing makes: model, native, S or HxW")
+      ->type_name("SIZE")
+      ->capture_default_str()
+      ->group(kPreprocessGroup);
+  command
+      .add_option("--resampler", options.resampler,
+                  "auto, pillow or torchvision; auto = as the checkpoint's library")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "pillow", "torchvision"}).description(""))
+      ->capture_default_str()
+      ->group(kPreprocessGroup);
+  command.add_option("--pillow", options.pillow, "Release of Pillow whose bytes are made, such as 12.1")
+      ->type_name("RELEASE")
+      ->capture_default_str()
+      ->group(kPreprocessGroup);
+  command
+      .add_option("--exif", options.exif,
+                  "auto, apply or ignore the orientation; auto = as the checkpoint's library")
+      ->type_name("RULE")
+      ->check(CLI::IsMember({"auto", "apply", "ignore"}).description(""))
+      ->capture_default_str()
+      ->group(kPreprocessGroup);
+  if (batch_options == BatchOptions::single) {
+    command.add_option("--threads", options.threads, "Threads; 0 = all")
+        ->type_name("N")
+        ->check(CLI::Range(0, kMaxThreads).description(""))
+        ->capture_default_str()
+        ->group(kRunGroup);
+    command
+        .add_option("--batch", options.batch,
+                    "Images computed together; 0 = chosen by vit; results do not depend on it")
+        ->type_name("N")
+        ->check(CLI::Range(std::size_t{0}, kMaxBatch).description(""))
+        ->capture_default_str()
+        ->group(kRunGroup);
+  }
+  command.add_option("--dtype", options.dtype, "Arithmetic: float32")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command.add_option("--kernels", options.kernels, "Kernels to compute with; vit info --kernels lists them")
+      ->type_name("NAME")
+      ->group(kRunGroup);
+  command.add_option("--progress", options.progress, "auto (on terminals), always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command.add_flag("--quiet", options.quiet, "No progress; errors are still reported")->group(kRunGroup);
+}
+
+void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
+  command
+      .add_option("INPUT", inputs,
+                  "Images, folders (all images below), .npy files (prepared pixels), or - for paths on "
+                  "standard input")
+      ->type_name("")
+      ->required();
+}
+
+void validate(const CommonOptions& options) {
+  if (options.dtype != "float32")
+    fail_usage("--dtype: this build computes in float32, found '", options.dtype, "'");
+  parse_size(options.size);
+  parse_pillow(options.pillow);
+  parse_overrides(options.set);
+  check_kernels(options.kernels);
+}
+
+InputSize parse_size(std::string_view size) {
+  if (size == "model") return {};
+  if (size == "native") return {.kind = InputSize::Kind::native};
+  const std::size_t cross = size.find('x');
+  const std::size_t height = parse_edge(size.substr(0, cross));
+  const std::size_t width = cross == std::string_view::npos ? height : parse_edge(size.substr(cross + 1));
+  if (height == 0 || width == 0) {
+    fail_usage("a size is model, native, S or HxW with edges from 1 to ", kMaxEdge, ", found '",
+               printable(size), "'");
+  }
+  return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
+}
+
+ImageSize bench_size(std::string_view size, const ModelConfig& config) {
+  const InputSize parsed = parse_size(size);
+  if (parsed.kind == InputSize::Kind::native)
+    fail_usage("--sizes: native is the size of a picture, and there is none");
+  if (parsed.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
+  return {parsed.height, parsed.width};
+}
+
+ModelOptions to_model_options(const CommonOptions& options) {
+  return {.load = {.architecture = options.architecture, .overrides = parse_overrides(options.set)},
+          .preprocess = {.resampler = parse_resampler(options.resampler),
+                         .pillow = parse_pillow(options.pillow),
+                         .exif = parse_exif(options.exif)},
+          .kernels = options.kernels};
+}
+
+SessionOptions to_session_options(const CommonOptions& options) {
+  return {.threads = options.threads, .batch = options.batch, .input_size = parse_size(options.size)};
+}
+
+ProgressMode to_progress_mode(const CommonOptions& options) {
+  if (options.quiet || options.progress == "never") return ProgressMode::never;
+  return options.progress == "always" ? ProgressMode::always : ProgressMode::automatic;
+}
+
+std::filesystem::path model_path(const CommonOptions& options) {
+  if (!options.model.empty()) return options.model;
+  const std::filesystem::path shipped = data_dir() / "model";
+  VIT_CHECK(std::filesystem::exists(shipped), "load model", shipped.string(),
+            ": the model that ships with vit is not there; name one with --model");
+  return shipped;
+}
+
+std::shared_ptr<const Model> load_model(const CommonOptions& options) {
+  return Model::load(model_path(options), to_model_options(options));
+}
+
+}  // namespace vit::app

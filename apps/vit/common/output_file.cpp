@@ -1,0 +1,150 @@
+#include "apps/vit/common/output_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "vit/base/error.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_errno(const fs::path& path, const char* what) {
+  const int error = errno;
+  fail("write", path.string(), ": ", what, ": ", std::strerror(error));
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// A new file in the folder of `path`, already unlinked.
+int open_nameless(const fs::path& path) {
+  std::string pattern = (folder_of(path) / ".vit-scratch-XXXXXX").string();
+  const int descriptor = ::mkstemp(pattern.data());
+  if (descriptor < 0) fail_errno(path, "cannot write into its folder");
+  ::unlink(pattern.c_str());
+  return descriptor;
+}
+
+void write_all(std::FILE* file, std::span<const std::byte> bytes, const fs::path& path) {
+  if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) {
+    fail_errno(path, "writing failed");
+  }
+}
+
+/// Whether the name still leads to the open file; not so once another run has renamed it away.
+bool is_same_file(int descriptor, const fs::path& path) {
+  struct stat opened, named;
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+void check_output_place(const fs::path& path) {
+  std::error_code ignored;
+  VIT_CHECK(fs::is_directory(folder_of(path), ignored), "write", path.string(), ": the folder ",
+            folder_of(path).string(), " does not exist");
+  VIT_CHECK(!fs::is_directory(path, ignored), "write", path.string(), ": is a folder");
+  ::close(open_nameless(path));
+}
+
+fs::path ResumableFile::partial_path(const fs::path& path) {
+  return path.string() + ".partial";
+}
+
+ResumableFile::ResumableFile(const fs::path& path, Start start) : path_(path) {
+  check_output_place(path);
+  const fs::path partial = partial_path(path);
+  const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail_errno(partial, "cannot be written");
+  file_.reset(::fdopen(descriptor, "r+b"));
+  if (!file_) {
+    ::close(descriptor);
+    fail_errno(partial, "cannot be written");
+  }
+  VIT_CHECK(::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_same_file(descriptor, partial), "write",
+            partial.string(), ": another run is writing this file");
+  if (start == Start::empty && ::ftruncate(descriptor, 0) != 0) fail_errno(partial, "cannot be emptied");
+  if (::fseeko(file_.get(), 0, SEEK_END) != 0) fail_errno(partial, "cannot be continued");
+  size_ = static_cast<std::size_t>(::ftello(file_.get()));
+}
+
+ResumableFile::~ResumableFile() {
+  if (committed_ || size_ > 0) return;
+  std::error_code ignored;
+  fs::remove(partial_path(path_), ignored);
+}
+
+void ResumableFile::write(std::string_view text) {
+  write_all(file_.get(), std::as_bytes(std::span(text)), partial_path(path_));
+  size_ += text.size();
+}
+
+void ResumableFile::truncate(std::size_t bytes) {
+  if (std::fflush(file_.get()) != 0 || ::ftruncate(::fileno(file_.get()), static_cast<off_t>(bytes)) != 0 ||
+      ::fseeko(file_.get(), 0, SEEK_END) != 0) {
+    fail_errno(partial_path(path_), "cannot be cut");
+  }
+  size_ = bytes;
+}
+
+void ResumableFile::flush() {
+  if (std::fflush(file_.get()) != 0) fail_errno(partial_path(path_), "writing failed");
+}
+
+void ResumableFile::commit() {
+  flush();
+  if (std::rename(partial_path(path_).c_str(), path_.c_str()) != 0)
+    fail_errno(path_, "cannot be put in its place");
+  committed_ = true;
+}
+
+Spool::Spool(const fs::path& beside) : beside_(beside) {
+  const int descriptor = open_nameless(beside);
+  file_.reset(::fdopen(descriptor, "w+b"));
+  if (!file_) {
+    ::close(descriptor);
+    fail_errno(beside, "cannot make a scratch file");
+  }
+}
+
+Spool::Spool(Spool&& other) noexcept
+    : beside_(std::move(other.beside_)),
+      file_(std::move(other.file_)),
+      size_(other.size_),
+      mapped_(std::exchange(other.mapped_, nullptr)),
+      mapped_bytes_(other.mapped_bytes_) {}
+
+Spool::~Spool() {
+  if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
+}
+
+void Spool::append(std::span<const std::byte> bytes) {
+  write_all(file_.get(), bytes, beside_);
+  size_ += bytes.size();
+}
+
+std::span<const std::byte> Spool::view() {
+  if (std::fflush(file_.get()) != 0) fail_errno(beside_, "writing failed");
+  if (mapped_ != nullptr) ::munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
+  if (size_ == 0) return {};
+  void* const mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, ::fileno(file_.get()), 0);
+  if (mapped == MAP_FAILED) fail_errno(beside_, "cannot read the scratch file back");
+  mapped_ = mapped;
+  mapped_bytes_ = size_;
+  return {static_cast<const std::byte*>(mapped), size_};
+}
+
+}  // namespace vit::app

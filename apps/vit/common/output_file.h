@@ -1,0 +1,78 @@
+// Where results wait until they are complete: a partial file that a later run can continue, and nameless
+// scratch files for arrays that get their final order at the end. Whole files in one go are written by
+// vit/weights/atomic_file.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace vit::app {
+
+struct FileCloser {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using FileHandle = std::unique_ptr<std::FILE, FileCloser>;
+
+/// Throws Error unless a file can be made at `path`: its folder exists and takes files, and no folder has
+/// that name.
+void check_output_place(const std::filesystem::path& path);
+
+/// Writes to PATH.partial; commit() renames it to PATH. What was written without commit() stays there for a
+/// run that continues it. One run at a time: the file is locked.
+class ResumableFile {
+ public:
+  enum class Start {
+    empty,     // what an earlier run left in PATH.partial is discarded
+    continued  // kept, and writing goes on at its end
+  };
+
+  /// Throws Error where the place cannot be written or another run is writing it.
+  explicit ResumableFile(const std::filesystem::path& path, Start start = Start::empty);
+  ~ResumableFile();
+  ResumableFile(const ResumableFile&) = delete;
+  ResumableFile& operator=(const ResumableFile&) = delete;
+
+  static std::filesystem::path partial_path(const std::filesystem::path& path);
+
+  void write(std::string_view text);
+  /// Drops everything behind the first `bytes` bytes.
+  void truncate(std::size_t bytes);
+  /// Hands everything to the operating system, so that it survives the end of this process.
+  void flush();
+  /// Bytes written so far, or found at the start.
+  std::size_t size() const noexcept { return size_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  FileHandle file_;
+  std::size_t size_ = 0;
+  bool committed_ = false;
+};
+
+/// A scratch file without a name in the folder of `beside`: it vanishes with the process, however that ends.
+class Spool {
+ public:
+  explicit Spool(const std::filesystem::path& beside);
+  Spool(Spool&& other) noexcept;
+  Spool& operator=(Spool&&) = delete;
+  ~Spool();
+
+  void append(std::span<const std::byte> bytes);
+  std::size_t size() const noexcept { return size_; }
+  /// Everything appended so far, mapped into memory; valid until the next append.
+  std::span<const std::byte> view();
+
+ private:
+  std::filesystem::path beside_;
+  FileHandle file_;
+  std::size_t size_ = 0;
+  void* mapped_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+};
+
+}  // namespace vit::app

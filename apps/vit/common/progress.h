@@ -1,0 +1,50 @@
+// What a run tells people on stderr: a bar on terminals, one line for each failed input.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace vit::app {
+
+enum class ProgressMode { automatic, always, never };  // automatic: where stderr is a terminal
+
+class Progress {
+ public:
+  /// `total` images are to be done; `what` names the work, "embed".
+  Progress(std::string what, std::size_t total, ProgressMode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void add_done(std::size_t count);
+  /// One line "vit: NAME: CAUSE".
+  void add_failed(std::string_view name, std::string_view cause);
+  /// Removes the bar and says `summary` where progress is shown.
+  void finish(std::string_view summary);
+
+  std::size_t num_done() const noexcept { return num_done_; }
+  std::size_t num_failed() const noexcept { return num_failed_; }
+  double seconds() const;
+  /// Removes the bar, so that other text can be printed; it comes back with the next count.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw();
+
+  std::string what_;
+  std::size_t total_;
+  bool shown_;
+  bool drawn_ = false;
+  std::size_t num_done_ = 0;
+  std::size_t num_failed_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_draw_{};
+};
+
+/// "vit: NAME: CAUSE" on stderr, on one line whatever the texts hold. Empty names are left out.
+void print_failure(std::string_view name, std::string_view cause);
+
+}  // namespace vit::app

@@ -1,0 +1,138 @@
+#include "apps/vit/common/text_format.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace vit::app {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+struct Decoded {
+  char32_t code = kReplacement;
+  std::size_t bytes = 1;
+};
+
+/// The code point at the start of `text` (not empty): RFC 3629, no overlong forms, no surrogates.
+Decoded decode_first(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  char32_t code = lead & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0u) != 0x80u) return {};
+    code = (code << 6) | (byte(i) & 0x3Fu);
+  }
+  constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
+  return {code, length};
+}
+
+}  // namespace
+
+void append_json_float(std::string& out, float value) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  std::array<char, 32> digits;
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  const std::string_view written(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  out += written;
+  if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+void append_json_string(std::string& out, std::string_view value) {
+  out += '"';
+  while (!value.empty()) {
+    const Decoded decoded = decode_first(value);
+    const std::string_view bytes = value.substr(0, decoded.bytes);
+    if (decoded.code == '"' || decoded.code == '\\') {
+      (out += '\\') += bytes;
+    } else if (decoded.code < 0x20 || decoded.code == 0x7F) {
+      std::array<char, 8> escaped;
+      std::snprintf(escaped.data(), escaped.size(), "\\u%04x", static_cast<unsigned>(decoded.code));
+      out += escaped.data();
+    } else if (decoded.code == kReplacement) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += bytes;
+    }
+    value.remove_prefix(decoded.bytes);
+  }
+  out += '"';
+}
+
+std::string json_string(std::string_view value) {
+  std::string out;
+  append_json_string(out, value);
+  return out;
+}
+
+std::string csv_field(std::string_view value) {
+  if (value.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(value);
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string printable(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      std::array<char, 8> escaped;
+      std::snprintf(escaped.data(), escaped.size(), "\\x%02x", byte);
+      out += escaped.data();
+    }
+  }
+  return out;
+}
+
+std::u32string decode_utf8(std::string_view value) {
+  std::u32string out;
+  while (!value.empty()) {
+    const Decoded decoded = decode_first(value);
+    out += decoded.code;
+    value.remove_prefix(decoded.bytes);
+  }
+  return out;
+}
+
+std::string with_thousands(unsigned long long value) {
+  std::string out = std::to_string(value);
+  for (std::size_t i = out.size(); i > 3; i -= 3) out.insert(i - 3, 1, ',');
+  return out;
+}
+
+std::string with_unit(double value) {
+  constexpr std::array<const char*, 5> kUnits{"", " k", " M", " G", " T"};
+  std::size_t unit = 0;
+  while (value >= 999.95 && unit + 1 < kUnits.size()) {
+    value /= 1000.0;
+    ++unit;
+  }
+  std::array<char, 32> out;
+  std::snprintf(out.data(), out.size(),
+                unit == 0    ? "%.0f%s"
+                : value < 10 ? "%.2f%s"
+                             : "%.1f%s",
+                value, kUnits[unit]);
+  return out.data();
+}
+
+}  // namespace vit::app

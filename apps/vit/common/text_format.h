@@ -1,0 +1,28 @@
+// Text as results need it: numbers that read back exactly, JSON and CSV strings, names that are safe on a
+// terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vit::app {
+
+/// Shortest decimal form that reads back as the same float32, always recognisable as a real number ("8.0",
+/// "-0.0", "1e-05"). JSON knows no infinities and no NaN: they become null.
+void append_json_float(std::string& out, float value);
+/// A JSON string with quotes; ASCII controls escaped, bytes that are not UTF-8 replaced by U+FFFD.
+void append_json_string(std::string& out, std::string_view value);
+std::string json_string(std::string_view value);
+/// A field of RFC 4180: quoted where it holds a comma, a quote or a line break.
+std::string csv_field(std::string_view value);
+/// The same text with control characters shown as \n, \t, \xNN, so that a file name cannot break a line or
+/// steer the terminal.
+std::string printable(std::string_view value);
+/// UTF-8 to code points; what is not UTF-8 becomes U+FFFD, one for each byte.
+std::u32string decode_utf8(std::string_view value);
+/// 1234567 -> "1,234,567".
+std::string with_thousands(unsigned long long value);
+/// 86567656 -> "86.6 M"; units k, M, G, T.
+std::string with_unit(double value);
+
+}  // namespace vit::app

@@ -1,0 +1,25 @@
+// What the caller of the program asked for makes no sense: exit code 2 instead of 1.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "vit/base/error.h"
+
+namespace vit::app {
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UsageError(text(parts...)).
+template <typename... Parts>
+[[noreturn]] void fail_usage(const Parts&... parts) {
+  throw UsageError(text(parts...));
+}
+
+/// Ctrl-C before anything was computed: exit code 130.
+class Interrupted : public std::exception {};
+
+}  // namespace vit::app

@@ -1,0 +1,89 @@
+// The program `vit`: reads the command line, runs one command, turns errors into one line on stderr and an
+// exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/progress.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+#include "vit/version.h"
+
+namespace vit::app {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  vit classify photo.jpg\n"
+    "  vit classify --model vit_base/ --top 3 --format json photos/ > labels.jsonl\n"
+    "  vit embed photos/ --features pooled,patches --output features.npz\n"
+    "  vit info --model vit_base/\n"
+    "vit COMMAND --help tells more about a command.\n"
+    "Exit code: 0 all done, 1 something failed, 2 wrong usage, 130 interrupted.";
+
+/// One line about what is wrong with the command line.
+int report_usage(const std::vector<Command>& commands, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::string help = "vit";
+  for (const Command& command : commands) {
+    if (command.app->parsed()) help += " " + command.app->get_name();
+  }
+  print_failure("", message + " (see " + help + " --help)");
+  return kWrongUsage;
+}
+
+int run_parsed(const std::vector<Command>& commands) {
+  try {
+    for (const Command& command : commands) {
+      if (!command.app->parsed()) continue;
+      const int code = command.run();
+      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        fail("stdout", "the results could not be written");
+      return code;
+    }
+    return report_usage(commands, "a command is required");
+  } catch (const UsageError& error) {
+    return report_usage(commands, error.what());
+  } catch (const Interrupted&) {
+    return kInterruptedExitCode;
+  } catch (const std::bad_alloc&) {
+    print_failure("", "out of memory; try a smaller --batch or --size");
+  } catch (const std::exception& error) {
+    print_failure("", error.what());
+  }
+  return kFailed;
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("vit: Vision Transformers with 2D rotary position embeddings on CPUs", "vit");
+  program.set_version_flag("--version", std::string("vit ") + version());
+  program.footer(kExamples);
+  program.require_subcommand(0, 1);
+  program.get_formatter()->column_width(34);
+  const std::vector<Command> commands{add_classify(program),   add_evaluate(program), add_embed(program),
+                                      add_preprocess(program), add_info(program),     add_bench(program)};
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    return report_usage(commands, error.what());
+  }
+  catch_interrupts();
+  return run_parsed(commands);
+}
+
+}  // namespace
+}  // namespace vit::app
+
+int main(int argc, char** argv) {
+  return vit::app::run(argc, argv);
+}

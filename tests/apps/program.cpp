@@ -1,0 +1,197 @@
+#include "program.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "apps/vit/common/npy.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/error.h"
+#include "vit/weights/mapped_file.h"
+#include "vit/weights/zip_archive.h"
+
+namespace vit::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!changes.contains(text.substr(0, text.find('=')))) out.push_back(text);
+  }
+  for (const auto& [name, value] : changes) out.push_back(name + "=" + value);
+  return out;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::size_t count_lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Exit code as a shell tells it.
+int wait_for(pid_t process, const std::string& out_path, int interrupt_after_lines) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::minutes(2);
+  bool is_interrupted = interrupt_after_lines == 0;
+  int status = 0;
+  while (::waitpid(process, &status, WNOHANG) == 0) {
+    if (!is_interrupted &&
+        count_lines(read_text(out_path)) >= static_cast<std::size_t>(interrupt_after_lines)) {
+      ::kill(process, SIGINT);
+      is_interrupted = true;
+    }
+    if (Clock::now() > deadline) {
+      ::kill(process, SIGKILL);
+      ::waitpid(process, &status, 0);
+      FAIL("the program did not end within two minutes");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::size_t RunResult::num_errors() const {
+  return count_lines(err);
+}
+
+RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options) {
+  const TestFolder folder;
+  write_text(folder / "in", options.standard_input);
+  std::vector<std::string> command{VIT_TEST_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> environment = merged_environment(options.environment);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, (folder / "in").c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, (folder / "out").c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
+  pid_t process = 0;
+  const int error = ::posix_spawn(&process, VIT_TEST_PROGRAM, &files, nullptr, pointers(command).data(),
+                                  pointers(environment).data());
+  posix_spawn_file_actions_destroy(&files);
+  REQUIRE_MESSAGE(error == 0, "cannot start " VIT_TEST_PROGRAM);
+  RunResult result;
+  result.exit_code = wait_for(process, folder / "out", options.interrupt_after_lines);
+  result.out = read_text(folder / "out");
+  result.err = read_text(folder / "err");
+  return result;
+}
+
+TestFolder::TestFolder() {
+  std::string pattern = (fs::temp_directory_path() / "vit-test-XXXXXX").string();
+  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+  path_ = pattern;
+}
+
+TestFolder::~TestFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::vector<std::string> TestFolder::names() const {
+  std::vector<std::string> out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+    out.push_back(entry.path().filename().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void write_picture(const std::string& path, std::size_t height, std::size_t width, unsigned seed) {
+  std::string bytes = "P6\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n";
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      bytes += static_cast<char>((x * 7 + seed * 31) & 0xFF);
+      bytes += static_cast<char>((y * 5 + x * seed) & 0xFF);
+      bytes += static_cast<char>(((x ^ y) * 3 + seed * 17) & 0xFF);
+    }
+  }
+  write_text(path, bytes);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+void write_npy(const std::string& path, TensorView<const float> values) {
+  std::vector<std::size_t> shape;
+  for (std::size_t i = 0; i < values.rank(); ++i) shape.push_back(values.size(i));
+  const std::span<const float> flat = values.flat();
+  write_text(path, app::npy_header("<f4", shape) +
+                       std::string(reinterpret_cast<const char*>(flat.data()), flat.size_bytes()));
+}
+
+std::vector<float> NpyArray::floats() const {
+  REQUIRE(descr == "<f4");
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+std::vector<std::string> NpyArray::strings() const {
+  REQUIRE(descr.starts_with("<U"));
+  const std::size_t width = std::stoul(descr.substr(2));
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < bytes.size(); begin += 4 * width) {
+    std::string value;
+    for (std::size_t i = 0; i < width && bytes[begin + 4 * i] != '\0'; ++i) value += bytes[begin + 4 * i];
+    out.push_back(value);
+  }
+  return out;
+}
+
+NpyArray parse_npy(std::string_view file) {
+  REQUIRE(file.starts_with(std::string_view("\x93NUMPY\x01\x00", 8)));
+  const std::size_t header_bytes =
+      static_cast<unsigned char>(file[8]) + 256u * static_cast<unsigned char>(file[9]);
+  REQUIRE((10 + header_bytes) % 64 == 0);
+  const app::NpyHeader header = app::parse_npy_header(file.substr(10, header_bytes));
+  CHECK(!header.fortran_order);
+  return {header.descr, header.shape, std::string(file.substr(10 + header_bytes))};
+}
+
+std::map<std::string, NpyArray> read_npz(const std::string& path) {
+  const MappedFile file(path, "test");
+  std::map<std::string, NpyArray> out;
+  for (const auto& [name, record] : open_zip(file, "test")) {
+    REQUIRE(name.ends_with(".npy"));
+    out[std::string(name.substr(0, name.size() - 4))] =
+        parse_npy({reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()});
+  }
+  return out;
+}
+
+std::string golden_model(const std::string& name) {
+  return data_path("golden/models/" + name).string();
+}
+
+}  // namespace vit::test

@@ -1,0 +1,77 @@
+// Runs the program `vit` as a user would: arguments in, exit code and both outputs out. And a folder for its
+// files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vit/base/tensor.h"
+
+namespace vit::test {
+
+struct RunResult {
+  int exit_code = 0;  // 128 + signal where one ended the process
+  std::string out;
+  std::string err;
+
+  /// Lines of stderr.
+  std::size_t num_errors() const;
+};
+
+struct RunOptions {
+  std::string standard_input{};
+  std::map<std::string, std::string> environment{};
+  int interrupt_after_lines = 0;  // sends SIGINT once stdout holds this many lines; 0 = never
+};
+
+/// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
+RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+/// A folder of one test, removed with everything in it at the end.
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  /// Absolute path of a name in the folder.
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+  /// Names of the files in the folder, sorted.
+  std::vector<std::string> names() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Writes a binary PPM picture with a pattern that `seed` chooses.
+void write_picture(const std::string& path, std::size_t height, std::size_t width, unsigned seed);
+void write_text(const std::string& path, const std::string& text);
+std::string read_text(const std::string& path);
+/// Writes pixels as .npy.
+void write_npy(const std::string& path, TensorView<const float> values);
+
+/// One array of a .npy file or of a member of a .npz file.
+struct NpyArray {
+  std::string descr;
+  std::vector<std::size_t> shape;
+  std::string bytes;
+
+  std::vector<float> floats() const;
+  std::vector<std::string> strings() const;  // of a <U array of ASCII
+};
+NpyArray parse_npy(std::string_view file);
+/// Members of a .npz file by name, without ".npy".
+std::map<std::string, NpyArray> read_npz(const std::string& path);
+
+/// A tiny model of data/golden/models.
+std::string golden_model(const std::string& name);
+
+}  // namespace vit::test

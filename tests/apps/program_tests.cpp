@@ -1,0 +1,396 @@
+// The program as scripts see it: exit codes, outputs, messages.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "tests/support/shared_data.h"
+#include "vit/weights/json.h"
+
+using namespace vit;
+using namespace vit::test;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) out.push_back(line);
+  return out;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Command and model, with the arguments behind.
+std::vector<std::string> with_model(const std::string& command, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {command, "--model", golden_model("rope-axial"), "--threads", "1"});
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("apps: help and version on every level") {
+  const RunResult help = run_vit({"--help"});
+  CHECK(help.exit_code == 0);
+  CHECK(contains(help.out, "Examples:"));
+  CHECK(help.err.empty());
+  CHECK(run_vit({"--version"}).exit_code == 0);
+  CHECK(contains(run_vit({"--version"}).out, "vit "));
+  for (const char* command : {"classify", "evaluate", "embed", "preprocess", "info", "bench"}) {
+    CAPTURE(command);
+    const RunResult result = run_vit({command, "--help"});
+    CHECK(result.exit_code == 0);
+    CHECK(contains(result.out, "Examples:"));
+    CHECK(contains(result.out, "--model"));
+    CHECK(contains(help.out, command));
+    CHECK(result.err.empty());
+  }
+}
+
+TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  const std::string picture = folder / "a.ppm", output = folder / "x.npz";
+  const std::vector<std::vector<std::string>> wrong{
+      {},
+      {"nonsense"},
+      {"classify"},
+      with_model("classify", {"--nonsense", picture}),
+      with_model("classify", {"--top", "0", picture}),
+      with_model("classify", {"--top", "many", picture}),
+      with_model("classify", {"--format", "xml", picture}),
+      with_model("classify", {"--size", "0", picture}),
+      with_model("classify", {"--size", "12x", picture}),
+      with_model("classify", {"--size", "-5", picture}),
+      with_model("classify", {"--size", "big", picture}),
+      with_model("classify", {"--dtype", "bfloat16", picture}),
+      with_model("classify", {"--dtype", "float7", picture}),
+      with_model("classify", {"--kernels", "nonsense", picture}),
+      with_model("classify", {"--resampler", "nonsense", picture}),
+      with_model("classify", {"--pillow", "nonsense", picture}),
+      with_model("classify", {"--exif", "nonsense", picture}),
+      with_model("classify", {"--set", "no_value", picture}),
+      with_model("classify", {"--threads", "-1", picture}),
+      with_model("classify", {"--batch", "-1", picture}),
+      with_model("embed", {picture}),
+      with_model("embed", {picture, "--output", folder / "x.txt"}),
+      with_model("embed", {picture, "--output", output, "--features", "nonsense"}),
+      with_model("embed", {picture, "--output", output, "--features", "block.2"}),
+      with_model("embed", {picture, "--output", output, "--features", "block.-3"}),
+      with_model("embed", {picture, "--output", output, "--features", "block.x"}),
+      with_model("embed", {picture, "--output", output, "--features", "projected"}),
+      with_model("embed", {picture, "--output", output, "--features", "pooled,"}),
+      with_model("embed", {picture, "--output", folder / "x.npy", "--features", "pooled,cls"}),
+      with_model("embed", {picture, "--output", output, "--resume"}),
+      with_model("preprocess", {picture, "--output", folder / "x.jsonl"}),
+      with_model("preprocess", {picture, "--output", output, "--stage", "nonsense"}),
+      with_model("preprocess", {picture, "--output", folder / "x.png", "--stage", "pixels"}),
+      with_model("bench", {"--sizes", "native"}),
+      with_model("bench", {"--batch", "0"}),
+      {"info", "--tensors"},
+  };
+  for (const std::vector<std::string>& arguments : wrong) {
+    std::string command;
+    for (const std::string& argument : arguments) command += argument + " ";
+    CAPTURE(command);
+    const RunResult result = run_vit(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.num_errors() == 1);
+    CHECK(result.err.starts_with("vit: "));
+    CHECK(result.out.empty());
+  }
+  CHECK(folder.names() == std::vector<std::string>{"a.ppm"});
+}
+
+TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  std::filesystem::create_directory(folder / "empty");
+  const std::string picture = folder / "a.ppm";
+  const auto fails = [](const std::vector<std::string>& arguments, const std::string& cause) {
+    const RunResult result = run_vit(arguments);
+    CAPTURE(result.err);
+    CAPTURE(cause);
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(result.err.starts_with("vit: "));
+    CHECK(contains(result.err, cause));
+    CHECK(result.out.empty());
+  };
+  fails(with_model("classify", {folder / "missing.jpg"}), "missing.jpg");
+  fails(with_model("classify", {folder / "empty"}), "no images");
+  fails({"classify", "--model", folder / "missing", picture}, "missing");
+  fails({"classify", "--model", folder / "empty", picture}, "empty");
+  fails({"classify", "--model", picture, picture}, "a.ppm");
+  fails(with_model("classify", {"--labels", folder / "missing.txt", picture}), "missing.txt");
+  fails(with_model("embed", {picture, "--output", folder / "missing/x.npz"}), "missing");
+  fails(with_model("embed", {picture, "--output", "/proc/x.npz"}), "/proc/x.npz");
+  fails(with_model("preprocess", {picture, "--output", folder / "missing/x.npz"}), "missing");
+  fails(with_model("evaluate", {folder / "missing"}), "missing");
+  fails(with_model("evaluate", {folder / "empty"}), "empty");
+  CHECK(folder.names() == std::vector<std::string>{"a.ppm", "empty"});
+}
+
+TEST_CASE("apps: bad pictures are named, the others are done") {
+  const TestFolder folder;
+  write_picture(folder / "in/b.ppm", 40, 30, 1);
+  write_picture(folder / "in/deep/er/c.PPM", 30, 50, 2);
+  write_picture(folder / "in/z.ppm", 24, 24, 3);
+  write_text(folder / "in/empty.jpg", "");
+  write_text(folder / "in/text.png", "this is no picture");
+  write_text(folder / "in/notes.txt", "not an image extension: not looked at");
+  const RunResult result =
+      run_vit(with_model("classify", {"--format", "json", folder / "in", folder / "missing.jpg"}));
+  CHECK(result.exit_code == 1);
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(parse_json(lines[0], "line").at("file").as_string() == folder / "in/b.ppm");
+  CHECK(parse_json(lines[1], "line").at("file").as_string() == folder / "in/deep/er/c.PPM");
+  CHECK(parse_json(lines[2], "line").at("file").as_string() == folder / "in/z.ppm");
+  CHECK(result.num_errors() == 3);
+  for (const char* name : {"empty.jpg", "text.png", "missing.jpg"}) {
+    CHECK(contains(result.err,
+                   "vit: " + (folder / (std::strcmp(name, "missing.jpg") == 0 ? "" : "in/")) + name + ": "));
+  }
+  // the same with files of results: the good rows are written
+  const RunResult embedded = run_vit(with_model("embed", {folder / "in", "--output", folder / "x.npz"}));
+  CHECK(embedded.exit_code == 1);
+  CHECK(embedded.num_errors() == 2);
+  CHECK(read_npz(folder / "x.npz").at("files").strings().size() == 3);
+}
+
+TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {
+  const TestFolder folder;
+  write_picture(folder / "a,b.ppm", 40, 30, 1);
+  const std::string picture = folder / "a,b.ppm";
+  const RunResult json = run_vit(with_model("classify", {"--format", "json", "--top", "2", picture}));
+  CHECK(json.exit_code == 0);
+  CHECK(json.err.empty());
+  const Json line = parse_json(json.out, "classify");
+  REQUIRE(line.at("top").size() == 2);
+  const Json best = line.at("top")[0], second = line.at("top")[1];
+  CHECK(best.at("probability").as_double() >= second.at("probability").as_double());
+  CHECK(best.at("label").as_string() ==
+        std::to_string(best.at("index").as_size()));  // the model has no names
+
+  REQUIRE(run_vit(with_model("embed", {picture, "--features", "logits", "--output", folder / "x.npy"}))
+              .exit_code == 0);
+  const std::vector<float> logits = parse_npy(read_text(folder / "x.npy")).floats();
+  CHECK(static_cast<float>(best.at("logit").as_double()) == logits[best.at("index").as_size()]);
+  CHECK(static_cast<float>(second.at("logit").as_double()) == logits[second.at("index").as_size()]);
+
+  const RunResult csv = run_vit(with_model("classify", {"--format", "csv", "--top", "99", picture}));
+  const std::vector<std::string> rows = lines_of(csv.out);
+  REQUIRE(rows.size() == 1 + 6);  // all classes of the model
+  CHECK(rows[0] == "file,rank,index,label,probability");
+  CHECK(rows[1].starts_with("\"" + picture + "\",1," + std::to_string(best.at("index").as_size()) + ","));
+
+  write_text(folder / "names.txt", "ant\nbee\ncat\ndog\neel\nfox\n");
+  const RunResult text =
+      run_vit(with_model("classify", {"--labels", folder / "names.txt", "--top", "1", picture}));
+  CHECK(text.exit_code == 0);
+  CHECK(lines_of(text.out).size() == 2);
+  CHECK(!contains(text.out, "\x1b"));  // no colours where nobody looks
+  write_text(folder / "names.json",
+             R"({"id2label": {"0": "ant", "1": "bee", "2": "cat", "3": "dog", "4": "eel", "5": "fox"}})");
+  CHECK(run_vit(with_model("classify", {"--labels", folder / "names.json", "--top", "1", picture})).out ==
+        text.out);
+  write_text(folder / "few.txt", "ant\nbee\n");
+  CHECK(run_vit(with_model("classify", {"--labels", folder / "few.txt", picture})).exit_code == 1);
+}
+
+TEST_CASE("apps: the list of inputs may come from standard input") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 30, 1);
+  write_picture(folder / "b.ppm", 30, 30, 2);
+  const std::string list = (folder / "b.ppm") + "\r\n\n" + (folder / "a.ppm");
+  const RunResult result =
+      run_vit(with_model("classify", {"--format", "json", "-"}), {.standard_input = list});
+  CHECK(result.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 2);
+  CHECK(contains(lines[0], "b.ppm"));
+  CHECK(contains(lines[1], "a.ppm"));
+}
+
+TEST_CASE("apps: evaluate knows classes by label and index") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 30, 1);
+  write_picture(folder / "b.ppm", 30, 40, 9);
+  write_text(folder / "names.txt",
+             "n01\tred fox, Vulpes\nn02\tbee\nn03\tcat\nn04\tdog\nn05\teel\nn06\tant\n");
+  const RunResult classified =
+      run_vit(with_model("classify", {"--format", "json", folder / "a.ppm", folder / "b.ppm"}));
+  const std::vector<std::string> lines = lines_of(classified.out);
+  REQUIRE(lines.size() == 2);
+  const std::size_t first = parse_json(lines[0], "line").at("top")[0].at("index").as_size();
+  const std::size_t second = parse_json(lines[1], "line").at("top")[0].at("index").as_size();
+  // a.ppm in the folder of its predicted class, b.ppm in one of another class
+  const std::size_t other = (second + 1) % 6;
+  const std::vector<std::string> labels{"Red_Fox", "bee", "cat", "dog", "eel", "ant"};
+  const auto evaluate = [&](const std::string& root, const std::string& right, const std::string& wrong) {
+    write_picture(folder / (root + "/" + right + "/a.ppm"), 40, 30, 1);
+    write_picture(folder / (root + "/" + wrong + "/b.ppm"), 30, 40, 9);
+    const RunResult result = run_vit(
+        with_model("evaluate", {"--format", "json", "--labels", folder / "names.txt", folder / root}));
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 0);
+    const Json json = parse_json(result.out, "evaluate");
+    CHECK(json.at("images").as_size() == 2);
+    CHECK(json.at("top1").as_double() == 0.5);
+    CHECK(json.at("top5").as_double() >= 0.5);
+    CHECK(json.at("failed").as_size() == 0);
+    CHECK(json.at("confusion").size() == (first == other ? 1u : 2u));
+  };
+  evaluate("by_index", std::to_string(first), std::to_string(other));
+  evaluate("by_label", labels[first], labels[other]);
+  evaluate("by_id", "n0" + std::to_string(first + 1), "N0" + std::to_string(other + 1));
+
+  write_picture(folder / "by_index/no such class/c.ppm", 30, 30, 1);
+  const RunResult partly = run_vit(with_model("evaluate", {"--format", "json", folder / "by_index"}));
+  CHECK(partly.exit_code == 1);
+  CHECK(contains(partly.err, "no such class"));
+  CHECK(parse_json(partly.out, "evaluate").at("images").as_size() == 2);
+}
+
+TEST_CASE("apps: preprocess writes what the model sees") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 60, 40, 1);
+  write_picture(folder / "b.ppm", 33, 57, 2);
+  const std::string a = folder / "a.ppm", b = folder / "b.ppm";
+  REQUIRE(run_vit(with_model("preprocess", {a, b, "--output", folder / "x.npz"})).exit_code == 0);
+  const auto pixels = read_npz(folder / "x.npz");
+  CHECK(pixels.at("pixels").shape == std::vector<std::size_t>{2, 3, 24, 24});
+  CHECK(pixels.at("files").strings() == std::vector<std::string>{a, b});
+
+  REQUIRE(run_vit(with_model("preprocess", {a, b, "--stage", "cropped", "--output", folder / "y.npz"}))
+              .exit_code == 0);
+  const NpyArray cropped = read_npz(folder / "y.npz").at("cropped");
+  CHECK(cropped.descr == "|u1");
+  REQUIRE(cropped.shape == std::vector<std::size_t>{2, 24, 24, 3});
+  // pixels are (value / 255 - mean) / std of the cropped bytes
+  const std::vector<float> floats = pixels.at("pixels").floats();
+  const float red = static_cast<float>(static_cast<unsigned char>(cropped.bytes[0])) / 255.0f;
+  CHECK(floats[0] == (red - 0.485f) / 0.229f);
+
+  REQUIRE(
+      run_vit(with_model("preprocess", {a, b, "--size", "native", "--output", folder / "n.npz"})).exit_code ==
+      0);
+  const auto native = read_npz(folder / "n.npz");
+  CHECK(native.at("pixels.0").shape ==
+        std::vector<std::size_t>{3, 56, 40});  // edges floored to the patch size of 8
+  CHECK(native.at("pixels.1").shape == std::vector<std::size_t>{3, 32, 56});
+
+  REQUIRE(run_vit(with_model("preprocess", {a, "--output", folder / "a.png"})).exit_code == 0);
+  REQUIRE(run_vit(with_model("preprocess", {folder / "a.png", "--size", "native", "--stage", "cropped",
+                                            "--output", folder / "again.npy"}))
+              .exit_code == 0);
+  CHECK(parse_npy(read_text(folder / "again.npy")).bytes == cropped.bytes.substr(0, 24 * 24 * 3));
+
+  // the configuration files alone suffice
+  std::filesystem::create_directory(folder / "config_only");
+  std::filesystem::copy_file(golden_model("rope-axial") + "/config.json", folder / "config_only/config.json");
+  REQUIRE(run_vit({"preprocess", "--model", folder / "config_only", a, b, "--output", folder / "z.npz"})
+              .exit_code == 0);
+  CHECK(read_text(folder / "z.npz") == read_text(folder / "x.npz"));
+}
+
+TEST_CASE("apps: info tells about machine and model") {
+  const RunResult machine = run_vit({"info", "--json"});
+  CHECK(machine.exit_code == 0);
+  const Json json = parse_json(machine.out, "info");
+  CHECK(json.at("kernels").at("available").size() >= 1);
+  CHECK(!json.find("model"));
+  CHECK(contains(run_vit({"info", "--kernels"}).out, "reference"));
+  CHECK(contains(run_vit({"info", "--json"}, {.environment = {{"VIT_KERNELS", "reference"}}}).out,
+                 "VIT_KERNELS"));
+
+  const RunResult model = run_vit({"info", "--model", golden_model("rope-axial"), "--tensors", "--json"});
+  CHECK(model.exit_code == 0);
+  const Json facts = parse_json(model.out, "info").at("model");
+  CHECK(facts.at("family").as_string().size() > 0);
+  CHECK(facts.at("config").at("embed_dim").as_size() == 36);
+  CHECK(facts.at("config").at("position").at("rope").as_string() == "axial");
+  CHECK(facts.at("preprocessing_steps").size() >= 3);
+  std::size_t parameters = 0;
+  for (std::size_t i = 0; i < facts.at("tensors").size(); ++i) {
+    const Json tensor = facts.at("tensors")[i];
+    if (tensor.at("use").as_string().starts_with("ignored")) continue;
+    std::size_t elements = 1;
+    for (std::size_t d = 0; d < tensor.at("shape").size(); ++d) elements *= tensor.at("shape")[d].as_size();
+    parameters += elements;
+  }
+  CHECK(facts.at("parameters").as_size() == parameters);
+  // 9 patches and a class token, 36 wide, 54 hidden, 2 blocks, 6 classes
+  const double expected =
+      2.0 * 9 * 36 * 192 + 2 * (2.0 * 10 * 36 * 144 + 4.0 * 10 * 10 * 36 + 4.0 * 10 * 36 * 54) + 2.0 * 36 * 6;
+  CHECK(facts.at("flops_per_image").at("total").as_double() == expected);
+  const RunResult text = run_vit({"info", "--model", golden_model("rope-axial")});
+  CHECK(text.exit_code == 0);
+  CHECK(contains(text.out, "crop the centre 24 x 24"));
+}
+
+TEST_CASE("apps: bench measures every combination") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--sizes", "24,16x40",
+                                    "--batch", "1,2", "--threads", "1", "--seconds", "0.01", "--json"});
+  CHECK(result.exit_code == 0);
+  const Json json = parse_json(result.out, "bench");
+  CHECK(json.at("machine").at("cpu").as_string().size() > 0);
+  REQUIRE(json.at("results").size() == 4);
+  const Json last = json.at("results")[3];
+  CHECK(last.at("height").as_size() == 16);
+  CHECK(last.at("width").as_size() == 40);
+  CHECK(last.at("batch").as_size() == 2);
+  CHECK(last.at("dtype").as_string() == "float32");
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json one = json.at("results")[i];
+    CHECK(one.at("ms_min").as_double() > 0);
+    CHECK(one.at("ms_per_image").as_double() >= one.at("ms_min").as_double());
+    CHECK(one.at("gflops").as_double() > 0);
+    CHECK(one.at("percent_of_peak").as_double() > 0);
+  }
+}
+
+TEST_CASE("apps: the program knows the model that ships with it") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 60, 40, 1);
+  const RunResult result = run_vit({"classify", "--top", "1", folder / "a.ppm"});
+  CHECK(result.exit_code == 0);
+  CHECK(lines_of(result.out).size() == 2);
+  const RunResult missing =
+      run_vit({"classify", folder / "a.ppm"}, {.environment = {{"VIT_DATA_DIR", folder.path()}}});
+  CHECK(missing.exit_code == 1);
+  CHECK(missing.num_errors() == 1);
+  CHECK(contains(missing.err, folder.path()));
+}
+
+TEST_CASE("apps: progress is shown only where it is asked for") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 60, 40, 1);
+  CHECK(run_vit(with_model("classify", {folder / "a.ppm"})).err.empty());
+  CHECK(contains(run_vit(with_model("classify", {folder / "a.ppm", "--progress", "always"})).err, "1/1"));
+  CHECK(run_vit(with_model("classify", {folder / "a.ppm", "--progress", "always", "--quiet"})).err.empty());
+}
+
+TEST_CASE("apps: after Ctrl-C what is computed stands, and the exit code is 130") {
+  const TestFolder folder;
+  constexpr int kCopies = 4000;  // more than can be done before the signal comes
+  write_picture(folder / "a.ppm", 300, 300, 1);
+  std::string list;
+  for (int i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  const RunResult classified = run_vit(with_model("classify", {"--format", "json", "-"}),
+                                       {.standard_input = list, .interrupt_after_lines = 5});
+  CHECK(classified.exit_code == 130);
+  const std::vector<std::string> lines = lines_of(classified.out);
+  CHECK(lines.size() >= 5);
+  CHECK(lines.size() < kCopies);
+  for (const std::string& line : lines) CHECK(parse_json(line, "line").at("top").size() == 5);
+}

@@ -1,0 +1,89 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "apps/vit/common/flops.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/ordered_stream.h"
+#include "program.h"
+
+using namespace vit;
+using namespace vit::app;
+using test::TestFolder;
+
+namespace {
+
+struct Item {
+  std::size_t value = 0;
+  std::size_t size = 1;
+  std::size_t bytes() const noexcept { return size; }
+};
+
+}  // namespace
+
+TEST_CASE("apps: a stream hands out in order what threads prepare in any order") {
+  for (const int threads : {1, 2, 7}) {
+    OrderedStream<Item> stream(200,
+                               [](std::size_t index) {
+                                 std::this_thread::sleep_for(std::chrono::microseconds((index * 37) % 200));
+                                 return Item{.value = index};
+                               },
+                               {.threads = threads, .max_items = 5});
+    for (std::size_t i = 0; i < 200; ++i) REQUIRE(stream.next()->value == i);
+    CHECK(!stream.next());
+  }
+}
+
+TEST_CASE("apps: a stream stays within its limits and ends early without waiting for the rest") {
+  std::atomic<std::size_t> started{0};
+  {
+    OrderedStream<Item> stream(1000,
+                               [&](std::size_t index) {
+                                 ++started;
+                                 return Item{.value = index, .size = 100};
+                               },
+                               {.threads = 3, .max_items = 10, .max_bytes = 350});
+    REQUIRE(stream.next()->value == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(started <= 1 + 4 + 3);  // read, full, and one in work on each thread
+  OrderedStream<Item> huge(3, [](std::size_t index) { return Item{.value = index, .size = 1000}; },
+                           {.threads = 2, .max_items = 2, .max_bytes = 1});
+  for (std::size_t i = 0; i < 3; ++i) CHECK(huge.next()->value == i);  // larger than the limit, one at a time
+}
+
+TEST_CASE("apps: inputs are listed in a stable order with stable names") {
+  const TestFolder folder;
+  for (const char* name : {"b.JPG", "a/z.png", "a/y/x.webp", "a-b.tiff", "c.txt", "noextension"}) {
+    test::write_text(folder / ("in/" + std::string(name)), "x");
+  }
+  std::filesystem::create_directory_symlink(folder / "in", folder / "in/a/loop");
+  std::filesystem::create_directory(folder / "empty");
+  std::istringstream standard_input((folder / "in/b.JPG") + "\n" + (folder / "missing") + "\n");
+  const std::vector<std::string> arguments{folder / "in", "-", folder / "empty", folder / "in/c.txt"};
+  const InputList list = list_inputs(arguments, standard_input);
+  std::vector<std::string> names;
+  for (const Input& input : list.inputs) names.push_back(input.name);
+  CHECK(names == std::vector<std::string>{folder / "in/a-b.tiff", folder / "in/a/y/x.webp",
+                                          folder / "in/a/z.png", folder / "in/b.JPG", folder / "in/b.JPG",
+                                          folder / "in/c.txt"});
+  REQUIRE(list.failures.size() == 2);
+  CHECK(list.failures[0].name == folder / "missing");
+  CHECK(list.failures[1].name == folder / "empty");
+}
+
+TEST_CASE("apps: FLOPs of ViT-Base agree with its paper table") {
+  ModelConfig base;
+  base.num_classes = 1000;  // 17.6 G multiply-adds at 224 (DeiT, table 5)
+  CHECK(count_flops(base, {14, 14}).total() == doctest::Approx(2 * 17.56e9).epsilon(0.005));
+  // the last block for one token of 197: all keys and values, one query, one row of projection and MLP
+  const double all = count_flops(base, {14, 14}).total(), one = count_flops(base, {14, 14}, 1).total();
+  CHECK(all - one == 2.0 * 196 * 768 * (768 + 2 * 197 + 2 * 3072));
+  ModelConfig gated = base;
+  gated.mlp = MlpKind::gated;
+  CHECK(count_flops(gated, {14, 14}).mlp == 1.5 * count_flops(base, {14, 14}).mlp);
+}
