@@ -22,7 +22,7 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 std::string refusal(std::string_view bytes) {
-  const test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder;
   return test::error_text<Error>([&] { open_pickle(folder.write("m.pth", bytes)); });
 }
 

@@ -25,7 +25,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 /// Opens a file with these bytes; its message, or "no Error".
 std::string refusal(std::string_view bytes) {
-  const test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder;
   return test::error_text<Error>([&] { open_safetensors(folder.write("m.safetensors", bytes)); });
 }
 

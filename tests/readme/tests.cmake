@@ -1,0 +1,35 @@
+# The blocks of README.md: `cpp` becomes a test program, `sh` a script, `cmake` must quote the projects in tests/install.
+set(readme "${PROJECT_SOURCE_DIR}/README.md")
+set(readme_build "${CMAKE_CURRENT_BINARY_DIR}/readme")
+set(readme_folder "${readme_build}/folder")
+file(MAKE_DIRECTORY "${readme_folder}")
+
+add_executable(readme_extract readme/extract.cpp)
+target_compile_features(readme_extract PRIVATE cxx_std_20)
+vit_warnings(readme_extract)
+add_custom_command(
+  OUTPUT "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
+  COMMAND readme_extract "${readme}" "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
+  DEPENDS readme_extract "${readme}" VERBATIM)
+
+find_package(OpenCV REQUIRED COMPONENTS videoio)
+add_executable(readme_snippets readme/main.cpp "${readme_build}/snippets.cpp")
+target_include_directories(readme_snippets PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(readme_snippets PRIVATE vit::vit doctest::doctest opencv_core opencv_imgcodecs opencv_imgproc
+                                              opencv_videoio Eigen3::Eigen)
+
+# What the blocks speak of: a model, a picture, and a folder of pictures.
+add_test(NAME readme.folder COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" "-DFOLDER=${readme_folder}"
+                                    -P "${CMAKE_CURRENT_LIST_DIR}/make_folder.cmake")
+set_tests_properties(readme.folder PROPERTIES FIXTURES_SETUP readme_folder)
+add_test(NAME readme.snippets COMMAND readme_snippets WORKING_DIRECTORY "${readme_folder}")
+set_tests_properties(readme.snippets PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 300
+                                                ENVIRONMENT "OMP_WAIT_POLICY=passive")
+add_test(NAME readme.quotes COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}"
+                                    -P "${CMAKE_CURRENT_LIST_DIR}/check_quotes.cmake")
+if(TARGET vit_program)
+  add_test(NAME readme.commands COMMAND bash "${readme_build}/commands.sh" WORKING_DIRECTORY "${readme_folder}")
+  set_tests_properties(readme.commands PROPERTIES
+    FIXTURES_REQUIRED readme_folder TIMEOUT 300
+    ENVIRONMENT "OMP_WAIT_POLICY=passive;PATH=$<TARGET_FILE_DIR:vit_program>:$ENV{PATH}")
+endif()
