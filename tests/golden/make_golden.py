@@ -17,7 +17,7 @@ preprocessor_config.json where the library is transformers, and expected.safeten
     I.pooled.f64, I.logits.f64, native.tokens.f64   the same from a double precision run of the same weights
 
 float32 unless the name ends in .f64. Before anything is written, the folder is loaded again by its library
-and must reproduce the results bit for bit, and every parameter is removed once to see that the logits notice
+and must reproduce the results bit for bit, and every parameter is removed once to see that the results notice
 (except key biases that no rotation makes visible).
 """
 
@@ -127,6 +127,20 @@ HF_CASES = {
                     labels=("oak", "elm", "ash", "yew", "fir"),
                     wide=(16, 48),
                     large=(32, 32)),
+    "hf-mae": dict(config="ViTMAEConfig",
+                   model="ViTMAEForPreTraining",
+                   processor="ViTImageProcessor",
+                   size=24,
+                   patch=8,
+                   dim=32,
+                   heads=4,
+                   hidden=44,
+                   decoder=dict(decoder_hidden_size=16,
+                                decoder_num_hidden_layers=1,
+                                decoder_num_attention_heads=2,
+                                decoder_intermediate_size=16),
+                   wide=(16, 40),
+                   large=(32, 32)),
 }
 DEPTH = 2
 
@@ -180,7 +194,12 @@ def run_timm(model, pixels):
 @torch.no_grad()
 def run_hf(model, pixels):
     encoder = model.base_model
-    result = encoder(pixels, output_hidden_states=True, interpolate_pos_encoding=True)
+    options = dict(interpolate_pos_encoding=True)
+    if isinstance(model, transformers.ViTMAEForPreTraining):  # every patch, in its order
+        model.config.mask_ratio = 0.0
+        num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
+        options["noise"] = torch.arange(float(num_patches)).expand(len(pixels), -1)
+    result = encoder(pixels, output_hidden_states=True, **options)
     kept = {
         "tokens_in": result.hidden_states[0], "tokens": result.last_hidden_state,
         "pooled": result.last_hidden_state[:, 0]
@@ -188,13 +207,17 @@ def run_hf(model, pixels):
     # The last entry of hidden_states may already be normalised; the blocks themselves are asked for what they
     # return.
     outputs = []
-    layers = [m for m in encoder.modules() if type(m).__name__ in ("ViTLayer", "DeiTLayer")]
+    names = ("ViTLayer", "DeiTLayer", "ViTMAELayer")
+    layers = [m for m in encoder.modules() if type(m).__name__ in names]
     hooks = [
         m.register_forward_hook(
             lambda _, inputs, output: outputs.append(output if torch.is_tensor(output) else output[0]))
         for m in layers
     ]
-    kept["logits"] = model(pixels, interpolate_pos_encoding=True).logits
+    if isinstance(model, transformers.ViTMAEForPreTraining):
+        encoder(pixels, **options)
+    else:
+        kept["logits"] = model(pixels, interpolate_pos_encoding=True).logits
     for hook in hooks:
         hook.remove()
     kept.update({f"block.{k}": output for k, output in enumerate(outputs)})
@@ -213,6 +236,10 @@ def build_timm(case):
 
 
 def build_hf(case):
+    labels = {}
+    if "labels" in case:
+        labels = dict(id2label=dict(enumerate(case["labels"])),
+                      label2id={label: i for i, label in enumerate(case["labels"])})
     config = getattr(transformers,
                      case["config"])(hidden_size=case["dim"],
                                      num_hidden_layers=DEPTH,
@@ -220,9 +247,9 @@ def build_hf(case):
                                      intermediate_size=case["hidden"],
                                      image_size=case["size"],
                                      patch_size=case["patch"],
-                                     id2label=dict(enumerate(case["labels"])),
-                                     label2id={label: i for i, label in enumerate(case["labels"])},
-                                     attn_implementation="sdpa")
+                                     attn_implementation="sdpa",
+                                     **labels,
+                                     **case.get("decoder", {}))
     return getattr(transformers, case["model"])(config)
 
 
@@ -270,8 +297,9 @@ def expected_tensors(model, run, inputs):
             if name != "large" or not key.startswith("block.")
         })
         tensors.update(
-            {f"{name}.{key}.f64": precise[key] for key in FINAL if name == "native" or key != "tokens"})
-        for key in FINAL:
+            {f"{name}.{key}.f64": precise[key] for key in FINAL
+             if key in precise and (name == "native" or key != "tokens")})
+        for key in set(FINAL) & set(single):
             error = (single[key] - precise[key]).abs().max().item()
             if error > 2e-5:
                 raise SystemExit(f"{name}.{key}: float32 and float64 differ by {error:.1e}")
@@ -280,16 +308,20 @@ def expected_tensors(model, run, inputs):
 
 @torch.no_grad()
 def parameters_without_effect(model, run, pixels):
-    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits within 1e-3."""
-    logits = run(model, pixels)["logits"]
+    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits, or
+    tokens where there are none, within 1e-3. A decoder is no part of the model."""
+    result = "logits" if "logits" in run(model, pixels) else "tokens"
+    logits = run(model, pixels)[result]
     unseen = []
     for name, p in model.named_parameters():
+        if name.startswith("decoder."):
+            continue
         stored = p.detach().clone()
         neutral = 1.0 if p.ndim == 1 and (name.endswith("weight") or "gamma" in name) else 0.0
         parts = 3 if name.endswith("qkv.bias") else 1
         for part, view in zip(("q", "k", "v") if parts == 3 else ("",), p.chunk(parts)):
             view.fill_(neutral)
-            if (run(model, pixels)["logits"] - logits).abs().max() < 1e-3:
+            if (run(model, pixels)[result] - logits).abs().max() < 1e-3:
                 unseen.append(f"{name} {part}".strip())
             p.copy_(stored)
     return unseen
@@ -315,8 +347,8 @@ def write_case(name, model, run, save, load, inputs):
     if unseen:
         raise SystemExit(f"{name}: no effect of {', '.join(unseen)}")
     size = sum(f.stat().st_size for f in folder.iterdir())
-    spread = tensors["native.logits"].std().item()
-    print(f"{name:20} {size / 1e3:6.0f} kB  logits spread {spread:.2f}")
+    spread = tensors.get("native.logits", tensors["native.pooled"]).std().item()
+    print(f"{name:20} {size / 1e3:6.0f} kB  spread {spread:.2f}")
 
 
 def main():

@@ -1,6 +1,9 @@
-// Hugging Face's ViT, DeiT and I-JEPA (model_type "vit", "deit", "ijepa"), bare or with a classification
-// head, distilled or not. I-JEPA has no class token; the mean of its patches is the embedding. Source:
-// transformers, models/vit, deit, ijepa.
+// Hugging Face's ViT, DeiT, MAE, MSN and I-JEPA (model_type "vit", "deit", "vit_mae", "vit_msn", "ijepa"),
+// bare or with a classification head, distilled or not. MAE's encoder sees every patch here, as after its
+// pretraining. I-JEPA has no class token; the mean of its patches is the embedding. Source: transformers,
+// models/vit, deit, vit_mae, vit_msn, ijepa.
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "vit/base/error.h"
@@ -9,12 +12,13 @@
 namespace vit {
 namespace {
 
+constexpr std::string_view kTypes[] = {"vit", "deit", "vit_mae", "vit_msn", "ijepa"};
 constexpr std::string_view kPrefixes[] = {"",        "vit.",        "deit.",        "ijepa.",
                                           "module.", "module.vit.", "module.deit.", "module.ijepa."};
 
 bool matches(SourceFiles& files) {
   const std::string type = hf_model_type(files);
-  if (type != "vit" && type != "deit" && type != "ijepa") return false;
+  if (std::ranges::find(kTypes, type) == std::end(kTypes)) return false;
   VIT_CHECK(files.find_prefix("embeddings.patch_embeddings.projection.weight", kPrefixes), "hf_vit",
             files.weights_name,
             ": no tensor embeddings.patch_embeddings.projection.weight, with or without the prefix ", type,
@@ -53,6 +57,9 @@ class HfVitAdapter final : public Adapter {
   }
 
   std::string ignore_reason(const std::string& name, bool has_prefix) const override {
+    if (config_.family == "vit_mae" && name.starts_with(hf_outer_prefix(files_) + "decoder.")) {
+      return "decoder of the pretraining task";
+    }
     if (!has_prefix) return "";
     if (name == "pooler.dense.weight" || name == "pooler.dense.bias") {
       return "tanh pooler of the pretraining task; the class token is the pooled output here";
@@ -72,7 +79,7 @@ class HfVitAdapter final : public Adapter {
   ModelConfig read_config() const {
     const Json& json = *files_.config;
     const std::string type = hf_model_type(files_);
-    ModelConfig c = read_hf_sizes(files_, json, {});
+    ModelConfig c = read_hf_sizes(files_, json, {.norm_eps = type == "vit_msn" ? 1e-6 : 1e-12});
     c.family = type;
     c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
     c.class_token = type != "ijepa";
