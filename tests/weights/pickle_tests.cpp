@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -129,6 +131,27 @@ TEST_CASE("weights: an archive made by hand loads") {
         6);  // the stride of a single row says nothing
   CHECK(read_one({.offset = 6, .shape = {0, 3}, .strides = {3, 1}}).empty());
   CHECK(read_one({.metadata = "}"}).size() == 6);
+}
+
+TEST_CASE("weights: containers are searched in the stated order, and an unknown one is named") {
+  const auto tensor_at = [](std::int64_t offset) {
+    return op::dict(op::string("t") + op::tensor({.offset = offset, .shape = {1}, .strides = {1}}));
+  };
+  const char* const order[] = {"model", "state_dict", "model_state_dict", "module", "teacher",
+                               "net",   "model_ema",  "state_dict_ema",   "ema",    "student"};
+  const test::TemporaryFolder folder;
+  for (std::size_t i = 0; i < std::size(order); ++i) {
+    CAPTURE(std::string(order[i]));
+    std::string members = op::string("epoch") + op::string("3");
+    if (i + 1 < std::size(order)) members += op::string(order[i + 1]) + tensor_at(0);  // the next one loses
+    members += op::string(order[i]) + tensor_at(5);
+    const auto path = folder.write("m.pth", torch_archive(op::dict(members), kStorage));
+    CHECK(to_double(open_pickle(path).at("t")) == std::vector<double>{5});
+  }
+  const std::string unknown =
+      refusal(torch_archive(op::dict(op::string("weights") + tensor_at(0)), kStorage));
+  CHECK_MESSAGE(contains(unknown, "holds no tensors where a state dictionary was expected, but \"weights\""),
+                unknown);
 }
 
 TEST_CASE("weights: a hostile global is refused by name and nothing runs") {

@@ -115,8 +115,8 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
 TEST_CASE("weights: prefixes of training scripts and wrappers") {
   const fs::path folder = test::data_path("golden/models/timm-vit");
   const std::vector<float> expected = run_native(load_checkpoint(folder)).logits;
-  for (const char* prefix :
-       {"module.", "model.", "timm_model.", "visual.", "visual.trunk.", "module.visual.trunk."}) {
+  for (const char* prefix : {"module.", "model.", "timm_model.", "visual.", "visual.trunk.",
+                             "module.visual.trunk.", "backbone.", "module.backbone."}) {
     CAPTURE(std::string(prefix));
     FileCopy copy(folder);
     add_prefix(copy, prefix);
@@ -127,6 +127,13 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
     CHECK_THROWS_WITH_AS(static_cast<void>(load_checkpoint(scratch.path())), doctest::Contains("\"stray\""),
                          Error);
   }
+  // self-supervised trainings keep their heads beside the backbone
+  FileCopy trained(folder);
+  add_prefix(trained, "backbone.");
+  trained.add("dino_head.mlp.0.weight", {4, 4}).add("ibot_head.last_layer.weight_v", {4, 4});
+  const ScratchFolder teacher("teacher");
+  trained.write_to(teacher.path());
+  CHECK(run_native(load_checkpoint(teacher.path())).logits == expected);
   // OpenCLIP keeps the projection outside the trunk, without a bias
   FileCopy copy(folder);
   copy.remove("head.bias");
@@ -376,6 +383,21 @@ TEST_CASE("weights: preprocessing of bare files is that of the publisher whose l
   config.library = "timm";
   config.image_height = config.image_width = 256;
   CHECK(architecture_preprocess(config).resize_height == 269);
+}
+
+TEST_CASE("weights: transformers' DINOv3 without registers stores a tensor of none") {
+  if (const auto shared = test::shared_path("fixtures/models/hf-dinov3")) {
+    FileCopy copy(*shared);
+    copy.at("embeddings.register_tokens").shape[1] = 0;
+    copy.at("embeddings.register_tokens").bytes.clear();
+    std::string config = test::read_text(*shared / "config.json");
+    const std::string key = "\"num_register_tokens\": 4";
+    REQUIRE(config.find(key) != std::string::npos);
+    copy.set_config(config.replace(config.find(key), key.size(), "\"num_register_tokens\": 0"));
+    const ScratchFolder scratch("no_registers");
+    copy.write_to(scratch.path());
+    CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+  }
 }
 
 }  // namespace vit

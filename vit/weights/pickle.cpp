@@ -24,8 +24,8 @@ using pickle::Program;
 using pickle::Value;
 
 constexpr std::string_view kWhere = "open_pickle";
-constexpr std::string_view kContainers[] = {"model",  "state_dict", "model_state_dict",
-                                            "module", "teacher",    "net"};
+constexpr std::string_view kContainers[] = {"model", "state_dict", "model_state_dict", "module", "teacher",
+                                            "net",   "model_ema",  "state_dict_ema",   "ema",    "student"};
 constexpr std::size_t kMaxContainerDepth = 4;
 constexpr std::string_view kProgramRecord = "data.pkl";
 
@@ -155,6 +155,17 @@ std::string key_text(const Value& key) {
   return pickle::to_string(key.kind);
 }
 
+/// The first members of a dictionary, for messages.
+std::string members_text(const pickle::Dict& dict) {
+  constexpr std::size_t kShown = 5;
+  if (dict.empty()) return "but nothing at all";
+  std::string text = "but ";
+  for (std::size_t i = 0; i < std::min(kShown, dict.size()); ++i) {
+    text += (i ? ", " : "") + in_quotes(key_text(dict[i].first));
+  }
+  return text + (dict.size() > kShown ? ", ..." : "");
+}
+
 /// Descends from the top to the state dictionary; lists what it passes by.
 const pickle::Dict& find_state(const Program& program, const std::string& name,
                                std::vector<std::string>& ignored) {
@@ -201,7 +212,7 @@ TensorFile open_pickle(const std::filesystem::path& path) {
     }
   }
   VIT_CHECK(!contents.entries.empty(), kWhere, name,
-            ": holds no tensors where a state dictionary was expected");
+            ": holds no tensors where a state dictionary was expected, ", members_text(state));
   std::stable_sort(contents.entries.begin(), contents.entries.end(),
                    [](const TensorEntry& a, const TensorEntry& b) {
                      return std::less<>()(a.bytes.data(), b.bytes.data());

@@ -46,7 +46,11 @@ class HfDinov3Adapter final : public Adapter {
   }
 
   std::string ignore_reason(const std::string& name, bool has_prefix) const override {
-    return has_prefix && name == "embeddings.mask_token" ? "used in training only" : "";
+    if (!has_prefix) return "";
+    if (name == "embeddings.mask_token") return "used in training only";
+    // transformers writes the tensor (1, 0, C) too
+    if (name == "embeddings.register_tokens" && config_.num_register_tokens == 0) return "holds no tokens";
+    return "";
   }
 
  private:

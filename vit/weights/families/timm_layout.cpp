@@ -96,6 +96,15 @@ TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Arc
   return args;
 }
 
+/// Why a tensor beside the `backbone` of a self-supervised training (DINO, iBOT) may be left unused.
+std::string pretraining_head_reason(const std::string& name) {
+  const std::string_view own = name.starts_with("module.") ? std::string_view(name).substr(7) : name;
+  for (const std::string_view front : {"dino_head.", "ibot_head.", "head."}) {
+    if (own.starts_with(front)) return "head of the self-supervised training";
+  }
+  return "";
+}
+
 /// Class names: texts of label_descriptions where given, else label_names, a list or an object keyed by
 /// index.
 std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_classes) {
@@ -146,6 +155,7 @@ class TimmAdapter final : public Adapter {
     if (layout_.ignore_reason) {
       if (std::string reason = layout_.ignore_reason(name, has_prefix); !reason.empty()) return reason;
     }
+    if (!has_prefix && files_.prefix.ends_with("backbone.")) return pretraining_head_reason(name);
     if (!has_prefix || name.starts_with("text.")) return text_tower_reason(name);
     if (name == "mask_token") return "used in training only";
     if (name == "rope.freqs_cos" || name == "rope.freqs_sin" || name.ends_with(".attn.rope.freqs_cos") ||
@@ -278,9 +288,10 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kShown ? out + text(" and ", names.size() - kShown, " more") : out;
 }
 
-/// Says which architectures the tensors could be (of the same size where there are any, else of the same kind) and which
-/// names are close to the one that was given, or to that of the file.
-[[noreturn]] void refuse_unknown(const SourceFiles& files, const TimmLayout& layout, const std::string& name) {
+/// Says which architectures the tensors could be (of the same size where there are any, else of the same
+/// kind) and which names are close to the one that was given, or to that of the file.
+[[noreturn]] void refuse_unknown(const SourceFiles& files, const TimmLayout& layout,
+                                 const std::string& name) {
   std::vector<std::string> same_size, same_kind;
   for (const Architecture& a : architectures()) {
     if (a.library != "timm" && a.library != layout.library) continue;
@@ -302,11 +313,12 @@ std::string listed(const std::vector<std::string>& names) {
   const std::string stem = std::filesystem::path(files.weights_name).stem().string();
   const std::string near = listed(nearest_architectures(name.empty() ? stem : name, 3));
   if (!name.empty()) {
-    fail("load_checkpoint", files.weights_name, ": unknown architecture ", in_quotes(name), "; the nearest known names are ",
-         near, "; ", fitting);
+    fail("load_checkpoint", files.weights_name, ": unknown architecture ", in_quotes(name),
+         "; the nearest known names are ", near, "; ", fitting);
   }
   fail("load_checkpoint", files.weights_name,
-       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there is no config.json "
+       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
+       "is no config.json "
        "that does; give --architecture: ",
        fitting, "; by the file's name the nearest are ", near);
 }

@@ -23,7 +23,9 @@ inline constexpr std::string_view kTimmPrefixes[] = {"",
                                                      "visual.",
                                                      "module.visual.trunk.",
                                                      "module.visual.",
-                                                     "module.model."};
+                                                     "module.model.",
+                                                     "backbone.",
+                                                     "module.backbone."};
 
 /// How a publisher's file differs from timm's. Hooks may be null.
 struct TimmLayout {
