@@ -2,17 +2,18 @@
 // exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <exception>
+#include <functional>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/progress.h"
+#include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
 #include "vit/version.h"
 
 namespace vit::app {
@@ -41,26 +42,35 @@ int report_usage(const std::vector<Command>& commands, std::string message) {
   return kWrongUsage;
 }
 
-int run_parsed(const std::vector<Command>& commands) {
+/// Runs `work`; what it throws becomes one line on stderr and an exit code.
+int run_reporting(const std::vector<Command>& commands, const std::function<int()>& work) {
   try {
-    for (const Command& command : commands) {
-      if (!command.app->parsed()) continue;
-      const int code = command.run();
-      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        fail("stdout", "the results could not be written");
-      return code;
-    }
-    return report_usage(commands, "a command is required");
+    return work();
   } catch (const UsageError& error) {
     return report_usage(commands, error.what());
-  } catch (const Interrupted&) {
-    return kInterruptedExitCode;
   } catch (const std::bad_alloc&) {
     print_failure("", "out of memory; try a smaller --batch or --size");
   } catch (const std::exception& error) {
     print_failure("", error.what());
   }
   return kFailed;
+}
+
+int run_parsed(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return run_reporting(commands, command.run);
+  }
+  return report_usage(commands, "a command is required");
+}
+
+/// --help and --version.
+int print_help(const CLI::App& program, const CLI::ParseError& request) {
+  std::ostringstream text;
+  program.exit(request, text, text);
+  return run_reporting({}, [&] {
+    print_result(text.str());
+    return 0;
+  });
 }
 
 int run(int argc, char** argv) {
@@ -74,7 +84,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    if (error.get_exit_code() == 0) return print_help(program, error);
     return report_usage(commands, error.what());
   }
   catch_interrupts();
@@ -85,5 +95,6 @@ int run(int argc, char** argv) {
 }  // namespace vit::app
 
 int main(int argc, char** argv) {
+  vit::app::occupy_standard_streams();
   return vit::app::run(argc, argv);
 }

@@ -85,7 +85,8 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, (folder / "in").c_str(), O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, (folder / "out").c_str(), O_WRONLY | O_CREAT, 0600);
+  const std::string out = options.standard_output.empty() ? folder / "out" : options.standard_output;
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t process = 0;
   const int error = ::posix_spawn(&process, VIT_TEST_PROGRAM, &files, nullptr, pointers(command).data(),

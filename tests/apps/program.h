@@ -26,6 +26,7 @@ struct RunResult {
 
 struct RunOptions {
   std::string standard_input{};
+  std::string standard_output{};  // a file that takes the place of RunResult::out
   std::map<std::string, std::string> environment{};
   int interrupt_after_lines = 0;  // sends SIGINT once stdout holds this many lines; 0 = never
 };

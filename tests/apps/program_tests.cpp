@@ -1,9 +1,11 @@
 // The program as scripts see it: exit codes, outputs, messages.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -137,6 +139,82 @@ TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
   fails(with_model("evaluate", {folder / "missing"}), "missing");
   fails(with_model("evaluate", {folder / "empty"}), "empty");
   CHECK(folder.names() == std::vector<std::string>{"a.ppm", "empty"});
+}
+
+TEST_CASE("apps: pipes and devices are refused, not waited for") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  for (const char* name : {"pipe.png", "pipe.npy", "pipe.txt"})
+    REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
+  for (const std::string& input : {folder / "pipe.png", folder / "pipe.npy", std::string("/dev/zero")}) {
+    const RunResult result = run_vit(with_model("classify", {input}));
+    CHECK(result.exit_code == 1);
+    CHECK(result.err == "vit: " + input + ": is a pipe or device, expected a regular file\n");
+  }
+  const RunResult labelled =
+      run_vit(with_model("classify", {"--labels", folder / "pipe.txt", folder / "a.ppm"}));
+  CHECK(labelled.exit_code == 1);
+  CHECK(contains(labelled.err, "pipe.txt: is a pipe"));
+}
+
+TEST_CASE("apps: pixels that are not finite give no class") {
+  const TestFolder folder;
+  Tensor<float> pixels(Shape{2, 3, 32, 32});
+  pixels.data()[5] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(folder / "x.npy", pixels.view());
+  const RunResult result = run_vit(with_model("classify", {"--format", "json", folder / "x.npy"}));
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.err, "x.npy[0]: the logits are not finite"));
+  REQUIRE(lines_of(result.out).size() == 1);
+  CHECK(contains(result.out, "x.npy[1]"));
+}
+
+TEST_CASE("apps: results that cannot be printed end the run") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  for (const std::vector<std::string>& arguments :
+       {with_model("classify", {folder / "a.ppm", folder / "a.ppm"}), {"info"}, {"--help"}}) {
+    const RunResult result = run_vit(arguments, {.standard_output = "/dev/full"});
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "No space left"));
+  }
+}
+
+TEST_CASE("apps: a stage that the rules do not have is refused once, not for each picture") {
+  const TestFolder folder;
+  write_picture(folder / "in/a.ppm", 30, 30, 1);
+  write_picture(folder / "in/b.ppm", 30, 30, 2);
+  write_text(
+      folder / "model/preprocessor_config.json",
+      R"({"image_processor_type": "DINOv3ViTImageProcessorFast", "size": {"height": 32, "width": 32}})");
+  const auto preprocess = [&](const std::string& stage, const std::string& output) {
+    return run_vit({"preprocess", "--model", folder / "model", "--stage", stage, folder / "in", "--output",
+                    folder / output});
+  };
+  CHECK(preprocess("pixels", "x.npz").exit_code == 0);
+  const RunResult result = preprocess("cropped", "y.npz");
+  CHECK(result.exit_code == 1);
+  CHECK(result.num_errors() == 1);
+  CHECK(contains(result.err, "preprocessor_config.json"));
+  CHECK(contains(result.err, "--stage pixels"));
+}
+
+TEST_CASE("apps: an absurd value of a configuration is reported with the file that holds it") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  const std::filesystem::path model = golden_model("rope-axial");
+  std::filesystem::create_directory(folder / "model");
+  std::filesystem::copy(model / "model.safetensors", folder / "model/model.safetensors");
+  std::string config = read_text(model / "config.json");
+  const std::size_t at = config.find("\"depth\"");
+  REQUIRE(at != std::string::npos);
+  config.replace(at, config.find_first_of(",}", at) - at, "\"depth\": 1000000000");
+  write_text(folder / "model/config.json", config);
+  const RunResult result = run_vit({"classify", "--model", folder / "model", folder / "a.ppm"});
+  CHECK(result.exit_code == 1);
+  CHECK(result.num_errors() == 1);
+  CHECK(contains(result.err, (folder / "model/config.json") + ": depth must be"));
 }
 
 TEST_CASE("apps: bad pictures are named, the others are done") {
@@ -357,6 +435,15 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("gflops").as_double() > 0);
     CHECK(one.at("percent_of_peak").as_double() > 0);
   }
+}
+
+TEST_CASE("apps: bench without --sizes takes the one size of --size") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--size", "24x40",
+                                    "--threads", "1", "--seconds", "0.01", "--json"});
+  CHECK(result.exit_code == 0);
+  const Json one = parse_json(result.out, "bench").at("results")[0];
+  CHECK(one.at("height").as_size() == 24);
+  CHECK(one.at("width").as_size() == 40);
 }
 
 TEST_CASE("apps: the program knows the model that ships with it") {

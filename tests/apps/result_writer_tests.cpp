@@ -159,6 +159,7 @@ TEST_CASE("apps: a place that cannot be written is known before the work") {
   CHECK_THROWS_AS(check_output_place(folder / "missing/x.npz"), Error);
   CHECK_THROWS_AS(check_output_place(folder.path()), Error);
   CHECK_THROWS_AS(check_output_place("/proc/x.npz"), Error);
+  CHECK_THROWS_AS(check_output_place(folder / (std::string(300, 'x') + ".npz")), Error);
   CHECK_NOTHROW(check_output_place(folder / "x.npz"));
   CHECK(folder.names().empty());
 }

@@ -76,6 +76,27 @@ TEST_CASE("apps: inputs are listed in a stable order with stable names") {
   CHECK(list.failures[1].name == folder / "empty");
 }
 
+TEST_CASE("apps: a folder that several links lead to is read once") {
+  const TestFolder folder;
+  test::write_text(folder / "in/b/x.png", "x");
+  for (const char* name : {"a", "c"}) {
+    std::filesystem::create_directory_symlink(folder / "in/b", folder / ("in/" + std::string(name)));
+    std::filesystem::create_directory_symlink(folder / "in", folder / ("in/b/" + std::string(name)));
+  }
+  CHECK(images_below(folder / "in") == std::vector<std::filesystem::path>{folder / "in/a/x.png"});
+}
+
+TEST_CASE("apps: standard input that holds no paths is a failure") {
+  const std::vector<std::string> arguments{"-"};
+  for (const std::string& text : {std::string(), std::string("\n\n"), std::string(100000, 'x')}) {
+    std::istringstream standard_input(text);
+    const InputList list = list_inputs(arguments, standard_input);
+    CHECK(list.inputs.empty());
+    REQUIRE(list.failures.size() == 1);
+    CHECK(list.failures[0].name == "-");
+  }
+}
+
 TEST_CASE("apps: FLOPs of ViT-Base agree with its paper table") {
   ModelConfig base;
   base.num_classes = 1000;  // 17.6 G multiply-adds at 224 (DeiT, table 5)

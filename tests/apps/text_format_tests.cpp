@@ -58,6 +58,12 @@ TEST_CASE("apps: CSV fields are quoted where RFC 4180 asks for it") {
 TEST_CASE("apps: printed names stay on one line and cannot steer a terminal") {
   CHECK(printable("a\nb\t\x1b[31m") == "a\\nb\\t\\x1b[31m");
   CHECK(printable("gr\xC3\xBC\xC3\x9F") == "gr\xC3\xBC\xC3\x9F");
+  CHECK(printable("a\xFF") == "a\\xff");
+  CHECK(printable("\x9B"
+                  "31m") == "\\x9b31m");  // CSI of 8-bit terminals
+  CHECK(printable("\xC2\x9B"
+                  "31m") == "\\xc2\\x9b31m");  // the same control in UTF-8
+  CHECK(printable("\xEF\xBF\xBD") == "\xEF\xBF\xBD");
 }
 
 TEST_CASE("apps: numbers for people") {

@@ -137,6 +137,9 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path, error);
   VIT_CHECK(std::filesystem::exists(status), codecs::kWhere, name, ": no such file");
   VIT_CHECK(!std::filesystem::is_directory(status), codecs::kWhere, name, ": is a folder, not a file");
+  // A pipe may never end and /dev/zero never does.
+  VIT_CHECK(std::filesystem::is_regular_file(status), codecs::kWhere, name,
+            ": is a pipe or device, expected a regular file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   VIT_CHECK(file != nullptr, codecs::kWhere, name,
             ": cannot be opened: ", std::generic_category().message(errno));

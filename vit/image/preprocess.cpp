@@ -184,7 +184,7 @@ ImageSize Preprocessor::output_size(ImageSize in) const {
 }
 
 Image Preprocessor::crop_stage(ImageView image, int threads) const {
-  VIT_CHECK(config_.normalize != NormalizeRule::rescale_first, kWhere, config_.source,
+  VIT_CHECK(has_crop_stage(), kWhere, config_.source,
             ": these rules resize in float, so there is no 8-bit picture before normalisation");
   const Plan edges = plan(image.size());
   Image part = resize(image, {edges.rows.resized, edges.columns.resized},

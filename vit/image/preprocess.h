@@ -42,6 +42,8 @@ class Preprocessor {
   /// The same as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
+  /// Whether the rules have an 8-bit picture before normalisation.
+  bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
   /// The 8-bit picture after resize, crop and padding, before normalisation. Throws Error for rules that
   /// resize in float (DINOv3 of Hugging Face) and so have none.
   Image crop_stage(ImageView image, int threads = 1) const;

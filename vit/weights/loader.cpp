@@ -231,6 +231,19 @@ std::string most_common_dtype(const TensorFile& tensors) {
   return largest == counts.end() ? "" : largest->first;
 }
 
+/// What `read` returns; an Error that does not say which file it is about gets the name of the configuration.
+template <typename Read>
+auto with_file_named(const FoundFiles& found, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const std::string weights = found.weights.string(), config = found.config.value_or(found.weights).string();
+    if (message.find(weights) != std::string::npos || message.find(config) != std::string::npos) throw;
+    fail(error.where(), config, ": ", message.substr(message.find("] ") + 2));
+  }
+}
+
 }  // namespace
 
 Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
@@ -239,10 +252,14 @@ Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   SourceFiles files{.tensors = *tensors, .options = options, .config = {}, .weights_name = found.weights.string(), .prefix = ""};
   if (found.config) files.config = load_json(*found.config);
   const Family& family = find_family(files);
-  const std::unique_ptr<Adapter> adapter = family.adapt(files);
+  const auto [adapter, config] = with_file_named(found, [&] {
+    std::unique_ptr<Adapter> made = family.adapt(files);
+    ModelConfig values = made->config();
+    return std::pair(std::move(made), std::move(values));
+  });
 
   Checkpoint checkpoint;
-  checkpoint.config = adapter->config();
+  checkpoint.config = config;
   Matcher matcher(files, *adapter, tensors);
   for_each_tensor(checkpoint.config, checkpoint.weights,
                   [&](const std::string& name, const Shape& shape, WeightTensor& tensor) { matcher.match(name, shape, tensor); });

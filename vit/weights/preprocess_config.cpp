@@ -116,7 +116,9 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
                                         const PreprocessLoadOptions& options) {
   namespace fs = std::filesystem;
   VIT_CHECK(fs::exists(path), kWhere, path.string(), ": no such file or folder");
-  const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
+  const fs::path folder = fs::is_directory(path)   ? path
+                          : path.has_parent_path() ? path.parent_path()
+                                                   : fs::path(".");
   const fs::path config_path = folder / "config.json";
   std::string model_type;
   if (fs::exists(config_path)) {

@@ -13,6 +13,7 @@
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
 #include "apps/vit/common/options.h"
+#include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/pipeline.h"
@@ -85,13 +86,13 @@ int classify(const ClassifyOptions& options) {
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
   const Labels labels(model->config(), options.labels);
-  stop_if_interrupted();
+  hold_interrupts();
 
   Session session(model, to_session_options(options.common));
   Progress progress("classify", list.inputs.size(), to_progress_mode(options.common));
   report_failures(list, progress);
   const bool colours = ::isatty(STDOUT_FILENO) == 1;
-  if (options.format == "csv") std::fputs("file,rank,index,label,probability\n", stdout);
+  if (options.format == "csv") print_result("file,rank,index,label,probability\n");
   const Request request{.logits = true};
   run_images({.session = session,
               .request = request,
@@ -100,6 +101,8 @@ int classify(const ClassifyOptions& options) {
               .batch = options.common.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
+               std::string defect = defect_of_logits(outputs);
+               if (!defect.empty()) return defect;
                std::vector<Prediction> top = top_predictions(outputs.logits.flat(), options.top, *model);
                for (Prediction& prediction : top) prediction.label = labels.name(prediction.index);
                const Row row{input.name, top};
@@ -107,8 +110,8 @@ int classify(const ClassifyOptions& options) {
                                          : options.format == "csv" ? as_csv(row)
                                                                    : as_text(row, colours);
                progress.clear();
-               std::fwrite(lines.data(), 1, lines.size(), stdout);
-               std::fflush(stdout);
+               print_result(lines);
+               return defect;
              });
   progress.finish("");
   return exit_code(progress);

@@ -7,7 +7,7 @@
 namespace vit::app {
 
 /// A command and what it does once the command line has been read. Returns the exit code; throws UsageError
-/// (2), Error (1) or Interrupted (130).
+/// (2) or Error (1).
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;

@@ -57,7 +57,7 @@ int embed(const EmbedOptions& options) {
     fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(),
                "; use .npz or .safetensors");
   }
-  stop_if_interrupted();
+  hold_interrupts();
 
   const auto writer = make_result_writer(
       {.path = options.output, .format = format, .names = features.names(), .resume = options.resume});
@@ -76,6 +76,7 @@ int embed(const EmbedOptions& options) {
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
                writer->add(input.name, features.arrays(outputs));
+               return std::string();
              });
   writer->finish();
   progress.finish(options.output + ": " + writer->summary());

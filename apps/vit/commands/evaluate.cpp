@@ -14,6 +14,7 @@
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
 #include "apps/vit/common/options.h"
+#include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/pipeline.h"
@@ -129,6 +130,13 @@ ordered_json result_json(const Confusion& confusion, const Labels& labels, const
           {"confusion", confusion.to_json(labels)}};
 }
 
+constexpr std::size_t kMaxLabelColumns = 32;  // names of ImageNet reach 100; longer ones push what follows
+
+/// Characters of a label as they stand on the screen, where each takes one column.
+std::size_t columns(const std::string& label) {
+  return decode_utf8(printable(label)).size();
+}
+
 std::string as_text(const ordered_json& result) {
   char line[160];
   std::snprintf(line, sizeof line, "top-1 %.2f %%, top-5 %.2f %% of %zu images, %zu failed, %.1f images/s\n",
@@ -136,15 +144,26 @@ std::string as_text(const ordered_json& result) {
                 result["images"].get<std::size_t>(), result["failed"].get<std::size_t>(),
                 result["images_per_second"].get<double>());
   std::string out = line;
+  std::size_t most_images = 0, longest_label = 0;
+  for (const ordered_json& row : result["confusion"]) {
+    most_images = std::max(most_images, row["images"].get<std::size_t>());
+    longest_label = std::max(longest_label, columns(row["label"].get<std::string>()));
+  }
+  const int digits = static_cast<int>(std::to_string(most_images).size());
+  const std::size_t label_columns = std::min(longest_label, kMaxLabelColumns);
   for (const ordered_json& row : result["confusion"]) {
     const auto images = row["images"].get<std::size_t>(), correct = row["correct"].get<std::size_t>();
-    std::snprintf(line, sizeof line, "  %6.2f %%  %zu/%zu  ",
-                  100.0 * static_cast<double>(correct) / static_cast<double>(images), correct, images);
-    out += line + printable(row["label"].get<std::string>());
+    std::snprintf(line, sizeof line, "  %6.2f %%  %*zu of %*zu  ",
+                  100.0 * static_cast<double>(correct) / static_cast<double>(images), digits, correct, digits,
+                  images);
+    const std::string label = row["label"];
+    out += line + printable(label);
     std::size_t shown = 0;
     for (const ordered_json& predicted : row["predicted"]) {
       if (predicted["index"] == row["index"] || shown == 3) continue;
-      out += (shown++ == 0 ? "; taken for " : ", ") + printable(predicted["label"].get<std::string>()) +
+      const std::size_t padding = label_columns - std::min(label_columns, columns(label));
+      out += (shown++ == 0 ? std::string(padding, ' ') + "  taken for " : ", ") +
+             printable(predicted["label"].get<std::string>()) +
              text(" ", predicted["count"].get<std::size_t>());
     }
     out += "\n";
@@ -159,7 +178,7 @@ int evaluate(const EvaluateOptions& options) {
     fail_usage("this model has no classifier; accuracy cannot be measured");
   const Labels labels(model->config(), options.labels);
   const Dataset dataset = read_dataset(options.folder, labels);
-  stop_if_interrupted();
+  hold_interrupts();
 
   Session session(model, to_session_options(options.common));
   Progress progress("evaluate", dataset.list.inputs.size(), to_progress_mode(options.common));
@@ -173,8 +192,11 @@ int evaluate(const EvaluateOptions& options) {
               .batch = options.common.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
+               std::string defect = defect_of_logits(outputs);
+               if (!defect.empty()) return defect;
                const auto number = static_cast<std::size_t>(&input - dataset.list.inputs.data());
                confusion.add(dataset.truth[number], top_predictions(outputs.logits.flat(), 5, *model));
+               return defect;
              });
   progress.finish("");
   VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder,
@@ -183,7 +205,7 @@ int evaluate(const EvaluateOptions& options) {
   const std::string printed = options.format == "json"
                                   ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                                   : as_text(result);
-  std::fwrite(printed.data(), 1, printed.size(), stdout);
+  print_result(printed);
   return exit_code(progress);
 }
 

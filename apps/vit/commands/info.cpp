@@ -14,6 +14,7 @@
 #include "apps/vit/common/flops.h"
 #include "apps/vit/common/model_facts.h"
 #include "apps/vit/common/options.h"
+#include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/parallel.h"
@@ -44,8 +45,7 @@ struct InfoOptions {
   bool list_kernels = false;
 };
 
-// ------------------------------------------------------------------------------------------------- the
-// machine
+// ----------------------------------------------------------------------------------------- the machine
 
 /// Why these kernels run.
 std::string reason_of_choice(const CommonOptions& options) {
@@ -108,8 +108,7 @@ std::string machine_text(const ordered_json& machine) {
   return out;
 }
 
-// --------------------------------------------------------------------------------------------------- the
-// model
+// ------------------------------------------------------------------------------------------- the model
 
 /// The grid of the inputs that preprocessing makes; nothing where each image has its own.
 std::optional<GridSize> grid_of(const ModelFacts& facts) {
@@ -240,8 +239,7 @@ std::string model_text(const ordered_json& model) {
   return out;
 }
 
-// -----------------------------------------------------------------------------------------------------
-// command
+// --------------------------------------------------------------------------------------------- command
 
 int info(const InfoOptions& options) {
   validate(options.common);
@@ -258,7 +256,7 @@ int info(const InfoOptions& options) {
     if (!has_model || options.peak) printed += machine_text(out);
     if (has_model) printed += model_text(out["model"]);
   }
-  std::fwrite(printed.data(), 1, printed.size(), stdout);
+  print_result(printed);
   return 0;
 }
 

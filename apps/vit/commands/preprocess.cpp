@@ -127,7 +127,9 @@ int preprocess(const PreprocessOptions& options) {
                "; use .npz or .safetensors");
   }
   const Preprocessor preprocessor = load_preprocessor(options.common);
-  stop_if_interrupted();
+  VIT_CHECK(!is_cropped || preprocessor.has_crop_stage(), "preprocess", preprocessor.config().source,
+            ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
+  hold_interrupts();
 
   Output output(options.output, format, is_cropped ? "cropped" : "pixels");
   Progress progress("preprocess", list.inputs.size(), to_progress_mode(options.common));

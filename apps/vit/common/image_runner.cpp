@@ -1,7 +1,9 @@
 #include "apps/vit/common/image_runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -14,8 +16,29 @@
 namespace vit::app {
 namespace {
 
+constexpr const char* kOutOfMemory = "not enough memory for an image of this size; try a smaller --size";
 constexpr std::size_t kImagesTogether = 16;  // enough for full batches, few enough to end quickly
 constexpr std::size_t kBytesTogether = std::size_t{256} << 20;  // of pixels
+
+/// Computes images and hands out their results; false where the memory did not suffice and nothing was done.
+bool run_together(const ImageRun& run, std::span<const Input* const> inputs,
+                  std::span<const TensorView<const float>> pixels, const ConsumeResults& consume) {
+  std::vector<ImageOutputs> outputs;
+  try {
+    outputs = run.session.run_pixels(pixels, run.request);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string defect = consume(*inputs[i], outputs[i]);
+    if (defect.empty()) {
+      run.progress.add_done(1);
+    } else {
+      run.progress.add_failed(inputs[i]->name, defect);
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -27,13 +50,22 @@ PreparedImage prepare_image(const Input& input, const Preprocessor& preprocessor
     } else {
       prepared.pixels = preprocessor.run(decode_file(input.path, preprocessor.decode_options()));
     }
+  } catch (const std::bad_alloc&) {
+    prepared.failure = kOutOfMemory;
   } catch (const std::exception& error) {
     prepared.failure = error.what();
   }
   return prepared;
 }
 
-void run_images(const ImageRun& run, const std::function<void(const Input&, const ImageOutputs&)>& consume) {
+std::string defect_of_logits(const ImageOutputs& outputs) {
+  const std::span<const float> logits = outputs.logits.flat();
+  const bool is_finite =
+      std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); });
+  return is_finite ? "" : "the logits are not finite; damaged pixels or weights?";
+}
+
+void run_images(const ImageRun& run, const ConsumeResults& consume) {
   const VisionTransformer& transformer = run.session.model().transformer();
   const auto prepare = [&](std::size_t index) {
     PreparedImage prepared = prepare_image(run.inputs[index], run.session.preprocessor());
@@ -65,9 +97,13 @@ void run_images(const ImageRun& run, const std::function<void(const Input&, cons
     }
     std::vector<TensorView<const float>> pixels;
     for (const PreparedImage& image : images) pixels.push_back(image.pixels.view());
-    const std::vector<ImageOutputs> outputs = run.session.run_pixels(pixels, run.request);
-    for (std::size_t i = 0; i < outputs.size(); ++i) consume(*inputs[i], outputs[i]);
-    run.progress.add_done(outputs.size());
+    if (!run_together(run, inputs, pixels, consume)) {
+      for (std::size_t i = 0; i < pixels.size(); ++i) {
+        const bool is_done =
+            run_together(run, std::span(inputs).subspan(i, 1), std::span(pixels).subspan(i, 1), consume);
+        if (!is_done) run.progress.add_failed(inputs[i]->name, kOutOfMemory);
+      }
+    }
   }
 }
 

@@ -33,11 +33,17 @@ struct ImageRun {
   Progress& progress;
 };
 
+/// Takes the results of one image. Returns why they are of no use; "" where they are.
+using ConsumeResults = std::function<std::string(const Input&, const ImageOutputs&)>;
+
 /// Calls `consume` with the results of each image that could be done, in the order of the inputs. Ends early
 /// after SIGINT.
-void run_images(const ImageRun& run, const std::function<void(const Input&, const ImageOutputs&)>& consume);
+void run_images(const ImageRun& run, const ConsumeResults& consume);
 
-/// Reports inputs that are none, and throws UsageError where nothing was given at all.
+/// Why no class can be told from these logits; "" where one can.
+std::string defect_of_logits(const ImageOutputs& outputs);
+
+/// Reports arguments that give no images.
 void report_failures(const InputList& list, Progress& progress);
 
 /// 130 after SIGINT, 1 where something failed, else 0.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstring>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 15> kImageExtensions{".jpg", ".jpeg", ".j
                                                             ".bmp", ".dib",  ".tif", ".tiff", ".webp",
                                                             ".ppm", ".pgm",  ".pbm", ".pnm",  ".jfif"};
 
+constexpr std::size_t kMaxPathBytes = 4096;  // PATH_MAX of Linux, with the terminating zero
+
 std::string lower_extension(const fs::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
@@ -25,25 +27,26 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Adds the pictures of `folder`; `above` are the canonical paths of the folders that lead here.
-void collect(const fs::path& folder, std::vector<fs::path>& above, std::vector<fs::path>& found) {
+/// Adds the pictures below `folder` that are not below one of `visited`, the canonical paths of folders.
+void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs::path>& found) {
   std::error_code error;
   const fs::path canonical = fs::canonical(folder, error);
   VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  if (std::find(above.begin(), above.end(), canonical) != above.end()) return;
-  above.push_back(canonical);
+  if (!visited.insert(canonical).second) return;
+  std::vector<fs::path> paths;
   fs::directory_iterator entries(folder, error);
   VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  for (; entries != fs::directory_iterator(); entries.increment(error)) {
+  for (; entries != fs::directory_iterator(); entries.increment(error)) paths.push_back(entries->path());
+  VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
+  std::sort(paths.begin(), paths.end());  // of several links to one folder the first counts, in every run
+  for (const fs::path& path : paths) {
     std::error_code unreadable;  // a dangling link is no folder; as a picture it is reported when it is read
-    if (fs::is_directory(entries->path(), unreadable)) {
-      collect(entries->path(), above, found);
-    } else if (has_image_extension(entries->path())) {
-      found.push_back(entries->path());
+    if (fs::is_directory(path, unreadable)) {
+      collect(path, visited, found);
+    } else if (has_image_extension(path)) {
+      found.push_back(path);
     }
   }
-  VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  above.pop_back();
 }
 
 void add_path(const std::string& argument, InputList& list) {
@@ -76,6 +79,23 @@ void try_path(const std::string& argument, InputList& list) {
   }
 }
 
+/// Adds the paths on `standard_input`, one a line.
+void read_list(std::istream& standard_input, InputList& list) {
+  const std::size_t before = list.inputs.size() + list.failures.size();
+  std::vector<char> line(kMaxPathBytes);
+  while (standard_input.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
+    std::string_view path(line.data());
+    if (path.ends_with('\r')) path.remove_suffix(1);
+    if (!path.empty()) try_path(std::string(path), list);
+  }
+  if (!standard_input.eof()) {
+    list.failures.push_back(
+        {"-", text("a line of standard input is no path: longer than ", kMaxPathBytes - 1, " bytes")});
+  } else if (list.inputs.size() + list.failures.size() == before) {
+    list.failures.push_back({"-", "standard input holds no paths"});
+  }
+}
+
 }  // namespace
 
 bool has_image_extension(const fs::path& path) {
@@ -84,8 +104,9 @@ bool has_image_extension(const fs::path& path) {
 }
 
 std::vector<fs::path> images_below(const fs::path& folder) {
-  std::vector<fs::path> found, above;
-  collect(folder, above, found);
+  std::vector<fs::path> found;
+  std::set<fs::path> visited;
+  collect(folder, visited, found);
   std::sort(found.begin(), found.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return found;
@@ -98,10 +119,7 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
       try_path(argument, list);
       continue;
     }
-    for (std::string line; std::getline(standard_input, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) try_path(line, list);
-    }
+    read_list(standard_input, list);
   }
   return list;
 }

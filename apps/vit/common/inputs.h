@@ -40,8 +40,8 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
 /// Whether the extension is one of a picture, in any case.
 bool has_image_extension(const std::filesystem::path& path);
 
-/// All pictures below `folder`, sorted by path. Links to folders are followed, except back to a folder they
-/// lie in. Throws Error where a folder cannot be read.
+/// All pictures below `folder`, sorted by path. Links to folders are followed; a folder that several paths
+/// lead to is read once. Throws Error where a folder cannot be read.
 std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder);
 
 }  // namespace vit::app

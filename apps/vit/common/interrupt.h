@@ -1,14 +1,15 @@
-// Ctrl-C asks a run to end after what is being computed; a second one ends the process at once.
+// Ctrl-C ends the process at once while nothing is computed; from then on it asks for an end after what is
+// being computed, and only a second one ends the process at once.
 #pragma once
 
 namespace vit::app {
 
 constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells count
 
-/// From now on SIGINT only sets a flag, once.
+/// From now on SIGINT ends the process with kInterruptedExitCode.
 void catch_interrupts();
+/// From now on the first SIGINT only sets a flag: there are results to be written.
+void hold_interrupts();
 bool interrupted() noexcept;
-/// Throws Interrupted where SIGINT has come: for places where nothing is computed yet.
-void stop_if_interrupted();
 
 }  // namespace vit::app

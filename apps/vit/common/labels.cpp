@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <fstream>
+#include <sstream>
 
 #include "apps/vit/common/data_dir.h"
 #include "vit/base/error.h"
 #include "vit/weights/json.h"
+#include "vit/weights/mapped_file.h"
 
 namespace vit::app {
 namespace {
@@ -74,8 +75,8 @@ void Labels::read_file(const std::filesystem::path& file) {
     names_ = read_json(file, num_classes_);
     return;
   }
-  std::ifstream lines(file);
-  VIT_CHECK(lines.is_open(), "labels", file.string(), ": cannot be opened");
+  const MappedFile mapped(file, "labels");
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size()));
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
     const std::size_t tab = line.find('\t');

@@ -144,6 +144,7 @@ NpyHeader parse_npy_header(std::string_view dictionary) {
 }
 
 PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
+  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
   std::ifstream file(path, std::ios::binary);
   VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
   std::error_code no_size;

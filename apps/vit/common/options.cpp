@@ -160,7 +160,7 @@ InputSize parse_size(std::string_view size) {
   const std::size_t height = parse_edge(size.substr(0, cross));
   const std::size_t width = cross == std::string_view::npos ? height : parse_edge(size.substr(cross + 1));
   if (height == 0 || width == 0) {
-    fail_usage("a size is model, native, S or HxW with edges from 1 to ", kMaxEdge, ", found '",
+    fail_usage("--size: model, native, S or HxW with edges from 1 to ", kMaxEdge, " expected, found '",
                printable(size), "'");
   }
   return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
@@ -169,7 +169,7 @@ InputSize parse_size(std::string_view size) {
 ImageSize bench_size(std::string_view size, const ModelConfig& config) {
   const InputSize parsed = parse_size(size);
   if (parsed.kind == InputSize::Kind::native)
-    fail_usage("--sizes: native is the size of a picture, and there is none");
+    fail_usage("native is the size of a picture, and there is none");
   if (parsed.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
   return {parsed.height, parsed.width};
 }

@@ -30,16 +30,14 @@ class OrderedStream {
   OrderedStream(std::size_t count, std::function<Item(std::size_t)> prepare, const StreamLimits& limits)
       : count_(count), prepare_(std::move(prepare)), limits_(limits) {
     const std::size_t threads = std::min(count, static_cast<std::size_t>(std::max(limits.threads, 1)));
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~OrderedStream() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
+    try {
+      for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (...) {  // the system gives no more threads
+      stop();
+      throw;
     }
-    may_start_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~OrderedStream() { stop(); }
   OrderedStream(const OrderedStream&) = delete;
   OrderedStream& operator=(const OrderedStream&) = delete;
 
@@ -57,6 +55,14 @@ class OrderedStream {
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    may_start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {

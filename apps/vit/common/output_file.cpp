@@ -57,6 +57,10 @@ void check_output_place(const fs::path& path) {
   VIT_CHECK(fs::is_directory(folder_of(path), ignored), "write", path.string(), ": the folder ",
             folder_of(path).string(), " does not exist");
   VIT_CHECK(!fs::is_directory(path, ignored), "write", path.string(), ": is a folder");
+  // The longest name that is written beside the file: AtomicFile's, with process and serial number.
+  struct stat unused;
+  const std::string longest = path.string() + ".part-4294967295-4294967295";
+  if (::lstat(longest.c_str(), &unused) != 0 && errno != ENOENT) fail_errno(path, "is no possible name");
   ::close(open_nameless(path));
 }
 

@@ -44,7 +44,8 @@ class Progress {
   Clock::time_point last_draw_{};
 };
 
-/// "vit: NAME: CAUSE" on stderr, on one line whatever the texts hold. Empty names are left out.
+/// "vit: NAME: CAUSE" on stderr, on one line whatever the texts hold. An empty name is left out; a cause that
+/// begins with the operation and the name, as messages of the library do, is cut to what follows.
 void print_failure(std::string_view name, std::string_view cause);
 
 }  // namespace vit::app

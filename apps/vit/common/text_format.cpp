@@ -86,19 +86,26 @@ std::string csv_field(std::string_view value) {
 
 std::string printable(std::string_view value) {
   std::string out;
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
-      out += c;
-    } else if (c == '\n') {
+  while (!value.empty()) {
+    const Decoded decoded = decode_first(value);
+    const std::string_view bytes = value.substr(0, decoded.bytes);
+    const bool is_control = decoded.code < 0x20 || (decoded.code >= 0x7F && decoded.code < 0xA0);
+    const bool is_broken = decoded.code == kReplacement && bytes.size() == 1;
+    if (decoded.code == '\n') {
       out += "\\n";
-    } else if (c == '\t') {
+    } else if (decoded.code == '\t') {
       out += "\\t";
+    } else if (is_control || is_broken) {
+      for (const char c : bytes) {
+        std::array<char, 8> escaped;
+        std::snprintf(escaped.data(), escaped.size(), "\\x%02x",
+                      static_cast<unsigned>(static_cast<unsigned char>(c)));
+        out += escaped.data();
+      }
     } else {
-      std::array<char, 8> escaped;
-      std::snprintf(escaped.data(), escaped.size(), "\\x%02x", byte);
-      out += escaped.data();
+      out += bytes;
     }
+    value.remove_prefix(decoded.bytes);
   }
   return out;
 }

@@ -19,7 +19,4 @@ template <typename... Parts>
   throw UsageError(text(parts...));
 }
 
-/// Ctrl-C before anything was computed: exit code 130.
-class Interrupted : public std::exception {};
-
 }  // namespace vit::app
