@@ -302,6 +302,13 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   const std::string nameless = refusal(scratch.path(), {});
   CHECK_MESSAGE(nameless.find("vit_small_patch16_rope_mixed_224") != std::string::npos, nameless);
   CHECK(nameless.find("--architecture") != std::string::npos);
+  // a weight file that is only called model is known by its folder
+  const fs::path named = scratch.path() / "vit_base_patch16_rope_ape_224.naver_in1k";
+  fs::create_directory(named);
+  fs::copy(scratch.path() / "model.safetensors", named / "model.safetensors");
+  const std::string in_folder = refusal(named, {});
+  CHECK_MESSAGE(in_folder.find("the nearest are vit_base_patch16_rope_ape_224") != std::string::npos,
+                in_folder);
   const std::string misspelt = refusal(scratch.path(), {.architecture = "vit_smal_patch16_rope_mixed_224"});
   CHECK_MESSAGE(
       misspelt.find("the nearest known names are vit_small_patch16_rope_mixed_224") != std::string::npos,
@@ -313,6 +320,17 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   CHECK(refusal(scratch.path(),
                 {.architecture = "vit_small_patch16_rope_mixed_224", .overrides = {{"nonsense", "1"}}})
             .find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("weights: transformers' tensors without their config.json ask for it") {
+  const ScratchFolder scratch("no_config");
+  FileCopy(test::data_path("golden/models/hf-vit")).set_config("").write_to(scratch.path());
+  for (const char* architecture : {"", "vit_tiny_patch16_224"}) {
+    const std::string message = refusal(scratch.path(), {.architecture = architecture});
+    CHECK_MESSAGE(message.find("embeddings.patch_embeddings.projection.weight") != std::string::npos,
+                  message);
+    CHECK_MESSAGE(message.find("no config.json lies beside") != std::string::npos, message);
+  }
 }
 
 }  // namespace vit

@@ -68,6 +68,14 @@ const Family& find_family(SourceFiles& files) {
   for (const Family* family : families()) {
     if (family->matches(files)) return *family;
   }
+  // names are known, so what is missing is the file that says what they mean
+  for (const Family* family : families()) {
+    for (const TensorEntry& entry : files.tensors.entries()) {
+      if (files.config || !entry.name.ends_with(family->anchor)) continue;
+      fail(kWhere, files.weights_name, ": ", in_quotes(entry.name), " is a name of transformers' or another known layout, but ",
+           "no config.json lies beside the file to say which model it is; transformers' models need theirs");
+    }
+  }
   std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, files.tensors.entries().size()); ++i) {
     names += (i ? ", " : "") + in_quotes(files.tensors.entries()[i].name);

@@ -310,7 +310,11 @@ std::string listed(const std::vector<std::string>& names) {
                               : !same_kind.empty() ? "its tensors are of the kind of " + listed(same_kind) +
                                                          ", in other sizes (add --set num_heads=N)"
                                                    : "its tensors fit no architecture that is known by name";
-  const std::string stem = std::filesystem::path(files.weights_name).stem().string();
+  const std::filesystem::path file = files.weights_name;
+  std::string stem = file.stem().string();
+  for (const char* anonymous : {"model", "pytorch_model", "model.safetensors.index"}) {
+    if (stem == anonymous) stem = std::filesystem::absolute(file).parent_path().filename().string();
+  }
   const std::string near = listed(nearest_architectures(name.empty() ? stem : name, 3));
   if (!name.empty()) {
     fail("load_checkpoint", files.weights_name, ": unknown architecture ", in_quotes(name),
@@ -320,7 +324,7 @@ std::string listed(const std::vector<std::string>& names) {
        ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
        "is no config.json "
        "that does; give --architecture: ",
-       fitting, "; by the file's name the nearest are ", near);
+       fitting, "; by the name of file or folder the nearest are ", near);
 }
 
 }  // namespace
