@@ -329,7 +329,7 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
     const std::string message = refusal(scratch.path(), {.architecture = architecture});
     CHECK_MESSAGE(message.find("embeddings.patch_embeddings.projection.weight") != std::string::npos,
                   message);
-    CHECK_MESSAGE(message.find("no config.json lies beside") != std::string::npos, message);
+    CHECK_MESSAGE(message.find("whose config.json must lie beside the file") != std::string::npos, message);
   }
 }
 

@@ -68,12 +68,11 @@ const Family& find_family(SourceFiles& files) {
   for (const Family* family : families()) {
     if (family->matches(files)) return *family;
   }
-  // names are known, so what is missing is the file that says what they mean
   for (const Family* family : families()) {
     for (const TensorEntry& entry : files.tensors.entries()) {
-      if (files.config || !entry.name.ends_with(family->anchor)) continue;
-      fail(kWhere, files.weights_name, ": ", in_quotes(entry.name), " is a name of transformers' or another known layout, but ",
-           "no config.json lies beside the file to say which model it is; transformers' models need theirs");
+      if (files.config || !std::string_view(family->name).starts_with("hf_") || !entry.name.ends_with(family->anchor)) continue;
+      fail(kWhere, files.weights_name, ": ", in_quotes(entry.name),
+           " belongs to a model of transformers, whose config.json must lie beside the file and does not");
     }
   }
   std::string names, anchors;
