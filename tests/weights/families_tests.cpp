@@ -114,6 +114,27 @@ constexpr Total kTotals[] = {
     {"vit_base_patch16_siglip_224", 92'884'224},
     {"vit_so400m_patch14_siglip_224", 427'680'704},
     {"vit_base_patch16_clip_quickgelu_224", 86'192'640 + 512},
+    {"eva_large_patch14_196", 304'142'312},
+    {"eva_large_patch14_336", 304'531'432},
+    {"flexivit_small", 22'061'416},
+    {"flexivit_base", 86'589'160},
+    {"flexivit_large", 304'355'304},
+    {"vit_base_patch16_gap_224", 86'566'120},
+    {"vit_base_patch16_plus_240", 117'557'992},
+    {"vit_base_patch32_plus_256", 119'478'120},
+    {"vit_betwixt_patch16_gap_256", 60'372'840},
+    {"vit_giant_patch16_gap_224", 1'011'368'576},
+    {"vit_huge_patch14_gap_224", 630'762'240},
+    {"vit_huge_patch16_gap_448", 631'668'480},
+    {"vit_medium_patch16_gap_240", 44'396'589},
+    {"vit_medium_patch16_gap_256", 38'861'288},
+    {"vit_medium_patch16_gap_384", 39'025'128},
+    {"vit_so150m2_patch16_reg1_gap_256", 136'059'560},
+    {"vit_so150m2_patch16_reg1_gap_384", 136'325'800},
+    {"vit_so150m2_patch16_reg1_gap_448", 136'498'856},
+    {"vit_so150m_patch16_reg4_gap_256", 134'131'560},
+    {"vit_so150m_patch16_reg4_gap_384", 134'418'280},
+    {"vit_intern300m_patch14_448", 304'012'288},
 };
 
 /// What the publisher's file cannot tell: its name, and the heads of a shrunken model.
@@ -331,6 +352,15 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
                   message);
     CHECK_MESSAGE(message.find("whose config.json must lie beside the file") != std::string::npos, message);
   }
+}
+
+TEST_CASE("weights: attention pooling that leaves prefix tokens out is refused") {
+  const ScratchFolder scratch("map");
+  FileCopy(test::data_path("golden/models/timm-vit")).write_to(scratch.path());
+  const std::string message = refusal(
+      scratch.path(), {.architecture = "vit_tiny_patch16_224", .overrides = {{"global_pool", "map"}}});
+  CHECK_MESSAGE(message.find("beside 1 class or register tokens, is not implemented") != std::string::npos,
+                message);
 }
 
 }  // namespace vit

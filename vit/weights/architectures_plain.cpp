@@ -1,5 +1,8 @@
 // Architectures without rotation: ViT, DeiT, DINOv2, SigLIP and CLIP as timm names them. Values: the papers
 // and timm's registry.
+#include <tuple>
+#include <utility>
+
 #include "vit/weights/architecture_list.h"
 
 namespace vit::architecture_list {
@@ -64,6 +67,90 @@ void add_sbb(std::vector<Architecture>& list) {
     a.crop_pct = row.image == 384 ? 1.0 : row.size.embed_dim == kBase.embed_dim ? 0.9 : 0.95;
     list.push_back(std::move(a));
   }
+}
+
+/// Plain models of later recipes: EVA-01 Large, FlexiViT, wider tables, registers, the mean of all patches,
+/// InternViT.
+void add_later_vit(std::vector<Architecture>& list) {
+  const auto add = [&](const std::string& name, const Size& size, std::size_t patch, std::size_t image,
+                       double crop_pct) -> Architecture& {
+    Architecture a = make(name, "vit", size, patch, image);
+    a.mean = a.std = kHalf;
+    a.crop_pct = crop_pct;
+    list.push_back(std::move(a));
+    return list.back();
+  };
+  for (const std::size_t image : {196, 336}) {
+    Architecture& a = add("eva_large_patch14_" + std::to_string(image), kLarge, 14, image, 1.0);
+    a.family = "eva";
+    a.args.global_pool = "avg";
+    a.mean = kClipMean;
+    a.std = kClipStd;
+    a.squash = image == 336;
+  }
+  for (const Size& size : {kSmall, kBase, kLarge}) {
+    add(std::string("flexivit_") + size.name, size, 16, 240, 0.95).args.no_embed_class = true;
+  }
+  const Size plus{"base", 896, 12, 14};
+  add("vit_base_patch16_plus_240", plus, 16, 240, 0.95).args.layer_scale = true;
+  add("vit_base_patch32_plus_256", plus, 32, 256, 0.95).args.layer_scale = true;
+
+  // no class token, the mean without a norm of its own; the largest are I-JEPA's
+  const auto add_gap = [&](const Size& size, std::size_t patch, std::size_t image,
+                           double crop_pct) -> Architecture& {
+    Architecture& a =
+        add(sized(std::string("vit_") + size.name, patch, "_gap", image), size, patch, image, crop_pct);
+    a.args.class_token = false;
+    a.args.global_pool = "avg";
+    a.args.fc_norm = false;
+    return a;
+  };
+  for (const auto& [size, image] : {std::pair{kMedium, 240}, std::pair{kMedium, 256}, std::pair{kMedium, 384},
+                                    std::pair{kBetwixt, 256}}) {
+    Architecture& a = add_gap(size, 16, static_cast<std::size_t>(image), 0.95);
+    a.args.qkv_bias = false;
+    a.args.layer_scale = true;
+    a.squash = image == 384;
+    if (image == 240) a.args.num_classes = 11821;
+  }
+  add_gap({"base", 768, 12, 16}, 16, 224, 0.9);
+  const Size giant{"giant", 1408, 40, 16};
+  for (const auto& [size, patch, image] :
+       {std::tuple{kHuge, 14, 224}, std::tuple{kHuge, 16, 448}, std::tuple{giant, 16, 224}}) {
+    Architecture& a = add_gap(size, static_cast<std::size_t>(patch), static_cast<std::size_t>(image),
+                              image == 448 ? 1.0 : 0.9);
+    a.args.num_classes = 0;
+    a.mean = {0.485, 0.456, 0.406};
+    a.std = {0.229, 0.224, 0.225};
+    if (size.embed_dim == giant.embed_dim) a.args.mlp_ratio = 48.0 / 11;
+  }
+
+  for (const std::size_t image : {256, 384}) {
+    Architecture& a = add("vit_so150m_patch16_reg4_gap_" + std::to_string(image), {"so150m", 896, 18, 14}, 16,
+                          image, image == 384 ? 1.0 : 0.95);
+    a.args.mlp_ratio = 2.572;
+    a.args.class_token = false;
+    a.args.reg_tokens = 4;
+    a.args.global_pool = "avg";
+    a.args.fc_norm = false;
+  }
+  for (const std::size_t image : {256, 384, 448}) {
+    Architecture& a = add("vit_so150m2_patch16_reg1_gap_" + std::to_string(image), {"so150m2", 832, 21, 13},
+                          16, image, 1.0);
+    a.args.mlp_ratio = 34.0 / 13;
+    a.args.layer_scale = true;
+    a.args.qkv_bias = false;
+    a.args.class_token = false;
+    a.args.reg_tokens = 1;
+    a.args.global_pool = "avg";
+    a.squash = image == 448;
+  }
+  Architecture& intern = add("vit_intern300m_patch14_448", kLarge, 14, 448, 1.0);
+  intern.args.layer_scale = true;
+  intern.args.post_norm = false;
+  intern.args.num_classes = 0;
+  intern.mean = {0.485, 0.456, 0.406};
+  intern.std = {0.229, 0.224, 0.225};
 }
 
 /// DeiT (Touvron et al. 2021), its distilled form, and DeiT-III (2022).
@@ -222,6 +309,7 @@ void add_clip(std::vector<Architecture>& list) {
 
 void add_plain(std::vector<Architecture>& list) {
   add_vit(list);
+  add_later_vit(list);
   add_sbb(list);
   add_deit(list);
   add_dinov2(list);

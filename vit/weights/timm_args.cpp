@@ -197,6 +197,10 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
   } else if (args.global_pool == "avg") {
     config.pooling = Pooling::patch_mean;
   } else if (args.global_pool == "map") {
+    // timm's VisionTransformer keeps prefix tokens from the pooling; Eva pools over all tokens, as is done here
+    VIT_CHECK(args.timm_class == TimmClass::eva || config.num_prefix_tokens() == 0, kWhere,
+              "global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
+              " class or register tokens, is not implemented");
     config.pooling = Pooling::attention;
     config.attention_pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
     const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
