@@ -246,7 +246,8 @@ auto with_file_named(const FoundFiles& found, const Read& read) {
   } catch (const Error& error) {
     const std::string message = error.what();
     const std::string weights = found.weights.string(), config = found.config.value_or(found.weights).string();
-    if (message.find(weights) != std::string::npos || message.find(config) != std::string::npos) throw;
+    const bool is_named = message.find(weights) != std::string::npos || message.find(config) != std::string::npos;
+    if (is_named || message.find("--set") != std::string::npos) throw;
     fail(error.where(), config, ": ", message.substr(message.find("] ") + 2));
   }
 }

@@ -1,5 +1,6 @@
 // vit info: what the program, the machine and a model are.
-#include <cstdio>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -207,6 +208,27 @@ std::string flops_text(const ordered_json& flops) {
               " (height x width), ", flops["tokens"].get<std::size_t>(), " tokens\n");
 }
 
+/// A line for each tensor: name, shape, dtype, use, in columns.
+std::string tensors_text(const ordered_json& tensors) {
+  std::vector<std::array<std::string, 4>> rows;
+  std::array<std::size_t, 4> widths{};
+  for (const ordered_json& tensor : tensors) {
+    rows.push_back({printable(tensor["name"].get<std::string>()), tensor["shape"].dump(),
+                    tensor["dtype"].get<std::string>(), printable(tensor["use"].get<std::string>())});
+    for (std::size_t i = 0; i + 1 < widths.size(); ++i)
+      widths[i] = std::max(widths[i], rows.back()[i].size());
+  }
+  std::string out;
+  for (std::array<std::string, 4>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i].resize(std::max(row[i].size(), widths[i]), ' ');
+      out += "  " + row[i];
+    }
+    out += "\n";
+  }
+  return out;
+}
+
 std::string model_text(const ordered_json& model) {
   const auto word = [&](const char* key) {
     const std::string value = model[key];
@@ -231,12 +253,7 @@ std::string model_text(const ordered_json& model) {
            printable(ignored["why"].get<std::string>()) + "\n";
   }
   if (!model.contains("tensors")) return out;
-  out += "tensors\n";
-  for (const ordered_json& tensor : model["tensors"]) {
-    out += "  " + printable(tensor["name"].get<std::string>()) + "  " + tensor["shape"].dump() + "  " +
-           tensor["dtype"].get<std::string>() + "  " + printable(tensor["use"].get<std::string>()) + "\n";
-  }
-  return out;
+  return out + "tensors\n" + tensors_text(model["tensors"]);
 }
 
 // --------------------------------------------------------------------------------------------- command
