@@ -18,9 +18,9 @@ inline double dot_bound(std::size_t chain, double sum_abs) {
   return kRoundoff * static_cast<double>(chain + 3) * sum_abs + std::numeric_limits<float>::min();
 }
 
-/// Longest chain of additions in a product over K: blocks of at most 256 terms, added up in order.
+/// Longest chain of additions in a product over K: blocks of at most 768 terms, added up in order.
 inline std::size_t gemm_chain(std::size_t in_features) {
-  return std::min<std::size_t>(in_features, 256) + in_features / 256 + 1;
+  return std::min<std::size_t>(in_features, 768) + in_features / 768 + 1;
 }
 
 /// |computed - exact| in units of the last place of the exact value as a float32 (of the smallest normal

@@ -17,6 +17,7 @@
 #include "vit/kernels/rotate-inl.h"
 #include "vit/kernels/rows-inl.h"
 #include "vit/kernels/tile-inl.h"
+#include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vit::kernels::HWY_NAMESPACE {
@@ -35,19 +36,18 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
 }
 
 size_t attention_scratch_floats(size_t head_dim) noexcept {
-  return 2 * head_dim * kPanel + kBlockKeys * kPanel + round_to_line(head_dim);
+  return 2 * head_dim * kPanel + kBlockKeys * kPanel;
 }
 
 struct AttentionScratch {
   float* queries;  // (d, kPanel)
   float* sums;     // (d, kPanel), the output before division
   float* scores;   // (kBlockKeys, kPanel)
-  float* row;      // (d)
 };
 
 HWY_INLINE AttentionScratch lay_out(float* memory, size_t head_dim) {
   const size_t panel = head_dim * kPanel;
-  return {memory, memory + panel, memory + 2 * panel, memory + 2 * panel + kBlockKeys * kPanel};
+  return {memory, memory + panel, memory + 2 * panel};
 }
 
 void attention_pack(const KeyValueArgs& args) noexcept {
@@ -59,17 +59,24 @@ void attention_pack(const KeyValueArgs& args) noexcept {
   }
 }
 
-/// Turned and scaled queries [first, first + count) as a panel; missing queries are zero.
+/// Turned and scaled queries [first, first + count) as a panel; missing queries are zero. The scale includes
+/// log2(e), so that the scores are exponents of two.
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
-  for (size_t i = 0; i < kPanel; ++i) {
-    if (i < count) {
-      rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i,
-                   args.head_dim, args.rotation, scratch.row);
-      for (size_t c = 0; c < args.head_dim; ++c)
-        scratch.queries[c * kPanel + i] = scratch.row[c] * args.scale;
-    } else {
-      for (size_t c = 0; c < args.head_dim; ++c) scratch.queries[c * kPanel + i] = 0.0f;
+  const D d;
+  const size_t used = HWY_MIN(kPanel, (count + kLanes - 1) / kLanes * kLanes);
+  const V scale = set(args.scale * kLog2E);
+  float* const rows = scratch.sums;  // (used, d), not needed yet
+  for (size_t i = 0; i < count; ++i) {
+    rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,
+                 args.rotation, rows + i * args.head_dim);
+  }
+  for (size_t i = count * args.head_dim; i < used * args.head_dim; ++i) rows[i] = 0.0f;
+  transpose(rows, args.head_dim, used, args.head_dim, scratch.queries, kPanel);
+  for (size_t c = 0; c < args.head_dim; ++c) {
+    for (size_t i = 0; i < used; i += kLanes) {
+      float* const lanes = scratch.queries + c * kPanel + i;
+      hn::Store(hn::Mul(hn::Load(d, lanes), scale), d, lanes);
     }
   }
 }
@@ -77,11 +84,8 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
 /// scores (keys, kPanel) of the keys [key, key + keys).
 HWY_INLINE void score_keys(const AttentionArgs& args, size_t key, size_t keys, size_t queries,
                            const AttentionScratch& scratch) {
-  for (size_t k = 0; k < keys; k += kTileRows) {
-    const LeftOperand left{args.packed + (key + k) * args.head_dim, args.head_dim, 1};
-    multiply(left, HWY_MIN(kTileRows, keys - k), scratch.queries, queries, args.head_dim, TileStart::zero,
-             scratch.scores + k * kPanel);
-  }
+  multiply({args.packed + key * args.head_dim, args.head_dim, 1}, keys, {scratch.queries, args.head_dim},
+           queries, TileStart::zero, scratch.scores);
 }
 
 /// Running softmax of one vector of queries.
@@ -97,12 +101,12 @@ HWY_INLINE void weigh(float* HWY_RESTRICT scores, size_t keys, float* HWY_RESTRI
   for (size_t k = 0; k < keys; ++k) maximum = hn::Max(maximum, hn::Load(d, scores + k * kPanel));
   V sum = hn::Zero(d);
   for (size_t k = 0; k < keys; ++k) {
-    const V weight = exp_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+    const V weight = exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
     hn::Store(weight, d, scores + k * kPanel);
     sum = hn::Add(sum, weight);
   }
   if (!first_block) {
-    const V factor = exp_of_negative(hn::Sub(running.maximum, maximum));
+    const V factor = exp2_of_negative(hn::Sub(running.maximum, maximum));
     sum = hn::MulAdd(running.sum, factor, sum);
     for (size_t c = 0; c < head_dim; ++c) {
       hn::Store(hn::Mul(hn::Load(d, sums + c * kPanel), factor), d, sums + c * kPanel);
@@ -116,11 +120,7 @@ HWY_INLINE void add_values(const AttentionArgs& args, size_t key, size_t keys, s
                            TileStart start, const AttentionScratch& scratch) {
   const float* const values =
       args.packed + round_to_line(args.num_tokens * args.head_dim) + key * args.head_dim;
-  for (size_t c = 0; c < args.head_dim; c += kTileRows) {
-    const LeftOperand left{values + c, 1, args.head_dim};
-    multiply(left, HWY_MIN(kTileRows, args.head_dim - c), scratch.scores, queries, keys, start,
-             scratch.sums + c * kPanel);
-  }
+  multiply({values, 1, args.head_dim}, args.head_dim, {scratch.scores, keys}, queries, start, scratch.sums);
 }
 
 /// Divides by the sums of the weights and writes queries [first, first + count) as rows.
@@ -135,10 +135,7 @@ HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t coun
     hn::Store(hn::Mul(hn::Load(d, row), inverse0), d, row);
     if (count > kLanes) hn::Store(hn::Mul(hn::Load(d, row + kLanes), inverse1), d, row + kLanes);
   }
-  for (size_t i = 0; i < count; ++i) {
-    float* const out = args.out + (first + i) * args.out_stride;
-    for (size_t c = 0; c < args.head_dim; ++c) out[c] = scratch.sums[c * kPanel + i];
-  }
+  transpose(scratch.sums, kPanel, args.head_dim, count, args.out + first * args.out_stride, args.out_stride);
 }
 
 void attention(const AttentionArgs& args) noexcept {
@@ -170,13 +167,12 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
       const size_t keys = HWY_MIN(kBlockKeys, args.num_tokens - key);
       score_keys(args, key, keys, count, scratch);
-      for (size_t i = 0; i < count; ++i) {
-        float* const out = args.out + (first + i) * args.out_stride + key;
-        for (size_t k = 0; k < keys; ++k) out[k] = scratch.scores[k * kPanel + i];
-      }
+      transpose(scratch.scores, kPanel, keys, count, args.out + first * args.out_stride + key,
+                args.out_stride);
     }
   }
-  for (size_t i = 0; i < args.num_queries; ++i) softmax_row(args.out + i * args.out_stride, args.num_tokens);
+  for (size_t i = 0; i < args.num_queries; ++i)
+    softmax_row<Base::two>(args.out + i * args.out_stride, args.num_tokens);
 }
 
 }  // namespace

@@ -14,38 +14,41 @@
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/tile-inl.h"
+#include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vit::kernels::HWY_NAMESPACE {
 namespace {
 
-// Part of a panel that stays in the first-level cache (16 KiB for kPanel = 16) while the rows of a block pass
-// it. The partial sums of the blocks of k are added up in order.
-constexpr size_t kBlockK = 256;
-// Rows whose partial sums are kept on the stack.
-constexpr size_t kBlockRows = 10 * 12;
+// Longest chain of additions; the sums of such blocks of k are added up in order. Long enough that starting
+// and finishing a tile costs little; the panel then streams from the second-level cache, one line for twelve
+// multiply-adds.
+constexpr size_t kBlockK = 768;
+// Rows that share a panel before the next one is fetched: their 108 x 768 numbers fit the second-level cache
+// as well.
+constexpr size_t kBlockRows = 108;
 
 void pack_weight(const float* weight, size_t stride, size_t out_features, size_t in_features,
                  float* packed) noexcept {
   for (size_t column = 0; column < out_features; column += kPanel) {
     const size_t columns = HWY_MIN(kPanel, out_features - column);
-    for (size_t c = 0; c < kPanel; ++c) {
-      const float* const from = weight + (column + c) * stride;
-      for (size_t k = 0; k < in_features; ++k) packed[k * kPanel + c] = c < columns ? from[k] : 0.0f;
+    transpose(weight + column * stride, stride, columns, in_features, packed, kPanel);
+    for (size_t k = 0; k < in_features; ++k) {
+      for (size_t c = columns; c < kPanel; ++c) packed[k * kPanel + c] = 0.0f;
     }
     packed += kPanel * in_features;
   }
 }
 
-/// One vector of a tile through the epilogue; `count` < kLanes where the matrix ends within it.
-template <bool kFull>
+/// One vector of sums through the epilogue; `count` < kLanes where the matrix ends within it.
+template <Activation kActivation, bool kFull>
 HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t column, size_t count,
                               float* out) {
   const D d;
   const auto load = [&](const float* from)
                         HWY_ATTR { return kFull ? hn::LoadU(d, from) : load_first(from, count, 0.0f); };
   if (e.bias) value = hn::Add(value, load(e.bias + column));
-  value = activated(value, e.activation);
+  value = activated<kActivation>(value);
   if (e.multiplier) value = hn::Mul(value, load(e.multiplier + row * e.multiplier_stride + column));
   if (e.scale && e.residual) {
     value = hn::MulAdd(value, load(e.scale + column), load(e.residual + row * e.residual_stride + column));
@@ -61,27 +64,41 @@ HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t col
   }
 }
 
-/// Sends sums (rows, kPanel) through the epilogue to rows [row, row + rows) and columns [column, column +
-/// columns).
-HWY_NOINLINE void finish_tile(const GemmArgs& args, const float* HWY_RESTRICT sums, size_t row, size_t rows,
-                              size_t column, size_t columns) {
+/// A block of one panel: its sums (rows, kPanel) belong to rows [row, row + rows) and columns [column, column
+/// + columns).
+struct FinishedBlock {
+  const float* sums;
+  size_t row, rows, column, columns;
+};
+
+template <Activation kActivation>
+HWY_NOINLINE void finish_block_with(const GemmArgs& args, const FinishedBlock& block) {
   const D d;
-  for (size_t r = 0; r < rows; ++r) {
-    float* const out = args.out + (row + r) * args.out_stride + column;
-    for (size_t c = 0; c < columns; c += kLanes) {
-      const V value = hn::Load(d, sums + r * kPanel + c);
-      if (columns - c >= kLanes) {
-        finish_vector<true>(args.epilogue, value, row + r, column + c, kLanes, out + c);
+  for (size_t r = 0; r < block.rows; ++r) {
+    const size_t row = block.row + r;
+    float* const out = args.out + row * args.out_stride + block.column;
+    for (size_t c = 0; c < block.columns; c += kLanes) {
+      const V value = hn::Load(d, block.sums + r * kPanel + c);
+      const size_t rest = block.columns - c;
+      if (rest >= kLanes) {
+        finish_vector<kActivation, true>(args.epilogue, value, row, block.column + c, kLanes, out + c);
       } else {
-        finish_vector<false>(args.epilogue, value, row + r, column + c, columns - c, out + c);
+        finish_vector<kActivation, false>(args.epilogue, value, row, block.column + c, rest, out + c);
       }
     }
   }
 }
 
-/// Asks for the lines [first, last) of what follows in the packed weight, bound for the second-level cache.
-HWY_INLINE void prefetch_lines(const float* from, size_t first, size_t last) {
-  for (size_t line = first; line < last; ++line) __builtin_prefetch(from + line * 16, 0, 2);
+/// Sends a block through the epilogue to the output.
+HWY_INLINE void finish_block(const GemmArgs& args, const FinishedBlock& block) {
+  switch (args.epilogue.activation) {
+    case Activation::none: return finish_block_with<Activation::none>(args, block);
+    case Activation::gelu: return finish_block_with<Activation::gelu>(args, block);
+    case Activation::gelu_tanh: return finish_block_with<Activation::gelu_tanh>(args, block);
+    case Activation::quick_gelu: return finish_block_with<Activation::quick_gelu>(args, block);
+    case Activation::silu: return finish_block_with<Activation::silu>(args, block);
+    case Activation::relu: return finish_block_with<Activation::relu>(args, block);
+  }
 }
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
@@ -91,19 +108,14 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
   const float* const panel = args.packed + column * args.in_features;
   for (size_t k = 0; k < args.in_features; k += kBlockK) {
     const size_t count = HWY_MIN(kBlockK, args.in_features - k);
-    const TileStart start = k == 0 ? TileStart::zero : TileStart::stored;
-    const size_t num_tiles = (rows + kTileRows - 1) / kTileRows;
-    const size_t lines = kBlockK * kPanel / 16;
-    size_t tile = 0;
-    for (size_t r = 0; r < rows; r += kTileRows, ++tile) {
-      const size_t tile_rows = HWY_MIN(kTileRows, rows - r);
-      prefetch_lines(panel + (k + count) * kPanel, tile * lines / num_tiles, (tile + 1) * lines / num_tiles);
-      const LeftOperand left{args.in + (row + r) * args.in_stride + k, args.in_stride, 1};
-      multiply(left, tile_rows, panel + k * kPanel, columns, count, start, sums + r * kPanel);
-      if (k + count == args.in_features)
-        finish_tile(args, sums + r * kPanel, row + r, tile_rows, column, columns);
-    }
+    multiply_and_prefetch({args.in + row * args.in_stride + k, args.in_stride, 1}, rows,
+                          {panel + k * kPanel, count}, columns, k == 0 ? TileStart::zero : TileStart::stored,
+                          {.stream = panel + (k + count) * kPanel,
+                           .rows = args.out + row * args.out_stride + column,
+                           .row_stride = args.out_stride},
+                          sums);
   }
+  finish_block(args, {sums, row, rows, column, columns});
 }
 
 void gemm(const GemmArgs& args) noexcept {

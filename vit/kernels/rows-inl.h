@@ -76,7 +76,16 @@ void layer_norm(const LayerNormArgs& args) noexcept {
   }
 }
 
-void softmax_row(float* row, size_t columns) {
+enum class Base { e, two };
+
+template <Base kBase>
+HWY_INLINE V power_of_negative(V x) {
+  return kBase == Base::two ? exp2_of_negative(x) : exp_of_negative(x);
+}
+
+/// row = kBase^row / sum.
+template <Base kBase>
+HWY_INLINE void softmax_row(float* row, size_t columns) {
   const D d;
   constexpr float kLowest = -3.402823466e+38f;
   V largest = set(kLowest);
@@ -87,13 +96,14 @@ void softmax_row(float* row, size_t columns) {
 
   V sum = hn::Zero(d);
   for (c = 0; c + kLanes <= columns; c += kLanes) {
-    const V weight = exp_of_negative(hn::Sub(hn::LoadU(d, row + c), largest));
+    const V weight = power_of_negative<kBase>(hn::Sub(hn::LoadU(d, row + c), largest));
     hn::StoreU(weight, d, row + c);
     sum = hn::Add(sum, weight);
   }
   if (c < columns) {
     const size_t rest = columns - c;
-    store_first(exp_of_negative(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest, row + c);
+    store_first(power_of_negative<kBase>(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest,
+                row + c);
     sum = hn::Add(sum, load_first(row + c, rest, 0.0f));
   }
   const V total = hn::SumOfLanes(d, sum);
@@ -106,20 +116,32 @@ void softmax_row(float* row, size_t columns) {
 }
 
 void softmax(const RowsArgs& args) noexcept {
-  for (size_t r = 0; r < args.rows; ++r) softmax_row(args.data + r * args.stride, args.columns);
+  for (size_t r = 0; r < args.rows; ++r) softmax_row<Base::e>(args.data + r * args.stride, args.columns);
 }
 
-void activate(const RowsArgs& args, Activation activation) noexcept {
+template <Activation kActivation>
+void activate_with(const RowsArgs& args) {
   const D d;
   for (size_t r = 0; r < args.rows; ++r) {
     float* const row = args.data + r * args.stride;
     size_t c = 0;
     for (; c + kLanes <= args.columns; c += kLanes) {
-      hn::StoreU(activated(hn::LoadU(d, row + c), activation), d, row + c);
+      hn::StoreU(activated<kActivation>(hn::LoadU(d, row + c)), d, row + c);
     }
     if (c == args.columns) continue;
     const size_t rest = args.columns - c;
-    store_first(activated(load_first(row + c, rest, 0.0f), activation), rest, row + c);
+    store_first(activated<kActivation>(load_first(row + c, rest, 0.0f)), rest, row + c);
+  }
+}
+
+void activate(const RowsArgs& args, Activation activation) noexcept {
+  switch (activation) {
+    case Activation::none: return;
+    case Activation::gelu: return activate_with<Activation::gelu>(args);
+    case Activation::gelu_tanh: return activate_with<Activation::gelu_tanh>(args);
+    case Activation::quick_gelu: return activate_with<Activation::quick_gelu>(args);
+    case Activation::silu: return activate_with<Activation::silu>(args);
+    case Activation::relu: return activate_with<Activation::relu>(args);
   }
 }
 

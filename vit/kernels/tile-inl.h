@@ -33,6 +33,23 @@ struct LeftOperand {
   size_t k_step;
 };
 
+/// The right operand: `count` lines of kPanel numbers.
+struct RightOperand {
+  const float* panel;
+  size_t count;
+};
+
+/// What the next tiles will touch, fetched in the shade of the arithmetic: one line of `stream` per
+/// kStepsPerPrefetch steps, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be
+/// valid.
+struct Upcoming {
+  const float* stream;
+  const float* rows;
+  size_t row_stride;
+};
+constexpr size_t kLineFloats = 16;        // of a 64-byte cache line
+constexpr size_t kStepsPerPrefetch = 16;  // about 16 tiles, 96 rows, then fetch a panel as long as their own
+
 /// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
 struct SixRows {
   V c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
@@ -76,60 +93,100 @@ HWY_INLINE void finish_six(const SixRows& c, TileStart start, float* HWY_RESTRIC
   if constexpr (kRows > 5) finish_row<kVectors>(c.c50, c.c51, start, to + 5 * kPanel);
 }
 
-/// sums (kRows, kPanel) = or += left (kRows, count) * panel (count, kPanel), the first kVectors vectors of
-/// each row.
+/// The k loop of a tile.
 template <size_t kRows, size_t kVectors>
-HWY_NOINLINE void multiply_tile(LeftOperand left, const float* HWY_RESTRICT panel, size_t count,
-                                TileStart start, float* HWY_RESTRICT sums) {
+HWY_INLINE void multiply_steps(const float* HWY_RESTRICT a, LeftOperand left, const float* HWY_RESTRICT b,
+                               size_t count, SixRows& upper, SixRows& lower) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
+  const D d;
+  for (size_t k = 0; k < count; ++k) {
+    const V b0 = hn::Load(d, b);
+    const V b1 = kVectors > 1 ? hn::Load(d, b + kLanes) : b0;
+    multiply_six<kUpper, kVectors>(a, left.row_step, b0, b1, upper);
+    if constexpr (kLower > 0) {
+      multiply_six<kLower, kVectors>(a + 6 * left.row_step, left.row_step, b0, b1, lower);
+    }
+    a += left.k_step;
+    b += kPanel;
+  }
+}
+
+/// sums (kRows, kPanel) = or += left (kRows, count) * panel (count, kPanel), the first kVectors vectors of
+/// each row.
+template <size_t kRows, size_t kVectors, bool kPrefetch>
+HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, TileStart start, const Upcoming& upcoming,
+                              float* HWY_RESTRICT sums) {
   const D d;
   const V zero = hn::Zero(d);
   SixRows upper{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
   SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
-  const float* HWY_RESTRICT a = left.data;
-  const float* HWY_RESTRICT b = panel;
-  const size_t row_step = left.row_step;
-  const size_t k_step = left.k_step;
-  for (size_t k = 0; k < count; ++k) {
-    const V b0 = hn::Load(d, b);
-    const V b1 = kVectors > 1 ? hn::Load(d, b + kLanes) : zero;
-    multiply_six<kUpper, kVectors>(a, row_step, b0, b1, upper);
-    if constexpr (kLower > 0) multiply_six<kLower, kVectors>(a + 6 * row_step, row_step, b0, b1, lower);
-    a += k_step;
-    b += kPanel;
+  if constexpr (kPrefetch) {
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t c = 0; c < kPanel; c += kLineFloats) {
+        __builtin_prefetch(upcoming.rows + r * upcoming.row_stride + c, 1, 2);
+      }
+    }
+    for (size_t k = 0; k < right.count; k += kStepsPerPrefetch) {
+      __builtin_prefetch(upcoming.stream + k / kStepsPerPrefetch * kLineFloats, 0, 2);
+      multiply_steps<kRows, kVectors>(left.data + k * left.k_step, left, right.panel + k * kPanel,
+                                      HWY_MIN(kStepsPerPrefetch, right.count - k), upper, lower);
+    }
+  } else {
+    multiply_steps<kRows, kVectors>(left.data, left, right.panel, right.count, upper, lower);
   }
-  finish_six<kUpper, kVectors>(upper, start, sums);
-  if constexpr (kLower > 0) finish_six<kLower, kVectors>(lower, start, sums + 6 * kPanel);
+  finish_six<(kRows < 6 ? kRows : 6), kVectors>(upper, start, sums);
+  if constexpr (kRows > 6) finish_six<kRows - 6, kVectors>(lower, start, sums + 6 * kPanel);
 }
 
-/// multiply_tile for a number of rows and columns known at run time only: 0 < rows <= kTileRows.
+/// The last tile of a block: 0 < rows < kTileRows, known at run time only.
 template <size_t kVectors>
-HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, const float* HWY_RESTRICT panel, size_t count,
-                              TileStart start, float* HWY_RESTRICT sums) {
+HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, TileStart start,
+                                float* sums) {
+  const Upcoming none{};
   switch (rows) {
-    case 1: return multiply_tile<1, kVectors>(left, panel, count, start, sums);
-    case 2: return multiply_tile<2, kVectors>(left, panel, count, start, sums);
-    case 3: return multiply_tile<3, kVectors>(left, panel, count, start, sums);
-    case 4: return multiply_tile<4, kVectors>(left, panel, count, start, sums);
-    case 5: return multiply_tile<5, kVectors>(left, panel, count, start, sums);
+    case 1: return multiply_tile<1, kVectors, false>(left, right, start, none, sums);
+    case 2: return multiply_tile<2, kVectors, false>(left, right, start, none, sums);
+    case 3: return multiply_tile<3, kVectors, false>(left, right, start, none, sums);
+    case 4: return multiply_tile<4, kVectors, false>(left, right, start, none, sums);
+    case 5: return multiply_tile<5, kVectors, false>(left, right, start, none, sums);
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
-    case 6: return multiply_tile<6, kVectors>(left, panel, count, start, sums);
-    case 7: return multiply_tile<7, kVectors>(left, panel, count, start, sums);
-    case 8: return multiply_tile<8, kVectors>(left, panel, count, start, sums);
-    case 9: return multiply_tile<9, kVectors>(left, panel, count, start, sums);
-    case 10: return multiply_tile<10, kVectors>(left, panel, count, start, sums);
-    case 11: return multiply_tile<11, kVectors>(left, panel, count, start, sums);
+    case 6: return multiply_tile<6, kVectors, false>(left, right, start, none, sums);
+    case 7: return multiply_tile<7, kVectors, false>(left, right, start, none, sums);
+    case 8: return multiply_tile<8, kVectors, false>(left, right, start, none, sums);
+    case 9: return multiply_tile<9, kVectors, false>(left, right, start, none, sums);
+    case 10: return multiply_tile<10, kVectors, false>(left, right, start, none, sums);
+    case 11: return multiply_tile<11, kVectors, false>(left, right, start, none, sums);
 #endif
-    default: return multiply_tile<kTileRows, kVectors>(left, panel, count, start, sums);
   }
 }
 
-/// `columns` <= kPanel says how much of the panel counts; the sums beyond may or may not be written.
-HWY_INLINE void multiply(LeftOperand left, size_t rows, const float* HWY_RESTRICT panel, size_t columns,
-                         size_t count, TileStart start, float* HWY_RESTRICT sums) {
-  if (columns > kLanes) return multiply_rows<2>(left, rows, panel, count, start, sums);
-  multiply_rows<1>(left, rows, panel, count, start, sums);
+template <size_t kVectors, bool kPrefetch>
+HWY_NOINLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, TileStart start,
+                                Upcoming upcoming, float* HWY_RESTRICT sums) {
+  for (; rows >= kTileRows; rows -= kTileRows) {
+    multiply_tile<kTileRows, kVectors, kPrefetch>(left, right, start, upcoming, sums);
+    left.data += kTileRows * left.row_step;
+    sums += kTileRows * kPanel;
+    upcoming.stream += right.count / kStepsPerPrefetch * kLineFloats;
+    upcoming.rows += kTileRows * upcoming.row_stride;
+  }
+  if (rows > 0) multiply_rest<kVectors>(left, rows, right, start, sums);
+}
+
+/// sums (rows, kPanel) = or += left (rows, count) * right (count, kPanel), tile after tile. `columns` <=
+/// kPanel says how much of the panel counts; the sums beyond may or may not be written.
+HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, TileStart start,
+                         float* sums) {
+  if (columns > kLanes) return multiply_rows<2, false>(left, rows, right, start, {}, sums);
+  multiply_rows<1, false>(left, rows, right, start, {}, sums);
+}
+
+/// The same for operands that come from far away.
+HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
+                                      TileStart start, const Upcoming& upcoming, float* sums) {
+  if (columns > kLanes) return multiply_rows<2, true>(left, rows, right, start, upcoming, sums);
+  multiply_rows<1, true>(left, rows, right, start, upcoming, sums);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Split {
 // should outnumber the threads several times so that a slow core does not hold up the others.
 Split split_product(std::size_t rows, std::size_t out_features, const kernels::KernelTable& table,
                     int threads) {
-  constexpr std::size_t kRowsInCache = 104;
+  constexpr std::size_t kRowsInCache = 108;
   constexpr std::size_t kTasksPerThread = 8;
   const std::size_t row_blocks = ceil_div(rows, kRowsInCache);
   const std::size_t rows_per_task = round_up(ceil_div(rows, row_blocks), table.tile_rows);
@@ -57,14 +57,15 @@ void Linear::forward(TensorView<const float> in, TensorView<float> out, int thre
 
   const kernels::KernelTable& table = weight_.table();
   const Split split = split_product(rows, out_features(), table, threads);
-  const std::size_t column_blocks = ceil_div(out_features(), split.columns_per_task);
   const std::size_t row_blocks = ceil_div(rows, split.rows_per_task);
+  const std::size_t column_blocks = ceil_div(out_features(), split.columns_per_task);
   const auto row_of = [](const TensorView<const float>& view, std::size_t row) {
     return view.empty() ? nullptr : view.row(row);
   };
+  // Tasks that follow each other share columns: a part of the weight comes from memory once for all rows.
   parallel_for(row_blocks * column_blocks, threads, [&](std::size_t task, int) {
-    const std::size_t row = task / column_blocks * split.rows_per_task;
-    const std::size_t column = task % column_blocks * split.columns_per_task;
+    const std::size_t row = task % row_blocks * split.rows_per_task;
+    const std::size_t column = task / row_blocks * split.columns_per_task;
     table.gemm({.in = in.row(row),
                 .in_stride = in.row_stride(),
                 .rows = std::min(split.rows_per_task, rows - row),
