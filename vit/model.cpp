@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/arena.h"
+#include "vit/base/parallel.h"
 #include "vit/kernels/kernels.h"
 #include "vit/layers/workspace.h"
 #include "vit/model_layers.h"
@@ -170,34 +171,36 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   resize(outputs.projected, request.projected, {num_images, c.projection_dim});
   resize(outputs.logits, request.logits, {num_images, c.num_classes});
 
-  // image -> patches -> tokens -> blocks
-  model.layers.patch_embed.forward(pixels, *position, rows, tokens, threads, workspace.stages);
-  model.layers.encoder.forward(tokens, *position,
-                        {.num_prefix = num_prefix,
-                         .num_leading = num_leading,
-                         .taps = {.blocks = request.blocks,
-                                  .block_tokens = outputs.blocks,
-                                  .attention = request.attention,
-                                  .probabilities = outputs.attention,
-                                  .embedded = outputs.embedded.view()}},
-                        leading, workspace, threads);
+  with_team(threads, [&] {
+    // image -> patches -> tokens -> blocks
+    model.layers.patch_embed.forward(pixels, *position, rows, tokens, threads, workspace.stages);
+    model.layers.encoder.forward(tokens, *position,
+                          {.num_prefix = num_prefix,
+                           .num_leading = num_leading,
+                           .taps = {.blocks = request.blocks,
+                                    .block_tokens = outputs.blocks,
+                                    .attention = request.attention,
+                                    .probabilities = outputs.attention,
+                                    .embedded = outputs.embedded.view()}},
+                          leading, workspace, threads);
 
-  // tokens -> head
-  const StageTimer timer(workspace.stages, Stage::head);
-  const TensorView<float> final_tokens = num_leading != 0 ? leading : tokens;  // (B, R, C) or (B, T, C)
-  if (model.layers.norm) {
-    const TensorView<float> flat(final_tokens.data(), Shape{num_images * num_final, width});
-    model.layers.norm->forward(flat, flat, threads);
-  }
-  if (request.tokens) std::ranges::copy(final_tokens.flat(), outputs.tokens.data());
-  if (!request.pooled && !request.projected && !request.logits) return;
-  if (c.pooling != Pooling::none) {
-    model.pool_tokens(final_tokens, scratch, pooled, workspace, threads);
-    if (model.layers.pooled_norm) model.layers.pooled_norm->forward(pooled, pooled, threads);
-    if (request.pooled) std::ranges::copy(pooled.flat(), outputs.pooled.data());
-    if (request.projected) model.layers.projection->forward(pooled, outputs.projected, threads);
-  }
-  if (request.logits) model.classify(final_tokens, pooled, scratch, outputs.logits, threads);
+    // tokens -> head
+    const StageTimer timer(workspace.stages, Stage::head);
+    const TensorView<float> final_tokens = num_leading != 0 ? leading : tokens;  // (B, R, C) or (B, T, C)
+    if (model.layers.norm) {
+      const TensorView<float> flat(final_tokens.data(), Shape{num_images * num_final, width});
+      model.layers.norm->forward(flat, flat, threads);
+    }
+    if (request.tokens) std::ranges::copy(final_tokens.flat(), outputs.tokens.data());
+    if (!request.pooled && !request.projected && !request.logits) return;
+    if (c.pooling != Pooling::none) {
+      model.pool_tokens(final_tokens, scratch, pooled, workspace, threads);
+      if (model.layers.pooled_norm) model.layers.pooled_norm->forward(pooled, pooled, threads);
+      if (request.pooled) std::ranges::copy(pooled.flat(), outputs.pooled.data());
+      if (request.projected) model.layers.projection->forward(pooled, outputs.projected, threads);
+    }
+    if (request.logits) model.classify(final_tokens, pooled, scratch, outputs.logits, threads);
+  });
 }
 
 void VisionTransformer::Parts::pool_tokens(TensorView<const float> tokens, TensorView<float> scratch,

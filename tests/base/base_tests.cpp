@@ -25,7 +25,8 @@ TEST_CASE("base: f16 converts exactly, with subnormals, infinities and NaN") {
   CHECK(f16_to_float(0x7C00) == std::numeric_limits<float>::infinity());
   CHECK(std::isnan(f16_to_float(0x7E01)));
   for (unsigned bits = 0x0400; bits < 0x7C00; ++bits) {  // every normal number by its definition
-    const float expected = std::ldexp(static_cast<float>((bits & 0x3FF) + 1024), static_cast<int>(bits >> 10) - 25);
+    const float expected =
+        std::ldexp(static_cast<float>((bits & 0x3FF) + 1024), static_cast<int>(bits >> 10) - 25);
     REQUIRE(f16_to_float(static_cast<std::uint16_t>(bits)) == expected);
   }
 }
@@ -71,7 +72,41 @@ TEST_CASE("base: parallel_for runs each task once, nests, and passes an exceptio
       parallel_for(1, threads, [&](std::size_t, int) { counts[task]++; });
     });
     for (const auto& count : counts) CHECK(count == 1);
-    CHECK_THROWS_AS(parallel_for(8, threads, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }), Error);
+    CHECK_THROWS_AS(
+        parallel_for(8, threads, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }), Error);
+  }
+}
+
+TEST_CASE("base: a team serves many parallel_for, hands out known thread numbers and survives exceptions") {
+  for (const int threads : {0, 1, 2, 5}) {
+    std::vector<int> counts(37);
+    const auto team_size = static_cast<std::size_t>(resolve_threads(threads));
+    std::vector<std::atomic<int>> inside(team_size);
+    std::atomic<int> shared_numbers = 0;
+    with_team(threads, [&] {
+      for (std::size_t round = 0; round < 2000; ++round) {
+        const std::size_t num_tasks = round % counts.size();
+        parallel_for(num_tasks, threads, [&](std::size_t task, int thread) {
+          if (inside[static_cast<std::size_t>(thread)]++ != 0) shared_numbers++;
+          counts[task]++;  // each job sees what the last one wrote
+          inside[static_cast<std::size_t>(thread)]--;
+        });
+      }
+      CHECK_THROWS_AS(
+          parallel_for(9, threads, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }),
+          Error);
+      parallel_for(counts.size(), 1, [&](std::size_t task, int thread) {
+        if (thread != 0) shared_numbers++;
+        counts[task]++;
+      });
+    });
+    CHECK(shared_numbers == 0);
+    for (std::size_t task = 0; task < counts.size(); ++task) {
+      std::size_t expected = 1;
+      for (std::size_t round = 0; round < 2000; ++round) expected += task < round % counts.size() ? 1 : 0;
+      CHECK(counts[task] == static_cast<int>(expected));
+    }
+    CHECK_THROWS_AS(with_team(threads, [] { fail("test", "from the body"); }), Error);
   }
 }
 
