@@ -88,6 +88,7 @@ struct VisionTransformer::Parts {
 
   ModelConfig config;
   const kernels::KernelTable& kernels;
+  Dtype dtype;
   ModelLayers layers;
 
   mutable std::mutex contexts_mutex{};
@@ -95,11 +96,11 @@ struct VisionTransformer::Parts {
 };
 
 VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& weights,
-                                     const kernels::KernelTable& kernels) {
+                                     const kernels::KernelTable& kernels, Dtype dtype) {
   validate(config);
-  ModelLayers layers = build_layers(config, weights, kernels);
+  ModelLayers layers = build_layers(config, weights, kernels, dtype);
   parts_ = std::unique_ptr<const Parts>(
-      new Parts{.config = std::move(config), .kernels = kernels, .layers = std::move(layers)});
+      new Parts{.config = std::move(config), .kernels = kernels, .dtype = dtype, .layers = std::move(layers)});
 }
 VisionTransformer::~VisionTransformer() = default;
 VisionTransformer::VisionTransformer(VisionTransformer&&) noexcept = default;
@@ -107,6 +108,7 @@ VisionTransformer& VisionTransformer::operator=(VisionTransformer&&) noexcept = 
 
 const ModelConfig& VisionTransformer::config() const noexcept { return parts_->config; }
 const kernels::KernelTable& VisionTransformer::kernels() const noexcept { return parts_->kernels; }
+Dtype VisionTransformer::dtype() const noexcept { return parts_->dtype; }
 
 GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
   const ModelConfig& c = parts_->config;
@@ -144,7 +146,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
                                     .num_heads = c.num_heads,
                                     .pool_heads = model.layers.pool ? c.attention_pool.num_heads : 0,
                                     .hidden_dim = model.layers.pool ? std::max(c.mlp_dim, c.attention_pool.mlp_dim) : c.mlp_dim,
-                                    .threads = threads},
+                                    .threads = threads,
+                                    .dtype = model.dtype},
                                    model.kernels);
   Workspace& workspace = memory.parts_->workspace;
   Arena& arena = memory.parts_->arena;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "vit/base/dtype.h"
 #include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
@@ -60,14 +61,17 @@ class ForwardMemory {
 /// An immutable model: many threads may call forward() at once, each with its own memory.
 class VisionTransformer {
  public:
-  /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards.
-  VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels);
+  /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards. `dtype`: how the products of
+  /// the blocks compute; f32, or i8 for whole numbers with scales (kernels/int8.h), quantised here. Throws Error for others.
+  VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                    Dtype dtype = Dtype::f32);
   ~VisionTransformer();
   VisionTransformer(VisionTransformer&&) noexcept;
   VisionTransformer& operator=(VisionTransformer&&) noexcept;
 
   const ModelConfig& config() const noexcept;
   const kernels::KernelTable& kernels() const noexcept;
+  Dtype dtype() const noexcept;
 
   /// The patch grid of an input of this size. Throws Error where the model cannot take it: edges below the patch size, or
   /// another size than the native one where the reference library refuses that (config().fixed_size).

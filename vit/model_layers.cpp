@@ -24,7 +24,8 @@ std::optional<LayerNorm> make_optional_norm(const NormWeights& weights, float ep
   return make_norm(weights, eps, kernels);
 }
 
-Attention make_attention(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels) {
+Attention make_attention(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
+                         Dtype dtype) {
   const Tensor<float> qkv_weight = block.qkv.weight.load(), qkv_bias = block.qkv.bias.load();
   const Tensor<float> gamma = block.attention_norm.gamma.load(), beta = block.attention_norm.beta.load();
   const Tensor<float> proj_weight = block.proj.weight.load(), proj_bias = block.proj.bias.load();
@@ -34,11 +35,11 @@ Attention make_attention(const BlockWeights& block, const ModelConfig& config, c
                     .norm_beta = beta.flat(),
                     .proj_weight = proj_weight,
                     .proj_bias = proj_bias.flat()},
-                   config.num_heads, config.norm_eps, kernels);
+                   config.num_heads, config.norm_eps, kernels, dtype);
 }
 
 Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2, Activation activation,
-             float eps, const kernels::KernelTable& kernels) {
+             float eps, const kernels::KernelTable& kernels, Dtype dtype) {
   const Tensor<float> weight1 = fc1.weight.load(), bias1 = fc1.bias.load();
   const Tensor<float> gamma = norm.gamma.load(), beta = norm.beta.load();
   const Tensor<float> weight2 = fc2.weight.load(), bias2 = fc2.bias.load();
@@ -48,10 +49,11 @@ Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeig
               .norm_beta = beta.flat(),
               .fc2_weight = weight2,
               .fc2_bias = bias2.flat()},
-             activation, eps, kernels);
+             activation, eps, kernels, dtype);
 }
 
-GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels) {
+GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
+                        Dtype dtype) {
   const Tensor<float> gate_weight = block.gate.weight.load(), gate_bias = block.gate.bias.load();
   const Tensor<float> value_weight = block.fc1.weight.load(), value_bias = block.fc1.bias.load();
   const Tensor<float> gamma = block.mlp_norm.gamma.load(), beta = block.mlp_norm.beta.load();
@@ -64,22 +66,23 @@ GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config, co
                    .norm_beta = beta.flat(),
                    .fc2_weight = weight2,
                    .fc2_bias = bias2.flat()},
-                  config.activation, config.norm_eps, kernels);
+                  config.activation, config.norm_eps, kernels, dtype);
 }
 
-Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels) {
+Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels, Dtype dtype) {
   const auto mlp = [&]() -> std::variant<Mlp, GatedMlp> {
-    if (config.mlp == MlpKind::gated) return make_gated_mlp(block, config, kernels);
-    return make_mlp(block.fc1, block.mlp_norm, block.fc2, config.activation, config.norm_eps, kernels);
+    if (config.mlp == MlpKind::gated) return make_gated_mlp(block, config, kernels, dtype);
+    return make_mlp(block.fc1, block.mlp_norm, block.fc2, config.activation, config.norm_eps, kernels, dtype);
   };
-  return Block(make_norm(block.norm1, config.norm_eps, kernels), make_attention(block, config, kernels),
+  return Block(make_norm(block.norm1, config.norm_eps, kernels), make_attention(block, config, kernels, dtype),
                block.scale1.load(), make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load());
 }
 
-Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels) {
+Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                     Dtype dtype) {
   std::vector<Block> blocks;
   blocks.reserve(config.depth);
-  for (const BlockWeights& block : weights.blocks) blocks.push_back(make_block(block, config, kernels));
+  for (const BlockWeights& block : weights.blocks) blocks.push_back(make_block(block, config, kernels, dtype));
   return Encoder(make_optional_norm(weights.norm_pre, config.norm_eps, kernels), std::move(blocks), config.num_heads);
 }
 
@@ -117,16 +120,17 @@ std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWei
       .forward(TensorView<const float>(probe.data(), Shape{1, config.embed_dim}), query, /*threads=*/1);
   return AttentionPool(std::move(query), make_linear(pool.kv, kernels), make_linear(pool.proj, kernels),
                        make_norm(pool.norm, config.norm_eps, kernels),
-                       make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps, kernels),
+                       make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps, kernels, Dtype::f32),
                        config.attention_pool.num_heads, kernels);
 }
 
 }  // namespace
 
-ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels) {
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                         Dtype dtype) {
   ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels),
                      .position = make_position(config, weights),
-                     .encoder = make_encoder(config, weights, kernels),
+                     .encoder = make_encoder(config, weights, kernels, dtype),
                      .norm = make_optional_norm(weights.norm, config.norm_eps, kernels),
                      .pool = make_pool(config, weights, kernels),
                      .pooled_norm = make_optional_norm(weights.pooled_norm, config.norm_eps, kernels)};

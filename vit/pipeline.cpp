@@ -49,14 +49,14 @@ Model::Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadRep
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
   Checkpoint checkpoint = load_checkpoint(path, options.load);
   PreprocessConfig preprocess = preprocess_for(path, checkpoint.config, options);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options));
+  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options), options.dtype);
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess), std::move(checkpoint.report));
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
   Checkpoint checkpoint = random_checkpoint(architecture, options.load);
   PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options));
+  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options), options.dtype);
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess), std::move(checkpoint.report));
 }
 

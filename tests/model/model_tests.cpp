@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "tests/support/allocation_count.h"
@@ -11,9 +12,15 @@
 namespace vit {
 namespace {
 
-VisionTransformer build(const Checkpoint& checkpoint) {
-  return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels());
+VisionTransformer build(const Checkpoint& checkpoint, Dtype dtype = Dtype::f32) {
+  return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels(), dtype);
 }
+
+/// What the products of a model may compute in.
+struct Variant {
+  const char* architecture;
+  Dtype dtype;
+};
 
 const Request kEverything{.logits = true, .pooled = true, .tokens = true, .blocks = {0, 1}, .attention = {1}};
 
@@ -27,10 +34,13 @@ Tensor<float> logits_of(const VisionTransformer& model, TensorView<const float> 
 }  // namespace
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
-  for (const char* architecture : {"vit_small_patch16_rope_224", "vit_small_patch16_rope_mixed_ape_224",
-                                   "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224"}) {
-    CAPTURE(architecture);
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_224", Dtype::f32},
+                                            Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
+                                            Variant{"vit_tiny_patch16_224", Dtype::f32},
+                                            Variant{"deit_tiny_distilled_patch16_224", Dtype::i8},
+                                            Variant{"eva02_tiny_patch14_224", Dtype::i8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
+    CAPTURE(model.config().architecture);
     const Tensor<float> pixels = test::random_pixels(13, 64, 80);
     ForwardMemory memory;
     Outputs whole;
@@ -59,8 +69,10 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
 }
 
 TEST_CASE("model: computing only the rows that the head reads changes no bit") {
-  for (const char* architecture : {"vit_small_patch16_rope_ape_224", "deit_tiny_distilled_patch16_224"}) {
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_ape_224", Dtype::f32},
+                                            Variant{"deit_tiny_distilled_patch16_224", Dtype::f32},
+                                            Variant{"vit_small_patch16_rope_ape_224", Dtype::i8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     const Tensor<float> pixels = test::random_pixels(3, 48, 48);
     ForwardMemory memory;
     Outputs outputs;
@@ -70,8 +82,9 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
 }
 
 TEST_CASE("model: a warm forward pass allocates nothing") {
-  for (const char* architecture : {"vit_small_patch16_rope_mixed_ape_224", "vit_tiny_patch16_224"}) {
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture));
+  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
+                                            Variant{"vit_tiny_patch16_224", Dtype::i8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     const Tensor<float> pixels = test::random_pixels(2, 64, 48);
     ForwardMemory memory;
     Outputs outputs;
@@ -116,6 +129,30 @@ TEST_CASE("model: fast kernels agree with the reference loops") {
       CHECK(found.data()[i] == doctest::Approx(expected.data()[i]).epsilon(2e-5));
     }
   }
+}
+
+TEST_CASE("model: int8 is the same on every kernel table, and close to float32") {
+  const Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
+  const Tensor<float> pixels = test::random_pixels(4, 64, 64);
+  const Tensor<float> exact = logits_of(build(checkpoint), pixels, 1);
+  const auto distance = [](TensorView<const float> a, TensorView<const float> b) {
+    double difference = 0.0, size = 0.0;
+    for (std::size_t i = 0; i < a.num_elements(); ++i) {
+      difference += std::pow(double{a.data()[i]} - b.data()[i], 2);
+      size += std::pow(double{b.data()[i]}, 2);
+    }
+    return std::sqrt(difference / size);
+  };
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(table->name);
+    const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Dtype::i8);
+    const Tensor<float> logits = logits_of(whole, pixels, 1);
+    // A quantised number is off by at most 1/254 of the largest of its group, typically by a third of that.
+    CHECK(distance(logits, exact) < 0.02);
+    CHECK(distance(logits, exact) > 1e-5);  // it did compute in int8
+    CHECK(distance(logits, logits_of(build(checkpoint, Dtype::i8), pixels, 1)) < 0.01);
+  }
+  CHECK_THROWS_WITH_AS(build(checkpoint, Dtype::f16), doctest::Contains("float16"), Error);
 }
 
 TEST_CASE("model: requests that a model cannot meet are errors that say why") {

@@ -1,4 +1,5 @@
-// PackedMatrix: a weight reordered once at load into the panels that one kernel table reads.
+// PackedMatrix and PackedInt8Matrix: a weight reordered once at load into the panels that one kernel table
+// reads.
 #pragma once
 
 #include "vit/base/tensor.h"
@@ -22,6 +23,29 @@ class PackedMatrix {
 
  private:
   Tensor<float> panels_;
+  std::size_t out_features_ = 0;
+  std::size_t in_features_ = 0;
+  const KernelTable* table_ = nullptr;
+};
+
+/// The same with whole numbers and one scale per output column: int8.h.
+class PackedInt8Matrix {
+ public:
+  PackedInt8Matrix() = default;
+  /// Quantises `weight` (N, K) in parallel: each row by its largest magnitude / 127, halves to even. Throws
+  /// Error where weight is empty, not of rank 2, or not finite.
+  PackedInt8Matrix(TensorView<const float> weight, const KernelTable& table);
+
+  std::size_t out_features() const noexcept { return out_features_; }
+  std::size_t in_features() const noexcept { return in_features_; }
+  std::size_t bytes() const { return panels_.num_elements() + scales_.num_elements() * sizeof(float); }
+  const std::byte* data() const noexcept { return panels_.data(); }
+  const float* scales() const noexcept { return scales_.data(); }
+  const KernelTable& table() const noexcept { return *table_; }
+
+ private:
+  Tensor<std::byte> panels_;
+  Tensor<float> scales_;  // (N rounded up to panels)
   std::size_t out_features_ = 0;
   std::size_t in_features_ = 0;
   const KernelTable* table_ = nullptr;

@@ -3,6 +3,7 @@
 // here.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -14,20 +15,15 @@ namespace {
 
 double activated(double x, Activation activation) {
   switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::gelu:
-      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::none: return x;
+    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case Activation::gelu_tanh: {
       const double inner = std::sqrt(2.0 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x);
       return x / (1.0 + std::exp(-2.0 * inner));  // 0.5 (1 + tanh z) = 1 / (1 + exp(-2 z))
     }
-    case Activation::quick_gelu:
-      return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu:
-      return x / (1.0 + std::exp(-x));
-    case Activation::relu:
-      return std::max(x, 0.0);
+    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu: return x / (1.0 + std::exp(-x));
+    case Activation::relu: return std::max(x, 0.0);
   }
   return x;
 }
@@ -39,20 +35,24 @@ void pack_weight(const float* weight, std::size_t stride, std::size_t out_featur
   }
 }
 
+/// A product behind its epilogue.
+float finished(double sum, const Epilogue& e, std::size_t m, std::size_t n) {
+  if (e.bias) sum += e.bias[n];
+  sum = activated(sum, e.activation);
+  if (e.multiplier) sum *= e.multiplier[m * e.multiplier_stride + n];
+  if (e.scale) sum *= e.scale[n];
+  if (e.residual) sum += e.residual[m * e.residual_stride + n];
+  return static_cast<float>(sum);
+}
+
 void gemm(const GemmArgs& args) noexcept {
-  const Epilogue& e = args.epilogue;
   for (std::size_t m = 0; m < args.rows; ++m) {
     const float* const row = args.in + m * args.in_stride;
     for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
       const float* const weight = args.packed + n * args.in_features;
       double sum = 0.0;
       for (std::size_t k = 0; k < args.in_features; ++k) sum += static_cast<double>(row[k]) * weight[k];
-      if (e.bias) sum += e.bias[n];
-      sum = activated(sum, e.activation);
-      if (e.multiplier) sum *= e.multiplier[m * e.multiplier_stride + n];
-      if (e.scale) sum *= e.scale[n];
-      if (e.residual) sum += e.residual[m * e.residual_stride + n];
-      args.out[m * args.out_stride + n] = static_cast<float>(sum);
+      args.out[m * args.out_stride + n] = finished(sum, args.epilogue, m, n);
     }
   }
 }
@@ -203,6 +203,76 @@ double multiply_adds(std::size_t rounds, float* sink) noexcept {
   return 4.0 * static_cast<double>(rounds);
 }
 
+std::size_t int8_row_bytes(std::size_t in_features) noexcept {
+  return (in_features + 63) / 64 * 64;
+}
+
+std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
+  return (columns * in_features + 63) / 64 * 64;
+}
+
+void int8_pack(const std::int8_t* weight, std::size_t out_features, std::size_t in_features,
+               std::byte* packed) noexcept {
+  std::memcpy(packed, weight, out_features * in_features);
+}
+
+// In float, like the vectors: whole numbers are the same in every table.
+void int8_quantise(const QuantiseArgs& args) noexcept {
+  for (std::size_t r = 0; r < args.rows; ++r) {
+    const float* const in = args.in + r * args.in_stride;
+    auto* const out = reinterpret_cast<std::int8_t*>(args.out + r * int8_row_bytes(args.in_features));
+    for (std::size_t g = 0; g < int8_groups(args.in_features); ++g) {
+      const std::size_t begin = g * kInt8Group;
+      const std::size_t end = std::min(begin + kInt8Group, args.in_features);
+      float largest = 0.0f;
+      bool is_finite = true;
+      for (std::size_t k = begin; k < end; ++k) {
+        largest = std::max(largest, std::fabs(in[k]));
+        is_finite = is_finite && std::isfinite(in[k]);
+      }
+      const bool is_zero = !is_finite || largest < 1e-30f;
+      const float scale = is_zero ? 0.0f : largest / 127.0f;
+      const float factor = is_zero ? 0.0f : 127.0f / largest;
+      args.scales[r * int8_groups(args.in_features) + g] =
+          is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
+      for (std::size_t k = begin; k < end; ++k) {
+        out[k] = is_zero ? std::int8_t{0} : static_cast<std::int8_t>(std::nearbyint(in[k] * factor));
+      }
+    }
+  }
+}
+
+double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
+  const auto* const row =
+      reinterpret_cast<const std::int8_t*>(args.in + m * int8_row_bytes(args.in_features));
+  const auto* const weight = reinterpret_cast<const std::int8_t*>(args.packed) + n * args.in_features;
+  const std::size_t groups = int8_groups(args.in_features);
+  double sum = 0.0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    std::int32_t whole = 0;
+    for (std::size_t k = g * kInt8Group; k < std::min((g + 1) * kInt8Group, args.in_features); ++k) {
+      whole += row[k] * weight[k];
+    }
+    sum += static_cast<double>(whole) * args.in_scales[m * groups + g];
+  }
+  return sum * args.weight_scales[n];
+}
+
+void int8_gemm(const Int8GemmArgs& args) noexcept {
+  for (std::size_t m = 0; m < args.rows; ++m) {
+    for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
+      args.out[m * args.out_stride + n] = finished(int8_product(args, m, n), *args.epilogue, m, n);
+    }
+  }
+}
+
+constexpr Int8Kernels kReferenceInt8{.description = "naive loops",
+                                     .row_bytes = int8_row_bytes,
+                                     .packed_bytes = int8_packed_bytes,
+                                     .pack = int8_pack,
+                                     .quantise = int8_quantise,
+                                     .gemm = int8_gemm};
+
 constexpr KernelTable kReference{
     .name = "reference",
     .description = "naive loops in double precision: the definition, not for speed",
@@ -211,6 +281,7 @@ constexpr KernelTable kReference{
     .query_tile = 1,
     .pack_weight = pack_weight,
     .gemm = gemm,
+    .int8 = &kReferenceInt8,
     .layer_norm = layer_norm,
     .softmax = softmax,
     .activate = activate,

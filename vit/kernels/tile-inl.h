@@ -18,7 +18,7 @@ namespace {
 // Two vectors wide. Six rows are 12 sums + 2 columns + 1 broadcast = 15 of 16 registers; with 32 registers
 // twelve rows are 24 + 2 + 1.
 constexpr size_t kPanel = 2 * kLanes;
-#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
 constexpr size_t kTileRows = 12;
 #else
 constexpr size_t kTileRows = 6;
@@ -150,7 +150,7 @@ HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand righ
     case 3: return multiply_tile<3, kVectors, false>(left, right, start, none, sums);
     case 4: return multiply_tile<4, kVectors, false>(left, right, start, none, sums);
     case 5: return multiply_tile<5, kVectors, false>(left, right, start, none, sums);
-#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
     case 6: return multiply_tile<6, kVectors, false>(left, right, start, none, sums);
     case 7: return multiply_tile<7, kVectors, false>(left, right, start, none, sums);
     case 8: return multiply_tile<8, kVectors, false>(left, right, start, none, sums);

@@ -175,9 +175,9 @@ void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t 
 }
 
 Attention::Attention(const AttentionWeights& weights, std::size_t num_heads, float norm_eps,
-                     const kernels::KernelTable& kernels)
-    : qkv_(weights.qkv_weight, weights.qkv_bias, kernels),
-      proj_(weights.proj_weight, weights.proj_bias, kernels),
+                     const kernels::KernelTable& kernels, Dtype dtype)
+    : qkv_(weights.qkv_weight, weights.qkv_bias, kernels, dtype),
+      proj_(weights.proj_weight, weights.proj_bias, kernels, dtype),
       num_heads_(num_heads),
       kernels_(&kernels) {
   VIT_CHECK(proj_.in_features() == embed_dim() && qkv_.in_features() == embed_dim() &&
@@ -203,7 +203,7 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
       workspace.heads, checked_mul(input.num_images, num_queries, "Attention"), channels);
   {
     const StageTimer timer(workspace.stages, Stage::qkv);
-    qkv_.forward(normed, qkv, threads);
+    qkv_.forward(normed, qkv, threads, {}, workspace.quantised);
   }
   {
     const StageTimer timer(workspace.stages, Stage::attention);
@@ -215,7 +215,7 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
   }
   const StageTimer timer(workspace.stages, Stage::proj);
   if (norm_) norm_->forward(heads, heads, threads);
-  proj_.forward(heads, out, threads, {.scale = scale, .residual = out});
+  proj_.forward(heads, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
 }
 
 std::size_t Attention::weight_bytes() const {

@@ -57,7 +57,7 @@ class Attention {
  public:
   /// Throws Error where shapes disagree or num_heads does not divide C.
   Attention(const AttentionWeights& weights, std::size_t num_heads, float norm_eps,
-            const kernels::KernelTable& kernels = kernels::default_kernels());
+            const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// out += scale * proj(attend(qkv(normed))). normed (B * T, C), a row for every token; out (B * R, C), the
   /// rows of the queries alone; scale (C) or empty for 1. normed and out must not overlap. Uses workspace.qkv

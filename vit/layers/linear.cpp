@@ -27,11 +27,109 @@ Split split_product(std::size_t rows, std::size_t out_features, const kernels::K
   return {rows_per_task, ceil_div(panels, column_blocks) * table.panel_columns};
 }
 
+/// The tasks of a product as run(row, rows, first column, last column). Tasks that follow each other share
+/// columns: a part of the weight comes from memory once for all rows.
+template <typename Run>
+void for_each_part(std::size_t rows, std::size_t out_features, const kernels::KernelTable& table, int threads,
+                   Run&& run) {
+  const Split split = split_product(rows, out_features, table, threads);
+  const std::size_t row_blocks = ceil_div(rows, split.rows_per_task);
+  const std::size_t column_blocks = ceil_div(out_features, split.columns_per_task);
+  parallel_for(row_blocks * column_blocks, threads, [&](std::size_t task, int) {
+    const std::size_t row = task % row_blocks * split.rows_per_task;
+    const std::size_t column = task / row_blocks * split.columns_per_task;
+    run(row, std::min(split.rows_per_task, rows - row), column,
+        std::min(column + split.columns_per_task, out_features));
+  });
+}
+
+kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<float>& bias, std::size_t row) {
+  const auto row_of = [row](const TensorView<const float>& view) {
+    return view.empty() ? nullptr : view.row(row);
+  };
+  return {.bias = bias.data(),
+          .activation = epilogue.activation,
+          .multiplier = row_of(epilogue.multiplier),
+          .multiplier_stride = epilogue.multiplier.row_stride(),
+          .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.data(),
+          .residual = row_of(epilogue.residual),
+          .residual_stride = epilogue.residual.row_stride()};
+}
+
+/// The rows of `in` as whole numbers in `memory`.
+void quantise(const TensorView<const float>& in, const kernels::KernelTable& table, int threads,
+              const QuantisedMemory& memory) {
+  const std::size_t rows = in.num_rows(), columns = in.num_columns();
+  const std::size_t row_bytes = table.int8->row_bytes(columns), groups = kernels::int8_groups(columns);
+  VIT_CHECK(checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
+                checked_mul(rows, groups, "Linear") <= memory.scales.num_elements(),
+            "Linear", "no memory for ", in.shape().to_string(), " as int8");
+  constexpr std::size_t kRowsPerTask = 16;
+  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
+    const std::size_t row = task * kRowsPerTask;
+    table.int8->quantise({.in = in.row(row),
+                          .in_stride = in.row_stride(),
+                          .rows = std::min(kRowsPerTask, rows - row),
+                          .in_features = columns,
+                          .out = memory.values.data() + row * row_bytes,
+                          .scales = memory.scales.data() + row * groups});
+  });
+}
+
+void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, TensorView<const float> in,
+              TensorView<float> out, int threads, const LinearEpilogue& epilogue) {
+  for_each_part(in.num_rows(), weight.out_features(), weight.table(), threads,
+                [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
+                  weight.table().gemm({.in = in.row(row),
+                                       .in_stride = in.row_stride(),
+                                       .rows = rows,
+                                       .packed = weight.data(),
+                                       .in_features = weight.in_features(),
+                                       .column_begin = column,
+                                       .column_end = column_end,
+                                       .out = out.row(row),
+                                       .out_stride = out.row_stride(),
+                                       .epilogue = epilogue_from(epilogue, bias, row)});
+                });
+}
+
+void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias, TensorView<const float> in,
+              TensorView<float> out, int threads, const LinearEpilogue& epilogue,
+              const QuantisedMemory& memory) {
+  quantise(in, weight.table(), threads, memory);
+  const kernels::Int8Kernels& int8 = *weight.table().int8;
+  const std::size_t row_bytes = int8.row_bytes(weight.in_features());
+  for_each_part(
+      in.num_rows(), weight.out_features(), weight.table(), threads,
+      [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
+        const kernels::Epilogue finish = epilogue_from(epilogue, bias, row);
+        int8.gemm({.in = memory.values.data() + row * row_bytes,
+                   .in_scales = memory.scales.data() + row * kernels::int8_groups(weight.in_features()),
+                   .rows = rows,
+                   .packed = weight.data(),
+                   .weight_scales = weight.scales(),
+                   .in_features = weight.in_features(),
+                   .column_begin = column,
+                   .column_end = column_end,
+                   .out = out.row(row),
+                   .out_stride = out.row_stride(),
+                   .epilogue = &finish});
+      });
+}
+
+std::variant<kernels::PackedMatrix, kernels::PackedInt8Matrix> pack(TensorView<const float> weight,
+                                                                    const kernels::KernelTable& kernels,
+                                                                    Dtype dtype) {
+  if (dtype == Dtype::i8) return kernels::PackedInt8Matrix(weight, kernels);
+  VIT_CHECK(dtype == Dtype::f32, "Linear", "products are float32 or int8, not ", to_string(dtype));
+  return kernels::PackedMatrix(weight, kernels);
+}
+
 }  // namespace
 
 Linear::Linear(TensorView<const float> weight, std::span<const float> bias,
-               const kernels::KernelTable& kernels)
-    : weight_(weight, kernels) {
+               const kernels::KernelTable& kernels, Dtype dtype)
+    : weight_(pack(weight, kernels, dtype)) {
   if (bias.empty()) return;
   VIT_CHECK(bias.size() == out_features(), "Linear", "bias of ", bias.size(), " numbers for a weight ",
             weight.shape().to_string());
@@ -39,8 +137,21 @@ Linear::Linear(TensorView<const float> weight, std::span<const float> bias,
   std::copy(bias.begin(), bias.end(), bias_.data());
 }
 
+std::size_t Linear::in_features() const noexcept {
+  return std::visit([](const auto& weight) { return weight.in_features(); }, weight_);
+}
+
+std::size_t Linear::out_features() const noexcept {
+  return std::visit([](const auto& weight) { return weight.out_features(); }, weight_);
+}
+
+std::size_t Linear::weight_bytes() const {
+  return std::visit([](const auto& weight) { return weight.bytes(); }, weight_) +
+         bias_.num_elements() * sizeof(float);
+}
+
 void Linear::forward(TensorView<const float> in, TensorView<float> out, int threads,
-                     const LinearEpilogue& epilogue) const {
+                     const LinearEpilogue& epilogue, const QuantisedMemory& memory) const {
   const std::size_t rows = in.num_rows();
   VIT_CHECK(
       in.num_columns() == in_features() && out.num_columns() == out_features() && out.num_rows() == rows,
@@ -54,35 +165,11 @@ void Linear::forward(TensorView<const float> in, TensorView<float> out, int thre
   VIT_CHECK(epilogue.scale.empty() || epilogue.scale.size() == out_features(), "Linear", "scale of ",
             epilogue.scale.size(), " numbers for ", out_features(), " features");
   if (rows == 0) return;
-
-  const kernels::KernelTable& table = weight_.table();
-  const Split split = split_product(rows, out_features(), table, threads);
-  const std::size_t row_blocks = ceil_div(rows, split.rows_per_task);
-  const std::size_t column_blocks = ceil_div(out_features(), split.columns_per_task);
-  const auto row_of = [](const TensorView<const float>& view, std::size_t row) {
-    return view.empty() ? nullptr : view.row(row);
-  };
-  // Tasks that follow each other share columns: a part of the weight comes from memory once for all rows.
-  parallel_for(row_blocks * column_blocks, threads, [&](std::size_t task, int) {
-    const std::size_t row = task % row_blocks * split.rows_per_task;
-    const std::size_t column = task / row_blocks * split.columns_per_task;
-    table.gemm({.in = in.row(row),
-                .in_stride = in.row_stride(),
-                .rows = std::min(split.rows_per_task, rows - row),
-                .packed = weight_.data(),
-                .in_features = in_features(),
-                .column_begin = column,
-                .column_end = std::min(column + split.columns_per_task, out_features()),
-                .out = out.row(row),
-                .out_stride = out.row_stride(),
-                .epilogue = {.bias = bias_.data(),
-                             .activation = epilogue.activation,
-                             .multiplier = row_of(epilogue.multiplier, row),
-                             .multiplier_stride = epilogue.multiplier.row_stride(),
-                             .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.data(),
-                             .residual = row_of(epilogue.residual, row),
-                             .residual_stride = epilogue.residual.row_stride()}});
-  });
+  if (const auto* const whole = std::get_if<kernels::PackedInt8Matrix>(&weight_)) {
+    multiply(*whole, bias_, in, out, threads, epilogue, memory);
+  } else {
+    multiply(std::get<kernels::PackedMatrix>(weight_), bias_, in, out, threads, epilogue);
+  }
 }
 
 }  // namespace vit

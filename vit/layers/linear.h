@@ -3,8 +3,10 @@
 #pragma once
 
 #include <span>
+#include <variant>
 
 #include "vit/base/activation.h"
+#include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/pack.h"
@@ -19,25 +21,33 @@ struct LinearEpilogue {
   TensorView<const float> residual{};    // (M, N), may be out
 };
 
+/// Where an int8 Linear keeps its input as whole numbers while it runs.
+struct QuantisedMemory {
+  TensorView<std::byte> values{};
+  TensorView<float> scales{};
+};
+
 class Linear {
  public:
-  /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`. Throws Error where shapes
-  /// disagree.
+  /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`; dtype f32, or i8 for weights
+  /// with one scale per output and inputs with one per row and group of columns (kernels/int8.h). Throws
+  /// Error where shapes disagree or another dtype is asked for.
   Linear(TensorView<const float> weight, std::span<const float> bias,
-         const kernels::KernelTable& kernels = kernels::default_kernels());
+         const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// in (M, K) -> out (M, N), rows of any stride; in and out must not overlap. Leading dimensions count as
-  /// rows. Throws Error where shapes disagree. The bits of a row depend on that row alone.
+  /// rows. int8 needs memory for M rows. Throws Error where shapes disagree. The bits of a row depend on that
+  /// row alone.
   void forward(TensorView<const float> in, TensorView<float> out, int threads,
-               const LinearEpilogue& epilogue = {}) const;
+               const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
 
-  std::size_t in_features() const noexcept { return weight_.in_features(); }
-  std::size_t out_features() const noexcept { return weight_.out_features(); }
+  std::size_t in_features() const noexcept;
+  std::size_t out_features() const noexcept;
   /// Memory that weight and bias occupy.
-  std::size_t weight_bytes() const { return weight_.bytes() + bias_.num_elements() * sizeof(float); }
+  std::size_t weight_bytes() const;
 
  private:
-  kernels::PackedMatrix weight_;
+  std::variant<kernels::PackedMatrix, kernels::PackedInt8Matrix> weight_;
   Tensor<float> bias_;  // (N) or empty
 };
 

@@ -14,10 +14,10 @@ std::optional<LayerNorm> build_norm(std::span<const float> gamma, std::span<cons
 }  // namespace
 
 Mlp::Mlp(const MlpWeights& weights, Activation activation, float norm_eps,
-         const kernels::KernelTable& kernels)
-    : fc1_(weights.fc1_weight, weights.fc1_bias, kernels),
+         const kernels::KernelTable& kernels, Dtype dtype)
+    : fc1_(weights.fc1_weight, weights.fc1_bias, kernels, dtype),
       norm_(build_norm(weights.norm_gamma, weights.norm_beta, fc1_.out_features(), norm_eps, kernels)),
-      fc2_(weights.fc2_weight, weights.fc2_bias, kernels),
+      fc2_(weights.fc2_weight, weights.fc2_bias, kernels, dtype),
       activation_(activation) {
   VIT_CHECK(fc2_.in_features() == fc1_.out_features(), "Mlp", "fc1 ", weights.fc1_weight.shape().to_string(),
             " and fc2 ", weights.fc2_weight.shape().to_string(), " do not fit together");
@@ -26,9 +26,9 @@ Mlp::Mlp(const MlpWeights& weights, Activation activation, float norm_eps,
 void Mlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
                   Workspace& workspace, int threads) const {
   const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, normed.num_rows(), hidden_dim());
-  fc1_.forward(normed, hidden, threads, {.activation = activation_});
+  fc1_.forward(normed, hidden, threads, {.activation = activation_}, workspace.quantised);
   if (norm_) norm_->forward(hidden, hidden, threads);
-  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out});
+  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
 }
 
 std::size_t Mlp::weight_bytes() const {
@@ -36,11 +36,11 @@ std::size_t Mlp::weight_bytes() const {
 }
 
 GatedMlp::GatedMlp(const GatedMlpWeights& weights, Activation activation, float norm_eps,
-                   const kernels::KernelTable& kernels)
-    : gate_(weights.gate_weight, weights.gate_bias, kernels),
-      value_(weights.value_weight, weights.value_bias, kernels),
+                   const kernels::KernelTable& kernels, Dtype dtype)
+    : gate_(weights.gate_weight, weights.gate_bias, kernels, dtype),
+      value_(weights.value_weight, weights.value_bias, kernels, dtype),
       norm_(build_norm(weights.norm_gamma, weights.norm_beta, gate_.out_features(), norm_eps, kernels)),
-      fc2_(weights.fc2_weight, weights.fc2_bias, kernels),
+      fc2_(weights.fc2_weight, weights.fc2_bias, kernels, dtype),
       activation_(activation) {
   VIT_CHECK(gate_.in_features() == value_.in_features() && gate_.out_features() == value_.out_features() &&
                 fc2_.in_features() == gate_.out_features(),
@@ -52,10 +52,11 @@ GatedMlp::GatedMlp(const GatedMlpWeights& weights, Activation activation, float 
 void GatedMlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
                        Workspace& workspace, int threads) const {
   const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, normed.num_rows(), hidden_dim());
-  gate_.forward(normed, hidden, threads, {.activation = activation_});
-  value_.forward(normed, hidden, threads, {.multiplier = hidden});  // hidden = act(gate x) * value x
+  gate_.forward(normed, hidden, threads, {.activation = activation_}, workspace.quantised);
+  value_.forward(normed, hidden, threads, {.multiplier = hidden},
+                 workspace.quantised);  // hidden = act(gate x) * value x
   if (norm_) norm_->forward(hidden, hidden, threads);
-  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out});
+  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
 }
 
 std::size_t GatedMlp::weight_bytes() const {

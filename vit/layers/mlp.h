@@ -35,7 +35,7 @@ class Mlp {
  public:
   /// Throws Error where shapes disagree.
   Mlp(const MlpWeights& weights, Activation activation, float norm_eps,
-      const kernels::KernelTable& kernels = kernels::default_kernels());
+      const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// out += scale * fc2(...) for normed (M, C) and out (M, C), which must not overlap; scale (C) or empty
   /// for 1. Uses workspace.hidden.
@@ -57,7 +57,7 @@ class GatedMlp {
  public:
   /// Throws Error where shapes disagree.
   GatedMlp(const GatedMlpWeights& weights, Activation activation, float norm_eps,
-           const kernels::KernelTable& kernels = kernels::default_kernels());
+           const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// As Mlp::forward.
   void forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,

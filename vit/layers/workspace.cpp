@@ -23,6 +23,20 @@ HeadFloats head_floats(const WorkspaceShape& shape, std::size_t num_heads,
           round_up(kernels.attention_scratch_floats(head_dim), 16)};
 }
 
+/// Bytes of values and number of scales that the widest input of a block takes in int8.
+struct QuantisedBytes {
+  std::size_t values = 0;
+  std::size_t scales = 0;
+};
+
+QuantisedBytes quantised_bytes(const WorkspaceShape& shape, std::size_t rows,
+                               const kernels::KernelTable& kernels) {
+  if (shape.dtype != Dtype::i8) return {};
+  const std::size_t widest = std::max(shape.embed_dim, shape.hidden_dim);
+  return {checked_mul(rows, kernels.int8->row_bytes(widest), "Workspace"),
+          checked_mul(rows, kernels::int8_groups(widest), "Workspace")};
+}
+
 }  // namespace
 
 void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable& kernels) {
@@ -48,6 +62,9 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   for (const std::size_t floats : {shared, packed, checked_mul(threads, scratch, "Workspace")}) {
     bytes = checked_add(bytes, Arena::bytes_for<float>(floats), "Workspace");
   }
+  const QuantisedBytes whole = quantised_bytes(shape, rows, kernels);
+  bytes = checked_add(bytes, Arena::bytes_for<std::byte>(whole.values), "Workspace");
+  bytes = checked_add(bytes, Arena::bytes_for<float>(whole.scales), "Workspace");
   kernels_ = nullptr;  // an allocation that fails leaves no shape behind
   arena_.reserve(bytes);
   normed = arena_.take<float>({rows, channels});
@@ -57,6 +74,7 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   hidden = {block_memory, {rows, shape.hidden_dim}};
   packed_heads = arena_.take<float>({images_per_pass_, packed / images_per_pass_});
   thread_scratch = arena_.take<float>({threads, scratch});
+  quantised = {arena_.take<std::byte>({whole.values}), arena_.take<float>({whole.scales})};
   shape_ = shape;
   kernels_ = &kernels;
 }

@@ -7,6 +7,7 @@
 #include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
+#include "vit/layers/linear.h"
 
 namespace vit {
 
@@ -18,6 +19,7 @@ struct WorkspaceShape {
   std::size_t pool_heads = 0;  // heads of an attention pooling, 0 = none
   std::size_t hidden_dim = 0;  // inner width of the MLP; of one branch where gated
   int threads = 0;             // 0 = all
+  Dtype dtype = Dtype::f32;    // of the products in the blocks
 
   bool operator==(const WorkspaceShape&) const = default;
 };
@@ -44,6 +46,8 @@ class Workspace {
 
   TensorView<float> packed_heads;    // (images_per_pass * H, floats), packed keys and values
   TensorView<float> thread_scratch;  // (threads, floats)
+
+  QuantisedMemory quantised;  // an input of a Linear in int8
 
   StageTimes* stages = nullptr;  // where layers note their time; null = nowhere
 

@@ -194,7 +194,7 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
                    {"width", combination.width},
                    {"batch", combination.batch},
                    {"threads", combination.threads},
-                   {"dtype", "float32"},
+                   {"dtype", to_string(model->transformer().dtype())},
                    {"kernels", kernels.name},
                    {"ms_per_image", median * 1e3},
                    {"ms_min", timing.quantile(0.0) / images * 1e3},

@@ -120,7 +120,9 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
         ->capture_default_str()
         ->group(kRunGroup);
   }
-  command.add_option("--dtype", options.dtype, "Arithmetic: float32")
+  command
+      .add_option("--dtype", options.dtype,
+                  "Arithmetic of the blocks: float32, or int8 (quantised while loading)")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kRunGroup);
@@ -144,9 +146,14 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
       ->required();
 }
 
+Dtype parse_dtype(std::string_view name) {
+  if (name == "float32") return Dtype::f32;
+  if (name == "int8") return Dtype::i8;
+  fail_usage("--dtype: expected float32 or int8, found '", name, "'");
+}
+
 void validate(const CommonOptions& options) {
-  if (options.dtype != "float32")
-    fail_usage("--dtype: this build computes in float32, found '", options.dtype, "'");
+  parse_dtype(options.dtype);
   parse_size(options.size);
   parse_pillow(options.pillow);
   parse_overrides(options.set);
@@ -179,7 +186,8 @@ ModelOptions to_model_options(const CommonOptions& options) {
           .preprocess = {.resampler = parse_resampler(options.resampler),
                          .pillow = parse_pillow(options.pillow),
                          .exif = parse_exif(options.exif)},
-          .kernels = options.kernels};
+          .kernels = options.kernels,
+          .dtype = parse_dtype(options.dtype)};
 }
 
 SessionOptions to_session_options(const CommonOptions& options) {

@@ -48,6 +48,7 @@ void validate(const CommonOptions& options);
 
 ModelOptions to_model_options(const CommonOptions& options);
 SessionOptions to_session_options(const CommonOptions& options);
+Dtype parse_dtype(std::string_view name);
 InputSize parse_size(std::string_view size);
 ProgressMode to_progress_mode(const CommonOptions& options);
 

@@ -1,0 +1,184 @@
+// The products of whole numbers of every table against the reference.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/support/rng.h"
+#include "tests/support/tolerance.h"
+#include "vit/kernels/pack.h"
+
+namespace vit::kernels {
+namespace {
+
+struct Sizes {
+  std::size_t rows, out_features, in_features;
+};
+
+/// Rows as a table keeps them.
+struct QuantisedRows {
+  QuantisedRows(const KernelTable& table, const std::vector<float>& in, std::size_t stride, Sizes sizes)
+      : values(Shape{sizes.rows, table.int8->row_bytes(sizes.in_features)}),
+        scales(Shape{sizes.rows, int8_groups(sizes.in_features)}) {
+    table.int8->quantise({.in = in.data(),
+                          .in_stride = stride,
+                          .rows = sizes.rows,
+                          .in_features = sizes.in_features,
+                          .out = values.data(),
+                          .scales = scales.data()});
+  }
+  Tensor<std::byte> values;
+  Tensor<float> scales;
+};
+
+constexpr float kUntouched = 12345.0f;
+
+/// A product of one table, dense rows with a gap behind each.
+std::vector<float> product(const KernelTable& table, const std::vector<float>& in, std::size_t stride,
+                           const TensorView<const float>& weight, Sizes sizes, const Epilogue& epilogue,
+                           Tensor<float>* scales = nullptr) {
+  const PackedInt8Matrix packed(weight, table);
+  QuantisedRows rows(table, in, stride, sizes);
+  std::vector<float> out(sizes.rows * (sizes.out_features + 5), kUntouched);
+  table.int8->gemm({.in = rows.values.data(),
+                    .in_scales = rows.scales.data(),
+                    .rows = sizes.rows,
+                    .packed = packed.data(),
+                    .weight_scales = packed.scales(),
+                    .in_features = sizes.in_features,
+                    .column_begin = 0,
+                    .column_end = sizes.out_features,
+                    .out = out.data(),
+                    .out_stride = sizes.out_features + 5,
+                    .epilogue = &epilogue});
+  if (scales != nullptr) *scales = std::move(rows.scales);
+  return out;
+}
+
+void check_against_reference(const KernelTable& table, Sizes sizes) {
+  CAPTURE(table.name);
+  CAPTURE(sizes.rows);
+  CAPTURE(sizes.out_features);
+  CAPTURE(sizes.in_features);
+  test::Rng rng(7);
+  const std::size_t stride = sizes.in_features + 3;
+  const std::vector<float> in = rng.numbers(sizes.rows * stride);
+  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
+  const std::vector<float> bias = rng.numbers(sizes.out_features);
+  const Epilogue epilogue{.bias = bias.data()};
+  Tensor<float> scales, expected_scales;
+  const std::vector<float> out = product(table, in, stride, weight, sizes, epilogue, &scales);
+  const std::vector<float> expected =
+      product(find_kernels("reference"), in, stride, weight, sizes, epilogue, &expected_scales);
+  CHECK(std::ranges::equal(scales.flat(), expected_scales.flat()));
+  const std::size_t out_stride = sizes.out_features + 5;
+  for (std::size_t m = 0; m < sizes.rows; ++m) {
+    double row_sum = 0.0;  // of |x|, which bounds the sums of the groups with |w| <= 1.01
+    for (std::size_t k = 0; k < sizes.in_features; ++k) row_sum += std::fabs(in[m * stride + k]) + 0.01;
+    for (std::size_t n = 0; n < out_stride; ++n) {
+      const std::size_t i = m * out_stride + n;
+      if (n >= sizes.out_features) {
+        REQUIRE(out[i] == kUntouched);
+      } else {
+        const double weights = 4.0;  // larger than any weight of the generator
+        REQUIRE(std::fabs(out[i] - expected[i]) <=
+                test::dot_bound(int8_groups(sizes.in_features) + 3, weights * row_sum + std::fabs(bias[n])));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernels: int8 products agree with the reference on every remainder of rows, columns and k") {
+  for (const KernelTable* table : available_kernels()) {
+    for (const std::size_t rows : {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 25}) {
+      for (const std::size_t columns : {1, 7, 8, 9, 16, 17, 33, 70}) {
+        for (const std::size_t k : {1, 2, 3, 5, 33}) check_against_reference(*table, {rows, columns, k});
+      }
+    }
+    for (const std::size_t k : {127, 128, 129, 131, 192, 255, 256, 257, 768, 2730})
+      check_against_reference(*table, {7, 18, k});
+    check_against_reference(*table, {3, 2730, 65});
+    check_against_reference(*table, {197, 48, 100});
+    check_against_reference(*table, {241, 33, 300});  // more rows than one block
+  }
+}
+
+TEST_CASE("kernels: the largest whole numbers do not overflow") {
+  const Sizes sizes{4, 16, 512};
+  std::vector<float> in(sizes.rows * sizes.in_features);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = i / sizes.in_features % 2 == 0 ? 127.0f : -127.0f;
+  Tensor<float> weight(Shape{sizes.out_features, sizes.in_features});
+  for (std::size_t i = 0; i < weight.num_elements(); ++i) {
+    weight.data()[i] = i / sizes.in_features < 8 ? 127.0f : -127.0f;
+  }
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    const std::vector<float> out = product(*table, in, sizes.in_features, weight, sizes, {});
+    for (std::size_t m = 0; m < sizes.rows; ++m) {
+      for (std::size_t n = 0; n < sizes.out_features; ++n) {
+        const float sign = (m % 2 == 0) == (n < 8) ? 1.0f : -1.0f;
+        CHECK(out[m * (sizes.out_features + 5) + n] == sign * 127.0f * 127.0f * 512.0f);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "kernels: int8 rows of zeros give the bias, rows that are not finite give NaN, others do not notice") {
+  const Sizes sizes{4, 9, 130};
+  test::Rng rng(3);
+  std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
+  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
+  const std::vector<float> bias = rng.numbers(sizes.out_features);
+  const Epilogue epilogue{.bias = bias.data()};
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    const std::vector<float> before = product(*table, in, sizes.in_features, weight, sizes, epilogue);
+    std::vector<float> odd = in;
+    for (std::size_t k = 0; k < sizes.in_features; ++k) odd[k] = 0.0f;
+    odd[1 * sizes.in_features + 5] = std::numeric_limits<float>::quiet_NaN();
+    odd[2 * sizes.in_features + 129] = std::numeric_limits<float>::infinity();
+    const std::vector<float> after = product(*table, odd, sizes.in_features, weight, sizes, epilogue);
+    for (std::size_t n = 0; n < sizes.out_features; ++n) {
+      const std::size_t stride = sizes.out_features + 5;
+      CHECK(after[n] == bias[n]);
+      CHECK(std::isnan(after[stride + n]));
+      CHECK(std::isnan(after[2 * stride + n]));
+      CHECK(after[3 * stride + n] == before[3 * stride + n]);
+    }
+  }
+}
+
+TEST_CASE("kernels: int8 gives a row the same bits in every company, and every epilogue") {
+  const Sizes sizes{31, 75, 300};
+  test::Rng rng(5);
+  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
+  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
+  const std::vector<float> bias = rng.numbers(sizes.out_features), scale = rng.numbers(sizes.out_features);
+  const Epilogue epilogue{.bias = bias.data(), .activation = Activation::gelu, .scale = scale.data()};
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    const std::vector<float> whole = product(*table, in, sizes.in_features, weight, sizes, epilogue);
+    for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
+      for (std::size_t row = 0; row < sizes.rows; row += rows_at_once) {
+        const Sizes part{std::min(rows_at_once, sizes.rows - row), sizes.out_features, sizes.in_features};
+        const std::vector<float> rows(in.begin() + static_cast<std::ptrdiff_t>(row * sizes.in_features),
+                                      in.end());
+        const std::vector<float> out = product(*table, rows, sizes.in_features, weight, part, epilogue);
+        CHECK(std::equal(out.begin(), out.end(),
+                         whole.begin() + static_cast<std::ptrdiff_t>(row * (sizes.out_features + 5))));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: a weight that is not finite is not quantised") {
+  Tensor<float> weight(Shape{3, 4});
+  weight.data()[5] = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_WITH_AS(PackedInt8Matrix(weight, default_kernels()), doctest::Contains("finite"), Error);
+}
+
+}  // namespace vit::kernels

@@ -1,0 +1,310 @@
+// Matrix products of int8 weights with the rows that quantise-inl.h writes. Compiled once for each
+// instruction set. Tiles are those of tile-inl.h; a step covers kStep columns of K.
+#if defined(VIT_KERNELS_INT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_INT8_INL_H_
+#undef VIT_KERNELS_INT8_INL_H_
+#else
+#define VIT_KERNELS_INT8_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/gemm-inl.h"
+#include "vit/kernels/int8.h"
+#include "vit/kernels/math-inl.h"
+#include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+namespace int8 {
+
+template <class Form>
+constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
+
+/// What the offset of the inputs adds to the sums of a group, negative, stands before the weights of a panel.
+template <class Form>
+HWY_INLINE size_t correction_bytes(size_t in_features) {
+  return Form::kOffset == 0 ? 0 : round_up(int8_groups(in_features) * kPanel * sizeof(int32_t), 64);
+}
+
+template <class Form>
+HWY_INLINE size_t panel_bytes(size_t in_features) {
+  const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
+  return round_up(correction_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
+}
+
+template <class Form>
+size_t packed_bytes(size_t columns, size_t in_features) noexcept {
+  return columns / kPanel * panel_bytes<Form>(in_features);
+}
+
+template <class Form>
+void pack(const int8_t* weight, size_t out_features, size_t in_features, std::byte* packed) noexcept {
+  const size_t padded = round_up(in_features, Form::kStep);
+  for (size_t column = 0; column < out_features; column += kPanel) {
+    int32_t* const corrections = reinterpret_cast<int32_t*>(packed);
+    int8_t* const lines = reinterpret_cast<int8_t*>(packed + correction_bytes<Form>(in_features));
+    for (size_t c = 0; c < kPanel; ++c) {
+      const bool is_column = column + c < out_features;
+      const int8_t* const row = weight + (column + c) * in_features;
+      int32_t sum = 0;  // of the group so far
+      for (size_t k = 0; k < padded; ++k) {
+        const int8_t value = is_column && k < in_features ? row[k] : int8_t{0};
+        lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
+        sum += value;
+        if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
+        if (Form::kOffset != 0) corrections[k / kInt8Group * kPanel + c] = -Form::kOffset * sum;
+        sum = 0;
+      }
+    }
+    packed += panel_bytes<Form>(in_features);
+  }
+}
+
+/// sum + the products of the inputs in one lane with the weights in every lane.
+HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  const hn::Repartition<int16_t, DI> d16;
+  VI unused = hn::Zero(DI());
+  VI products = hn::ReorderWidenMulAccumulate(DI(), hn::BitCast(d16, inputs), hn::BitCast(d16, weights),
+                                              hn::Zero(DI()), unused);
+#if HWY_TARGET <= HWY_AVX2
+  // The sum stays in its register; compilers otherwise copy every other one back and forth.
+  __asm__ volatile("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(products.raw));
+  return sum;
+#else
+  return hn::Add(sum, products);
+#endif
+#else
+  const auto lower = [](VI pair) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)); };
+  const auto upper = [](VI pair) { return hn::ShiftRight<16>(pair); };
+  return hn::Add(sum,
+                 hn::Add(hn::Mul(lower(inputs), lower(weights)), hn::Mul(upper(inputs), upper(weights))));
+#endif
+}
+
+/// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
+/// rows.
+HWY_INLINE const int32_t* unpack_lines(Pairs, const int8_t* lines, size_t steps, int32_t* memory) {
+  for (size_t i = 0; i < steps * kPanel; i += kLanes) {
+#if HWY_TARGET == HWY_SCALAR
+    memory[i] = (lines[2 * i] & 0xFFFF) | lines[2 * i + 1] * 0x10000;
+#else
+    const hn::Repartition<int16_t, DI> d16;
+    const auto pairs = hn::PromoteTo(d16, hn::Load(hn::Rebind<int8_t, decltype(d16)>(), lines + 2 * i));
+    hn::Store(hn::BitCast(DI(), pairs), DI(), memory + i);
+#endif
+  }
+  return memory;
+}
+
+#if HWY_TARGET == HWY_AVX3
+// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  return sum;
+}
+
+HWY_INLINE const int32_t* unpack_lines(Bytes, const int8_t* lines, size_t, int32_t*) {
+  return reinterpret_cast<const int32_t*>(lines);
+}
+#endif
+
+HWY_INLINE VI load_inputs(const std::byte* from) {
+  int32_t lane;
+  __builtin_memcpy(&lane, from, sizeof(lane));
+  return hn::Set(DI(), lane);
+}
+
+/// Sums of up to six rows, named one by one as in tile-inl.h.
+struct SixSums {
+  VI c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
+};
+
+/// Ends a row: what follows may not be mixed with it. Compilers otherwise broadcast all rows at once and run
+/// out of registers, which halves the speed.
+HWY_INLINE void end_row([[maybe_unused]] VI& c0, [[maybe_unused]] VI& c1,
+                        [[maybe_unused]] const std::byte*& next) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  __asm__ volatile("" : "+x"(c0.raw), "+x"(c1.raw), "+r"(next));
+#endif
+}
+
+template <class Form, size_t kVectors>
+HWY_INLINE void multiply_row(const std::byte*& a, size_t offset, VI b0, VI b1, VI& c0, VI& c1) {
+  const VI inputs = load_inputs(a + offset);
+  c0 = add_products(Form(), c0, inputs, b0);
+  if constexpr (kVectors > 1) c1 = add_products(Form(), c1, inputs, b1);
+  end_row(c0, c1, a);
+}
+
+template <class Form, size_t kRows, size_t kVectors>
+HWY_INLINE void multiply_six(const std::byte*& a, size_t first, size_t step, VI b0, VI b1, SixSums& c) {
+  multiply_row<Form, kVectors>(a, first, b0, b1, c.c00, c.c01);
+  if constexpr (kRows > 1) multiply_row<Form, kVectors>(a, first + step, b0, b1, c.c10, c.c11);
+  if constexpr (kRows > 2) multiply_row<Form, kVectors>(a, first + 2 * step, b0, b1, c.c20, c.c21);
+  if constexpr (kRows > 3) multiply_row<Form, kVectors>(a, first + 3 * step, b0, b1, c.c30, c.c31);
+  if constexpr (kRows > 4) multiply_row<Form, kVectors>(a, first + 4 * step, b0, b1, c.c40, c.c41);
+  if constexpr (kRows > 5) multiply_row<Form, kVectors>(a, first + 5 * step, b0, b1, c.c50, c.c51);
+}
+
+/// One group of one panel, and the rows that it meets.
+struct Group {
+  const std::byte* in;  // of the first row
+  size_t in_step;       // bytes between rows
+  const float* scales;  // of the first row
+  size_t scale_step;
+  const int32_t* corrections;  // (kPanel), null without offset
+  const int32_t* lines;        // (steps, kPanel)
+  size_t steps;
+  TileStart start;
+};
+
+/// Scales the sums of a group and stores or adds them.
+template <size_t kVectors>
+HWY_INLINE void finish_row(VI c0, VI c1, float scale, TileStart start, float* HWY_RESTRICT to) {
+  const D d;
+  const V factor = set(scale);
+  const V first = hn::ConvertTo(d, c0), second = hn::ConvertTo(d, c1);
+  if (start == TileStart::zero) {
+    hn::Store(hn::Mul(first, factor), d, to);
+    if constexpr (kVectors > 1) hn::Store(hn::Mul(second, factor), d, to + kLanes);
+  } else {
+    hn::Store(hn::MulAdd(first, factor, hn::Load(d, to)), d, to);
+    if constexpr (kVectors > 1)
+      hn::Store(hn::MulAdd(second, factor, hn::Load(d, to + kLanes)), d, to + kLanes);
+  }
+}
+
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void finish_six(const SixSums& c, const Group& group, const float* scales,
+                           float* HWY_RESTRICT to) {
+  const size_t step = group.scale_step;
+  finish_row<kVectors>(c.c00, c.c01, scales[0], group.start, to);
+  if constexpr (kRows > 1) finish_row<kVectors>(c.c10, c.c11, scales[step], group.start, to + kPanel);
+  if constexpr (kRows > 2) finish_row<kVectors>(c.c20, c.c21, scales[2 * step], group.start, to + 2 * kPanel);
+  if constexpr (kRows > 3) finish_row<kVectors>(c.c30, c.c31, scales[3 * step], group.start, to + 3 * kPanel);
+  if constexpr (kRows > 4) finish_row<kVectors>(c.c40, c.c41, scales[4 * step], group.start, to + 4 * kPanel);
+  if constexpr (kRows > 5) finish_row<kVectors>(c.c50, c.c51, scales[5 * step], group.start, to + 5 * kPanel);
+}
+
+HWY_INLINE SixSums start_sums(const int32_t* corrections) {
+  const VI first = corrections ? hn::Load(DI(), corrections) : hn::Zero(DI());
+  const VI second = corrections ? hn::Load(DI(), corrections + kLanes) : hn::Zero(DI());
+  return {first, second, first, second, first, second, first, second, first, second, first, second};
+}
+
+/// sums (kRows, kPanel) = or += one group of rows [row, row + kRows), the first kVectors vectors of each row.
+template <class Form, size_t kRows, size_t kVectors>
+HWY_INLINE void multiply_tile(const Group& group, size_t row, float* HWY_RESTRICT sums) {
+  constexpr size_t kUpper = kRows < 6 ? kRows : 6;
+  constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
+  SixSums upper = start_sums(Form::kOffset != 0 ? group.corrections : nullptr);
+  SixSums lower = upper;
+  const size_t in_step = group.in_step;
+  const std::byte* a = group.in + row * in_step;
+  const int32_t* b = group.lines;
+  for (size_t k = 0; k < group.steps; ++k) {
+    const VI b0 = hn::Load(DI(), b);
+    const VI b1 = kVectors > 1 ? hn::Load(DI(), b + kLanes) : b0;
+    multiply_six<Form, kUpper, kVectors>(a, 0, in_step, b0, b1, upper);
+    if constexpr (kLower > 0) multiply_six<Form, kLower, kVectors>(a, 6 * in_step, in_step, b0, b1, lower);
+    a += Form::kStep * sizeof(typename Form::Value);
+    b += kPanel;
+  }
+  const float* const scales = group.scales + row * group.scale_step;
+  finish_six<kUpper, kVectors>(upper, group, scales, sums + row * kPanel);
+  if constexpr (kLower > 0) {
+    finish_six<kLower, kVectors>(lower, group, scales + 6 * group.scale_step, sums + (row + 6) * kPanel);
+  }
+}
+
+template <class Form, size_t kVectors>
+HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, float* sums) {
+  switch (rows) {
+    case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums);
+    case 2: return multiply_tile<Form, 2, kVectors>(group, row, sums);
+    case 3: return multiply_tile<Form, 3, kVectors>(group, row, sums);
+    case 4: return multiply_tile<Form, 4, kVectors>(group, row, sums);
+    case 5: return multiply_tile<Form, 5, kVectors>(group, row, sums);
+    default: break;
+  }
+  if constexpr (kTileRows > 6) {
+    multiply_tile<Form, 6, kVectors>(group, row, sums);
+    if (rows > 6) multiply_rest<Form, kVectors>(group, row + 6, rows - 6, sums);
+  }
+}
+
+template <class Form, size_t kVectors>
+HWY_NOINLINE void multiply_group(const Group& group, size_t rows, float* sums) {
+  size_t row = 0;
+  for (; row + kTileRows <= rows; row += kTileRows)
+    multiply_tile<Form, kTileRows, kVectors>(group, row, sums);
+  if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums);
+}
+
+/// Rows [row, row + rows) of one panel; rows <= kBlockRows.
+template <class Form>
+HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows, size_t column) {
+  HWY_ALIGN float sums[kBlockRows * kPanel];
+  HWY_ALIGN int32_t unpacked[kInt8Group / Form::kStep * kPanel];
+  const D d;
+  const size_t columns = HWY_MIN(kPanel, args.column_end - column);
+  const size_t groups = int8_groups(args.in_features);
+  const size_t bytes = row_bytes<Form>(args.in_features);
+  const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
+  const int8_t* const lines =
+      reinterpret_cast<const int8_t*>(panel + correction_bytes<Form>(args.in_features));
+  for (size_t g = 0; g < groups; ++g) {
+    const size_t k = g * kInt8Group;
+    const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
+    const Group group{.in = args.in + row * bytes + k * sizeof(typename Form::Value),
+                      .in_step = bytes,
+                      .scales = args.in_scales + row * groups + g,
+                      .scale_step = groups,
+                      .corrections = reinterpret_cast<const int32_t*>(panel) + g * kPanel,
+                      .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
+                      .steps = count / Form::kStep,
+                      .start = g == 0 ? TileStart::zero : TileStart::stored};
+    if (columns > kLanes) {
+      multiply_group<Form, 2>(group, rows, sums);
+    } else {
+      multiply_group<Form, 1>(group, rows, sums);
+    }
+  }
+  for (size_t c = 0; c < columns; c += kLanes) {
+    const V scale = hn::LoadU(d, args.weight_scales + column + c);
+    for (size_t r = 0; r < rows; ++r) {
+      float* const at = sums + r * kPanel + c;
+      hn::Store(hn::Mul(hn::Load(d, at), scale), d, at);
+    }
+  }
+  const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
+  finish_block(finish, {sums, row, rows, column, columns});
+}
+
+template <class Form>
+void gemm(const Int8GemmArgs& args) noexcept {
+  for (size_t row = 0; row < args.rows; row += kBlockRows) {
+    const size_t rows = HWY_MIN(kBlockRows, args.rows - row);
+    for (size_t column = args.column_begin; column < args.column_end; column += kPanel) {
+      multiply_panel<Form>(args, row, rows, column);
+    }
+  }
+}
+
+template <class Form>
+constexpr Int8Kernels kKernels{.description = Form::kDescription,
+                               .row_bytes = row_bytes<Form>,
+                               .packed_bytes = packed_bytes<Form>,
+                               .pack = pack<Form>,
+                               .quantise = quantise<Form>,
+                               .gemm = gemm<Form>};
+
+}  // namespace int8
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_INT8_INL_H_

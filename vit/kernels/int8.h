@@ -1,0 +1,63 @@
+// Products of whole numbers, the part of a kernel table for linear layers in int8. Letters: M = rows, N =
+// output columns, K = input columns, G = groups of K.
+//
+// A weight has one scale per output column, an input row one scale per group of kInt8Group columns:
+//   w[n][k] = weight_scale[n] q[n][k],   x[m][k] = scale[m][g(k)] q[m][k],   q whole in [-127, 127].
+// Sums over a group are exact in int32; those of the groups are added in float32, in order. Short groups keep
+// a channel that is far larger than the others from taking the precision of a whole row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vit::kernels {
+
+struct Epilogue;
+
+constexpr std::size_t kInt8Group = 128;
+
+constexpr std::size_t int8_groups(std::size_t in_features) {
+  return (in_features + kInt8Group - 1) / kInt8Group;
+}
+
+/// The scale is the largest magnitude / 127, halves go to even. A group without magnitude above 1e-30 counts
+/// as zero; one that is not finite gets the scale NaN, so that what is computed from it is NaN.
+struct QuantiseArgs {
+  const float* in = nullptr;  // (M, K)
+  std::size_t in_stride = 0;
+  std::size_t rows = 0;
+  std::size_t in_features = 0;
+  std::byte* out = nullptr;  // (M, row_bytes(K)), 64-byte aligned
+  float* scales = nullptr;   // (M, G)
+};
+
+/// out = epilogue(x W^T) for the columns [column_begin, column_end) of the output.
+struct Int8GemmArgs {
+  const std::byte* in = nullptr;     // (M, row_bytes(K)) as written by quantise of the same table
+  const float* in_scales = nullptr;  // (M, G)
+  std::size_t rows = 0;
+  const std::byte* packed = nullptr;     // W (N, K) as written by pack of the same table, 64-byte aligned
+  const float* weight_scales = nullptr;  // (N, rounded up to panel_columns of the table)
+  std::size_t in_features = 0;           // K > 0
+  std::size_t column_begin = 0;          // a multiple of panel_columns
+  std::size_t column_end = 0;            // at most N
+  float* out = nullptr;                  // (M, N)
+  std::size_t out_stride = 0;
+  const Epilogue* epilogue = nullptr;  // pointers to column 0, row 0
+};
+
+struct Int8Kernels {
+  const char* description;
+  /// Bytes of a quantised row, a multiple of 64.
+  std::size_t (*row_bytes)(std::size_t in_features) noexcept;
+  /// Bytes of `columns` packed columns, a multiple of 64; columns is a multiple of panel_columns of the
+  /// table.
+  std::size_t (*packed_bytes)(std::size_t columns, std::size_t in_features) noexcept;
+  /// weight (N, K), dense -> packed_bytes(N rounded up, K) bytes, 64-byte aligned.
+  void (*pack)(const std::int8_t* weight, std::size_t out_features, std::size_t in_features,
+               std::byte* packed) noexcept;
+  void (*quantise)(const QuantiseArgs& args) noexcept;
+  void (*gemm)(const Int8GemmArgs& args) noexcept;
+};
+
+}  // namespace vit::kernels

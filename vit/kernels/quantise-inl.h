@@ -1,0 +1,114 @@
+// Rows of float32 to whole numbers with a scale for each group, and the two forms in which int8-inl.h
+// multiplies them. Compiled once for each instruction set.
+#if defined(VIT_KERNELS_QUANTISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_QUANTISE_INL_H_
+#undef VIT_KERNELS_QUANTISE_INL_H_
+#else
+#define VIT_KERNELS_QUANTISE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/int8.h"
+#include "vit/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+namespace int8 {
+
+using VI = hn::Vec<DI>;
+
+/// Pairs of int16, whose products cannot overflow in int32 (the saturating byte products of AVX2 could).
+struct Pairs {
+  static constexpr const char* kDescription = "products of int16 pairs";
+  static constexpr size_t kStep = 2;  // columns of K that one 32-bit lane holds
+  static constexpr int kOffset = 0;   // added to a quantised input
+  using Value = int16_t;              // of a quantised input
+};
+
+#if HWY_TARGET == HWY_AVX3
+/// Four unsigned bytes times four signed ones: VNNI.
+struct Bytes {
+  static constexpr const char* kDescription = "products of bytes (VNNI)";
+  static constexpr size_t kStep = 4;
+  static constexpr int kOffset = 128;
+  using Value = uint8_t;
+};
+#endif
+
+constexpr size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+template <class Form>
+size_t row_bytes(size_t in_features) noexcept {
+  return round_up(in_features * sizeof(typename Form::Value), 64);
+}
+
+struct Magnitude {
+  float largest;
+  bool is_finite;
+};
+
+HWY_INLINE Magnitude magnitude(const float* in, size_t count) {
+  const D d;
+  V largest = hn::Zero(d);
+  V zero_if_finite = hn::Zero(d);
+  const auto note = [&](V x) HWY_ATTR {
+    largest = hn::Max(largest, hn::Abs(x));
+    zero_if_finite = hn::Add(zero_if_finite, hn::Sub(x, x));
+  };
+  size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) note(hn::LoadU(d, in + k));
+  if (k < count) note(load_first(in + k, count - k, 0.0f));
+  const bool is_finite = hn::AllTrue(d, hn::Eq(zero_if_finite, hn::Zero(d)));
+  return {hn::GetLane(hn::MaxOfLanes(d, largest)), is_finite};
+}
+
+template <class Form>
+HWY_INLINE void quantise_group(const float* in, size_t count, float factor, typename Form::Value* out) {
+  using Value = typename Form::Value;
+  const D d;
+  const hn::Rebind<Value, DI> d_value;
+  const VI offset = hn::Set(DI(), Form::kOffset);
+  const auto whole = [&](V x) HWY_ATTR {
+    return hn::DemoteTo(d_value, hn::Add(hn::NearestInt(hn::Mul(x, set(factor))), offset));
+  };
+  size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) hn::StoreU(whole(hn::LoadU(d, in + k)), d_value, out + k);
+  if (k == count) return;
+  HWY_ALIGN Value lanes[kLanes];
+  hn::Store(whole(load_first(in + k, count - k, 0.0f)), d_value, lanes);
+  for (size_t i = 0; k + i < count; ++i) out[k + i] = lanes[i];
+}
+
+template <class Form>
+void quantise(const QuantiseArgs& args) noexcept {
+  using Value = typename Form::Value;
+  constexpr Value kZero = Form::kOffset;
+  const size_t bytes = row_bytes<Form>(args.in_features);
+  for (size_t r = 0; r < args.rows; ++r) {
+    const float* const in = args.in + r * args.in_stride;
+    Value* const out = reinterpret_cast<Value*>(args.out + r * bytes);
+    float* const scales = args.scales + r * int8_groups(args.in_features);
+    for (size_t k = 0; k < args.in_features; k += kInt8Group) {
+      const size_t count = HWY_MIN(kInt8Group, args.in_features - k);
+      const Magnitude m = magnitude(in + k, count);
+      const bool is_zero = !m.is_finite || m.largest < 1e-30f;
+      scales[k / kInt8Group] = m.is_finite ? (is_zero ? 0.0f : m.largest / 127.0f) : __builtin_nanf("");
+      if (is_zero) {
+        for (size_t i = 0; i < count; ++i) out[k + i] = kZero;
+      } else {
+        quantise_group<Form>(in + k, count, 127.0f / m.largest, out + k);
+      }
+    }
+    for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = kZero;
+  }
+}
+
+}  // namespace int8
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_QUANTISE_INL_H_
