@@ -26,7 +26,9 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
   Classifier classifier(Model::load(*model_path, {.preprocess = {.resampler = resampler}}));
   double largest = 0.0;
-  for (const auto& [name, reference] : expected.items()) {
+  for (const auto& item : expected.items()) {
+    const std::string& name = item.key();
+    const nlohmann::json& reference = item.value();
     CAPTURE(name);
     const DecodeOptions options = classifier.session().preprocessor().decode_options();
     const auto top = classifier.classify(decode_file(*images / name, options), 5);
