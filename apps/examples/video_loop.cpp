@@ -15,8 +15,8 @@ void draw_frame(std::vector<std::uint8_t>& rgb, std::size_t height, std::size_t 
     for (std::size_t x = 0; x < width; ++x) {
       std::uint8_t* const pixel = &rgb[3 * (y * width + x)];
       const bool is_bar = (x + 4 * number) % width < width / 8;
-      pixel[0] = is_bar ? 255 : static_cast<std::uint8_t>(255 * x / width);
-      pixel[1] = is_bar ? 255 : static_cast<std::uint8_t>(255 * y / height);
+      pixel[0] = static_cast<std::uint8_t>(is_bar ? 255 : 255 * x / width);
+      pixel[1] = static_cast<std::uint8_t>(is_bar ? 255 : 255 * y / height);
       pixel[2] = 96;
     }
   }
