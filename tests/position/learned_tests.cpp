@@ -203,7 +203,8 @@ TEST_CASE("position: source coordinates round where PyTorch rounds them") {
         -0.436504126f}},
   };
   for (const auto& [resampling, golden] : goldens) {
-    CAPTURE(static_cast<int>(resampling));
+    const int rule = static_cast<int>(resampling);
+    CAPTURE(rule);
     const Tensor<float> rounded = resample_table(table, 0, {37, 1}, {50, 1}, resampling);
     const Tensor<float> exact =
         resample_table(table, 0, {37, 1}, {50, 1}, resampling, SourceCoordinates::exact);
