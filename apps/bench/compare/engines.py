@@ -1,0 +1,140 @@
+"""The engines that are compared. Each computes the logits of one case and times its passes; all get the same
+number of threads and compute in float32. Rounds and tables are compare.py's."""
+
+import json
+import statistics
+import subprocess
+import time
+from importlib.metadata import version
+
+import numpy as np
+import torch
+
+from models import load_model
+
+
+class InProcess:
+    """An engine that Python calls: a subclass sets run, a function from pixels to logits."""
+
+    def logits(self):
+        """(batch, classes)"""
+        return self.run()
+
+    def milliseconds(self, seconds):
+        """Per image: median of passes that fill the given time, after some that wake threads and caches."""
+        self.pass_seconds(2, seconds / 5)
+        return statistics.median(self.pass_seconds(3, seconds)) * 1e3 / self.batch
+
+    def pass_seconds(self, least_passes, seconds):
+        passes = []
+        while len(passes) < least_passes or sum(passes) < seconds:
+            start = time.perf_counter()
+            self.run()
+            passes.append(time.perf_counter() - start)
+        return passes
+
+
+class Torch(InProcess):
+    package = "torch"
+
+    def __init__(self, case, folder, pixels, options):
+        torch.set_num_threads(options.threads)
+        self.batch = case.batch
+        self.model = self.prepare(load_model(folder, case.size))
+        self.pixels = torch.from_numpy(pixels)
+
+    def prepare(self, model):
+        return model
+
+    @torch.no_grad()
+    def run(self):
+        return self.model(self.pixels).numpy()
+
+
+class TorchCompile(Torch):
+
+    def prepare(self, model):
+        return torch.compile(model, dynamic=False)
+
+
+def export_onnx(case, folder, pixels):
+    """The case's ONNX file, beside the weights; made where it is missing. Fixed shapes let engines fold more."""
+    path = folder / f"{case.size}-{case.batch}.onnx"
+    if not path.exists():
+        exported = torch.onnx.export(load_model(folder, case.size), (torch.from_numpy(pixels),), dynamo=True,
+                                     verbose=False)
+        exported.save(path, external_data=True)
+    return path
+
+
+class OnnxRuntime(InProcess):
+    package = "onnxruntime"
+
+    def __init__(self, case, folder, pixels, options):
+        import onnxruntime
+        session_options = onnxruntime.SessionOptions()
+        session_options.intra_op_num_threads = options.threads
+        session = onnxruntime.InferenceSession(export_onnx(case, folder, pixels), session_options,
+                                               providers=["CPUExecutionProvider"])
+        feed = {session.get_inputs()[0].name: pixels}
+        self.batch = case.batch
+        self.run = lambda: session.run(None, feed)[0]
+
+
+class OpenVino(InProcess):
+    package = "openvino"
+
+    def __init__(self, case, folder, pixels, options):
+        import openvino
+        compiled = openvino.Core().compile_model(
+            export_onnx(case, folder, pixels), "CPU", {
+                "INFERENCE_PRECISION_HINT": "f32",
+                "INFERENCE_NUM_THREADS": options.threads,
+                "NUM_STREAMS": 1,
+            })
+        request = compiled.create_infer_request()
+        self.batch = case.batch
+        self.run = lambda: request.infer([pixels], share_inputs=True)[0]
+
+
+class Vit:
+    """The program of this repository. It times itself, on pixels of its own."""
+    package = None
+
+    def __init__(self, case, folder, pixels, options):
+        self.case, self.folder, self.options, self.pixels = case, folder, options, pixels
+
+    def output(self, *arguments):
+        command = [self.options.vit, *arguments, "--model", self.folder, "--threads", self.options.threads,
+                   "--batch", self.case.batch]
+        finished = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True)
+        return finished.stdout
+
+    def logits(self):
+        prepared = self.folder / "pixels.npy"
+        np.save(prepared, self.pixels)
+        lines = self.output("classify", prepared, "--size", self.case.size, "--top", 1000, "--format", "json")
+        rows = [json.loads(line)["top"] for line in lines.splitlines()]
+        return np.array([[entry["logit"] for entry in sorted(row, key=lambda entry: entry["index"])]
+                         for row in rows])
+
+    def milliseconds(self, seconds):
+        report = json.loads(self.output("bench", "--sizes", self.case.size, "--seconds", seconds, "--json"))
+        self.machine = report["machine"]
+        self.percent_of_peak = report["results"][0]["percent_of_peak"]
+        return report["results"][0]["ms_per_image"]
+
+
+ENGINES = {
+    "vit": Vit,
+    "ONNX Runtime": OnnxRuntime,
+    "OpenVINO": OpenVino,
+    "torch": Torch,
+    "torch.compile": TorchCompile,
+}
+
+
+def versions(names):
+    """Package versions of the named engines; the program states its own."""
+    packages = {ENGINES[name].package for name in names} - {None}
+    return {package: version(package) for package in sorted(packages | {"timm"})}

@@ -1,0 +1,75 @@
+"""The markdown table of measured rounds: medians, quartiles, and how far the best other engine is behind."""
+
+import json
+
+import numpy as np
+
+from engines import ENGINES
+
+
+def read_rounds(path):
+    """The lines of a rounds file, all of one machine and the same versions."""
+    rounds = [json.loads(line) for line in path.read_text().splitlines()]
+    if not rounds:
+        raise SystemExit(f"{path}: no rounds")
+    for line in rounds:
+        for key in ("machine", "threads"):
+            if line[key] != rounds[0][key]:
+                raise SystemExit(f"{path}: rounds of different {key}: {rounds[0][key]} and {line[key]}")
+    return rounds
+
+
+def merge_versions(rounds, path):
+    merged = {}
+    for line in rounds:
+        for package, version in line["versions"].items():
+            if merged.setdefault(package, version) != version:
+                raise SystemExit(f"{path}: rounds of {package} {merged[package]} and {version}")
+    return merged
+
+
+def times(lines, name):
+    return [line["milliseconds"][name] for line in lines if name in line["milliseconds"]]
+
+
+def cell(values):
+    if not values:
+        return "-"
+    low, median, high = np.percentile(values, (25, 50, 75))
+    digits = 1 if median < 100 else 0
+    return f"{median:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
+
+
+def ratio(lines, names):
+    """How many times as long as vit the best other engine takes: median over rounds, in each of which both met
+    the same clock rate."""
+    medians = {name: np.median(found) for name in names if name != "vit" and (found := times(lines, name))}
+    if not medians:
+        return "-"
+    best = min(medians, key=medians.get)
+    return f"{np.median([t[best] / t['vit'] for t in (line['milliseconds'] for line in lines) if best in t]):.2f}"
+
+
+def table_row(case, lines, names):
+    variant, size, batch = case
+    peak = np.median([line["percent_of_peak"] for line in lines])
+    columns = [f"{variant} {size}", batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
+               f"{peak:.0f} %", len(lines)]
+    return "| " + " | ".join(str(column) for column in columns) + " |"
+
+
+def write_table(path):
+    """Markdown: a row for every case, and below it the machine and the versions."""
+    rounds = read_rounds(path)
+    machine, packages = rounds[0]["machine"], merge_versions(rounds, path)
+    cases = {}
+    for line in rounds:
+        cases.setdefault((line["variant"], line["size"], line["batch"]), []).append(line)
+    names = [name for name in ENGINES if times(rounds, name)]
+    header = ["ViT", "batch", *names, "best other / vit", "vit, of FMA peak", "rounds"]
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += [table_row(case, found, names) for case, found in cases.items()]
+    lines += ["", "Milliseconds per image: median of rounds (quartiles). "
+              f"{machine['cpu']}, {rounds[0]['threads']} threads, {', '.join(machine['instruction_sets'])}; "
+              f"vit {machine['version']}, " + ", ".join(f"{name} {v}" for name, v in packages.items()) + "."]
+    return "\n".join(lines) + "\n"
