@@ -6,8 +6,6 @@
 
 namespace vit {
 
-namespace {
-
 const char* filter_name(ResizeFilter filter) {
   switch (filter) {
     case ResizeFilter::nearest: return "nearest";
@@ -19,6 +17,8 @@ const char* filter_name(ResizeFilter filter) {
   }
   return "unknown";
 }
+
+namespace {
 
 std::string arithmetic(const PreprocessConfig& config) {
   if (config.resampler == Resampler::torchvision_uint8) return "as torchvision on 8-bit data";

@@ -21,6 +21,9 @@ namespace vit {
 PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                  std::size_t patch_size);
 
+/// "bicubic" for ResizeFilter::bicubic, as Pillow's documentation spells it.
+const char* filter_name(ResizeFilter filter);
+
 /// Immutable; one object may serve many threads.
 class Preprocessor {
  public:

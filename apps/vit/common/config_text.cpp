@@ -4,6 +4,7 @@
 
 #include "vit/base/activation.h"
 #include "vit/base/error.h"
+#include "vit/image/preprocess.h"
 
 namespace vit::app {
 namespace {
@@ -82,18 +83,6 @@ const char* name_of(PillowRelease value) {
     case PillowRelease::up_to_12_1: return "up to 12.1";
     case PillowRelease::from_12_2: return "12.2 and 12.3";
     case PillowRelease::from_13_0: return "13.0";
-  }
-  return "unknown";
-}
-
-const char* name_of(ResizeFilter value) {
-  switch (value) {
-    case ResizeFilter::nearest: return "nearest";
-    case ResizeFilter::lanczos: return "lanczos";
-    case ResizeFilter::bilinear: return "bilinear";
-    case ResizeFilter::bicubic: return "bicubic";
-    case ResizeFilter::box: return "box";
-    case ResizeFilter::hamming: return "hamming";
   }
   return "unknown";
 }
@@ -192,7 +181,7 @@ ordered_json to_json(const PreprocessConfig& config) {
   out["source"] = config.source;
   out["resampler"] = name_of(config.resampler);
   out["pillow"] = name_of(config.pillow);
-  out["filter"] = name_of(config.filter);
+  out["filter"] = filter_name(config.filter);
   out["resize"] = name_of(config.resize);
   out["resize_height"] = config.resize_height;
   out["resize_width"] = config.resize_width;

@@ -102,7 +102,8 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
   const auto names = files.config->find("id2label");
   const std::size_t labels = names ? names->size() : 0;
   if (weight != 0 && weight == bias) return weight;
-  if (weight != 0 || bias != 0) return labels != 0 && (labels == weight || labels == bias) ? labels : std::max(weight, bias);
+  if (weight != 0 || bias != 0)
+    return labels != 0 && (labels == weight || labels == bias) ? labels : std::max(weight, bias);
   if (!hf_class_contains(*files.config, "ForImageClassification")) return 0;
   return labels != 0 ? labels : 2;
 }
@@ -117,6 +118,25 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
     labels[i] = *name;
   }
   return labels;
+}
+
+std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::string& canonical,
+                                        const Shape& shape) {
+  if (canonical == "patch.weight") {
+    return Piece{.source = "embeddings.patch_embeddings.projection.weight",
+                 .shape = {config.embed_dim, 3, config.patch_size, config.patch_size}};
+  }
+  if (canonical == "class_token") return Piece{.source = "embeddings.cls_token", .shape = {1, 1, shape[0]}};
+  if (canonical == "distillation_token") {
+    return Piece{.source = "embeddings.distillation_token", .shape = {1, 1, shape[0]}};
+  }
+  if (canonical == "register_tokens") {
+    return Piece{.source = "embeddings.register_tokens", .shape = {1, shape[0], config.embed_dim}};
+  }
+  if (canonical == "position_table") {
+    return Piece{.source = "embeddings.position_embeddings", .shape = {1, shape[0], config.embed_dim}};
+  }
+  return std::nullopt;
 }
 
 Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,

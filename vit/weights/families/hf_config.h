@@ -1,6 +1,7 @@
 // What the pages of the Hugging Face families share: reading config.json with the defaults of its class.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,12 +37,17 @@ void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
 /// What precedes the image tower's own prefix: "module." in files of some training scripts, else "".
 std::string hf_outer_prefix(const SourceFiles& files);
 
-/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. Its two tensors decide,
-/// the labels where those disagree or are missing though the class has a classifier.
+/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. Its
+/// two tensors decide, the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
 /// Class names in index order; nothing where id2label is absent, of another size or full of placeholders.
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);
+
+/// What stands before the blocks of ViT and DINOv2 (patch embedding's weight, class, distillation and
+/// register tokens, position table); nothing for other names.
+std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::string& canonical,
+                                        const Shape& shape);
 
 /// "head.weight" -> a classifier called `name`, outside the image tower.
 Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,

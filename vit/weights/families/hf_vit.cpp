@@ -33,20 +33,10 @@ class HfVitAdapter final : public Adapter {
   ModelConfig config() const override { return config_; }
 
   std::vector<Piece> pieces(const std::string& canonical, const Shape& shape) const override {
-    const std::size_t width = config_.embed_dim;
     if (const auto block = split_block(canonical)) {
       return block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
     }
-    if (canonical == "patch.weight") {
-      return {{.source = "embeddings.patch_embeddings.projection.weight",
-               .shape = {width, 3, config_.patch_size, config_.patch_size}}};
-    }
-    if (canonical == "class_token") return {{.source = "embeddings.cls_token", .shape = {1, 1, width}}};
-    if (canonical == "distillation_token")
-      return {{.source = "embeddings.distillation_token", .shape = {1, 1, width}}};
-    if (canonical == "position_table") {
-      return {{.source = "embeddings.position_embeddings", .shape = {1, shape[0], width}}};
-    }
+    if (const auto piece = hf_embedding_piece(config_, canonical, shape)) return {*piece};
     if (canonical.starts_with("head.")) return {hf_head_piece(files_, head_name(), canonical, shape)};
     if (canonical.starts_with("head_distillation.")) {
       return {hf_head_piece(files_, "distillation_classifier", canonical, shape)};
