@@ -1,18 +1,18 @@
-// Builds the layers of a model from its weights, tensor by tensor: each is converted, packed and dropped again.
+// Builds the layers of a model from its weights, tensor by tensor: each is read, packed and dropped again.
 #include "vit/model_layers.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/parallel.h"
 #include "vit/kernels/kernels.h"
 
 namespace vit {
 namespace {
 
-Linear make_linear(const LinearWeights& weights, const kernels::KernelTable& kernels) {
-  const Tensor<float> weight = weights.weight.load();
-  const Tensor<float> bias = weights.bias.load();
-  return Linear(weight, bias.flat(), kernels);
+Linear make_linear(const LinearWeights& weights, const kernels::KernelTable& kernels, Dtype dtype = Dtype::f32) {
+  const WeightNumbers weight = weights.weight.load();
+  return Linear(weight, weights.bias.load().flat(), kernels, dtype);
 }
 
 LayerNorm make_norm(const NormWeights& weights, float eps, const kernels::KernelTable& kernels) {
@@ -26,47 +26,22 @@ std::optional<LayerNorm> make_optional_norm(const NormWeights& weights, float ep
 
 Attention make_attention(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
                          Dtype dtype) {
-  const Tensor<float> qkv_weight = block.qkv.weight.load(), qkv_bias = block.qkv.bias.load();
-  const Tensor<float> gamma = block.attention_norm.gamma.load(), beta = block.attention_norm.beta.load();
-  const Tensor<float> proj_weight = block.proj.weight.load(), proj_bias = block.proj.bias.load();
-  return Attention({.qkv_weight = qkv_weight,
-                    .qkv_bias = qkv_bias.flat(),
-                    .norm_gamma = gamma.flat(),
-                    .norm_beta = beta.flat(),
-                    .proj_weight = proj_weight,
-                    .proj_bias = proj_bias.flat()},
-                   config.num_heads, config.norm_eps, kernels, dtype);
+  return Attention(make_linear(block.qkv, kernels, dtype),
+                   make_optional_norm(block.attention_norm, config.norm_eps, kernels),
+                   make_linear(block.proj, kernels, dtype), config.num_heads, kernels);
 }
 
 Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2, Activation activation,
              float eps, const kernels::KernelTable& kernels, Dtype dtype) {
-  const Tensor<float> weight1 = fc1.weight.load(), bias1 = fc1.bias.load();
-  const Tensor<float> gamma = norm.gamma.load(), beta = norm.beta.load();
-  const Tensor<float> weight2 = fc2.weight.load(), bias2 = fc2.bias.load();
-  return Mlp({.fc1_weight = weight1,
-              .fc1_bias = bias1.flat(),
-              .norm_gamma = gamma.flat(),
-              .norm_beta = beta.flat(),
-              .fc2_weight = weight2,
-              .fc2_bias = bias2.flat()},
-             activation, eps, kernels, dtype);
+  return Mlp(make_linear(fc1, kernels, dtype), make_optional_norm(norm, eps, kernels),
+             make_linear(fc2, kernels, dtype), activation);
 }
 
 GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
                         Dtype dtype) {
-  const Tensor<float> gate_weight = block.gate.weight.load(), gate_bias = block.gate.bias.load();
-  const Tensor<float> value_weight = block.fc1.weight.load(), value_bias = block.fc1.bias.load();
-  const Tensor<float> gamma = block.mlp_norm.gamma.load(), beta = block.mlp_norm.beta.load();
-  const Tensor<float> weight2 = block.fc2.weight.load(), bias2 = block.fc2.bias.load();
-  return GatedMlp({.gate_weight = gate_weight,
-                   .gate_bias = gate_bias.flat(),
-                   .value_weight = value_weight,
-                   .value_bias = value_bias.flat(),
-                   .norm_gamma = gamma.flat(),
-                   .norm_beta = beta.flat(),
-                   .fc2_weight = weight2,
-                   .fc2_bias = bias2.flat()},
-                  config.activation, config.norm_eps, kernels, dtype);
+  return GatedMlp(make_linear(block.gate, kernels, dtype), make_linear(block.fc1, kernels, dtype),
+                  make_optional_norm(block.mlp_norm, config.norm_eps, kernels),
+                  make_linear(block.fc2, kernels, dtype), config.activation);
 }
 
 Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels, Dtype dtype) {
@@ -75,7 +50,7 @@ Block make_block(const BlockWeights& block, const ModelConfig& config, const ker
     return make_mlp(block.fc1, block.mlp_norm, block.fc2, config.activation, config.norm_eps, kernels, dtype);
   };
   return Block(make_norm(block.norm1, config.norm_eps, kernels), make_attention(block, config, kernels, dtype),
-               block.scale1.load(), make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load());
+               block.scale1.load().to_tensor(), make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load().to_tensor());
 }
 
 Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
@@ -99,9 +74,9 @@ PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weigh
 }
 
 position::Position make_position(const ModelConfig& config, const ModelWeights& weights) {
-  const Tensor<float> table = weights.position_table.load();
-  const Tensor<float> frequencies = weights.rope_frequencies.load();
-  const Tensor<float> periods = weights.rope_periods.load();
+  const WeightNumbers table = weights.position_table.load();
+  const WeightNumbers frequencies = weights.rope_frequencies.load();
+  const WeightNumbers periods = weights.rope_periods.load();
   return position::Position(config.position,
                             {.embed_dim = config.embed_dim,
                              .depth = config.depth,
@@ -114,7 +89,7 @@ std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWei
                                        const kernels::KernelTable& kernels) {
   if (config.pooling != Pooling::attention) return std::nullopt;
   const AttentionPoolWeights& pool = weights.pool;
-  const Tensor<float> probe = pool.probe.load();
+  const WeightNumbers probe = pool.probe.load();
   Tensor<float> query(Shape{1, config.embed_dim});  // the projected probe is the same for every image
   make_linear(pool.q, kernels)
       .forward(TensorView<const float>(probe.data(), Shape{1, config.embed_dim}), query, /*threads=*/1);
@@ -124,10 +99,8 @@ std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWei
                        config.attention_pool.num_heads, kernels);
 }
 
-}  // namespace
-
-ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                         Dtype dtype) {
+ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                        Dtype dtype) {
   ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels),
                      .position = make_position(config, weights),
                      .encoder = make_encoder(config, weights, kernels, dtype),
@@ -141,6 +114,15 @@ ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
     layers.head_distillation.emplace(make_linear(weights.head_distillation, kernels));
   }
   return layers;
+}
+
+}  // namespace
+
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                         Dtype dtype) {
+  std::optional<ModelLayers> layers;
+  with_team(/*threads=*/0, [&] { layers.emplace(pack_layers(config, weights, kernels, dtype)); });
+  return std::move(*layers);
 }
 
 }  // namespace vit

@@ -4,10 +4,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -16,6 +14,7 @@
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/base/memory.h"
 
 namespace vit {
 
@@ -111,21 +110,16 @@ class TensorView {
   std::size_t row_stride_ = 0;
 };
 
-/// Owns aligned memory for a contiguous tensor of a trivial type. Moves, does not copy; elements start at zero.
+/// Owns memory (memory.h) for a contiguous tensor of a trivial type. Moves, does not copy; elements start at zero.
 template <typename T>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  static constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
-
   Tensor() = default;
   explicit Tensor(Shape shape) : shape_(shape) {
     const std::size_t bytes = checked_mul(shape.num_elements(), sizeof(T), "Tensor");
-    if (bytes != 0) {
-      data_.reset(static_cast<T*>(::operator new(bytes, kAlignment)));
-      std::memset(static_cast<void*>(data_.get()), 0, bytes);
-    }
+    if (bytes != 0) data_ = Memory(static_cast<T*>(allocate_zeroed(bytes)), Release{bytes});
   }
 
   TensorView<T> view() noexcept { return {data_.get(), shape_}; }
@@ -143,10 +137,12 @@ class Tensor {
   std::span<const T> flat() const { return {data_.get(), data_ ? num_elements() : 0}; }
 
  private:
-  struct Free {
-    void operator()(T* data) const noexcept { ::operator delete(static_cast<void*>(data), kAlignment); }
+  struct Release {
+    std::size_t bytes = 0;
+    void operator()(T* data) const noexcept { release_zeroed(static_cast<void*>(data), bytes); }
   };
-  std::unique_ptr<T, Free> data_;
+  using Memory = std::unique_ptr<T, Release>;
+  Memory data_;
   Shape shape_;
 };
 

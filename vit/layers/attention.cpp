@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "vit/base/parallel.h"
 
@@ -174,23 +175,20 @@ void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t 
   AttentionPass(rows, input, num_heads, out, workspace, kernels).run(threads);
 }
 
-Attention::Attention(const AttentionWeights& weights, std::size_t num_heads, float norm_eps,
-                     const kernels::KernelTable& kernels, Dtype dtype)
-    : qkv_(weights.qkv_weight, weights.qkv_bias, kernels, dtype),
-      proj_(weights.proj_weight, weights.proj_bias, kernels, dtype),
+Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
+                     const kernels::KernelTable& kernels)
+    : qkv_(std::move(qkv)),
+      norm_(std::move(norm)),
+      proj_(std::move(proj)),
       num_heads_(num_heads),
       kernels_(&kernels) {
   VIT_CHECK(proj_.in_features() == embed_dim() && qkv_.in_features() == embed_dim() &&
                 qkv_.out_features() == 3 * embed_dim(),
-            "Attention", "qkv ", weights.qkv_weight.shape().to_string(), " and proj ",
-            weights.proj_weight.shape().to_string(), " do not fit together");
+            "Attention", "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not fit together");
   VIT_CHECK(num_heads > 0 && embed_dim() % num_heads == 0, "Attention", embed_dim(),
             " channels cannot be cut into ", num_heads, " heads");
-  if (!weights.norm_gamma.empty()) {
-    VIT_CHECK(weights.norm_gamma.size() == embed_dim(), "Attention", "inner norm over ",
-              weights.norm_gamma.size(), " of ", embed_dim(), " channels");
-    norm_.emplace(weights.norm_gamma, weights.norm_beta, norm_eps, kernels);
-  }
+  VIT_CHECK(!norm_ || norm_->num_features() == embed_dim(), "Attention", "inner norm over ",
+            norm_ ? norm_->num_features() : 0, " of ", embed_dim(), " channels");
 }
 
 void Attention::forward(TensorView<const float> normed, const AttentionInput& input,

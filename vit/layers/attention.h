@@ -12,16 +12,6 @@
 
 namespace vit {
 
-/// Views of a checkpoint; the layer copies what it needs.
-struct AttentionWeights {
-  TensorView<const float> qkv_weight{};   // (3C, C), rows ordered q, k, v; inside each, head by head
-  std::span<const float> qkv_bias{};      // (3C) or empty
-  std::span<const float> norm_gamma{};    // (C) or empty: LayerNorm on the concatenated heads
-  std::span<const float> norm_beta{};     // (C) or empty
-  TensorView<const float> proj_weight{};  // (C, C)
-  std::span<const float> proj_bias{};     // (C) or empty
-};
-
 /// A wish to see the softmax weights of one head of one image.
 struct AttentionTap {
   std::size_t image = 0;
@@ -32,10 +22,10 @@ struct AttentionTap {
 /// What one pass of attention works on.
 struct AttentionInput {
   std::size_t num_images = 1;
-  std::size_t num_tokens = 1;   // T
-  std::size_t num_queries = 0;  // R: only the first R tokens of each image ask; 0 = all
+  std::size_t num_tokens = 1;    // T
+  std::size_t num_queries = 0;   // R: only the first R tokens of each image ask; 0 = all
   position::RopeFactors rope{};  // empty = no rotation
-  std::size_t num_prefix = 0;   // leading tokens that are not turned
+  std::size_t num_prefix = 0;    // leading tokens that are not turned
   std::span<const AttentionTap> taps{};
 };
 
@@ -55,9 +45,10 @@ void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t 
 
 class Attention {
  public:
-  /// Throws Error where shapes disagree or num_heads does not divide C.
-  Attention(const AttentionWeights& weights, std::size_t num_heads, float norm_eps,
-            const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
+  /// qkv (C -> 3C), outputs ordered q, k, v and inside each head by head; norm over the concatenated heads,
+  /// if any; proj (C -> C). Throws Error where shapes disagree or num_heads does not divide C.
+  Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
+            const kernels::KernelTable& kernels = kernels::default_kernels());
 
   /// out += scale * proj(attend(qkv(normed))). normed (B * T, C), a row for every token; out (B * R, C), the
   /// rows of the queries alone; scale (C) or empty for 1. normed and out must not overlap. Uses workspace.qkv

@@ -145,6 +145,10 @@ std::size_t Linear::out_features() const noexcept {
   return std::visit([](const auto& weight) { return weight.out_features(); }, weight_);
 }
 
+std::string Linear::describe() const {
+  return Shape{out_features(), in_features()}.to_string();
+}
+
 std::size_t Linear::weight_bytes() const {
   return std::visit([](const auto& weight) { return weight.bytes(); }, weight_) +
          bias_.num_elements() * sizeof(float);

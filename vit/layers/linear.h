@@ -43,6 +43,8 @@ class Linear {
 
   std::size_t in_features() const noexcept;
   std::size_t out_features() const noexcept;
+  /// The shape of the weight for messages: "(3072, 768)".
+  std::string describe() const;
   /// Memory that weight and bias occupy.
   std::size_t weight_bytes() const;
 

@@ -1,26 +1,22 @@
 #include "vit/layers/mlp.h"
 
+#include <utility>
+
 namespace vit {
 namespace {
 
-std::optional<LayerNorm> build_norm(std::span<const float> gamma, std::span<const float> beta,
-                                    std::size_t hidden_dim, float eps, const kernels::KernelTable& kernels) {
-  if (gamma.empty()) return std::nullopt;
-  VIT_CHECK(gamma.size() == hidden_dim, "Mlp", "inner norm over ", gamma.size(), " of ", hidden_dim,
-            " channels");
-  return std::optional<LayerNorm>(std::in_place, gamma, beta, eps, kernels);
+void check_norm(const std::optional<LayerNorm>& norm, std::size_t hidden_dim) {
+  VIT_CHECK(!norm || norm->num_features() == hidden_dim, "Mlp", "inner norm over ",
+            norm ? norm->num_features() : 0, " of ", hidden_dim, " channels");
 }
 
 }  // namespace
 
-Mlp::Mlp(const MlpWeights& weights, Activation activation, float norm_eps,
-         const kernels::KernelTable& kernels, Dtype dtype)
-    : fc1_(weights.fc1_weight, weights.fc1_bias, kernels, dtype),
-      norm_(build_norm(weights.norm_gamma, weights.norm_beta, fc1_.out_features(), norm_eps, kernels)),
-      fc2_(weights.fc2_weight, weights.fc2_bias, kernels, dtype),
-      activation_(activation) {
-  VIT_CHECK(fc2_.in_features() == fc1_.out_features(), "Mlp", "fc1 ", weights.fc1_weight.shape().to_string(),
-            " and fc2 ", weights.fc2_weight.shape().to_string(), " do not fit together");
+Mlp::Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation)
+    : fc1_(std::move(fc1)), norm_(std::move(norm)), fc2_(std::move(fc2)), activation_(activation) {
+  VIT_CHECK(fc2_.in_features() == hidden_dim() && fc2_.out_features() == fc1_.in_features(), "Mlp", "fc1 ",
+            fc1_.describe(), " and fc2 ", fc2_.describe(), " do not fit together");
+  check_norm(norm_, hidden_dim());
 }
 
 void Mlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
@@ -35,18 +31,18 @@ std::size_t Mlp::weight_bytes() const {
   return fc1_.weight_bytes() + fc2_.weight_bytes() + (norm_ ? norm_->weight_bytes() : 0);
 }
 
-GatedMlp::GatedMlp(const GatedMlpWeights& weights, Activation activation, float norm_eps,
-                   const kernels::KernelTable& kernels, Dtype dtype)
-    : gate_(weights.gate_weight, weights.gate_bias, kernels, dtype),
-      value_(weights.value_weight, weights.value_bias, kernels, dtype),
-      norm_(build_norm(weights.norm_gamma, weights.norm_beta, gate_.out_features(), norm_eps, kernels)),
-      fc2_(weights.fc2_weight, weights.fc2_bias, kernels, dtype),
+GatedMlp::GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Linear fc2,
+                   Activation activation)
+    : gate_(std::move(gate)),
+      value_(std::move(value)),
+      norm_(std::move(norm)),
+      fc2_(std::move(fc2)),
       activation_(activation) {
   VIT_CHECK(gate_.in_features() == value_.in_features() && gate_.out_features() == value_.out_features() &&
-                fc2_.in_features() == gate_.out_features(),
-            "GatedMlp", "gate ", weights.gate_weight.shape().to_string(), ", value ",
-            weights.value_weight.shape().to_string(), " and fc2 ", weights.fc2_weight.shape().to_string(),
-            " do not fit together");
+                fc2_.in_features() == hidden_dim() && fc2_.out_features() == gate_.in_features(),
+            "GatedMlp", "gate ", gate_.describe(), ", value ", value_.describe(), " and fc2 ",
+            fc2_.describe(), " do not fit together");
+  check_norm(norm_, hidden_dim());
 }
 
 void GatedMlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,

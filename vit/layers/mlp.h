@@ -10,32 +10,11 @@
 
 namespace vit {
 
-struct MlpWeights {
-  TensorView<const float> fc1_weight{};  // (F, C)
-  std::span<const float> fc1_bias{};     // (F) or empty
-  std::span<const float> norm_gamma{};   // (F) or empty: LayerNorm on the hidden vector
-  std::span<const float> norm_beta{};    // (F) or empty
-  TensorView<const float> fc2_weight{};  // (C, F)
-  std::span<const float> fc2_bias{};     // (C) or empty
-};
-
-struct GatedMlpWeights {
-  TensorView<const float> gate_weight{};   // (F, C)
-  std::span<const float> gate_bias{};      // (F) or empty
-  TensorView<const float> value_weight{};  // (F, C)
-  std::span<const float> value_bias{};     // (F) or empty
-  std::span<const float> norm_gamma{};     // (F) or empty: LayerNorm on the product
-  std::span<const float> norm_beta{};      // (F) or empty
-  TensorView<const float> fc2_weight{};    // (C, F)
-  std::span<const float> fc2_bias{};       // (C) or empty
-};
-
 /// fc2(norm(act(fc1 x)))
 class Mlp {
  public:
-  /// Throws Error where shapes disagree.
-  Mlp(const MlpWeights& weights, Activation activation, float norm_eps,
-      const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
+  /// fc1 (C -> F), norm over the hidden vector, if any, fc2 (F -> C). Throws Error where shapes disagree.
+  Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
 
   /// out += scale * fc2(...) for normed (M, C) and out (M, C), which must not overlap; scale (C) or empty
   /// for 1. Uses workspace.hidden.
@@ -55,9 +34,9 @@ class Mlp {
 /// fc2(norm(act(gate x) * value x))
 class GatedMlp {
  public:
-  /// Throws Error where shapes disagree.
-  GatedMlp(const GatedMlpWeights& weights, Activation activation, float norm_eps,
-           const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
+  /// gate and value (C -> F), norm over their product, if any, fc2 (F -> C). Throws Error where shapes
+  /// disagree.
+  GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
 
   /// As Mlp::forward.
   void forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,

@@ -87,38 +87,60 @@ const Family& find_family(SourceFiles& files) {
        files.config ? ", and its config.json names the model" : ". A config.json may be missing");
 }
 
-/// Numbers of one canonical tensor, joined from its pieces.
-Tensor<float> load_pieces(const std::vector<std::pair<Piece, const TensorEntry*>>& parts, const TensorEntry* mask,
-                          const Shape& shape) {
+struct FoundPiece {
+  Piece piece{};
+  const TensorEntry* entry = nullptr;  // null for zeros
+  const TensorEntry* mask = nullptr;
+
+  /// The rows of the entry that the piece takes.
+  TensorEntry taken() const { return piece.num_rows == 0 ? *entry : rows_of(*entry, piece.first_row, piece.num_rows); }
+};
+
+/// Writes the transpose of a matrix; returns the end.
+float* write_transposed(const TensorEntry& entry, float* target) {
+  const Tensor<float> whole = to_float(entry);
+  const std::size_t rows = whole.size(0);
+  const std::size_t columns = rows == 0 ? 0 : whole.num_elements() / rows;
+  for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t row = 0; row < rows; ++row) *target++ = whole.data()[row * columns + column];
+  }
+  return target;
+}
+
+void apply_mask(const TensorEntry& mask, std::span<float> numbers) {
+  const Tensor<float> factors = to_float(mask);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const float factor = factors.data()[i];
+    VIT_CHECK(factor == 0.0f || factor == 1.0f, kWhere, mask.describe(), ": a mask holds zeros and ones, found ", factor,
+              " at ", i);
+    numbers[i] = factor == 0.0f ? 0.0f : numbers[i];
+  }
+}
+
+/// Numbers of one canonical tensor: lent where one piece stores them as they are, else joined from the pieces.
+WeightNumbers load_pieces(const std::vector<FoundPiece>& parts, const Shape& shape) {
+  const FoundPiece& front = parts.front();
+  if (parts.size() == 1 && front.entry != nullptr && front.mask == nullptr && !front.piece.transposed) {
+    const float* const lent = floats_in_place(front.taken());
+    if (lent != nullptr) return WeightNumbers(TensorView<const float>(lent, shape), *front.entry);
+  }
   Tensor<float> out(shape);
   float* target = out.data();
-  for (const auto& [piece, entry] : parts) {
-    if (entry == nullptr) {
-      target += piece.zeros;  // already zero
+  for (const FoundPiece& part : parts) {
+    if (part.entry == nullptr) {
+      target += part.piece.zeros;  // already zero
       continue;
     }
-    const Tensor<float> whole = to_float(*entry);
-    const std::size_t rows = entry->shape.empty() ? 1 : entry->shape[0];
-    const std::size_t row_length = rows == 0 ? 0 : whole.num_elements() / rows;
-    if (piece.transposed) {
-      for (std::size_t column = 0; column < row_length; ++column) {
-        for (std::size_t row = 0; row < rows; ++row) *target++ = whole.data()[row * row_length + column];
-      }
+    float* const begin = target;
+    if (part.piece.transposed) {
+      target = write_transposed(*part.entry, target);
     } else {
-      const std::size_t taken = piece.num_rows == 0 ? rows : piece.num_rows;
-      const float* const source = whole.data() + piece.first_row * row_length;
-      target = std::copy(source, source + taken * row_length, target);
+      const TensorEntry taken = part.taken();
+      convert(taken, std::span(target, taken.num_elements()));
+      target += taken.num_elements();
     }
-    release_pages(*entry);
-  }
-  if (mask != nullptr) {
-    const Tensor<float> factors = to_float(*mask);
-    for (std::size_t i = 0; i < out.num_elements(); ++i) {
-      const float factor = factors.data()[i];
-      VIT_CHECK(factor == 0.0f || factor == 1.0f, kWhere, mask->describe(), ": a mask holds zeros and ones, found ", factor,
-                " at ", i);
-      out.data()[i] = factor == 0.0f ? 0.0f : out.data()[i];
-    }
+    release_pages(*part.entry);
+    if (part.mask != nullptr) apply_mask(*part.mask, {begin, target});
   }
   return out;
 }
@@ -136,34 +158,32 @@ class Matcher {
       : files_(files), adapter_(adapter), tensors_(std::move(tensors)) {}
 
   void match(const std::string& canonical, const Shape& shape, WeightTensor& tensor) {
-    std::vector<std::pair<Piece, const TensorEntry*>> parts;
-    const TensorEntry* mask = nullptr;
+    std::vector<FoundPiece> parts;
     std::size_t elements = 0;
     bool complete = true;
     for (Piece& piece : adapter_.pieces(canonical, shape)) {
       if (piece.source.empty()) {
         elements += piece.zeros;
-        parts.emplace_back(std::move(piece), nullptr);
+        parts.push_back({.piece = std::move(piece)});
         continue;
       }
       const TensorEntry* const entry = take(piece.source, piece.absolute, piece.shape, canonical);
       complete = complete && entry != nullptr;
       if (entry == nullptr) continue;
+      const TensorEntry* mask = nullptr;
       if (!piece.mask.empty()) {
         mask = take(piece.mask, piece.absolute, piece.shape, canonical + " (mask)");
         complete = complete && mask != nullptr;
       }
       const std::size_t rows = entry->shape.empty() ? 1 : entry->shape[0];
       elements += piece.num_rows == 0 || rows == 0 ? entry->num_elements() : entry->num_elements() / rows * piece.num_rows;
-      parts.emplace_back(std::move(piece), entry);
+      parts.push_back({.piece = std::move(piece), .entry = entry, .mask = mask});
     }
     if (!complete) return;
     VIT_CHECK(elements == shape.num_elements(), kWhere, files_.weights_name, ": the tensors of ", canonical, " hold ",
               elements, " numbers, but its shape is ", shape.to_string());
     // the handle keeps the mapped file alive
-    tensor = WeightTensor(shape, [parts = std::move(parts), mask, shape, keep = tensors_] {
-      return load_pieces(parts, mask, shape);
-    });
+    tensor = WeightTensor(shape, [parts = std::move(parts), shape, keep = tensors_] { return load_pieces(parts, shape); });
   }
 
   /// Throws one Error for everything that is missing, misshaped or left over; fills the uses of the report.
@@ -298,7 +318,7 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
                     const bool one = name.ends_with("gamma") || name.ends_with("scale1") || name.ends_with("scale2");
                     // variance 1 / fan-in keeps activations of order one through any depth
                     const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
-                    tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next++] {
+                    tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next++]() -> WeightNumbers {
                       Tensor<float> values(shape);
                       std::mt19937 random(tensor_seed);
                       std::normal_distribution<double> normal(one ? 1.0 : 0.0, one ? 0.02 : spread);

@@ -1,5 +1,7 @@
 #include "vit/weights/model_weights.h"
 
+#include <algorithm>
+
 namespace vit {
 namespace {
 
@@ -62,6 +64,13 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
 }
 
 }  // namespace
+
+Tensor<float> WeightNumbers::to_tensor() && {
+  if (!lender_) return std::move(own_);
+  Tensor<float> copy(numbers_.shape());
+  std::ranges::copy(flat(), copy.data());
+  return copy;
+}
 
 void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const Visit& visit) {
   const Walker walk{visit};

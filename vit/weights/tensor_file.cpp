@@ -10,6 +10,7 @@
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/base/parallel.h"
 #include "vit/weights/in_quotes.h"
 
 namespace vit {
@@ -61,7 +62,12 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
   if (out.empty()) return;
   const std::byte* const in = entry.bytes.data();
   if (entry.strides.empty()) {
-    convert_row<From>(in, 1, out.size(), out.data());
+    constexpr std::size_t kPerTask = std::size_t{1} << 17;
+    parallel_for(ceil_div(out.size(), kPerTask), 0, [&](std::size_t task, int) {
+      const std::size_t first = task * kPerTask;
+      convert_row<From>(in + first * sizeof(typename From::Stored), 1, std::min(kPerTask, out.size() - first),
+                        out.data() + first);
+    });
     return;
   }
   // An odometer over all dimensions but the last.
@@ -110,6 +116,26 @@ void convert(const TensorEntry& entry, std::span<float> out) {
 }
 void convert(const TensorEntry& entry, std::span<double> out) {
   convert_checked(entry, out);
+}
+
+TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count) {
+  VIT_CHECK(!entry.shape.empty() && first <= entry.shape[0] && count <= entry.shape[0] - first, kWhere,
+            entry.describe(), " has no rows from ", first, " to ", first + count);
+  TensorEntry rows = entry;
+  rows.shape[0] = count;
+  const std::size_t row_elements = entry.strides.empty()
+                                       ? entry.num_elements() / std::max<std::size_t>(entry.shape[0], 1)
+                                       : entry.strides[0];
+  rows.bytes = count == 0 ? entry.bytes.first(0)
+                          : entry.bytes.subspan(first * row_elements * dtype_bytes(entry.dtype));
+  return rows;
+}
+
+const float* floats_in_place(const TensorEntry& entry) noexcept {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(float) == 0;
+  if (entry.dtype != Dtype::f32 || !entry.strides.empty() || entry.bytes.empty() || !is_aligned)
+    return nullptr;
+  return reinterpret_cast<const float*>(entry.bytes.data());
 }
 
 Tensor<float> to_float(const TensorEntry& entry) {

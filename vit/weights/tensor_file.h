@@ -35,10 +35,15 @@ struct TensorEntry {
   std::string describe() const;
 };
 
-/// Converts f32, f16, bf16 and f64 to `out`, row-major; out.size() must be num_elements(). Throws Error
-/// naming the tensor where its type is another.
+/// Converts f32, f16, bf16 and f64 to `out`, row-major, on all cores; out.size() must be num_elements().
+/// Throws Error naming the tensor where its type is another.
 void convert(const TensorEntry& entry, std::span<float> out);
 void convert(const TensorEntry& entry, std::span<double> out);
+
+/// The rows [first, first + count) of the first dimension, as a tensor of the same name; the rows must exist.
+TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count);
+/// The numbers where they lie; nullptr where they are not aligned float32, row-major.
+const float* floats_in_place(const TensorEntry& entry) noexcept;
 
 /// The tensor as float32, of rank 4 at most.
 Tensor<float> to_float(const TensorEntry& entry);

@@ -1,0 +1,85 @@
+#include "vit/base/memory.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+
+namespace vit {
+namespace {
+
+/// Kilobytes of this process that lie in memory; 0 where the system does not tell.
+std::size_t resident_kilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::size_t kilobytes = 0;
+    if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("base: memory is zeroed, aligned and all there, around the sizes where it comes from elsewhere") {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, kMappedBytes, 2 * kMappedBytes,
+                                 4 * kMappedBytes, std::size_t{9} << 20}) {
+    for (const std::size_t bytes : {size - 1, size, size + 1}) {
+      if (bytes == 0) continue;
+      auto* const memory = static_cast<unsigned char*>(allocate_zeroed(bytes));
+      CAPTURE(bytes);
+      CHECK(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0);
+      CHECK(std::all_of(memory, memory + bytes, [](unsigned char byte) { return byte == 0; }));
+      std::memset(memory, 0xA5, bytes);  // the next block at this place must be zero again
+      release_zeroed(memory, bytes);
+    }
+  }
+}
+
+TEST_CASE("base: blocks do not overlap") {
+  std::vector<Tensor<float>> tensors;
+  for (std::size_t i = 0; i < 24; ++i) {
+    tensors.emplace_back(Shape{(i % 5 + 1) * 150'001});
+    std::ranges::fill(tensors.back().flat(), static_cast<float>(i));
+  }
+  for (std::size_t i = 0; i < tensors.size(); i += 3) tensors[i] = Tensor<float>();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto numbers = tensors[i].flat();
+    CHECK(std::ranges::all_of(numbers, [&](float number) { return number == static_cast<float>(i); }));
+    CHECK(numbers.empty() == (i % 3 == 0));
+  }
+}
+
+TEST_CASE("base: memory that no machine has is std::bad_alloc, a size beyond counting an Error") {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  CHECK_THROWS_AS(allocate_zeroed(std::size_t{1} << 60), std::bad_alloc);
+  CHECK_THROWS_AS(allocate_zeroed(kMost), std::bad_alloc);
+  CHECK_THROWS_AS(Tensor<float>(Shape{std::size_t{1} << 58}), std::bad_alloc);
+  CHECK_THROWS_AS(Tensor<float>(Shape{kMost / 2}), Error);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed
+TEST_CASE("base: large blocks take memory where they are touched, and give it back") {
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  constexpr std::size_t kHalf = kBytes / 1024 / 2;
+  const std::size_t before = resident_kilobytes();
+  if (before == 0) return;
+  Tensor<std::byte> block(Shape{kBytes});
+  CHECK(resident_kilobytes() < before + kHalf);
+  std::memset(block.data(), 1, kBytes);
+  CHECK(resident_kilobytes() > before + kHalf);
+  block = Tensor<std::byte>();
+  CHECK(resident_kilobytes() < before + kHalf);
+}
+#endif
+
+}  // namespace vit

@@ -1,0 +1,80 @@
+// The system's side of zeroed memory. Where nothing can be mapped, and under the address sanitizer, which
+// sees overruns of operator new only, every block comes from operator new.
+#include "vit/base/memory.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "vit/base/checked.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define VIT_MAPS_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VIT_MAPS_MEMORY 0
+#endif
+#endif
+#if !defined(VIT_MAPS_MEMORY) && defined(__unix__)
+#include <sys/mman.h>
+#include <unistd.h>
+#if defined(MAP_ANONYMOUS)
+#define VIT_MAPS_MEMORY 1
+#endif
+#endif
+#if !defined(VIT_MAPS_MEMORY)
+#define VIT_MAPS_MEMORY 0
+#endif
+
+namespace vit {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
+
+#if VIT_MAPS_MEMORY
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// Begins at a huge page and ends at a small one: a last huge page would be memory for nothing.
+void* map_zeroed(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) throw std::bad_alloc();
+  const std::size_t size = round_up(bytes, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  const std::size_t slack = size < kHugePage ? 0 : kHugePage;
+  void* const mapped =
+      ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (slack == 0) return mapped;
+  char* const begin = static_cast<char*>(mapped);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (before != 0) ::munmap(begin, before);
+  if (before != slack) ::munmap(begin + before + size, slack - before);
+#if defined(MADV_HUGEPAGE)
+  ::madvise(begin + before, size, MADV_HUGEPAGE);  // only advice: small pages work as well
+#endif
+  return begin + before;
+}
+
+#endif
+
+}  // namespace
+
+void* allocate_zeroed(std::size_t bytes) {
+#if VIT_MAPS_MEMORY
+  if (bytes >= kMappedBytes) return map_zeroed(bytes);
+#endif
+  return std::memset(::operator new(bytes, kAlignment), 0, bytes);
+}
+
+void release_zeroed(void* memory, std::size_t bytes) noexcept {
+#if VIT_MAPS_MEMORY
+  if (bytes >= kMappedBytes) {
+    ::munmap(memory, bytes);
+    return;
+  }
+#endif
+  static_cast<void>(bytes);
+  ::operator delete(memory, kAlignment);
+}
+
+}  // namespace vit
