@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <opencv2/imgcodecs.hpp>
+
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/weights/json.h"
@@ -480,4 +482,21 @@ TEST_CASE("apps: after Ctrl-C what is computed stands, and the exit code is 130"
   CHECK(lines.size() >= 5);
   CHECK(lines.size() < kCopies);
   for (const std::string& line : lines) CHECK(parse_json(line, "line").at("top").size() == 5);
+}
+
+TEST_CASE(
+    "apps: JPEG 2000, whose codecs come when they are needed, gives what the same pixels give elsewhere") {
+  const TestFolder folder;
+  const std::string lossless = folder / "a.jp2", plain = folder / "a.ppm";
+  write_picture(plain, 64, 48, 3);
+  CHECK(cv::imwrite(lossless, cv::imread(plain), {cv::IMWRITE_JPEG2000_COMPRESSION_X1000, 1000}));
+  const auto classified = [&](const std::string& file) {
+    const RunResult result = run_vit(with_model("classify", {"--format", "csv", "--top", "2", file}));
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    std::string out = result.out;
+    for (std::size_t at = 0; (at = out.find(file)) != std::string::npos;) out.erase(at, file.size());
+    return out;
+  };
+  CHECK(classified(lossless) == classified(plain));
 }

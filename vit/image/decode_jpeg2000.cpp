@@ -10,6 +10,10 @@
 
 #include "vit/image/codecs.h"
 
+#ifdef VIT_IMGCODECS_FILE
+#include <dlfcn.h>
+#endif
+
 namespace vit::codecs {
 
 namespace {
@@ -104,7 +108,36 @@ std::size_t check_codestream(const Source& source, std::span<const std::uint8_t>
   refuse(source, "truncated JPEG 2000: the data end before the picture does");
 }
 
+using Imdecode = cv::Mat (*)(cv::InputArray, int);
+
+#ifdef VIT_IMGCODECS_FILE
+
+/// cv::imdecode, found at the first picture that needs it: OpenCV's codecs bring some 130 libraries along,
+/// which cost every start of a program 80 ms and 44 MB. Throws Error where they cannot be loaded.
+Imdecode find_imdecode() {
+  static const Imdecode found = [] {
+    void* const library = ::dlopen(VIT_IMGCODECS_FILE, RTLD_NOW | RTLD_LOCAL);
+    VIT_CHECK(library != nullptr, kWhere,
+              "JPEG 2000 needs OpenCV's codecs, which cannot be loaded: ", ::dlerror());
+    void* const symbol =
+        ::dlsym(library, "_ZN2cv8imdecodeERKNS_11_InputArrayEi");  // as the compilers spell it
+    VIT_CHECK(symbol != nullptr, kWhere, "JPEG 2000 needs cv::imdecode, which ", VIT_IMGCODECS_FILE,
+              " lacks");
+    return reinterpret_cast<Imdecode>(symbol);
+  }();
+  return found;
+}
+
+#else
+
+Imdecode find_imdecode() {
+  return &cv::imdecode;
+}
+
+#endif
+
 cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
+  const Imdecode imdecode = find_imdecode();
   static std::mutex mutex;  // OpenCV's log level belongs to the process
   const std::lock_guard lock(mutex);
   const auto level = cv::utils::logging::getLogLevel();
@@ -113,7 +146,7 @@ cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
   try {
     const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1,
                           const_cast<std::uint8_t*>(bytes.data()));
-    pixels = cv::imdecode(encoded, cv::IMREAD_UNCHANGED);
+    pixels = imdecode(encoded, cv::IMREAD_UNCHANGED);
   } catch (const cv::Exception&) {
     pixels.release();
   }
