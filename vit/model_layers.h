@@ -26,7 +26,7 @@ struct ModelLayers {
   std::optional<Linear> head_distillation{};
 };
 
-/// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32, i8), all
+/// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32, bf16, i8), all
 /// others in float32. Throws Error where a shape does not fit.
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
                          Dtype dtype);

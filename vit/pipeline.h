@@ -26,7 +26,7 @@ struct ModelOptions {
   LoadOptions load{};                // architecture name of a bare file, overrides: weights/loader.h
   PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
   std::string kernels{};             // name of a kernel table; "" = the best that this machine runs
-  Dtype dtype = Dtype::f32;          // arithmetic of the blocks: f32 or i8, quantised at load
+  Dtype dtype = Dtype::f32;          // arithmetic of the blocks: f32, bf16 or i8; rounded or quantised at load
 };
 
 /// A checkpoint ready to run: weights packed, preprocessing known. Immutable; share it between threads.

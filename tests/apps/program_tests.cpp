@@ -74,7 +74,6 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--size", "12x", picture}),
       with_model("classify", {"--size", "-5", picture}),
       with_model("classify", {"--size", "big", picture}),
-      with_model("classify", {"--dtype", "bfloat16", picture}),
       with_model("classify", {"--dtype", "float7", picture}),
       with_model("classify", {"--kernels", "nonsense", picture}),
       with_model("classify", {"--resampler", "nonsense", picture}),
@@ -390,6 +389,8 @@ TEST_CASE("apps: info tells about machine and model") {
   CHECK(json.at("kernels").at("available").size() >= 1);
   CHECK(!json.find("model"));
   CHECK(contains(run_vit({"info", "--kernels"}).out, "reference"));
+  CHECK(contains(run_vit({"info", "--kernels"}).out, "--dtype bfloat16: "));
+  CHECK(json.at("kernels").at("available")[0].at("bfloat16").as_string().size() > 0);
   CHECK(contains(run_vit({"info", "--json"}, {.environment = {{"VIT_KERNELS", "reference"}}}).out,
                  "VIT_KERNELS"));
 
@@ -436,6 +437,29 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("ms_per_image").as_double() >= one.at("ms_min").as_double());
     CHECK(one.at("gflops").as_double() > 0);
     CHECK(one.at("percent_of_peak").as_double() > 0);
+  }
+}
+
+TEST_CASE("apps: every arithmetic of --dtype gives the same class, and is named by bench") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  const auto best = [&](const char* dtype) {
+    const RunResult result =
+        run_vit(with_model("classify", {"--dtype", dtype, "--format", "json", folder / "a.ppm"}));
+    CHECK(result.exit_code == 0);
+    return parse_json(result.out, "classify").at("top")[0];
+  };
+  const Json exact = best("float32");
+  for (const char* dtype : {"bfloat16", "int8"}) {
+    CAPTURE(dtype);
+    const Json found = best(dtype);
+    CHECK(found.at("index").as_size() == exact.at("index").as_size());
+    CHECK(found.at("logit").as_double() != exact.at("logit").as_double());
+    CHECK(found.at("logit").as_double() == doctest::Approx(exact.at("logit").as_double()).epsilon(0.05));
+    const RunResult bench = run_vit({"bench", "--model", golden_model("rope-axial"), "--dtype", dtype,
+                                     "--seconds", "0.01", "--threads", "1", "--json"});
+    CHECK(bench.exit_code == 0);
+    CHECK(parse_json(bench.out, "bench").at("results")[0].at("dtype").as_string() == dtype);
   }
 }
 

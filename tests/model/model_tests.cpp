@@ -31,12 +31,33 @@ Tensor<float> logits_of(const VisionTransformer& model, TensorView<const float> 
   return std::move(outputs.logits);
 }
 
+/// |a - b| / |b|.
+double distance(TensorView<const float> a, TensorView<const float> b) {
+  double difference = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < a.num_elements(); ++i) {
+    difference += std::pow(double{a.data()[i]} - b.data()[i], 2);
+    size += std::pow(double{b.data()[i]}, 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+WeightTensor rounded(const WeightTensor& weight) {
+  if (!weight.present()) return {};
+  return {weight.shape(), [weight] {
+            Tensor<float> numbers = weight.load().to_tensor();
+            for (float& number : numbers.flat()) number = bf16_to_float(float_to_bf16(number));
+            return numbers;
+          }};
+}
+
 }  // namespace
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
   for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_224", Dtype::f32},
                                             Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
                                             Variant{"vit_tiny_patch16_224", Dtype::f32},
+                                            Variant{"vit_small_patch16_rope_224", Dtype::bf16},
+                                            Variant{"eva02_tiny_patch14_224", Dtype::bf16},
                                             Variant{"deit_tiny_distilled_patch16_224", Dtype::i8},
                                             Variant{"eva02_tiny_patch14_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
@@ -71,6 +92,7 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
 TEST_CASE("model: computing only the rows that the head reads changes no bit") {
   for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_ape_224", Dtype::f32},
                                             Variant{"deit_tiny_distilled_patch16_224", Dtype::f32},
+                                            Variant{"vit_small_patch16_rope_ape_224", Dtype::bf16},
                                             Variant{"vit_small_patch16_rope_ape_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     const Tensor<float> pixels = test::random_pixels(3, 48, 48);
@@ -83,6 +105,7 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
 
 TEST_CASE("model: a warm forward pass allocates nothing") {
   for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
+                                            Variant{"vit_tiny_patch16_224", Dtype::bf16},
                                             Variant{"vit_tiny_patch16_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     const Tensor<float> pixels = test::random_pixels(2, 64, 48);
@@ -131,18 +154,38 @@ TEST_CASE("model: fast kernels agree with the reference loops") {
   }
 }
 
+TEST_CASE("model: bfloat16 is float32 with rounded weights, or close to it where inputs are rounded as well") {
+  for (const char* architecture : {"vit_small_patch16_rope_224", "eva02_tiny_patch14_224"}) {
+    const Checkpoint checkpoint = test::tiny_checkpoint(architecture);
+    ModelWeights weights = checkpoint.weights;
+    for (BlockWeights& block : weights.blocks) {
+      for (LinearWeights* linear : {&block.qkv, &block.proj, &block.gate, &block.fc1, &block.fc2})
+        linear->weight = rounded(linear->weight);
+    }
+    const Tensor<float> pixels = test::random_pixels(4, 64, 64);
+    const Tensor<float> exact = logits_of(build(checkpoint), pixels, 1);
+    for (const kernels::KernelTable* table : kernels::available_kernels()) {
+      CAPTURE(architecture);
+      CAPTURE(table->name);
+      const Tensor<float> logits =
+          logits_of({checkpoint.config, checkpoint.weights, *table, Dtype::bf16}, pixels, 1);
+      const Tensor<float> expected = logits_of({checkpoint.config, weights, *table}, pixels, 1);
+      if (table->bf16->round_rows) {
+        // A rounded number is off by at most 2^-9 of itself; ten products in a row, one after the other.
+        CHECK(distance(logits, expected) < 10 * 0x1p-9);
+      } else {
+        CHECK(std::ranges::equal(logits.flat(), expected.flat()));
+      }
+      CHECK(distance(logits, exact) < 20 * 0x1p-9);  // weights and inputs
+      CHECK(distance(logits, exact) > 1e-5);         // it did round
+    }
+  }
+}
+
 TEST_CASE("model: int8 is the same on every kernel table, and close to float32") {
   const Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
   const Tensor<float> pixels = test::random_pixels(4, 64, 64);
   const Tensor<float> exact = logits_of(build(checkpoint), pixels, 1);
-  const auto distance = [](TensorView<const float> a, TensorView<const float> b) {
-    double difference = 0.0, size = 0.0;
-    for (std::size_t i = 0; i < a.num_elements(); ++i) {
-      difference += std::pow(double{a.data()[i]} - b.data()[i], 2);
-      size += std::pow(double{b.data()[i]}, 2);
-    }
-    return std::sqrt(difference / size);
-  };
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     CAPTURE(table->name);
     const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Dtype::i8);

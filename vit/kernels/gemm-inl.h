@@ -101,28 +101,39 @@ HWY_INLINE void finish_block(const GemmArgs& args, const FinishedBlock& block) {
   }
 }
 
+/// Lanes, and so lines of a panel, that in_features columns take.
+template <class Form>
+constexpr size_t steps_of(size_t in_features) {
+  return (in_features + Form::kColumns - 1) / Form::kColumns;
+}
+
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
+template <class Form>
 HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
+  constexpr size_t kBlockSteps = kBlockK / Form::kColumns;
+  const size_t steps = steps_of<Form>(args.in_features);
   const size_t columns = HWY_MIN(kPanel, args.column_end - column);
-  const float* const panel = args.packed + column * args.in_features;
-  for (size_t k = 0; k < args.in_features; k += kBlockK) {
-    const size_t count = HWY_MIN(kBlockK, args.in_features - k);
-    multiply_and_prefetch({args.in + row * args.in_stride + k, args.in_stride, 1}, rows,
-                          {panel + k * kPanel, count}, columns, k == 0 ? TileStart::zero : TileStart::stored,
-                          {.stream = panel + (k + count) * kPanel,
-                           .rows = args.out + row * args.out_stride + column,
-                           .row_stride = args.out_stride},
-                          sums);
+  const float* const panel = args.packed + column / kPanel * steps * Form::kLine;
+  for (size_t k = 0; k < steps; k += kBlockSteps) {
+    const size_t count = HWY_MIN(kBlockSteps, steps - k);
+    multiply_and_prefetch<Form>({args.in + row * args.in_stride + k, args.in_stride, 1}, rows,
+                                {panel + k * Form::kLine, count}, columns,
+                                k == 0 ? TileStart::zero : TileStart::stored,
+                                {.stream = panel + (k + count) * Form::kLine,
+                                 .rows = args.out + row * args.out_stride + column,
+                                 .row_stride = args.out_stride},
+                                sums);
   }
   finish_block(args, {sums, row, rows, column, columns});
 }
 
+template <class Form>
 void gemm(const GemmArgs& args) noexcept {
   for (size_t row = 0; row < args.rows; row += kBlockRows) {
     const size_t rows = HWY_MIN(kBlockRows, args.rows - row);
     for (size_t column = args.column_begin; column < args.column_end; column += kPanel) {
-      multiply_panel(args, row, rows, column);
+      multiply_panel<Form>(args, row, rows, column);
     }
   }
 }

@@ -14,6 +14,7 @@
 
 #include "vit/base/activation.h"
 #include "vit/config.h"
+#include "vit/kernels/bf16.h"
 #include "vit/kernels/int8.h"
 
 namespace vit::kernels {
@@ -114,6 +115,7 @@ struct KernelTable {
   void (*pack_weight)(const float* weight, std::size_t stride, std::size_t out_features,
                       std::size_t in_features, float* packed) noexcept;
   void (*gemm)(const GemmArgs& args) noexcept;
+  const Bf16Kernels* bf16;
   const Int8Kernels* int8;
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   void (*softmax)(const RowsArgs& args) noexcept;

@@ -47,6 +47,21 @@ PackedMatrix::PackedMatrix(TensorView<const float> weight, const KernelTable& ta
   });
 }
 
+PackedBf16Matrix::PackedBf16Matrix(TensorView<const float> weight, const KernelTable& table)
+    : table_(&table) {
+  check_weight(weight, "PackedBf16Matrix");
+  out_features_ = weight.size(0);
+  in_features_ = weight.size(1);
+  const Bf16Kernels& bf16 = *table.bf16;
+  const std::size_t padded = round_up(out_features_, table.panel_columns);
+  panels_ = Tensor<float>(Shape{bf16.packed_lanes(padded, in_features_)});
+  parallel_for(ceil_div(out_features_, kColumnsPerTask), 0, [&](std::size_t task, int) {
+    const std::size_t first = task * kColumnsPerTask;
+    bf16.pack_weight(weight.row(first), weight.row_stride(), std::min(kColumnsPerTask, out_features_ - first),
+                     in_features_, panels_.data() + bf16.packed_lanes(first, in_features_));
+  });
+}
+
 PackedInt8Matrix::PackedInt8Matrix(TensorView<const float> weight, const KernelTable& table)
     : table_(&table) {
   check_weight(weight, "PackedInt8Matrix");

@@ -1,5 +1,5 @@
-// PackedMatrix and PackedInt8Matrix: a weight reordered once at load into the panels that one kernel table
-// reads.
+// PackedMatrix, PackedBf16Matrix and PackedInt8Matrix: a weight reordered once at load into the panels that
+// one kernel table reads.
 #pragma once
 
 #include "vit/base/tensor.h"
@@ -23,6 +23,25 @@ class PackedMatrix {
 
  private:
   Tensor<float> panels_;
+  std::size_t out_features_ = 0;
+  std::size_t in_features_ = 0;
+  const KernelTable* table_ = nullptr;
+};
+
+/// The same with numbers rounded to bfloat16: bf16.h.
+class PackedBf16Matrix {
+ public:
+  PackedBf16Matrix() = default;
+  PackedBf16Matrix(TensorView<const float> weight, const KernelTable& table);
+
+  std::size_t out_features() const noexcept { return out_features_; }
+  std::size_t in_features() const noexcept { return in_features_; }
+  std::size_t bytes() const { return panels_.num_elements() * sizeof(float); }
+  const float* data() const noexcept { return panels_.data(); }
+  const KernelTable& table() const noexcept { return *table_; }
+
+ private:
+  Tensor<float> panels_;  // lanes
   std::size_t out_features_ = 0;
   std::size_t in_features_ = 0;
   const KernelTable* table_ = nullptr;

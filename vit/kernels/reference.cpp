@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 
+#include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
@@ -203,6 +204,26 @@ double multiply_adds(std::size_t rounds, float* sink) noexcept {
   return 4.0 * static_cast<double>(rounds);
 }
 
+std::size_t bf16_packed_lanes(std::size_t columns, std::size_t in_features) noexcept {
+  return columns * in_features;
+}
+
+// Rounded numbers stay float32, one in a lane: the float32 product then is that of bfloat16.
+void bf16_pack_weight(const float* weight, std::size_t stride, std::size_t out_features,
+                      std::size_t in_features, float* packed) noexcept {
+  for (std::size_t n = 0; n < out_features; ++n) {
+    for (std::size_t k = 0; k < in_features; ++k) {
+      packed[n * in_features + k] = bf16_to_float(float_to_bf16(weight[n * stride + k]));
+    }
+  }
+}
+
+constexpr Bf16Kernels kReferenceBf16{.description = "weights of bfloat16, naive loops",
+                                     .packed_lanes = bf16_packed_lanes,
+                                     .pack_weight = bf16_pack_weight,
+                                     .round_rows = nullptr,
+                                     .gemm = gemm};
+
 std::size_t int8_row_bytes(std::size_t in_features) noexcept {
   return (in_features + 63) / 64 * 64;
 }
@@ -281,6 +302,7 @@ constexpr KernelTable kReference{
     .query_tile = 1,
     .pack_weight = pack_weight,
     .gemm = gemm,
+    .bf16 = &kReferenceBf16,
     .int8 = &kReferenceInt8,
     .layer_norm = layer_norm,
     .softmax = softmax,

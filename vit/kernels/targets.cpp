@@ -3,8 +3,8 @@
 // the standard library, so that no inline function compiled for a newer machine can stand in for the common
 // one at link time.
 
-// Not worth a copy of their own: SSSE3 beside SSE4, scalable vectors. Ice Lake's extensions do not name VNNI of
-// AVX-512 in Highway 1.0; it is asked for below.
+// Not worth a copy of their own: SSSE3 beside SSE4, scalable vectors. Ice Lake's extensions do not name VNNI
+// of AVX-512 in Highway 1.0; it and BF16 are asked for below.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
@@ -19,6 +19,7 @@
 // Highway's own header must follow foreach_target.h.
 #include "hwy/highway.h"
 #include "vit/kernels/attention-inl.h"
+#include "vit/kernels/bf16-inl.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/int8-inl.h"
 #include "vit/kernels/rotate-inl.h"
@@ -52,7 +53,8 @@ constexpr KernelTable kTable{
     .tile_rows = kTileRows,
     .query_tile = kPanel,
     .pack_weight = pack_weight,
-    .gemm = gemm,
+    .gemm = gemm<FloatLines>,
+    .bf16 = &bf16::kKernels<bf16::ColumnLines>,
     .int8 = &int8::kKernels<int8::Pairs>,
     .layer_norm = layer_norm,
     .softmax = softmax,
@@ -76,6 +78,15 @@ constexpr KernelTable kVnniTable = [] {
   table.int8 = &int8::kKernels<int8::Bytes>;
   return table;
 }();
+
+extern const KernelTable kBf16Table;
+constexpr KernelTable kBf16Table = [] {
+  KernelTable table = kVnniTable;
+  table.name = "avx512_bf16";
+  table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
+  table.bf16 = &bf16::kPairKernels;
+  return table;
+}();
 #endif
 
 }  // namespace vit::kernels::HWY_NAMESPACE
@@ -91,6 +102,8 @@ const std::vector<CompiledTarget>& compiled_targets() {
 #if HWY_TARGETS & HWY_AVX3
     __builtin_cpu_init();
     const bool has_vnni = __builtin_cpu_supports("avx512vnni") != 0;
+    const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
+    found.push_back({&N_AVX3::kBf16Table, has_bf16 && (supported & HWY_AVX3) != 0});
     found.push_back({&N_AVX3::kVnniTable, has_vnni && (supported & HWY_AVX3) != 0});
     found.push_back({&N_AVX3::kTable, (supported & HWY_AVX3) != 0});
 #endif

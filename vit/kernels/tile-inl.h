@@ -26,17 +26,27 @@ constexpr size_t kTileRows = 6;
 
 enum class TileStart { zero, stored };
 
-/// The left operand of a tile: element (row, k) stands at data[row * row_step + k * k_step].
+/// The left operand of a tile: lane (row, k) stands at data[row * row_step + k * k_step].
 struct LeftOperand {
   const float* data;
   size_t row_step;
   size_t k_step;
 };
 
-/// The right operand: `count` lines of kPanel numbers.
+/// The right operand: `count` lines of Form::kLine lanes.
 struct RightOperand {
   const float* panel;
   size_t count;
+};
+
+/// How the loop reads a line of the right operand, as two vectors, and multiplies with it. A lane of the left
+/// operand, and so a line, covers kColumns of K. bf16-inl.h has other forms.
+struct FloatLines {
+  static constexpr size_t kColumns = 1;
+  static constexpr size_t kLine = kPanel;
+  static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
+  static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
+  static HWY_INLINE V multiply_add(V factor, V line, V sum) { return hn::MulAdd(factor, line, sum); }
 };
 
 /// What the next tiles will touch, fetched in the shade of the arithmetic: one line of `stream` per
@@ -47,29 +57,31 @@ struct Upcoming {
   const float* rows;
   size_t row_stride;
 };
-constexpr size_t kLineFloats = 16;        // of a 64-byte cache line
-constexpr size_t kStepsPerPrefetch = 16;  // about 16 tiles, 96 rows, then fetch a panel as long as their own
+constexpr size_t kLineFloats = 16;  // of a 64-byte cache line
+/// About 16 tiles, 96 rows, then fetch a panel as long as their own.
+template <class Form>
+constexpr size_t kStepsPerPrefetch = 16 * kPanel / Form::kLine;
 
 /// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
 struct SixRows {
   V c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
 };
 
-template <size_t kVectors>
+template <class Form, size_t kVectors>
 HWY_INLINE void multiply_row(const float* HWY_RESTRICT a, V b0, V b1, V& c0, V& c1) {
   const V factor = set(*a);
-  c0 = hn::MulAdd(factor, b0, c0);
-  if constexpr (kVectors > 1) c1 = hn::MulAdd(factor, b1, c1);
+  c0 = Form::multiply_add(factor, b0, c0);
+  if constexpr (kVectors > 1) c1 = Form::multiply_add(factor, b1, c1);
 }
 
-template <size_t kRows, size_t kVectors>
+template <class Form, size_t kRows, size_t kVectors>
 HWY_INLINE void multiply_six(const float* HWY_RESTRICT a, size_t row_step, V b0, V b1, SixRows& c) {
-  multiply_row<kVectors>(a, b0, b1, c.c00, c.c01);
-  if constexpr (kRows > 1) multiply_row<kVectors>(a + row_step, b0, b1, c.c10, c.c11);
-  if constexpr (kRows > 2) multiply_row<kVectors>(a + 2 * row_step, b0, b1, c.c20, c.c21);
-  if constexpr (kRows > 3) multiply_row<kVectors>(a + 3 * row_step, b0, b1, c.c30, c.c31);
-  if constexpr (kRows > 4) multiply_row<kVectors>(a + 4 * row_step, b0, b1, c.c40, c.c41);
-  if constexpr (kRows > 5) multiply_row<kVectors>(a + 5 * row_step, b0, b1, c.c50, c.c51);
+  multiply_row<Form, kVectors>(a, b0, b1, c.c00, c.c01);
+  if constexpr (kRows > 1) multiply_row<Form, kVectors>(a + row_step, b0, b1, c.c10, c.c11);
+  if constexpr (kRows > 2) multiply_row<Form, kVectors>(a + 2 * row_step, b0, b1, c.c20, c.c21);
+  if constexpr (kRows > 3) multiply_row<Form, kVectors>(a + 3 * row_step, b0, b1, c.c30, c.c31);
+  if constexpr (kRows > 4) multiply_row<Form, kVectors>(a + 4 * row_step, b0, b1, c.c40, c.c41);
+  if constexpr (kRows > 5) multiply_row<Form, kVectors>(a + 5 * row_step, b0, b1, c.c50, c.c51);
 }
 
 template <size_t kVectors>
@@ -94,27 +106,26 @@ HWY_INLINE void finish_six(const SixRows& c, TileStart start, float* HWY_RESTRIC
 }
 
 /// The k loop of a tile.
-template <size_t kRows, size_t kVectors>
+template <class Form, size_t kRows, size_t kVectors>
 HWY_INLINE void multiply_steps(const float* HWY_RESTRICT a, LeftOperand left, const float* HWY_RESTRICT b,
                                size_t count, SixRows& upper, SixRows& lower) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
-  const D d;
   for (size_t k = 0; k < count; ++k) {
-    const V b0 = hn::Load(d, b);
-    const V b1 = kVectors > 1 ? hn::Load(d, b + kLanes) : b0;
-    multiply_six<kUpper, kVectors>(a, left.row_step, b0, b1, upper);
+    const V b0 = Form::first(b);
+    const V b1 = kVectors > 1 ? Form::second(b) : b0;
+    multiply_six<Form, kUpper, kVectors>(a, left.row_step, b0, b1, upper);
     if constexpr (kLower > 0) {
-      multiply_six<kLower, kVectors>(a + 6 * left.row_step, left.row_step, b0, b1, lower);
+      multiply_six<Form, kLower, kVectors>(a + 6 * left.row_step, left.row_step, b0, b1, lower);
     }
     a += left.k_step;
-    b += kPanel;
+    b += Form::kLine;
   }
 }
 
 /// sums (kRows, kPanel) = or += left (kRows, count) * panel (count, kPanel), the first kVectors vectors of
 /// each row.
-template <size_t kRows, size_t kVectors, bool kPrefetch>
+template <class Form, size_t kRows, size_t kVectors, bool kPrefetch>
 HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, TileStart start, const Upcoming& upcoming,
                               float* HWY_RESTRICT sums) {
   const D d;
@@ -127,66 +138,67 @@ HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, TileStart st
         __builtin_prefetch(upcoming.rows + r * upcoming.row_stride + c, 1, 2);
       }
     }
-    for (size_t k = 0; k < right.count; k += kStepsPerPrefetch) {
-      __builtin_prefetch(upcoming.stream + k / kStepsPerPrefetch * kLineFloats, 0, 2);
-      multiply_steps<kRows, kVectors>(left.data + k * left.k_step, left, right.panel + k * kPanel,
-                                      HWY_MIN(kStepsPerPrefetch, right.count - k), upper, lower);
+    for (size_t k = 0; k < right.count; k += kStepsPerPrefetch<Form>) {
+      __builtin_prefetch(upcoming.stream + k / kStepsPerPrefetch<Form> * kLineFloats, 0, 2);
+      multiply_steps<Form, kRows, kVectors>(left.data + k * left.k_step, left, right.panel + k * Form::kLine,
+                                            HWY_MIN(kStepsPerPrefetch<Form>, right.count - k), upper, lower);
     }
   } else {
-    multiply_steps<kRows, kVectors>(left.data, left, right.panel, right.count, upper, lower);
+    multiply_steps<Form, kRows, kVectors>(left.data, left, right.panel, right.count, upper, lower);
   }
   finish_six<(kRows < 6 ? kRows : 6), kVectors>(upper, start, sums);
   if constexpr (kRows > 6) finish_six<kRows - 6, kVectors>(lower, start, sums + 6 * kPanel);
 }
 
 /// The last tile of a block: 0 < rows < kTileRows, known at run time only.
-template <size_t kVectors>
+template <class Form, size_t kVectors>
 HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, TileStart start,
                                 float* sums) {
   const Upcoming none{};
   switch (rows) {
-    case 1: return multiply_tile<1, kVectors, false>(left, right, start, none, sums);
-    case 2: return multiply_tile<2, kVectors, false>(left, right, start, none, sums);
-    case 3: return multiply_tile<3, kVectors, false>(left, right, start, none, sums);
-    case 4: return multiply_tile<4, kVectors, false>(left, right, start, none, sums);
-    case 5: return multiply_tile<5, kVectors, false>(left, right, start, none, sums);
+    case 1: return multiply_tile<Form, 1, kVectors, false>(left, right, start, none, sums);
+    case 2: return multiply_tile<Form, 2, kVectors, false>(left, right, start, none, sums);
+    case 3: return multiply_tile<Form, 3, kVectors, false>(left, right, start, none, sums);
+    case 4: return multiply_tile<Form, 4, kVectors, false>(left, right, start, none, sums);
+    case 5: return multiply_tile<Form, 5, kVectors, false>(left, right, start, none, sums);
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
-    case 6: return multiply_tile<6, kVectors, false>(left, right, start, none, sums);
-    case 7: return multiply_tile<7, kVectors, false>(left, right, start, none, sums);
-    case 8: return multiply_tile<8, kVectors, false>(left, right, start, none, sums);
-    case 9: return multiply_tile<9, kVectors, false>(left, right, start, none, sums);
-    case 10: return multiply_tile<10, kVectors, false>(left, right, start, none, sums);
-    case 11: return multiply_tile<11, kVectors, false>(left, right, start, none, sums);
+    case 6: return multiply_tile<Form, 6, kVectors, false>(left, right, start, none, sums);
+    case 7: return multiply_tile<Form, 7, kVectors, false>(left, right, start, none, sums);
+    case 8: return multiply_tile<Form, 8, kVectors, false>(left, right, start, none, sums);
+    case 9: return multiply_tile<Form, 9, kVectors, false>(left, right, start, none, sums);
+    case 10: return multiply_tile<Form, 10, kVectors, false>(left, right, start, none, sums);
+    case 11: return multiply_tile<Form, 11, kVectors, false>(left, right, start, none, sums);
 #endif
   }
 }
 
-template <size_t kVectors, bool kPrefetch>
+template <class Form, size_t kVectors, bool kPrefetch>
 HWY_NOINLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, TileStart start,
                                 Upcoming upcoming, float* HWY_RESTRICT sums) {
   for (; rows >= kTileRows; rows -= kTileRows) {
-    multiply_tile<kTileRows, kVectors, kPrefetch>(left, right, start, upcoming, sums);
+    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, right, start, upcoming, sums);
     left.data += kTileRows * left.row_step;
     sums += kTileRows * kPanel;
-    upcoming.stream += right.count / kStepsPerPrefetch * kLineFloats;
+    upcoming.stream += right.count / kStepsPerPrefetch<Form> * kLineFloats;
     upcoming.rows += kTileRows * upcoming.row_stride;
   }
-  if (rows > 0) multiply_rest<kVectors>(left, rows, right, start, sums);
+  if (rows > 0) multiply_rest<Form, kVectors>(left, rows, right, start, sums);
 }
 
 /// sums (rows, kPanel) = or += left (rows, count) * right (count, kPanel), tile after tile. `columns` <=
 /// kPanel says how much of the panel counts; the sums beyond may or may not be written.
 HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, TileStart start,
                          float* sums) {
-  if (columns > kLanes) return multiply_rows<2, false>(left, rows, right, start, {}, sums);
-  multiply_rows<1, false>(left, rows, right, start, {}, sums);
+  if (columns > kLanes) return multiply_rows<FloatLines, 2, false>(left, rows, right, start, {}, sums);
+  multiply_rows<FloatLines, 1, false>(left, rows, right, start, {}, sums);
 }
 
 /// The same for operands that come from far away.
+template <class Form>
 HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
                                       TileStart start, const Upcoming& upcoming, float* sums) {
-  if (columns > kLanes) return multiply_rows<2, true>(left, rows, right, start, upcoming, sums);
-  multiply_rows<1, true>(left, rows, right, start, upcoming, sums);
+  if (columns > kLanes) return multiply_rows<Form, 2, true>(left, rows, right, start, upcoming, sums);
+  multiply_rows<Form, 1, true>(left, rows, right, start, upcoming, sums);
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .residual_stride = epilogue.residual.row_stride()};
 }
 
+constexpr std::size_t kRowsPerTask = 16;  // that are quantised or rounded
+
 /// The rows of `in` as whole numbers in `memory`.
 void quantise(const TensorView<const float>& in, const kernels::KernelTable& table, int threads,
               const QuantisedMemory& memory) {
@@ -64,7 +66,6 @@ void quantise(const TensorView<const float>& in, const kernels::KernelTable& tab
   VIT_CHECK(checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
                 checked_mul(rows, groups, "Linear") <= memory.scales.num_elements(),
             "Linear", "no memory for ", in.shape().to_string(), " as int8");
-  constexpr std::size_t kRowsPerTask = 16;
   parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
     const std::size_t row = task * kRowsPerTask;
     table.int8->quantise({.in = in.row(row),
@@ -76,21 +77,55 @@ void quantise(const TensorView<const float>& in, const kernels::KernelTable& tab
   });
 }
 
-void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, TensorView<const float> in,
-              TensorView<float> out, int threads, const LinearEpilogue& epilogue) {
+/// Rows of `in` in bfloat16, pairs in the lanes of `memory`.
+TensorView<const float> rounded(const TensorView<const float>& in, const kernels::KernelTable& table,
+                                int threads, const QuantisedMemory& memory) {
+  const std::size_t rows = in.num_rows(), columns = in.num_columns();
+  const std::size_t row_lanes = kernels::bf16_row_lanes(columns);
+  VIT_CHECK(checked_mul(rows, row_lanes * sizeof(float), "Linear") <= memory.values.num_elements(), "Linear",
+            "no memory for ", in.shape().to_string(), " as bfloat16");
+  float* const lanes = reinterpret_cast<float*>(memory.values.data());
+  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
+    const std::size_t row = task * kRowsPerTask;
+    table.bf16->round_rows({.in = in.row(row),
+                            .in_stride = in.row_stride(),
+                            .rows = std::min(kRowsPerTask, rows - row),
+                            .in_features = columns,
+                            .out = lanes + row * row_lanes});
+  });
+  return {lanes, {rows, row_lanes}};
+}
+
+/// The product of `gemm` with rows and weight as it takes them.
+template <typename Packed>
+void multiply_with(void (*gemm)(const kernels::GemmArgs&) noexcept, const Packed& weight,
+                   const Tensor<float>& bias, TensorView<const float> in, TensorView<float> out, int threads,
+                   const LinearEpilogue& epilogue) {
   for_each_part(in.num_rows(), weight.out_features(), weight.table(), threads,
                 [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
-                  weight.table().gemm({.in = in.row(row),
-                                       .in_stride = in.row_stride(),
-                                       .rows = rows,
-                                       .packed = weight.data(),
-                                       .in_features = weight.in_features(),
-                                       .column_begin = column,
-                                       .column_end = column_end,
-                                       .out = out.row(row),
-                                       .out_stride = out.row_stride(),
-                                       .epilogue = epilogue_from(epilogue, bias, row)});
+                  gemm({.in = in.row(row),
+                        .in_stride = in.row_stride(),
+                        .rows = rows,
+                        .packed = weight.data(),
+                        .in_features = weight.in_features(),
+                        .column_begin = column,
+                        .column_end = column_end,
+                        .out = out.row(row),
+                        .out_stride = out.row_stride(),
+                        .epilogue = epilogue_from(epilogue, bias, row)});
                 });
+}
+
+void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, TensorView<const float> in,
+              TensorView<float> out, int threads, const LinearEpilogue& epilogue, const QuantisedMemory&) {
+  multiply_with(weight.table().gemm, weight, bias, in, out, threads, epilogue);
+}
+
+void multiply(const kernels::PackedBf16Matrix& weight, const Tensor<float>& bias, TensorView<const float> in,
+              TensorView<float> out, int threads, const LinearEpilogue& epilogue,
+              const QuantisedMemory& memory) {
+  if (weight.table().bf16->round_rows) in = rounded(in, weight.table(), threads, memory);
+  multiply_with(weight.table().bf16->gemm, weight, bias, in, out, threads, epilogue);
 }
 
 void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias, TensorView<const float> in,
@@ -117,11 +152,11 @@ void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias
       });
 }
 
-std::variant<kernels::PackedMatrix, kernels::PackedInt8Matrix> pack(TensorView<const float> weight,
-                                                                    const kernels::KernelTable& kernels,
-                                                                    Dtype dtype) {
+std::variant<kernels::PackedMatrix, kernels::PackedBf16Matrix, kernels::PackedInt8Matrix> pack(
+    TensorView<const float> weight, const kernels::KernelTable& kernels, Dtype dtype) {
+  if (dtype == Dtype::bf16) return kernels::PackedBf16Matrix(weight, kernels);
   if (dtype == Dtype::i8) return kernels::PackedInt8Matrix(weight, kernels);
-  VIT_CHECK(dtype == Dtype::f32, "Linear", "products are float32 or int8, not ", to_string(dtype));
+  VIT_CHECK(dtype == Dtype::f32, "Linear", "products are float32, bfloat16 or int8, not ", to_string(dtype));
   return kernels::PackedMatrix(weight, kernels);
 }
 
@@ -169,11 +204,8 @@ void Linear::forward(TensorView<const float> in, TensorView<float> out, int thre
   VIT_CHECK(epilogue.scale.empty() || epilogue.scale.size() == out_features(), "Linear", "scale of ",
             epilogue.scale.size(), " numbers for ", out_features(), " features");
   if (rows == 0) return;
-  if (const auto* const whole = std::get_if<kernels::PackedInt8Matrix>(&weight_)) {
-    multiply(*whole, bias_, in, out, threads, epilogue, memory);
-  } else {
-    multiply(std::get<kernels::PackedMatrix>(weight_), bias_, in, out, threads, epilogue);
-  }
+  std::visit([&](const auto& weight) { multiply(weight, bias_, in, out, threads, epilogue, memory); },
+             weight_);
 }
 
 }  // namespace vit

@@ -21,23 +21,24 @@ struct LinearEpilogue {
   TensorView<const float> residual{};    // (M, N), may be out
 };
 
-/// Where an int8 Linear keeps its input as whole numbers while it runs.
+/// Where a Linear keeps its input while it runs, as whole numbers for int8, rounded for bfloat16.
 struct QuantisedMemory {
   TensorView<std::byte> values{};
-  TensorView<float> scales{};
+  TensorView<float> scales{};  // int8 alone
 };
 
 class Linear {
  public:
-  /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`; dtype f32, or i8 for weights
-  /// with one scale per output and inputs with one per row and group of columns (kernels/int8.h). Throws
-  /// Error where shapes disagree or another dtype is asked for.
+  /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`. dtype: f32; bf16 for rounded
+  /// weights, and rounded inputs where the kernels multiply bfloat16 (kernels/bf16.h); i8 for weights with
+  /// one scale per output and inputs with one per row and group of columns (kernels/int8.h). Throws Error
+  /// where shapes disagree or another dtype is asked for.
   Linear(TensorView<const float> weight, std::span<const float> bias,
          const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// in (M, K) -> out (M, N), rows of any stride; in and out must not overlap. Leading dimensions count as
-  /// rows. int8 needs memory for M rows. Throws Error where shapes disagree. The bits of a row depend on that
-  /// row alone.
+  /// rows. bfloat16 and int8 need memory for M rows. Throws Error where shapes disagree. The bits of a row
+  /// depend on that row alone.
   void forward(TensorView<const float> in, TensorView<float> out, int threads,
                const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
 
@@ -49,7 +50,7 @@ class Linear {
   std::size_t weight_bytes() const;
 
  private:
-  std::variant<kernels::PackedMatrix, kernels::PackedInt8Matrix> weight_;
+  std::variant<kernels::PackedMatrix, kernels::PackedBf16Matrix, kernels::PackedInt8Matrix> weight_;
   Tensor<float> bias_;  // (N) or empty
 };
 

@@ -23,7 +23,7 @@ HeadFloats head_floats(const WorkspaceShape& shape, std::size_t num_heads,
           round_up(kernels.attention_scratch_floats(head_dim), 16)};
 }
 
-/// Bytes of values and number of scales that the widest input of a block takes in int8.
+/// Bytes of values and number of scales that the widest input of a block takes in bfloat16 or int8.
 struct QuantisedBytes {
   std::size_t values = 0;
   std::size_t scales = 0;
@@ -31,8 +31,11 @@ struct QuantisedBytes {
 
 QuantisedBytes quantised_bytes(const WorkspaceShape& shape, std::size_t rows,
                                const kernels::KernelTable& kernels) {
-  if (shape.dtype != Dtype::i8) return {};
   const std::size_t widest = std::max(shape.embed_dim, shape.hidden_dim);
+  if (shape.dtype == Dtype::bf16 && kernels.bf16->round_rows) {
+    return {.values = checked_mul(rows, kernels::bf16_row_lanes(widest) * sizeof(float), "Workspace")};
+  }
+  if (shape.dtype != Dtype::i8) return {};
   return {checked_mul(rows, kernels.int8->row_bytes(widest), "Workspace"),
           checked_mul(rows, kernels::int8_groups(widest), "Workspace")};
 }

@@ -47,7 +47,7 @@ class Workspace {
   TensorView<float> packed_heads;    // (images_per_pass * H, floats), packed keys and values
   TensorView<float> thread_scratch;  // (threads, floats)
 
-  QuantisedMemory quantised;  // an input of a Linear in int8
+  QuantisedMemory quantised;  // an input of a Linear in bfloat16 or int8
 
   StageTimes* stages = nullptr;  // where layers note their time; null = nowhere
 

@@ -63,7 +63,10 @@ const kernels::KernelTable& chosen_kernels(const CommonOptions& options) {
 ordered_json kernels_json(const CommonOptions& options) {
   ordered_json available = ordered_json::array();
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
-    available.push_back({{"name", table->name}, {"description", table->description}});
+    available.push_back({{"name", table->name},
+                         {"description", table->description},
+                         {"bfloat16", table->bf16->description},
+                         {"int8", table->int8->description}});
   }
   return {
       {"available", available}, {"chosen", chosen_kernels(options).name}, {"why", reason_of_choice(options)}};
@@ -85,14 +88,18 @@ ordered_json machine_json(const InfoOptions& options) {
 }
 
 std::string kernels_text(const ordered_json& kernels) {
-  std::string out;
+  std::string out, arithmetic;
   for (const ordered_json& table : kernels["available"]) {
     const std::string name = table["name"];
+    if (name == kernels["chosen"]) {
+      for (const char* const dtype : {"bfloat16", "int8"})
+        arithmetic += text("  --dtype ", dtype, ": ", table[dtype].get<std::string>(), "\n");
+    }
     out += (name == kernels["chosen"] ? "  * " : "    ") + name +
            std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') +
            table["description"].get<std::string>() + "\n";
   }
-  return out + "  * chosen: " + kernels["why"].get<std::string>() + "\n";
+  return out + "  * chosen: " + kernels["why"].get<std::string>() + "\n" + arithmetic;
 }
 
 std::string machine_text(const ordered_json& machine) {

@@ -122,7 +122,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
   }
   command
       .add_option("--dtype", options.dtype,
-                  "Arithmetic of the blocks: float32, or int8 (quantised while loading)")
+                  "Arithmetic of the blocks: float32, bfloat16 or int8 (rounded or quantised while loading)")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(kRunGroup);
@@ -148,8 +148,9 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
 
 Dtype parse_dtype(std::string_view name) {
   if (name == "float32") return Dtype::f32;
+  if (name == "bfloat16") return Dtype::bf16;
   if (name == "int8") return Dtype::i8;
-  fail_usage("--dtype: expected float32 or int8, found '", name, "'");
+  fail_usage("--dtype: expected float32, bfloat16 or int8, found '", name, "'");
 }
 
 void validate(const CommonOptions& options) {

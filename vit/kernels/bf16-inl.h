@@ -1,0 +1,144 @@
+// Matrix products of bfloat16 weights: two numbers lie in a lane of 32 bits, and the loop of tile-inl.h takes
+// them apart. Compiled once for each instruction set.
+//
+//   columns: | w[k][c + kLanes], w[k][c] |  lower and upper half of a lane: a line is one vector. The upper
+//            half is a float32 once the lower one is masked out, the lower one once it is shifted up.
+//   pairs:   | w[2k][c], w[2k + 1][c] |     a line is two vectors and covers two columns of K.
+#if defined(VIT_KERNELS_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_BF16_INL_H_
+#undef VIT_KERNELS_BF16_INL_H_
+#else
+#define VIT_KERNELS_BF16_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/bf16.h"
+#include "vit/kernels/gemm-inl.h"
+#include "vit/kernels/math-inl.h"
+#include "vit/kernels/tile-inl.h"
+#include "vit/kernels/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+namespace bf16 {
+
+using DU = hn::RebindToUnsigned<D>;
+using VU = hn::Vec<DU>;
+
+/// Numbers rounded to the upper half of their lanes, halves to even. What a NaN keeps in its upper half may
+/// be the bits of infinity: its quiet bit is set.
+HWY_INLINE VU rounded(V value) {
+  const DU d;
+  const VU bits = hn::BitCast(d, value);
+  const VU odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+  const VU finite = hn::Add(hn::Add(bits, hn::Set(d, 0x7FFF)), odd);
+  const VU quiet = hn::Or(bits, hn::Set(d, 0x400000));
+  const auto is_nan = hn::IsNaN(value);
+  return hn::And(hn::IfThenElse(hn::RebindMask(d, is_nan), quiet, finite), hn::Set(d, 0xFFFF0000u));
+}
+
+HWY_INLINE void store_halves(V upper, V lower, float* to) {
+  hn::Store(hn::BitCast(D(), hn::Or(rounded(upper), hn::ShiftRight<16>(rounded(lower)))), D(), to);
+}
+
+struct ColumnLines {
+  static constexpr const char* kDescription = "weights of bfloat16, arithmetic of float32";
+  static constexpr size_t kColumns = 1;
+  static constexpr size_t kLine = kLanes;
+  static HWY_INLINE V first(const float* line) {
+    const DU d;
+    return hn::BitCast(D(), hn::And(hn::BitCast(d, hn::Load(D(), line)), hn::Set(d, 0xFFFF0000u)));
+  }
+  static HWY_INLINE V second(const float* line) {
+    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(DU(), hn::Load(D(), line))));
+  }
+  static HWY_INLINE V multiply_add(V factor, V line, V sum) { return hn::MulAdd(factor, line, sum); }
+  static HWY_INLINE void store_line(const float* numbers, float* to) {
+    store_halves(hn::Load(D(), numbers), hn::Load(D(), numbers + kLanes), to);
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+/// Pairs of k multiplied and added by one instruction, inputs rounded as well.
+struct PairLines {
+  static constexpr const char* kDescription = "products of bfloat16 pairs";
+  static constexpr size_t kColumns = 2;
+  static constexpr size_t kLine = kPanel;
+  static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
+  static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
+  // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+  static HWY_INLINE V multiply_add(V factor, V line, V sum) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(line.raw));
+    return sum;
+  }
+  static HWY_INLINE void store_line(const float* numbers, float* to) {
+    for (size_t c = 0; c < kPanel; c += kLanes) {
+      store_halves(hn::Load(D(), numbers + kPanel + c), hn::Load(D(), numbers + c), to + c);
+    }
+  }
+};
+
+void round_rows(const RoundRowsArgs& args) noexcept {
+  const hn::Repartition<uint16_t, D> d16;
+  const auto halves = [&](V value) HWY_ATTR { return hn::BitCast(d16, rounded(value)); };
+  for (size_t r = 0; r < args.rows; ++r) {
+    const float* const in = args.in + r * args.in_stride;
+    float* const out = args.out + r * bf16_row_lanes(args.in_features);
+    for (size_t k = 0; k < args.in_features; k += 2 * kLanes) {
+      const size_t rest = args.in_features - k;
+      const V lower = rest >= kLanes ? hn::LoadU(D(), in + k) : load_first(in + k, rest, 0.0f);
+      const V upper = rest >= 2 * kLanes ? hn::LoadU(D(), in + k + kLanes)
+                      : rest > kLanes    ? load_first(in + k + kLanes, rest - kLanes, 0.0f)
+                                         : hn::Zero(D());
+      hn::Store(hn::BitCast(D(), hn::ConcatOdd(d16, halves(upper), halves(lower))), D(), out + k / 2);
+    }
+  }
+}
+#endif
+
+template <class Form>
+size_t packed_lanes(size_t columns, size_t in_features) noexcept {
+  return columns / kPanel * steps_of<Form>(in_features) * Form::kLine;
+}
+
+template <class Form>
+void pack_weight(const float* weight, size_t stride, size_t out_features, size_t in_features,
+                 float* packed) noexcept {
+  constexpr size_t kChunk = 64;  // columns of K
+  HWY_ALIGN float numbers[kChunk * kPanel];
+  for (size_t column = 0; column < out_features; column += kPanel) {
+    const size_t columns = HWY_MIN(kPanel, out_features - column);
+    for (size_t k = 0; k < in_features; k += kChunk) {
+      const size_t count = HWY_MIN(kChunk, in_features - k);
+      for (float& number : numbers) number = 0.0f;
+      transpose(weight + column * stride + k, stride, columns, count, numbers, kPanel);
+      for (size_t line = 0; line < count; line += Form::kColumns) {
+        Form::store_line(numbers + line * kPanel, packed);
+        packed += Form::kLine;
+      }
+    }
+  }
+}
+
+template <class Form>
+constexpr Bf16Kernels kKernels{.description = Form::kDescription,
+                               .packed_lanes = packed_lanes<Form>,
+                               .pack_weight = pack_weight<Form>,
+                               .round_rows = nullptr,
+                               .gemm = gemm<Form>};
+
+#if HWY_TARGET == HWY_AVX3
+constexpr Bf16Kernels kPairKernels{.description = PairLines::kDescription,
+                                   .packed_lanes = packed_lanes<PairLines>,
+                                   .pack_weight = pack_weight<PairLines>,
+                                   .round_rows = round_rows,
+                                   .gemm = gemm<PairLines>};
+#endif
+
+}  // namespace bf16
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_BF16_INL_H_
