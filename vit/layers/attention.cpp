@@ -191,6 +191,24 @@ Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std
             norm_ ? norm_->num_features() : 0, " of ", embed_dim(), " channels");
 }
 
+void Attention::multiply_qkv(TensorView<const float> normed, const AttentionInput& input,
+                             std::size_t num_queries, TensorView<float> qkv, Workspace& workspace,
+                             int threads) const {
+  const std::size_t channels = embed_dim();
+  if (num_queries == input.num_tokens) {
+    qkv_.forward(normed, qkv, threads, {}, workspace.quantised);
+    return;
+  }
+  qkv_.forward_range(normed, qkv, {channels, 3 * channels}, threads, {}, workspace.quantised);
+  for (std::size_t query = 0; query < num_queries; ++query) {  // of all images together
+    const TensorView<const float> rows(normed.row(query), Shape{input.num_images, channels},
+                                       input.num_tokens * normed.row_stride());
+    const TensorView<float> queries(qkv.row(query), Shape{input.num_images, 3 * channels},
+                                    input.num_tokens * qkv.row_stride());
+    qkv_.forward_range(rows, queries, {0, channels}, threads, {}, workspace.quantised);
+  }
+}
+
 void Attention::forward(TensorView<const float> normed, const AttentionInput& input,
                         std::span<const float> scale, TensorView<float> out, Workspace& workspace,
                         int threads) const {
@@ -201,7 +219,7 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
       workspace.heads, checked_mul(input.num_images, num_queries, "Attention"), channels);
   {
     const StageTimer timer(workspace.stages, Stage::qkv);
-    qkv_.forward(normed, qkv, threads, {}, workspace.quantised);
+    multiply_qkv(normed, input, num_queries, qkv, workspace, threads);
   }
   {
     const StageTimer timer(workspace.stages, Stage::attention);

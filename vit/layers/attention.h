@@ -61,6 +61,10 @@ class Attention {
   std::size_t weight_bytes() const;
 
  private:
+  /// Keys and values of all rows, queries of those that ask.
+  void multiply_qkv(TensorView<const float> normed, const AttentionInput& input, std::size_t num_queries,
+                    TensorView<float> qkv, Workspace& workspace, int threads) const;
+
   Linear qkv_;
   std::optional<LayerNorm> norm_;
   Linear proj_;

@@ -30,18 +30,29 @@ Split split_product(std::size_t rows, std::size_t out_features, const kernels::K
 /// The tasks of a product as run(row, rows, first column, last column). Tasks that follow each other share
 /// columns: a part of the weight comes from memory once for all rows.
 template <typename Run>
-void for_each_part(std::size_t rows, std::size_t out_features, const kernels::KernelTable& table, int threads,
+void for_each_part(std::size_t rows, OutputRange range, const kernels::KernelTable& table, int threads,
                    Run&& run) {
-  const Split split = split_product(rows, out_features, table, threads);
+  const std::size_t columns = range.end - range.begin;
+  const Split split = split_product(rows, columns, table, threads);
   const std::size_t row_blocks = ceil_div(rows, split.rows_per_task);
-  const std::size_t column_blocks = ceil_div(out_features, split.columns_per_task);
+  const std::size_t column_blocks = ceil_div(columns, split.columns_per_task);
   parallel_for(row_blocks * column_blocks, threads, [&](std::size_t task, int) {
     const std::size_t row = task % row_blocks * split.rows_per_task;
-    const std::size_t column = task / row_blocks * split.columns_per_task;
+    const std::size_t column = range.begin + task / row_blocks * split.columns_per_task;
     run(row, std::min(split.rows_per_task, rows - row), column,
-        std::min(column + split.columns_per_task, out_features));
+        std::min(column + split.columns_per_task, range.end));
   });
 }
+
+/// What a product is made of besides its weight.
+struct Product {
+  TensorView<const float> in;
+  TensorView<float> out;
+  OutputRange range;
+  int threads;
+  const LinearEpilogue& epilogue;
+  const QuantisedMemory& memory;
+};
 
 kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<float>& bias, std::size_t row) {
   const auto row_of = [row](const TensorView<const float>& view) {
@@ -99,45 +110,41 @@ TensorView<const float> rounded(const TensorView<const float>& in, const kernels
 /// The product of `gemm` with rows and weight as it takes them.
 template <typename Packed>
 void multiply_with(void (*gemm)(const kernels::GemmArgs&) noexcept, const Packed& weight,
-                   const Tensor<float>& bias, TensorView<const float> in, TensorView<float> out, int threads,
-                   const LinearEpilogue& epilogue) {
-  for_each_part(in.num_rows(), weight.out_features(), weight.table(), threads,
+                   const Tensor<float>& bias, const Product& product) {
+  for_each_part(product.in.num_rows(), product.range, weight.table(), product.threads,
                 [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
-                  gemm({.in = in.row(row),
-                        .in_stride = in.row_stride(),
+                  gemm({.in = product.in.row(row),
+                        .in_stride = product.in.row_stride(),
                         .rows = rows,
                         .packed = weight.data(),
                         .in_features = weight.in_features(),
                         .column_begin = column,
                         .column_end = column_end,
-                        .out = out.row(row),
-                        .out_stride = out.row_stride(),
-                        .epilogue = epilogue_from(epilogue, bias, row)});
+                        .out = product.out.row(row),
+                        .out_stride = product.out.row_stride(),
+                        .epilogue = epilogue_from(product.epilogue, bias, row)});
                 });
 }
 
-void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, TensorView<const float> in,
-              TensorView<float> out, int threads, const LinearEpilogue& epilogue, const QuantisedMemory&) {
-  multiply_with(weight.table().gemm, weight, bias, in, out, threads, epilogue);
+void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, const Product& product) {
+  multiply_with(weight.table().gemm, weight, bias, product);
 }
 
-void multiply(const kernels::PackedBf16Matrix& weight, const Tensor<float>& bias, TensorView<const float> in,
-              TensorView<float> out, int threads, const LinearEpilogue& epilogue,
-              const QuantisedMemory& memory) {
-  if (weight.table().bf16->round_rows) in = rounded(in, weight.table(), threads, memory);
-  multiply_with(weight.table().bf16->gemm, weight, bias, in, out, threads, epilogue);
+void multiply(const kernels::PackedBf16Matrix& weight, const Tensor<float>& bias, Product product) {
+  if (weight.table().bf16->round_rows)
+    product.in = rounded(product.in, weight.table(), product.threads, product.memory);
+  multiply_with(weight.table().bf16->gemm, weight, bias, product);
 }
 
-void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias, TensorView<const float> in,
-              TensorView<float> out, int threads, const LinearEpilogue& epilogue,
-              const QuantisedMemory& memory) {
-  quantise(in, weight.table(), threads, memory);
+void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias, const Product& product) {
+  const QuantisedMemory& memory = product.memory;
+  quantise(product.in, weight.table(), product.threads, memory);
   const kernels::Int8Kernels& int8 = *weight.table().int8;
   const std::size_t row_bytes = int8.row_bytes(weight.in_features());
   for_each_part(
-      in.num_rows(), weight.out_features(), weight.table(), threads,
+      product.in.num_rows(), product.range, weight.table(), product.threads,
       [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
-        const kernels::Epilogue finish = epilogue_from(epilogue, bias, row);
+        const kernels::Epilogue finish = epilogue_from(product.epilogue, bias, row);
         int8.gemm({.in = memory.values.data() + row * row_bytes,
                    .in_scales = memory.scales.data() + row * kernels::int8_groups(weight.in_features()),
                    .rows = rows,
@@ -146,8 +153,8 @@ void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias
                    .in_features = weight.in_features(),
                    .column_begin = column,
                    .column_end = column_end,
-                   .out = out.row(row),
-                   .out_stride = out.row_stride(),
+                   .out = product.out.row(row),
+                   .out_stride = product.out.row_stride(),
                    .epilogue = &finish});
       });
 }
@@ -191,6 +198,11 @@ std::size_t Linear::weight_bytes() const {
 
 void Linear::forward(TensorView<const float> in, TensorView<float> out, int threads,
                      const LinearEpilogue& epilogue, const QuantisedMemory& memory) const {
+  forward_range(in, out, {0, out_features()}, threads, epilogue, memory);
+}
+
+void Linear::forward_range(TensorView<const float> in, TensorView<float> out, OutputRange range, int threads,
+                           const LinearEpilogue& epilogue, const QuantisedMemory& memory) const {
   const std::size_t rows = in.num_rows();
   VIT_CHECK(
       in.num_columns() == in_features() && out.num_columns() == out_features() && out.num_rows() == rows,
@@ -203,9 +215,17 @@ void Linear::forward(TensorView<const float> in, TensorView<float> out, int thre
   }
   VIT_CHECK(epilogue.scale.empty() || epilogue.scale.size() == out_features(), "Linear", "scale of ",
             epilogue.scale.size(), " numbers for ", out_features(), " features");
-  if (rows == 0) return;
-  std::visit([&](const auto& weight) { multiply(weight, bias_, in, out, threads, epilogue, memory); },
-             weight_);
+  VIT_CHECK(range.begin <= range.end && range.end <= out_features(), "Linear", "no outputs from ",
+            range.begin, " to ", range.end, " among ", out_features());
+  if (rows == 0 || range.begin == range.end) return;
+  std::visit(
+      [&](const auto& weight) {
+        const std::size_t panel = weight.table().panel_columns;
+        const OutputRange panels{range.begin / panel * panel,
+                                 std::min(round_up(range.end, panel), out_features())};
+        multiply(weight, bias_, {in, out, panels, threads, epilogue, memory});
+      },
+      weight_);
 }
 
 }  // namespace vit

@@ -27,6 +27,12 @@ struct QuantisedMemory {
   TensorView<float> scales{};  // int8 alone
 };
 
+/// Outputs [begin, end) of a Linear.
+struct OutputRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 class Linear {
  public:
   /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`. dtype: f32; bf16 for rounded
@@ -41,6 +47,11 @@ class Linear {
   /// depend on that row alone.
   void forward(TensorView<const float> in, TensorView<float> out, int threads,
                const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
+
+  /// The same for the outputs in `range`, rounded to whole panels of the kernels; the others in out (M, N)
+  /// stay as they are. The bits are those of a whole product.
+  void forward_range(TensorView<const float> in, TensorView<float> out, OutputRange range, int threads,
+                     const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
 
   std::size_t in_features() const noexcept;
   std::size_t out_features() const noexcept;

@@ -10,9 +10,9 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
 
   Flops flops;
   flops.patch_embed = 2 * patches * width * 3 * patch * patch;
-  // Rows that leave the attention of all blocks together: queries, projected and sent through the MLP.
+  // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
   const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens);
-  flops.attention_linear = depth * 2 * tokens * width * 3 * width + 2 * rows * width * width;
+  flops.attention_linear = depth * 2 * tokens * width * 2 * width + 2 * rows * width * 2 * width;
   flops.attention = 2 * 2 * rows * tokens * width;
   flops.mlp = 2 * rows * width * hidden * (config.mlp == MlpKind::gated ? 3 : 2);
   if (config.pooling == Pooling::attention) {
