@@ -8,6 +8,7 @@
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/kernels/pack.h"
+#include "vit/kernels/targets.h"
 
 namespace vit::kernels {
 namespace {
@@ -33,6 +34,16 @@ struct QuantisedRows {
 };
 
 constexpr float kUntouched = 12345.0f;
+
+/// The reference loops with inputs as wide as those of `table`.
+KernelTable reference_for(const KernelTable& table) {
+  KernelTable reference = find_kernels("reference");
+  if (table.int8->input_largest == reference_byte_kernels().input_largest) {
+    reference.int8 = &reference_byte_kernels();
+  }
+  REQUIRE(reference.int8->input_largest == table.int8->input_largest);
+  return reference;
+}
 
 /// A product of one table, dense rows with a gap behind each.
 std::vector<float> product(const KernelTable& table, const std::vector<float>& in, std::size_t stride,
@@ -70,7 +81,7 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
   Tensor<float> scales, expected_scales;
   const std::vector<float> out = product(table, in, stride, weight, sizes, epilogue, &scales);
   const std::vector<float> expected =
-      product(find_kernels("reference"), in, stride, weight, sizes, epilogue, &expected_scales);
+      product(reference_for(table), in, stride, weight, sizes, epilogue, &expected_scales);
   CHECK(std::ranges::equal(scales.flat(), expected_scales.flat()));
   const std::size_t out_stride = sizes.out_features + 5;
   for (std::size_t m = 0; m < sizes.rows; ++m) {
@@ -106,6 +117,34 @@ TEST_CASE("kernels: int8 products agree with the reference on every remainder of
   }
 }
 
+TEST_CASE("kernels: int8 inputs are off by at most half a step of their group") {
+  const Sizes sizes{5, 200, 200};
+  test::Rng rng(9);
+  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
+  Tensor<float> identity(Shape{sizes.out_features, sizes.in_features});
+  for (std::size_t k = 0; k < sizes.in_features; ++k) identity.data()[k * sizes.in_features + k] = 1.0f;
+  const auto check = [&](const KernelTable& table) {
+    CAPTURE(table.name);
+    CAPTURE(table.int8->input_largest);
+    Tensor<float> scales;
+    const std::vector<float> out = product(table, in, sizes.in_features, identity, sizes, {}, &scales);
+    for (std::size_t m = 0; m < sizes.rows; ++m) {
+      for (std::size_t k = 0; k < sizes.in_features; ++k) {
+        const float* const group = &in[m * sizes.in_features + k / kInt8Group * kInt8Group];
+        const std::size_t count = std::min(kInt8Group, sizes.in_features - k / kInt8Group * kInt8Group);
+        double largest = 0.0;
+        for (std::size_t i = 0; i < count; ++i) largest = std::max<double>(largest, std::fabs(group[i]));
+        const double error = std::fabs(out[m * (sizes.out_features + 5) + k] - in[m * sizes.in_features + k]);
+        REQUIRE(error <= 0.5 * largest / table.int8->input_largest + test::dot_bound(5, largest));
+      }
+    }
+  };
+  for (const KernelTable* table : available_kernels()) check(*table);
+  KernelTable bytes = find_kernels("reference");
+  bytes.int8 = &reference_byte_kernels();
+  check(bytes);
+}
+
 TEST_CASE("kernels: the largest whole numbers do not overflow") {
   const Sizes sizes{4, 16, 512};
   std::vector<float> in(sizes.rows * sizes.in_features);
@@ -119,8 +158,9 @@ TEST_CASE("kernels: the largest whole numbers do not overflow") {
     const std::vector<float> out = product(*table, in, sizes.in_features, weight, sizes, {});
     for (std::size_t m = 0; m < sizes.rows; ++m) {
       for (std::size_t n = 0; n < sizes.out_features; ++n) {
-        const float sign = (m % 2 == 0) == (n < 8) ? 1.0f : -1.0f;
-        CHECK(out[m * (sizes.out_features + 5) + n] == sign * 127.0f * 127.0f * 512.0f);
+        const double expected = ((m % 2 == 0) == (n < 8) ? 1.0 : -1.0) * 127.0 * 127.0 * 512.0;
+        const double error = std::fabs(out[m * (sizes.out_features + 5) + n] - expected);
+        CHECK(error <= test::dot_bound(int8_groups(sizes.in_features) + 3, std::fabs(expected)));
       }
     }
   }

@@ -190,10 +190,14 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
     CAPTURE(table->name);
     const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Dtype::i8);
     const Tensor<float> logits = logits_of(whole, pixels, 1);
-    // A quantised number is off by at most 1/254 of the largest of its group, typically by a third of that.
-    CHECK(distance(logits, exact) < 0.02);
+    // A quantised weight is off by at most 1/254 of the largest of its output, an input of 8 bits by as much of
+    // the largest of its group, typically by a third of that; inputs of 16 bits are exact beside it.
+    const int input_largest = table->int8->input_largest;
+    CHECK(distance(logits, exact) < (input_largest == 127 ? 0.02 : 0.015));
     CHECK(distance(logits, exact) > 1e-5);  // it did compute in int8
-    CHECK(distance(logits, logits_of(build(checkpoint, Dtype::i8), pixels, 1)) < 0.01);
+    const bool has_same_inputs = input_largest == kernels::default_kernels().int8->input_largest;
+    const double limit = has_same_inputs ? 3e-4 : 0.015;
+    CHECK(distance(logits, logits_of(build(checkpoint, Dtype::i8), pixels, 1)) < limit);
   }
   CHECK_THROWS_WITH_AS(build(checkpoint, Dtype::f16), doctest::Contains("float16"), Error);
 }

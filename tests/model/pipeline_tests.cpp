@@ -10,6 +10,7 @@
 
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
+#include "vit/kernels/kernels.h"
 #include "vit/vit.h"
 
 namespace vit {
@@ -42,6 +43,31 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
   CHECK(largest < 1e-3);
 }
 
+/// Best classes of the same photographs in fewer bits.
+void check_classes_kept(const char* backend, ResamplerChoice resampler) {
+  const auto model_path = test::shared_path("models/deit-tiny-patch16-224");
+  const auto images = test::shared_path("images/imagenet-sample");
+  if (!model_path || !images) return;
+  CAPTURE(backend);
+  std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
+  const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
+  const auto count_same = [&](Dtype dtype) {
+    Classifier classifier(Model::load(*model_path, {.preprocess = {.resampler = resampler}, .dtype = dtype}));
+    std::size_t same = 0;
+    for (const auto& item : expected.items()) {
+      const DecodeOptions options = classifier.session().preprocessor().decode_options();
+      const auto top = classifier.classify(decode_file(*images / item.key(), options), 1);
+      same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
+    }
+    return same;
+  };
+  CHECK(expected.size() == 60);
+  CHECK(count_same(Dtype::bf16) == 60);
+  // Bytes as inputs lose two more of the photographs whose two best logits all but agree.
+  const bool is_byte_input = kernels::default_kernels().int8->input_largest == 127;
+  CHECK(count_same(Dtype::i8) >= (is_byte_input ? 57 : 59));
+}
+
 }  // namespace
 
 TEST_CASE("pipeline: real photographs get PyTorch's labels, torchvision's resampling") {
@@ -53,24 +79,8 @@ TEST_CASE("pipeline: real photographs get PyTorch's labels, Pillow's resampling"
 }
 
 TEST_CASE("pipeline: bfloat16 and int8 keep the best class of real photographs") {
-  const auto model_path = test::shared_path("models/deit-tiny-patch16-224");
-  const auto images = test::shared_path("images/imagenet-sample");
-  if (!model_path || !images) return;
-  std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
-  const nlohmann::json expected = nlohmann::json::parse(in).at("torchvision");
-  const auto count_same = [&](Dtype dtype) {
-    Classifier classifier(Model::load(*model_path, {.dtype = dtype}));
-    std::size_t same = 0;
-    for (const auto& item : expected.items()) {
-      const DecodeOptions options = classifier.session().preprocessor().decode_options();
-      const auto top = classifier.classify(decode_file(*images / item.key(), options), 1);
-      same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
-    }
-    return same;
-  };
-  CHECK(expected.size() == 60);
-  CHECK(count_same(Dtype::bf16) == 60);
-  CHECK(count_same(Dtype::i8) >= 59);
+  check_classes_kept("torchvision", ResamplerChoice::automatic);
+  check_classes_kept("pil", ResamplerChoice::pillow);
 }
 
 TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alone") {

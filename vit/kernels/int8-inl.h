@@ -296,6 +296,7 @@ void gemm(const Int8GemmArgs& args) noexcept {
 
 template <class Form>
 constexpr Int8Kernels kKernels{.description = Form::kDescription,
+                               .input_largest = Form::kLargest,
                                .row_bytes = row_bytes<Form>,
                                .packed_bytes = packed_bytes<Form>,
                                .pack = pack<Form>,

@@ -2,9 +2,11 @@
 // output columns, K = input columns, G = groups of K.
 //
 // A weight has one scale per output column, an input row one scale per group of kInt8Group columns:
-//   w[n][k] = weight_scale[n] q[n][k],   x[m][k] = scale[m][g(k)] q[m][k],   q whole in [-127, 127].
-// Sums over a group are exact in int32; those of the groups are added in float32, in order. Short groups keep
-// a channel that is far larger than the others from taking the precision of a whole row.
+//   w[n][k] = weight_scale[n] q[n][k],   x[m][k] = scale[m][g(k)] q[m][k],
+// q[n][k] whole in [-127, 127] and q[m][k] in [-L, L], L = input_largest of the table. Products of int16
+// pairs hold the weights in 16 bits anyway, so the inputs use all of theirs: L = 32767. Products of bytes
+// have L = 127. Sums over a group are exact in int32; those of the groups are added in float32, in order.
+// Short groups keep a channel that is far larger than the others from taking the precision of a whole row.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +17,14 @@ namespace vit::kernels {
 struct Epilogue;
 
 constexpr std::size_t kInt8Group = 128;
+static_assert(kInt8Group * 127 * 32'767 <= std::size_t{INT32_MAX});
 
 constexpr std::size_t int8_groups(std::size_t in_features) {
   return (in_features + kInt8Group - 1) / kInt8Group;
 }
 
-/// The scale is the largest magnitude / 127, halves go to even. A group without magnitude above 1e-30 counts
-/// as zero; one that is not finite gets the scale NaN, so that what is computed from it is NaN.
+/// The scale is the largest magnitude / input_largest, halves go to even. A group without magnitude above
+/// 1e-30 counts as zero; one that is not finite gets the scale NaN, so that what is computed from it is NaN.
 struct QuantiseArgs {
   const float* in = nullptr;  // (M, K)
   std::size_t in_stride = 0;
@@ -48,6 +51,7 @@ struct Int8GemmArgs {
 
 struct Int8Kernels {
   const char* description;
+  int input_largest;  // magnitude of a quantised input: 32767, or 127 for products of bytes
   /// Bytes of a quantised row, a multiple of 64.
   std::size_t (*row_bytes)(std::size_t in_features) noexcept;
   /// Bytes of `columns` packed columns, a multiple of 64; columns is a multiple of panel_columns of the

@@ -21,9 +21,10 @@ using VI = hn::Vec<DI>;
 /// Pairs of int16, whose products cannot overflow in int32 (the saturating byte products of AVX2 could).
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
-  static constexpr size_t kStep = 2;  // columns of K that one 32-bit lane holds
-  static constexpr int kOffset = 0;   // added to a quantised input
-  using Value = int16_t;              // of a quantised input
+  static constexpr size_t kStep = 2;       // columns of K that one 32-bit lane holds
+  static constexpr int kOffset = 0;        // added to a quantised input
+  static constexpr int kLargest = 32'767;  // magnitude of a quantised input
+  using Value = int16_t;                   // of a quantised input
 };
 
 #if HWY_TARGET == HWY_AVX3
@@ -32,6 +33,7 @@ struct Bytes {
   static constexpr const char* kDescription = "products of bytes (VNNI)";
   static constexpr size_t kStep = 4;
   static constexpr int kOffset = 128;
+  static constexpr int kLargest = 127;
   using Value = uint8_t;
 };
 #endif
@@ -86,6 +88,7 @@ template <class Form>
 void quantise(const QuantiseArgs& args) noexcept {
   using Value = typename Form::Value;
   constexpr Value kZero = Form::kOffset;
+  constexpr float kLargest = Form::kLargest;
   const size_t bytes = row_bytes<Form>(args.in_features);
   for (size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
@@ -95,11 +98,11 @@ void quantise(const QuantiseArgs& args) noexcept {
       const size_t count = HWY_MIN(kInt8Group, args.in_features - k);
       const Magnitude m = magnitude(in + k, count);
       const bool is_zero = !m.is_finite || m.largest < 1e-30f;
-      scales[k / kInt8Group] = m.is_finite ? (is_zero ? 0.0f : m.largest / 127.0f) : __builtin_nanf("");
+      scales[k / kInt8Group] = m.is_finite ? (is_zero ? 0.0f : m.largest / kLargest) : __builtin_nanf("");
       if (is_zero) {
         for (size_t i = 0; i < count; ++i) out[k + i] = kZero;
       } else {
-        quantise_group<Form>(in + k, count, 127.0f / m.largest, out + k);
+        quantise_group<Form>(in + k, count, kLargest / m.largest, out + k);
       }
     }
     for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = kZero;

@@ -224,8 +224,10 @@ constexpr Bf16Kernels kReferenceBf16{.description = "weights of bfloat16, naive 
                                      .round_rows = nullptr,
                                      .gemm = gemm};
 
+/// Value: of a quantised input.
+template <typename Value>
 std::size_t int8_row_bytes(std::size_t in_features) noexcept {
-  return (in_features + 63) / 64 * 64;
+  return (in_features * sizeof(Value) + 63) / 64 * 64;
 }
 
 std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
@@ -238,10 +240,12 @@ void int8_pack(const std::int8_t* weight, std::size_t out_features, std::size_t 
 }
 
 // In float, like the vectors: whole numbers are the same in every table.
+template <typename Value>
 void int8_quantise(const QuantiseArgs& args) noexcept {
+  constexpr float kLargest = std::numeric_limits<Value>::max();
   for (std::size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
-    auto* const out = reinterpret_cast<std::int8_t*>(args.out + r * int8_row_bytes(args.in_features));
+    auto* const out = reinterpret_cast<Value*>(args.out + r * int8_row_bytes<Value>(args.in_features));
     for (std::size_t g = 0; g < int8_groups(args.in_features); ++g) {
       const std::size_t begin = g * kInt8Group;
       const std::size_t end = std::min(begin + kInt8Group, args.in_features);
@@ -252,20 +256,21 @@ void int8_quantise(const QuantiseArgs& args) noexcept {
         is_finite = is_finite && std::isfinite(in[k]);
       }
       const bool is_zero = !is_finite || largest < 1e-30f;
-      const float scale = is_zero ? 0.0f : largest / 127.0f;
-      const float factor = is_zero ? 0.0f : 127.0f / largest;
+      const float scale = is_zero ? 0.0f : largest / kLargest;
+      const float factor = is_zero ? 0.0f : kLargest / largest;
       args.scales[r * int8_groups(args.in_features) + g] =
           is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
       for (std::size_t k = begin; k < end; ++k) {
-        out[k] = is_zero ? std::int8_t{0} : static_cast<std::int8_t>(std::nearbyint(in[k] * factor));
+        out[k] = is_zero ? Value{0} : static_cast<Value>(std::nearbyint(in[k] * factor));
       }
     }
   }
 }
 
+template <typename Value>
 double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
   const auto* const row =
-      reinterpret_cast<const std::int8_t*>(args.in + m * int8_row_bytes(args.in_features));
+      reinterpret_cast<const Value*>(args.in + m * int8_row_bytes<Value>(args.in_features));
   const auto* const weight = reinterpret_cast<const std::int8_t*>(args.packed) + n * args.in_features;
   const std::size_t groups = int8_groups(args.in_features);
   double sum = 0.0;
@@ -279,20 +284,23 @@ double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
   return sum * args.weight_scales[n];
 }
 
+template <typename Value>
 void int8_gemm(const Int8GemmArgs& args) noexcept {
   for (std::size_t m = 0; m < args.rows; ++m) {
     for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
-      args.out[m * args.out_stride + n] = finished(int8_product(args, m, n), *args.epilogue, m, n);
+      args.out[m * args.out_stride + n] = finished(int8_product<Value>(args, m, n), *args.epilogue, m, n);
     }
   }
 }
 
+template <typename Value>
 constexpr Int8Kernels kReferenceInt8{.description = "naive loops",
-                                     .row_bytes = int8_row_bytes,
+                                     .input_largest = std::numeric_limits<Value>::max(),
+                                     .row_bytes = int8_row_bytes<Value>,
                                      .packed_bytes = int8_packed_bytes,
                                      .pack = int8_pack,
-                                     .quantise = int8_quantise,
-                                     .gemm = int8_gemm};
+                                     .quantise = int8_quantise<Value>,
+                                     .gemm = int8_gemm<Value>};
 
 constexpr KernelTable kReference{
     .name = "reference",
@@ -303,7 +311,7 @@ constexpr KernelTable kReference{
     .pack_weight = pack_weight,
     .gemm = gemm,
     .bf16 = &kReferenceBf16,
-    .int8 = &kReferenceInt8,
+    .int8 = &kReferenceInt8<std::int16_t>,
     .layer_norm = layer_norm,
     .softmax = softmax,
     .activate = activate,
@@ -321,6 +329,10 @@ constexpr KernelTable kReference{
 
 const KernelTable& reference_kernels() {
   return kReference;
+}
+
+const Int8Kernels& reference_byte_kernels() {
+  return kReferenceInt8<std::int8_t>;
 }
 
 }  // namespace vit::kernels

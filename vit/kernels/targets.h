@@ -14,5 +14,7 @@ const std::vector<CompiledTarget>& compiled_targets();
 
 /// Naive loops in double precision: the definition and the oracle.
 const KernelTable& reference_kernels();
+/// Those for inputs of bytes; the table above has the ones for inputs of 16 bits.
+const Int8Kernels& reference_byte_kernels();
 
 }  // namespace vit::kernels
