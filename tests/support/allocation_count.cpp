@@ -8,10 +8,14 @@ namespace {
 
 std::atomic<std::size_t> count{0};
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
+void* try_to_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  if (void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)) return memory;
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (void* const memory = try_to_allocate(bytes, alignment)) return memory;
   throw std::bad_alloc();
 }
 
@@ -21,6 +25,12 @@ std::size_t vit::test::allocation_count() noexcept { return count.load(); }
 
 void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
 void* operator new[](std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return try_to_allocate(bytes, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return try_to_allocate(bytes, alignof(std::max_align_t));
+}
 void* operator new(std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
 void* operator new[](std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
 void operator delete(void* memory) noexcept { std::free(memory); }
