@@ -60,7 +60,7 @@ def normalise(pixels):
 
 def random_crops(pixels, size, padding, generator):
     """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges,
-    and mirrors half of them."""
+    and mirrors half of them. Returns the windows (B, 3, size, size) and which of them are mirrored (B,)."""
     padded = torch.nn.functional.pad(pixels.float(), (padding,) * 4, mode="reflect")
     count, _, height, width = padded.shape
     top = torch.randint(0, height - size + 1, (count,), generator=generator)
@@ -71,4 +71,5 @@ def random_crops(pixels, size, padding, generator):
     columns[mirrored] = columns[mirrored].flip(1)
     rows = top[:, None] + steps
     image = torch.arange(count)[:, None, None]
-    return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    crops = padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return crops, mirrored

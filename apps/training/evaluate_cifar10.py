@@ -3,9 +3,11 @@ evaluate` must reproduce.
 
     python evaluate_cifar10.py --model data/model FOLDER
     python evaluate_cifar10.py --model data/model FOLDER --predictions reference.jsonl
+    python evaluate_cifar10.py --model data/model FOLDER --neighbours TRAINING_FOLDER
 
 Preprocessing is timm's own for the checkpoint. With --predictions every image becomes one line in the form of
-`vit classify --format json`, so the two files can be compared line by line.
+`vit classify --format json`, so the two files can be compared line by line. With --neighbours the pooled
+embeddings vote too: each image by its 20 nearest training images.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import timm
 import torch
 from PIL import Image
 
+NEIGHBOURS = 20
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm"}
 
 
@@ -38,14 +41,43 @@ def list_images(folder, labels):
     return found
 
 
+def paths_and_truth(folder, labels):
+    images = list_images(folder, labels)
+    if not images:
+        raise SystemExit(f"{folder}: no images in class folders")
+    return [path for path, _ in images], torch.tensor([label for _, label in images])
+
+
 @torch.inference_mode()
 def predict(model, transform, paths, batch):
-    """Logits (len(paths), classes)."""
-    logits = []
+    """Logits (len(paths), classes) and pooled embeddings (len(paths), C)."""
+    logits, pooled = [], []
     for start in range(0, len(paths), batch):
         images = [transform(Image.open(path).convert("RGB")) for path in paths[start:start + batch]]
-        logits.append(model(torch.stack(images)))
-    return torch.cat(logits)
+        tokens = model.forward_features(torch.stack(images))
+        pooled.append(model.forward_head(tokens, pre_logits=True))
+        logits.append(model.forward_head(tokens))
+    return torch.cat(logits), torch.cat(pooled)
+
+
+def calibration_error(logits, truth, bins=15):
+    """Mean distance of confidence and accuracy over equal bins of confidence (Guo et al. 2017)."""
+    confidence, predicted = logits.softmax(-1).max(1)
+    right = (predicted == truth).float()
+    bin_of = (confidence * bins).long().clamp(max=bins - 1)
+    error = sum((right[bin_of == b].mean() - confidence[bin_of == b].mean()).abs() * (bin_of == b).sum()
+                for b in range(bins) if (bin_of == b).any())
+    return (error / len(truth)).item()
+
+
+def vote_of_neighbours(pooled, known, known_truth, classes):
+    """The class (N,) with the largest sum of cosines among the NEIGHBOURS nearest of `known`."""
+    known = torch.nn.functional.normalize(known, dim=1)
+    votes = []
+    for rows in torch.nn.functional.normalize(pooled, dim=1).split(500):
+        cosines, nearest = (rows @ known.T).topk(NEIGHBOURS, dim=1)
+        votes.append(torch.zeros(len(rows), classes).scatter_add_(1, known_truth[nearest], cosines).argmax(1))
+    return torch.cat(votes)
 
 
 def write_predictions(file, paths, logits, labels):
@@ -76,27 +108,31 @@ def main():
                         required=True,
                         help="folder with config.json and model.safetensors in timm's layout")
     parser.add_argument("--predictions", type=Path, help="write top-5 of every image, one JSON object a line")
+    parser.add_argument("--neighbours", type=Path, help="folder of training images for a vote of neighbours")
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 
     model, transform, labels = load_checkpoint(args.model)
-    images = list_images(args.folder, labels)
-    if not images:
-        raise SystemExit(f"{args.folder}: no images in class folders")
-    paths, truth = [path for path, _ in images], torch.tensor([label for _, label in images])
-    logits = predict(model, transform, paths, args.batch)
+    paths, truth = paths_and_truth(args.folder, labels)
+    logits, pooled = predict(model, transform, paths, args.batch)
     if args.predictions:
         write_predictions(args.predictions, paths, logits, labels)
     print_confusion(truth, logits.argmax(1), labels)
     ranked = logits.argsort(dim=1, descending=True, stable=True)
     hits = ranked == truth[:, None]
-    print(
-        json.dumps({
-            "images": len(paths), "top1": hits[:, 0].float().mean().item(),
-            "top5": hits[:, :5].any(1).float().mean().item()
-        }))
+    figures = {
+        "images": len(paths), "top1": hits[:, 0].float().mean().item(),
+        "top5": hits[:, :5].any(1).float().mean().item(),
+        "calibration_error": calibration_error(logits, truth)
+    }
+    if args.neighbours:
+        known_paths, known_truth = paths_and_truth(args.neighbours, labels)
+        _, known = predict(model, transform, known_paths, args.batch)
+        votes = vote_of_neighbours(pooled, known, known_truth, len(labels))
+        figures["nearest_neighbours_top1"] = (votes == truth).float().mean().item()
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 """Trains a small vision transformer with 2D axial rotary positions on CIFAR-10 within a given time on a CPU,
 and exports it in timm's layout.
 
-The schedule follows the clock, not a number of steps: learning rate and crop size are functions of the
-elapsed share of --minutes, so the run ends by itself on any machine. It can be stopped and started again with
-the same --state folder.
+The schedule follows the processor time that the run has had, not a number of steps: learning rate and crop size
+are functions of its share of --minutes, so the run ends by itself on any machine. It can be stopped and started
+again with the same --state folder.
 
     python train_cifar10.py --train train.zip --state /tmp/state --out data/model --minutes 85
+
+With --teacher (logits written by teach_cifar10.py) the targets are mostly the teacher's; --start begins with the
+averaged weights of an earlier state.
 """
 
 import argparse
-import concurrent.futures
-import copy
 import json
 import math
 import os
-import queue
 import time
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from safetensors.torch import save_file
 import cifar10
 from local_start import point_heads, whiten_patches
 from muon import Muon
+from replicas import Replicas
 
 ARCHITECTURE = "vit_small_patch16_rope_224"
 THETA = 100.0
@@ -34,6 +35,8 @@ SEED = 1
 CROPS = ((0.72, 24, 0), (1.0, 32, 4))
 WARM_UP = 0.02
 LABEL_SMOOTHING = 0.1
+TEMPERATURE = 2.0
+TEACHER_SHARE = 0.6
 PIECES = 4
 EMA_EVERY = 4
 EMA_KEEP = 0.98
@@ -149,6 +152,10 @@ class Run:
         self.path = args.state / "state.pt"
         if self.path.exists():
             self.load(torch.load(self.path, weights_only=True))
+        elif args.start:
+            self.average = torch.load(args.start, weights_only=True)["average"]
+            self.model.load_state_dict(self.average)
+            self.average = {n: v.clone() for n, v in self.average.items()}
 
     def load(self, state):
         self.model.load_state_dict(state["model"])
@@ -176,54 +183,46 @@ class Run:
             self.average[name].lerp_(value, 1 - keep)
 
 
-class Replicas:
-    """Forward and backward pass of a batch in pieces, each thread on its own single-threaded copy that shares
-    the weights.
-
-    Threads meet once a step instead of at every operation: on a machine with other work this is several times
-    faster.
-    """
-
-    def __init__(self, model, count, pieces):
-        self.model, self.pieces = model, pieces
-        self.pool = concurrent.futures.ThreadPoolExecutor(count)
-        self.idle = queue.SimpleQueue()
-        self.copies = [copy.deepcopy(model) for _ in range(count)]
-        for replica in self.copies:
-            for own, shared in zip(replica.parameters(), model.parameters()):
-                own.data = shared.data
-            self.idle.put(replica)
-
-    def piece(self, inputs, labels, share):
-        replica = self.idle.get()
-        loss = torch.nn.functional.cross_entropy(replica(inputs), labels,
-                                                 label_smoothing=LABEL_SMOOTHING) * share
-        loss.backward()
-        self.idle.put(replica)
-        return loss.item()
-
-    def gradients(self, inputs, labels):
-        """Leaves the gradient of the mean loss in the model and returns that loss."""
-        for replica in self.copies:
-            replica.zero_grad()
-        pieces = zip(inputs.chunk(self.pieces), labels.chunk(self.pieces))
-        jobs = [self.pool.submit(self.piece, x, y, len(y) / len(labels)) for x, y in pieces]
-        loss = sum(job.result() for job in jobs)
-        for p, *parts in zip(self.model.parameters(), *(replica.parameters() for replica in self.copies)):
-            p.grad = sum(part.grad for part in parts if part.grad is not None)
-        return loss
+def loss_without_teacher(logits, labels):
+    return torch.nn.functional.cross_entropy(logits, labels, label_smoothing=LABEL_SMOOTHING)
 
 
-def take_step(run, replicas, inputs, labels, rates):
+def loss_with_teacher(logits, targets):
+    """Hinton et al. 2015. targets (B, 2C): probabilities of the teacher at TEMPERATURE, then the labels as ones
+    and zeros."""
+    soft, hard = targets.chunk(2, dim=1)
+    distance = torch.nn.functional.kl_div((logits / TEMPERATURE).log_softmax(1), soft, reduction="batchmean")
+    return (TEACHER_SHARE * TEMPERATURE**2 * distance
+            + (1 - TEACHER_SHARE) * torch.nn.functional.cross_entropy(logits, hard))
+
+
+class Targets:
+    """What the loss compares with: labels, or the teacher's view of the same image beside them."""
+
+    def __init__(self, labels, teacher):
+        self.labels, self.soft = labels, None
+        if teacher:
+            stored = torch.load(teacher, weights_only=True)["logits"]  # (2, N, C): as it is, mirrored
+            self.soft = (stored / TEMPERATURE).softmax(-1)
+        self.loss = loss_with_teacher if teacher else loss_without_teacher
+
+    def of(self, batch, mirrored):
+        if self.soft is None:
+            return self.labels[batch]
+        hard = torch.nn.functional.one_hot(self.labels[batch], len(cifar10.CLASSES)).float()
+        return torch.cat([self.soft[mirrored.long(), batch], hard], dim=1)
+
+
+def take_step(run, replicas, inputs, targets, rates):
     """One update of the weights; returns the loss before it."""
-    loss = replicas.gradients(inputs, labels)
+    loss = replicas.gradients(inputs, targets)
     if not math.isfinite(loss):
         raise SystemExit(f"loss {loss} in step {run.steps}")
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 5.0)
     for optimiser, lr in zip(run.optimisers, rates):
         optimiser.param_groups[0]["lr"] = lr
         optimiser.step()
-    run.steps, run.images = run.steps + 1, run.images + len(labels)
+    run.steps, run.images = run.steps + 1, run.images + len(targets)
     if run.steps % EMA_EVERY == 0:
         run.update_average()
     return loss
@@ -234,22 +233,24 @@ def train(args):
     train_index, held_out = cifar10.split_held_out(labels)
     run = Run(args, pixels[train_index])
     watched = build_model(args)[0]
-    replicas = Replicas(run.model, args.threads, PIECES)
+    targets = Targets(labels, args.teacher)
+    replicas = Replicas(run.model, args.threads, PIECES, targets.loss)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"{parameters} parameters, {len(train_index)} images, from {run.seconds:.0f} s", flush=True)
     budget, order, recent = 60 * args.minutes, torch.empty(0, dtype=torch.int64), []
-    next_report, mark = run.seconds + args.report_seconds, time.monotonic()
+    next_report, mark = run.seconds + args.report_seconds, time.process_time()
     while run.seconds < budget:
         progress = run.seconds / budget
         if len(order) < args.batch:
             order = train_index[torch.randperm(len(train_index), generator=run.generator)]
         batch, order = order[:args.batch], order[args.batch:]
         size, padding = crop_at(progress)
-        inputs = cifar10.normalise(cifar10.random_crops(pixels[batch], size, padding, run.generator))
+        crops, mirrored = cifar10.random_crops(pixels[batch], size, padding, run.generator)
+        inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
-        recent.append(take_step(run, replicas, inputs.contiguous(), labels[batch], rates))
-        now = time.monotonic()
-        run.seconds, mark = run.seconds + now - mark, now
+        recent.append(take_step(run, replicas, inputs, targets.of(batch, mirrored), rates))
+        now = time.process_time()
+        run.seconds, mark = run.seconds + (now - mark) / args.threads, now
         if run.seconds >= next_report or run.seconds >= budget:
             watched.load_state_dict(run.average)
             share = accuracy(watched, pixels[held_out], labels[held_out])
@@ -272,6 +273,8 @@ def main():
                         required=True,
                         help="folder for config.json and model.safetensors")
     parser.add_argument("--minutes", type=float, default=85)
+    parser.add_argument("--teacher", type=Path, help="logits written by teach_cifar10.py")
+    parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--dim", type=int, default=160)
     parser.add_argument("--depth", type=int, default=7)
