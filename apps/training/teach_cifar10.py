@@ -1,9 +1,11 @@
-"""Fine-tunes a published DeiT (Hugging Face folder) on the training images of CIFAR-10 and writes its logits for
-every image and its mirror image: soft targets for train_cifar10.py --teacher.
+r"""Fine-tunes a published DeiT (Hugging Face folder) on the training images of CIFAR-10 and writes its logits
+for every image and its mirror image: soft targets for train_cifar10.py --teacher.
 
-The held-out images of cifar10.py are not trained on. Two epochs at 80 pixels and the logits are about 15 minutes on two cores.
+The held-out images of cifar10.py are not trained on. Two epochs at 80 pixels and the logits are about 15
+minutes on two cores.
 
-    python teach_cifar10.py --train train.zip --pretrained deit-tiny-patch16-224 --state /tmp/state --out teacher.pt
+    python teach_cifar10.py --train train.zip --pretrained deit-tiny-patch16-224 --state /tmp/state \
+        --out teacher.pt
 """
 
 import argparse

@@ -1,14 +1,14 @@
 """Trains a small vision transformer with 2D axial rotary positions on CIFAR-10 within a given time on a CPU,
 and exports it in timm's layout.
 
-The schedule follows the processor time that the run has had, not a number of steps: learning rate and crop size
-are functions of its share of --minutes, so the run ends by itself on any machine. It can be stopped and started
-again with the same --state folder.
+The schedule follows the processor time that the run has had, not a number of steps: learning rate and crop
+size are functions of its share of --minutes, so the run ends by itself on any machine. It can be stopped and
+started again with the same --state folder.
 
     python train_cifar10.py --train train.zip --state /tmp/state --out data/model --minutes 85
 
-With --teacher (logits written by teach_cifar10.py) the targets are mostly the teacher's; --start begins with the
-averaged weights of an earlier state.
+With --teacher (logits written by teach_cifar10.py) the targets are mostly the teacher's; --start begins with
+the averaged weights of an earlier state.
 """
 
 import argparse
@@ -188,8 +188,8 @@ def loss_without_teacher(logits, labels):
 
 
 def loss_with_teacher(logits, targets):
-    """Hinton et al. 2015. targets (B, 2C): probabilities of the teacher at TEMPERATURE, then the labels as ones
-    and zeros."""
+    """Hinton et al. 2015. targets (B, 2C): probabilities of the teacher at TEMPERATURE, then the labels as
+    ones and zeros."""
     soft, hard = targets.chunk(2, dim=1)
     distance = torch.nn.functional.kl_div((logits / TEMPERATURE).log_softmax(1), soft, reduction="batchmean")
     return (TEACHER_SHARE * TEMPERATURE**2 * distance
