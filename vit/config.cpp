@@ -25,10 +25,10 @@ void validate_position(const ModelConfig& c) {
   }
   if (p.rope == RopeKind::none) return;
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
-  VIT_CHECK(c.head_dim() % multiple == 0, kWhere, "rotary positions need a head width divisible by ", multiple, ", got ",
-            c.head_dim(), " (embed_dim ", c.embed_dim, " / num_heads ", c.num_heads, ")");
-  VIT_CHECK(std::isfinite(p.theta) && p.theta > 0 && p.theta <= 1e12, kWhere, "rope theta must be in (0, 1e12], got ",
-            p.theta);
+  VIT_CHECK(c.head_dim() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
+            multiple, ", got ", c.head_dim(), " (embed_dim ", c.embed_dim, " / num_heads ", c.num_heads, ")");
+  VIT_CHECK(std::isfinite(p.theta) && p.theta > 0 && p.theta <= 1e12, kWhere,
+            "rope theta must be in (0, 1e12], got ", p.theta);
   VIT_CHECK(std::isfinite(p.coordinate_offset) && std::abs(p.coordinate_offset) <= 1e6, kWhere,
             "rope coordinate offset must be finite and small, got ", p.coordinate_offset);
   if (p.coordinates == CoordinateRule::scaled_to_reference) {
@@ -40,9 +40,10 @@ void validate_position(const ModelConfig& c) {
 void validate_head(const ModelConfig& c) {
   check_range("num_classes", c.num_classes, 0, 1u << 22);
   check_range("projection_dim", c.projection_dim, 0, 65536);
-  VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(), " class names for ",
-            c.num_classes, " classes");
-  const bool reads_class = c.pooling == Pooling::class_token || c.pooling == Pooling::class_and_distillation ||
+  VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(),
+            " class names for ", c.num_classes, " classes");
+  const bool reads_class = c.pooling == Pooling::class_token ||
+                           c.pooling == Pooling::class_and_distillation ||
                            (c.num_classes != 0 && c.head_input != HeadInput::pooled);
   VIT_CHECK(!reads_class || c.class_token, kWhere, "pooling reads the class token, but the model has none");
   const bool reads_distillation = c.pooling == Pooling::class_and_distillation ||
@@ -70,8 +71,8 @@ void validate(const ModelConfig& c) {
   check_range("num_heads", c.num_heads, 1, 1024);
   check_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
   check_range("num_register_tokens", c.num_register_tokens, 0, 1024);
-  VIT_CHECK(c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim, " is not divisible by num_heads ",
-            c.num_heads);
+  VIT_CHECK(c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
+            " is not divisible by num_heads ", c.num_heads);
   VIT_CHECK(c.head_dim() <= 512, kWhere, "head width must be at most 512, got ", c.head_dim());
   VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
             "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
@@ -95,12 +96,12 @@ void validate(const PreprocessConfig& config) {
     check_edge("the width to crop to", c.crop_width, 32768);
   }
   for (std::size_t i = 0; i < 3; ++i) {
-    VIT_CHECK(std::isfinite(c.mean[i]) && std::abs(c.mean[i]) <= 1e6, kName, of, "mean must be finite and at most 1e6, got ",
-              c.mean[i]);
+    VIT_CHECK(std::isfinite(c.mean[i]) && std::abs(c.mean[i]) <= 1e6, kName, of,
+              "mean must be finite and at most 1e6, got ", c.mean[i]);
     VIT_CHECK(c.std[i] >= 1e-6 && c.std[i] <= 1e6, kName, of, "std must be 1e-6 to 1e6, got ", c.std[i]);
   }
-  VIT_CHECK(c.rescale_factor >= 1e-9 && c.rescale_factor <= 1e6, kName, of, "rescale_factor must be 1e-9 to 1e6, got ",
-            c.rescale_factor);
+  VIT_CHECK(c.rescale_factor >= 1e-9 && c.rescale_factor <= 1e6, kName, of,
+            "rescale_factor must be 1e-9 to 1e6, got ", c.rescale_factor);
   const bool in_float = c.resampler == Resampler::torchvision_float;
   VIT_CHECK(in_float == (c.normalize == NormalizeRule::rescale_first), kName, of,
             "resizing in float and rescaling before it go together");

@@ -1,5 +1,6 @@
-// What a checkpoint is: plain data with defaults, filled by an adapter of weights/families, checked once by validate().
-// Letters: C = embed_dim, H = num_heads, d = C / H, P = patch_size, N = patches, T = prefix tokens + N.
+// What a checkpoint is: plain data with defaults, filled by an adapter of weights/families, checked once by
+// validate(). Letters: C = embed_dim, H = num_heads, d = C / H, P = patch_size, N = patches, T = prefix
+// tokens + N.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace vit {
 
-// ---------------------------------------------------------------------------------------------------- position
+// ----------------------------------------------------------------------------------------------- position
 
 /// Rows that are added to the tokens before the first block.
 enum class AddedTable {
@@ -23,8 +24,8 @@ enum class AddedTable {
 
 /// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
 enum class TableResampling {
-  bicubic_antialias,   // a = -0.5, widened when shrinking: timm, DINOv2 with registers
-  bicubic,             // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
+  bicubic_antialias,  // a = -0.5, widened when shrinking: timm, DINOv2 with registers
+  bicubic,  // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
   bicubic_plus_tenth,  // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
   bilinear,            // two clamped taps: Meta Perception Encoder
   bilinear_antialias,  // SigLIP 2 NaFlex
@@ -58,8 +59,9 @@ struct GridSize {
 
 struct PositionConfig {
   AddedTable added = AddedTable::none;
-  GridSize added_grid;                // grid that the learned table was trained on
-  std::size_t added_prefix_rows = 0;  // leading rows for class and distillation token; 0 unless prefix_and_patches
+  GridSize added_grid;  // grid that the learned table was trained on
+  /// Leading rows for class and distillation token; 0 unless prefix_and_patches
+  std::size_t added_prefix_rows = 0;
   TableResampling resampling = TableResampling::bicubic_antialias;
   TableReuse reuse = TableReuse::equal_grid;
 
@@ -75,7 +77,7 @@ struct PositionConfig {
   bool stored_periods = false;
 };
 
-// ------------------------------------------------------------------------------------------------------- model
+// -------------------------------------------------------------------------------------------------- model
 
 enum class MlpKind {
   plain,  // fc2(act(fc1 x))
@@ -84,11 +86,11 @@ enum class MlpKind {
 
 /// What the image embedding `pooled` is made of.
 enum class Pooling {
-  none,                   // no pooled vector
+  none,  // no pooled vector
   class_token,
-  class_and_distillation, // mean of both tokens
-  patch_mean,             // mean over patch tokens, prefix excluded
-  attention,              // learned query over all tokens, then a residual MLP
+  class_and_distillation,  // mean of both tokens
+  patch_mean,              // mean over patch tokens, prefix excluded
+  attention,               // learned query over all tokens, then a residual MLP
 };
 
 /// What the classifier reads.
@@ -126,14 +128,14 @@ struct ModelConfig {
   PositionConfig position;
 
   float norm_eps = 1e-6f;
-  bool norm_pre = false;        // LayerNorm before block 0
-  bool qkv_bias = true;         // a family whose k has none supplies zeros
+  bool norm_pre = false;  // LayerNorm before block 0
+  bool qkv_bias = true;   // a family whose k has none supplies zeros
   bool proj_bias = true;
   bool mlp_bias = true;
   bool attention_norm = false;  // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
-  bool mlp_norm = false;     // LayerNorm on the hidden vector (EVA-02 base, large)
+  bool mlp_norm = false;  // LayerNorm on the hidden vector (EVA-02 base, large)
   bool layer_scale = false;
   bool token_norm = true;    // final LayerNorm on all tokens
   bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
@@ -143,7 +145,7 @@ struct ModelConfig {
   std::size_t projection_dim = 0;  // joint image-text space; 0 = none
   bool projection_bias = false;
   HeadInput head_input = HeadInput::pooled;
-  std::size_t num_classes = 0;  // 0 = no classifier
+  std::size_t num_classes = 0;      // 0 = no classifier
   std::vector<std::string> labels;  // one per class, or empty
 
   std::size_t head_dim() const { return num_heads == 0 ? 0 : embed_dim / num_heads; }
@@ -153,11 +155,12 @@ struct ModelConfig {
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };
 
-/// Throws Error naming the first field that is out of range or contradicts another. Limits are generous (width up to
-/// 65536, depth up to 1024, edges up to 32768) and exist so that a hostile file cannot ask for absurd amounts of memory.
+/// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
+/// (width up to 65536, depth up to 1024, edges up to 32768) and exist so that a hostile file cannot ask for
+/// absurd amounts of memory.
 void validate(const ModelConfig& config);
 
-// -------------------------------------------------------------------------------------------------- preprocess
+// --------------------------------------------------------------------------------------------- preprocess
 
 enum class ResizeFilter { nearest, lanczos, bilinear, bicubic, box, hamming };  // Pillow's enum order 0..5
 
@@ -173,11 +176,11 @@ enum class PillowRelease { up_to_12_1, from_12_2, from_13_0 };
 
 enum class ResizeRule {
   none,
-  squash,            // straight to (resize_height, resize_width)
-  shortest_edge,     // shortest edge to resize_height, other edge = trunc(S * long / short)
-  cover,             // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
-  contain,           // scale so that both edges fit the target, half-even rounding (timm border)
-  contain_trunc,     // the same, truncated (Hugging Face max_height, max_width)
+  squash,         // straight to (resize_height, resize_width)
+  shortest_edge,  // shortest edge to resize_height, other edge = trunc(S * long / short)
+  cover,          // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
+  contain,        // scale so that both edges fit the target, half-even rounding (timm border)
+  contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
 };
 
 enum class CropRounding {
@@ -191,8 +194,8 @@ enum class PadRounding { extra_bottom_right, extra_top_left };
 /// How 8-bit values become normalised floats; each form is bit-exact to its library.
 enum class NormalizeRule {
   divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
-  fused,                  // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
-  rescale_first,          // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
+  fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
+  rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
 };
 
 /// What `--size` asks for.
@@ -216,7 +219,8 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;
   std::size_t resize_width = 256;
   std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
-  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is kept.
+  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
+  /// kept.
   double crop_pct = 0.0;
 
   bool crop = true;
@@ -228,16 +232,16 @@ struct PreprocessConfig {
   std::array<unsigned char, 3> pad_color{0, 0, 0};
 
   NormalizeRule normalize = NormalizeRule::divide_then_normalize;
-  bool rescale = true;                      // false: pixel values stay 0..255
+  bool rescale = true;  // false: pixel values stay 0..255
   double rescale_factor = 1.0 / 255.0;
-  bool subtract_mean = true;                // false: no normalisation
+  bool subtract_mean = true;                        // false: no normalisation
   std::array<double, 3> mean{0.485, 0.456, 0.406};  // R, G, B
   std::array<double, 3> std{0.229, 0.224, 0.225};
 
   bool apply_orientation = false;  // rotate by the EXIF tag before anything else
   bool alpha_on_white = false;     // composite transparency on white instead of dropping it
 
-  std::string source;       // file and class it was read from, for messages and `vit info`
+  std::string source;  // file and class it was read from, for messages and `vit info`
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.

@@ -28,8 +28,10 @@ void resize(Tensor<float>& tensor, bool wanted, const Shape& shape) {
 
 void check_request(const Request& request, const ModelConfig& config) {
   VIT_CHECK(!request.logits || config.num_classes != 0, kWhere, "logits asked of a model without classifier");
-  VIT_CHECK(!request.pooled || config.pooling != Pooling::none, kWhere, "a pooled vector asked of a model without pooling");
-  VIT_CHECK(!request.projected || config.projection_dim != 0, kWhere, "a projected vector asked of a model without projection");
+  VIT_CHECK(!request.pooled || config.pooling != Pooling::none, kWhere,
+            "a pooled vector asked of a model without pooling");
+  VIT_CHECK(!request.projected || config.projection_dim != 0, kWhere,
+            "a projected vector asked of a model without projection");
   for (const std::vector<std::size_t>* list : {&request.blocks, &request.attention}) {
     for (const std::size_t block : *list) {
       VIT_CHECK(block < config.depth, kWhere, "block ", block, " asked of a model with ", config.depth,
@@ -40,7 +42,7 @@ void check_request(const Request& request, const ModelConfig& config) {
 
 }  // namespace
 
-// ----------------------------------------------------------------------------------------------- the model
+// ---------------------------------------------------------------------------------------------- the model
 
 struct ForwardMemory::Parts {
   Workspace workspace;  // what the layers need
@@ -51,7 +53,9 @@ ForwardMemory::ForwardMemory() : parts_(std::make_unique<Parts>()) {}
 ForwardMemory::~ForwardMemory() = default;
 ForwardMemory::ForwardMemory(ForwardMemory&&) noexcept = default;
 ForwardMemory& ForwardMemory::operator=(ForwardMemory&&) noexcept = default;
-void ForwardMemory::measure_stages(StageTimes* times) noexcept { parts_->workspace.stages = times; }
+void ForwardMemory::measure_stages(StageTimes* times) noexcept {
+  parts_->workspace.stages = times;
+}
 std::size_t ForwardMemory::bytes() const noexcept {
   return parts_->workspace.capacity_bytes() + parts_->arena.capacity_bytes();
 }
@@ -66,7 +70,8 @@ struct VisionTransformer::Parts {
       contexts.splice(contexts.begin(), contexts, entry);
       return contexts.front();
     }
-    contexts.push_front(std::make_shared<const position::PositionContext>(layers.position.build_context(grid)));
+    contexts.push_front(
+        std::make_shared<const position::PositionContext>(layers.position.build_context(grid)));
     if (contexts.size() > kKept) contexts.pop_back();
     return contexts.front();
   }
@@ -75,7 +80,8 @@ struct VisionTransformer::Parts {
   std::size_t leading_tokens(const Request& request) const {
     const bool needs_all = request.tokens || !request.blocks.empty() || !request.attention.empty();
     if (needs_all || config.head_input == HeadInput::class_and_patch_mean) return 0;
-    if (config.pooling == Pooling::class_and_distillation || config.head_input == HeadInput::class_and_distillation) {
+    if (config.pooling == Pooling::class_and_distillation ||
+        config.head_input == HeadInput::class_and_distillation) {
       return 2;
     }
     return config.pooling == Pooling::class_token ? 1 : 0;
@@ -99,25 +105,34 @@ VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& wei
                                      const kernels::KernelTable& kernels, Dtype dtype) {
   validate(config);
   ModelLayers layers = build_layers(config, weights, kernels, dtype);
-  parts_ = std::unique_ptr<const Parts>(
-      new Parts{.config = std::move(config), .kernels = kernels, .dtype = dtype, .layers = std::move(layers)});
+  parts_ = std::unique_ptr<const Parts>(new Parts{
+      .config = std::move(config), .kernels = kernels, .dtype = dtype, .layers = std::move(layers)});
 }
 VisionTransformer::~VisionTransformer() = default;
 VisionTransformer::VisionTransformer(VisionTransformer&&) noexcept = default;
 VisionTransformer& VisionTransformer::operator=(VisionTransformer&&) noexcept = default;
 
-const ModelConfig& VisionTransformer::config() const noexcept { return parts_->config; }
-const kernels::KernelTable& VisionTransformer::kernels() const noexcept { return parts_->kernels; }
-Dtype VisionTransformer::dtype() const noexcept { return parts_->dtype; }
+const ModelConfig& VisionTransformer::config() const noexcept {
+  return parts_->config;
+}
+const kernels::KernelTable& VisionTransformer::kernels() const noexcept {
+  return parts_->kernels;
+}
+Dtype VisionTransformer::dtype() const noexcept {
+  return parts_->dtype;
+}
 
 GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
   const ModelConfig& c = parts_->config;
-  VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere, "this model takes images of ",
-            c.image_height, " x ", c.image_width, " (height x width) only, got ", height, " x ", width);
+  VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere,
+            "this model takes images of ", c.image_height, " x ", c.image_width,
+            " (height x width) only, got ", height, " x ", width);
   return patch_grid(height, width, c.patch_size);
 }
 
-std::size_t VisionTransformer::num_leading_tokens(const Request& request) const { return parts_->leading_tokens(request); }
+std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
+  return parts_->leading_tokens(request);
+}
 
 void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
                                 ForwardMemory& memory, Outputs& outputs) const {
@@ -140,20 +155,22 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   const std::size_t patch_dim = 3 * c.patch_size * c.patch_size;
 
   // memory
-  memory.parts_->workspace.reserve({.num_images = num_images,
-                                    .num_tokens = num_tokens,
-                                    .embed_dim = width,
-                                    .num_heads = c.num_heads,
-                                    .pool_heads = model.layers.pool ? c.attention_pool.num_heads : 0,
-                                    .hidden_dim = model.layers.pool ? std::max(c.mlp_dim, c.attention_pool.mlp_dim) : c.mlp_dim,
-                                    .threads = threads,
-                                    .dtype = model.dtype},
-                                   model.kernels);
+  memory.parts_->workspace.reserve(
+      {.num_images = num_images,
+       .num_tokens = num_tokens,
+       .embed_dim = width,
+       .num_heads = c.num_heads,
+       .pool_heads = model.layers.pool ? c.attention_pool.num_heads : 0,
+       .hidden_dim = model.layers.pool ? std::max(c.mlp_dim, c.attention_pool.mlp_dim) : c.mlp_dim,
+       .threads = threads,
+       .dtype = model.dtype},
+      model.kernels);
   Workspace& workspace = memory.parts_->workspace;
   Arena& arena = memory.parts_->arena;
   arena.reserve(Arena::bytes_for<float>(num_images * num_patches * patch_dim) +
                 Arena::bytes_for<float>(num_images * num_tokens * width) +
-                Arena::bytes_for<float>(num_images * num_leading * width) + Arena::bytes_for<float>(num_images * width) +
+                Arena::bytes_for<float>(num_images * num_leading * width) +
+                Arena::bytes_for<float>(num_images * width) +
                 Arena::bytes_for<float>(num_images * 2 * width));
   const auto rows = arena.take<float>({num_images, num_patches, patch_dim});
   const auto tokens = arena.take<float>({num_images, num_tokens, width});
@@ -167,7 +184,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   outputs.blocks.resize(request.blocks.size());
   outputs.attention.resize(request.attention.size());
   for (Tensor<float>& tap : outputs.blocks) resize(tap, true, {num_images, num_tokens, width});
-  for (Tensor<float>& tap : outputs.attention) resize(tap, true, {num_images, c.num_heads, num_tokens, num_tokens});
+  for (Tensor<float>& tap : outputs.attention)
+    resize(tap, true, {num_images, c.num_heads, num_tokens, num_tokens});
   resize(outputs.embedded, request.embedded, {num_images, num_tokens, width});
   resize(outputs.tokens, request.tokens, {num_images, num_tokens, width});
   resize(outputs.pooled, request.pooled, {num_images, width});
@@ -178,14 +196,14 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
     // image -> patches -> tokens -> blocks
     model.layers.patch_embed.forward(pixels, *position, rows, tokens, threads, workspace.stages);
     model.layers.encoder.forward(tokens, *position,
-                          {.num_prefix = num_prefix,
-                           .num_leading = num_leading,
-                           .taps = {.blocks = request.blocks,
-                                    .block_tokens = outputs.blocks,
-                                    .attention = request.attention,
-                                    .probabilities = outputs.attention,
-                                    .embedded = outputs.embedded.view()}},
-                          leading, workspace, threads);
+                                 {.num_prefix = num_prefix,
+                                  .num_leading = num_leading,
+                                  .taps = {.blocks = request.blocks,
+                                           .block_tokens = outputs.blocks,
+                                           .attention = request.attention,
+                                           .probabilities = outputs.attention,
+                                           .embedded = outputs.embedded.view()}},
+                                 leading, workspace, threads);
 
     // tokens -> head
     const StageTimer timer(workspace.stages, Stage::head);
@@ -207,7 +225,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
 }
 
 void VisionTransformer::Parts::pool_tokens(TensorView<const float> tokens, TensorView<float> scratch,
-                                           TensorView<float> pooled, Workspace& workspace, int threads) const {
+                                           TensorView<float> pooled, Workspace& workspace,
+                                           int threads) const {
   const std::size_t num_images = tokens.size(0);
   const std::size_t width = tokens.size(2);
   switch (config.pooling) {
@@ -224,7 +243,8 @@ void VisionTransformer::Parts::pool_tokens(TensorView<const float> tokens, Tenso
 }
 
 void VisionTransformer::Parts::classify(TensorView<const float> tokens, TensorView<const float> pooled,
-                                        TensorView<float> scratch, TensorView<float> logits, int threads) const {
+                                        TensorView<float> scratch, TensorView<float> logits,
+                                        int threads) const {
   const std::size_t num_images = tokens.size(0);
   const std::size_t width = tokens.size(2);
   switch (config.head_input) {

@@ -1,5 +1,6 @@
-// VisionTransformer: normalised pixels in, logits and features out; the whole forward pass is on the page model.cpp.
-// Letters: B images, H, W pixels, N patches, T = prefix + N tokens, C = embed_dim, E = projection_dim.
+// VisionTransformer: normalised pixels in, logits and features out; the whole forward pass is on the page
+// model.cpp. Letters: B images, H, W pixels, N patches, T = prefix + N tokens, C = embed_dim, E =
+// projection_dim.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +21,20 @@ namespace kernels {
 struct KernelTable;
 }
 
-/// What a forward pass should hand out. Everything is off by default; what is asked for and the model does not have is
-/// an Error that names it.
+/// What a forward pass should hand out. Everything is off by default; what is asked for and the model does
+/// not have is an Error that names it.
 struct Request {
-  bool logits = false;     // (B, num_classes)
-  bool pooled = false;     // (B, C), as the library of the checkpoint defines it
-  bool projected = false;  // (B, E), joint image-text space, not normalised
-  bool tokens = false;     // (B, T, C), after the final norm, prefix first
+  bool logits = false;                   // (B, num_classes)
+  bool pooled = false;                   // (B, C), as the library of the checkpoint defines it
+  bool projected = false;                // (B, E), joint image-text space, not normalised
+  bool tokens = false;                   // (B, T, C), after the final norm, prefix first
   std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
   std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
-  bool embedded = false;   // (B, T, C), tokens entering block 0
+  bool embedded = false;                 // (B, T, C), tokens entering block 0
 };
 
-/// Results of one forward pass; empty where not requested. Reusing the object for the same shapes allocates nothing.
+/// Results of one forward pass; empty where not requested. Reusing the object for the same shapes allocates
+/// nothing.
 struct Outputs {
   Tensor<float> logits, pooled, projected, tokens, embedded;
   std::vector<Tensor<float>> blocks;     // (B, T, C) each, in the order of the request
@@ -61,9 +63,9 @@ class ForwardMemory {
 /// An immutable model: many threads may call forward() at once, each with its own memory.
 class VisionTransformer {
  public:
-  /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards. `dtype`: how the products of
-  /// the blocks compute; f32, bf16 for rounded weights (kernels/bf16.h), or i8 for whole numbers with scales
-  /// (kernels/int8.h), rounded or quantised here. Throws Error for others.
+  /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards. `dtype`: how
+  /// the products of the blocks compute; f32, bf16 for rounded weights (kernels/bf16.h), or i8 for whole
+  /// numbers with scales (kernels/int8.h), rounded or quantised here. Throws Error for others.
   VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
                     Dtype dtype = Dtype::f32);
   ~VisionTransformer();
@@ -74,17 +76,20 @@ class VisionTransformer {
   const kernels::KernelTable& kernels() const noexcept;
   Dtype dtype() const noexcept;
 
-  /// The patch grid of an input of this size. Throws Error where the model cannot take it: edges below the patch size, or
-  /// another size than the native one where the reference library refuses that (config().fixed_size).
+  /// The patch grid of an input of this size. Throws Error where the model cannot take it: edges below the
+  /// patch size, or another size than the native one where the reference library refuses that
+  /// (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
-  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it computes all.
+  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
+  /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// Runs `pixels` (B, 3, H, W), normalised as the checkpoint asks. Edges that the patch size does not divide lose the
-  /// remainder. The result for an image has the same bits for any batch, place in the batch and number of threads
-  /// (0 = all). Where only logits or pooled vectors are asked for and they read leading tokens alone, the last block
-  /// computes those rows alone. A warm pass allocates nothing. Throws Error where the request does not fit the model.
+  /// Runs `pixels` (B, 3, H, W), normalised as the checkpoint asks. Edges that the patch size does not divide
+  /// lose the remainder. The result for an image has the same bits for any batch, place in the batch and
+  /// number of threads (0 = all). Where only logits or pooled vectors are asked for and they read leading
+  /// tokens alone, the last block computes those rows alone. A warm pass allocates nothing. Throws Error
+  /// where the request does not fit the model.
   void forward(TensorView<const float> pixels, const Request& request, int threads, ForwardMemory& memory,
                Outputs& outputs) const;
 

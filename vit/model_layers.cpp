@@ -10,7 +10,8 @@
 namespace vit {
 namespace {
 
-Linear make_linear(const LinearWeights& weights, const kernels::KernelTable& kernels, Dtype dtype = Dtype::f32) {
+Linear make_linear(const LinearWeights& weights, const kernels::KernelTable& kernels,
+                   Dtype dtype = Dtype::f32) {
   const WeightNumbers weight = weights.weight.load();
   return Linear(weight, weights.bias.load().flat(), kernels, dtype);
 }
@@ -19,54 +20,61 @@ LayerNorm make_norm(const NormWeights& weights, float eps, const kernels::Kernel
   return LayerNorm(weights.gamma.load().flat(), weights.beta.load().flat(), eps, kernels);
 }
 
-std::optional<LayerNorm> make_optional_norm(const NormWeights& weights, float eps, const kernels::KernelTable& kernels) {
+std::optional<LayerNorm> make_optional_norm(const NormWeights& weights, float eps,
+                                            const kernels::KernelTable& kernels) {
   if (!weights.gamma.present()) return std::nullopt;
   return make_norm(weights, eps, kernels);
 }
 
-Attention make_attention(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
-                         Dtype dtype) {
+Attention make_attention(const BlockWeights& block, const ModelConfig& config,
+                         const kernels::KernelTable& kernels, Dtype dtype) {
   return Attention(make_linear(block.qkv, kernels, dtype),
                    make_optional_norm(block.attention_norm, config.norm_eps, kernels),
                    make_linear(block.proj, kernels, dtype), config.num_heads, kernels);
 }
 
-Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2, Activation activation,
-             float eps, const kernels::KernelTable& kernels, Dtype dtype) {
+Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2,
+             Activation activation, float eps, const kernels::KernelTable& kernels, Dtype dtype) {
   return Mlp(make_linear(fc1, kernels, dtype), make_optional_norm(norm, eps, kernels),
              make_linear(fc2, kernels, dtype), activation);
 }
 
-GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
-                        Dtype dtype) {
+GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config,
+                        const kernels::KernelTable& kernels, Dtype dtype) {
   return GatedMlp(make_linear(block.gate, kernels, dtype), make_linear(block.fc1, kernels, dtype),
                   make_optional_norm(block.mlp_norm, config.norm_eps, kernels),
                   make_linear(block.fc2, kernels, dtype), config.activation);
 }
 
-Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels, Dtype dtype) {
+Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
+                 Dtype dtype) {
   const auto mlp = [&]() -> std::variant<Mlp, GatedMlp> {
     if (config.mlp == MlpKind::gated) return make_gated_mlp(block, config, kernels, dtype);
     return make_mlp(block.fc1, block.mlp_norm, block.fc2, config.activation, config.norm_eps, kernels, dtype);
   };
-  return Block(make_norm(block.norm1, config.norm_eps, kernels), make_attention(block, config, kernels, dtype),
-               block.scale1.load().to_tensor(), make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load().to_tensor());
+  return Block(make_norm(block.norm1, config.norm_eps, kernels),
+               make_attention(block, config, kernels, dtype), block.scale1.load().to_tensor(),
+               make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load().to_tensor());
 }
 
-Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                     Dtype dtype) {
+Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights,
+                     const kernels::KernelTable& kernels, Dtype dtype) {
   std::vector<Block> blocks;
   blocks.reserve(config.depth);
-  for (const BlockWeights& block : weights.blocks) blocks.push_back(make_block(block, config, kernels, dtype));
-  return Encoder(make_optional_norm(weights.norm_pre, config.norm_eps, kernels), std::move(blocks), config.num_heads);
+  for (const BlockWeights& block : weights.blocks)
+    blocks.push_back(make_block(block, config, kernels, dtype));
+  return Encoder(make_optional_norm(weights.norm_pre, config.norm_eps, kernels), std::move(blocks),
+                 config.num_heads);
 }
 
-PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels) {
+PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weights,
+                            const kernels::KernelTable& kernels) {
   Tensor<float> prefix;
   if (config.num_prefix_tokens() != 0) {
     prefix = Tensor<float>(Shape{config.num_prefix_tokens(), config.embed_dim});
     float* out = prefix.data();
-    for (const WeightTensor* part : {&weights.class_token, &weights.distillation_token, &weights.register_tokens}) {
+    for (const WeightTensor* part :
+         {&weights.class_token, &weights.distillation_token, &weights.register_tokens}) {
       out = std::ranges::copy(part->load().flat(), out).out;
     }
   }
@@ -77,12 +85,13 @@ position::Position make_position(const ModelConfig& config, const ModelWeights& 
   const WeightNumbers table = weights.position_table.load();
   const WeightNumbers frequencies = weights.rope_frequencies.load();
   const WeightNumbers periods = weights.rope_periods.load();
-  return position::Position(config.position,
-                            {.embed_dim = config.embed_dim,
-                             .depth = config.depth,
-                             .num_heads = config.num_heads,
-                             .head_dim = config.head_dim()},
-                            {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
+  return position::Position(
+      config.position,
+      {.embed_dim = config.embed_dim,
+       .depth = config.depth,
+       .num_heads = config.num_heads,
+       .head_dim = config.head_dim()},
+      {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
 }
 
 std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWeights& weights,
@@ -95,12 +104,13 @@ std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWei
       .forward(TensorView<const float>(probe.data(), Shape{1, config.embed_dim}), query, /*threads=*/1);
   return AttentionPool(std::move(query), make_linear(pool.kv, kernels), make_linear(pool.proj, kernels),
                        make_norm(pool.norm, config.norm_eps, kernels),
-                       make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps, kernels, Dtype::f32),
+                       make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps,
+                                kernels, Dtype::f32),
                        config.attention_pool.num_heads, kernels);
 }
 
-ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                        Dtype dtype) {
+ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
+                        const kernels::KernelTable& kernels, Dtype dtype) {
   ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels),
                      .position = make_position(config, weights),
                      .encoder = make_encoder(config, weights, kernels, dtype),
@@ -118,8 +128,8 @@ ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights, 
 
 }  // namespace
 
-ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                         Dtype dtype) {
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
+                         const kernels::KernelTable& kernels, Dtype dtype) {
   std::optional<ModelLayers> layers;
   with_team(/*threads=*/0, [&] { layers.emplace(pack_layers(config, weights, kernels, dtype)); });
   return std::move(*layers);

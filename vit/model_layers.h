@@ -1,4 +1,5 @@
-// The layers of a Vision Transformer in the order of the data, built from its weights. How they are run stands in model.cpp.
+// The layers of a Vision Transformer in the order of the data, built from its weights. How they are run
+// stands in model.cpp.
 #pragma once
 
 #include <optional>
@@ -18,7 +19,7 @@ struct ModelLayers {
   PatchEmbed patch_embed;
   position::Position position;
   Encoder encoder;
-  std::optional<LayerNorm> norm;         // on all tokens
+  std::optional<LayerNorm> norm;  // on all tokens
   std::optional<AttentionPool> pool;
   std::optional<LayerNorm> pooled_norm;
   std::optional<Linear> projection{};
@@ -26,9 +27,9 @@ struct ModelLayers {
   std::optional<Linear> head_distillation{};
 };
 
-/// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32, bf16, i8), all
-/// others in float32. Throws Error where a shape does not fit.
-ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                         Dtype dtype);
+/// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32,
+/// bf16, i8), all others in float32. Throws Error where a shape does not fit.
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
+                         const kernels::KernelTable& kernels, Dtype dtype);
 
 }  // namespace vit

@@ -18,13 +18,16 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
 }
 
-/// The rules of the checkpoint's own files; those of the architecture where the caller named one or no file tells.
-PreprocessConfig preprocess_for(const std::filesystem::path& path, const ModelConfig& config, const ModelOptions& options) {
+/// The rules of the checkpoint's own files; those of the architecture where the caller named one or no file
+/// tells.
+PreprocessConfig preprocess_for(const std::filesystem::path& path, const ModelConfig& config,
+                                const ModelOptions& options) {
   if (options.load.architecture.empty()) return load_preprocess_config(path, options.preprocess);
   return architecture_preprocess(config, options.preprocess);
 }
 
-/// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the caches.
+/// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the
+/// caches.
 std::size_t choose_batch(std::size_t num_tokens) {
   constexpr std::size_t kTokensPerPass = 2048;
   return std::clamp<std::size_t>(kTokensPerPass / std::max<std::size_t>(num_tokens, 1), 1, 64);
@@ -41,7 +44,7 @@ Tensor<float> slice(const Tensor<float>& batched, std::size_t index) {
 
 }  // namespace
 
-// --------------------------------------------------------------------------------------------------- Model
+// -------------------------------------------------------------------------------------------------- Model
 
 Model::Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadReport report)
     : transformer_(std::move(transformer)), preprocess_(std::move(preprocess)), report_(std::move(report)) {}
@@ -49,15 +52,19 @@ Model::Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadRep
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
   Checkpoint checkpoint = load_checkpoint(path, options.load);
   PreprocessConfig preprocess = preprocess_for(path, checkpoint.config, options);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options), options.dtype);
-  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess), std::move(checkpoint.report));
+  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
+                                options.dtype);
+  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
+                                       std::move(checkpoint.report));
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
   Checkpoint checkpoint = random_checkpoint(architecture, options.load);
   PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options), options.dtype);
-  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess), std::move(checkpoint.report));
+  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
+                                options.dtype);
+  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
+                                       std::move(checkpoint.report));
 }
 
 std::string Model::label(std::size_t index) const {
@@ -65,7 +72,7 @@ std::string Model::label(std::size_t index) const {
   return index < labels.size() ? labels[index] : std::to_string(index);
 }
 
-// -------------------------------------------------------------------------------------------- ImageOutputs
+// ------------------------------------------------------------------------------------------- ImageOutputs
 
 TensorView<const float> ImageOutputs::patches() const {
   VIT_CHECK(!tokens.empty(), kWhere, "patch features were not requested (Request::tokens)");
@@ -78,7 +85,7 @@ std::span<const float> ImageOutputs::class_token() const {
   return tokens.flat().first(tokens.size(1));
 }
 
-// ------------------------------------------------------------------------------------------------- Session
+// ------------------------------------------------------------------------------------------------ Session
 
 struct Session::State {
   SessionOptions options;
@@ -97,9 +104,15 @@ Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const Preprocessor& Session::preprocessor() const noexcept { return state_->preprocessor; }
-std::size_t Session::workspace_bytes() const noexcept { return state_->memory.bytes(); }
-void Session::measure_stages(StageTimes* times) noexcept { state_->memory.measure_stages(times); }
+const Preprocessor& Session::preprocessor() const noexcept {
+  return state_->preprocessor;
+}
+std::size_t Session::workspace_bytes() const noexcept {
+  return state_->memory.bytes();
+}
+void Session::measure_stages(StageTimes* times) noexcept {
+  state_->memory.measure_stages(times);
+}
 
 Tensor<float> Session::preprocess(const ImageView& image) const {
   const ImageSize size = state_->preprocessor.output_size(image.size());
@@ -116,11 +129,14 @@ std::vector<ImageOutputs> Session::run(std::span<const ImageView> images, const 
   return run_pixels(views, request);
 }
 
-std::vector<ImageOutputs> Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> by_size;  // images of one size run together
+std::vector<ImageOutputs> Session::run_pixels(std::span<const TensorView<const float>> pixels,
+                                              const Request& request) {
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>
+      by_size;  // images of one size run together
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].size(0) == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
-              " must be contiguous with shape (3, H, W), got ", pixels[i].shape().to_string());
+    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].size(0) == 3 && pixels[i].is_contiguous(), kWhere,
+              "pixels of image ", i, " must be contiguous with shape (3, H, W), got ",
+              pixels[i].shape().to_string());
     by_size[{pixels[i].size(1), pixels[i].size(2)}].push_back(i);
   }
   std::vector<ImageOutputs> results(pixels.size());
@@ -158,7 +174,7 @@ void Session::forward(TensorView<const float> pixels, const Request& request, Ou
   model_->transformer().forward(pixels, request, state_->options.threads, state_->memory, outputs);
 }
 
-// --------------------------------------------------------------------------------- Classifier, features
+// ----------------------------------------------------------------------------------- Classifier, features
 
 std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top, const Model& model) {
   std::vector<Prediction> predictions;
@@ -180,7 +196,8 @@ std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t
   return classify(std::span(&image, 1), top).front();
 }
 
-std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageView> images, std::size_t top) {
+std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageView> images,
+                                                          std::size_t top) {
   std::vector<std::vector<Prediction>> results;
   for (const ImageOutputs& out : session_.run(images, {.logits = true})) {
     results.push_back(top_predictions(out.logits.flat(), top, session_.model()));

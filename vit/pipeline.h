@@ -1,6 +1,6 @@
-// From pictures to results: a loaded Model shared by all, a Session per thread, and two one-line doors, Classifier and
-// FeatureExtractor. Nothing here knows a kernel or a tensor name.
-// Letters: B images, h, w patches per column and row, T = prefix + h w tokens, C = embed_dim.
+// From pictures to results: a loaded Model shared by all, a Session per thread, and two one-line doors,
+// Classifier and FeatureExtractor. Nothing here knows a kernel or a tensor name. Letters: B images, h, w
+// patches per column and row, T = prefix + h w tokens, C = embed_dim.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,22 @@
 namespace vit {
 
 struct ModelOptions {
-  LoadOptions load{};                // architecture name of a bare file, overrides: weights/loader.h
+  LoadOptions load{};                  // architecture name of a bare file, overrides: weights/loader.h
   PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
-  std::string kernels{};             // name of a kernel table; "" = the best that this machine runs
-  Dtype dtype = Dtype::f32;          // arithmetic of the blocks: f32, bf16 or i8; rounded or quantised at load
+  std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
+  Dtype dtype = Dtype::f32;  // arithmetic of the blocks: f32, bf16 or i8; rounded or quantised at load
 };
 
 /// A checkpoint ready to run: weights packed, preprocessing known. Immutable; share it between threads.
 class Model {
  public:
-  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong with it.
-  static std::shared_ptr<const Model> load(const std::filesystem::path& path, const ModelOptions& options = {});
+  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
+  /// with it.
+  static std::shared_ptr<const Model> load(const std::filesystem::path& path,
+                                           const ModelOptions& options = {});
   /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
-  static std::shared_ptr<const Model> random(const std::string& architecture, const ModelOptions& options = {});
+  static std::shared_ptr<const Model> random(const std::string& architecture,
+                                             const ModelOptions& options = {});
 
   const ModelConfig& config() const noexcept { return transformer_.config(); }
   const VisionTransformer& transformer() const noexcept { return transformer_; }
@@ -76,7 +79,8 @@ struct SessionOptions {
   InputSize input_size{};  // what preprocessing makes: model (default), native, or a given size
 };
 
-/// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one Model.
+/// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
+/// Model.
 class Session {
  public:
   explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
@@ -89,11 +93,14 @@ class Session {
   /// Normalised planes (3, H, W) of one picture.
   Tensor<float> preprocess(const ImageView& image) const;
 
-  /// Runs pictures of any sizes; results in the order of the pictures. Pictures of one size share forward passes.
+  /// Runs pictures of any sizes; results in the order of the pictures. Pictures of one size share forward
+  /// passes.
   std::vector<ImageOutputs> run(std::span<const ImageView> images, const Request& request);
   /// Runs normalised planes (3, H, W) of any sizes; results in their order.
-  std::vector<ImageOutputs> run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
-  /// One forward pass over (B, 3, H, W); allocates nothing once `outputs` and the session have seen the shape.
+  std::vector<ImageOutputs> run_pixels(std::span<const TensorView<const float>> pixels,
+                                       const Request& request);
+  /// One forward pass over (B, 3, H, W); allocates nothing once `outputs` and the session have seen the
+  /// shape.
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// Forward passes add their time per stage to `times`, which must outlive them; null = measure nothing.
   void measure_stages(StageTimes* times) noexcept;
@@ -107,9 +114,9 @@ class Session {
 };
 
 struct Prediction {
-  std::size_t index;   // class
+  std::size_t index;  // class
   std::string label;
-  float probability;   // softmax over all classes
+  float probability;  // softmax over all classes
   float logit;
 };
 

@@ -3,6 +3,8 @@
 
 namespace vit {
 
-const char* version() noexcept { return VIT_VERSION; }
+const char* version() noexcept {
+  return VIT_VERSION;
+}
 
 }  // namespace vit

@@ -1,4 +1,5 @@
-// Everything a user of the library includes. The adapters for cv::Mat and Eigen stand apart: vit/opencv.h, vit/eigen.h.
+// Everything a user of the library includes. The adapters for cv::Mat and Eigen stand apart: vit/opencv.h,
+// vit/eigen.h.
 #pragma once
 
 #include "vit/base/error.h"

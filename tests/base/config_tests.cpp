@@ -34,9 +34,13 @@ TEST_CASE("config: every illegal value is refused with its name") {
   CHECK(message([](C& c) { c.num_register_tokens = 1u << 20; }).find("register") != std::string::npos);
   CHECK(message([](C& c) { c.norm_eps = std::nanf(""); }).find("epsilon") != std::string::npos);
   CHECK(message([](C& c) { c.class_token = false; }).find("class token") != std::string::npos);
-  CHECK(message([](C& c) { c.num_classes = 3, c.labels = {"a", "b"}; }).find("class names") != std::string::npos);
-  CHECK(message([](C& c) { c.pooling = Pooling::class_and_distillation; }).find("distillation") != std::string::npos);
-  CHECK(message([](C& c) { c.pooling = Pooling::none, c.num_classes = 3; }).find("pooled") != std::string::npos);
+  CHECK(message([](C& c) {
+          c.num_classes = 3, c.labels = {"a", "b"};
+        }).find("class names") != std::string::npos);
+  CHECK(message([](C& c) { c.pooling = Pooling::class_and_distillation; }).find("distillation") !=
+        std::string::npos);
+  CHECK(message([](C& c) { c.pooling = Pooling::none, c.num_classes = 3; }).find("pooled") !=
+        std::string::npos);
   CHECK(message([](C& c) { c.pooling = Pooling::attention; }).find("attention pooling") != std::string::npos);
   CHECK(message([](C& c) { c.position.added = AddedTable::patches; }).find("grid") != std::string::npos);
   const auto rope = [](auto change) {
@@ -49,10 +53,12 @@ TEST_CASE("config: every illegal value is refused with its name") {
   CHECK(message(rope([](C& c) { c.embed_dim = 12 * 62; })).find("divisible by 4") != std::string::npos);
   CHECK(message(rope([](C& c) { c.position.theta = 0; })).find("theta") != std::string::npos);
   CHECK(message(rope([](C& c) { c.position.theta = 1e300; })).find("theta") != std::string::npos);
-  CHECK(message(rope([](C& c) { c.position.coordinate_offset = std::numeric_limits<double>::infinity(); }))
-            .find("offset") != std::string::npos);
-  CHECK(message(rope([](C& c) { c.position.coordinates = CoordinateRule::scaled_to_reference; }))
-            .find("reference grid") != std::string::npos);
+  CHECK(message(rope([](C& c) {
+          c.position.coordinate_offset = std::numeric_limits<double>::infinity();
+        })).find("offset") != std::string::npos);
+  CHECK(message(rope([](C& c) {
+          c.position.coordinates = CoordinateRule::scaled_to_reference;
+        })).find("reference grid") != std::string::npos);
 }
 
 }  // namespace vit

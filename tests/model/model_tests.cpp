@@ -53,13 +53,12 @@ WeightTensor rounded(const WeightTensor& weight) {
 }  // namespace
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
-  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_224", Dtype::f32},
-                                            Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
-                                            Variant{"vit_tiny_patch16_224", Dtype::f32},
-                                            Variant{"vit_small_patch16_rope_224", Dtype::bf16},
-                                            Variant{"eva02_tiny_patch14_224", Dtype::bf16},
-                                            Variant{"deit_tiny_distilled_patch16_224", Dtype::i8},
-                                            Variant{"eva02_tiny_patch14_224", Dtype::i8}}) {
+  for (const auto& [architecture, dtype] :
+       {Variant{"vit_small_patch16_rope_224", Dtype::f32},
+        Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
+        Variant{"vit_tiny_patch16_224", Dtype::f32}, Variant{"vit_small_patch16_rope_224", Dtype::bf16},
+        Variant{"eva02_tiny_patch14_224", Dtype::bf16}, Variant{"deit_tiny_distilled_patch16_224", Dtype::i8},
+        Variant{"eva02_tiny_patch14_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     CAPTURE(model.config().architecture);
     const Tensor<float> pixels = test::random_pixels(13, 64, 80);
@@ -104,9 +103,9 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
 }
 
 TEST_CASE("model: a warm forward pass allocates nothing") {
-  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
-                                            Variant{"vit_tiny_patch16_224", Dtype::bf16},
-                                            Variant{"vit_tiny_patch16_224", Dtype::i8}}) {
+  for (const auto& [architecture, dtype] :
+       {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
+        Variant{"vit_tiny_patch16_224", Dtype::bf16}, Variant{"vit_tiny_patch16_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     const Tensor<float> pixels = test::random_pixels(2, 64, 48);
     ForwardMemory memory;
@@ -127,7 +126,8 @@ TEST_CASE("model: one model serves many threads at once") {
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
-      for (std::size_t round = 0; round < 10; ++round) {  // grids alternate, so that the kept positions change hands
+      for (std::size_t round = 0; round < 10;
+           ++round) {  // grids alternate, so that the kept positions change hands
         const Tensor<float> other = test::random_pixels(1, 48 + 16 * (t + round % 5), 48);
         static_cast<void>(logits_of(model, other, 1));
         wrong[t] += std::ranges::equal(logits_of(model, pixels, 1).flat(), expected.flat()) ? 0 : 1;
@@ -140,7 +140,8 @@ TEST_CASE("model: one model serves many threads at once") {
 
 TEST_CASE("model: fast kernels agree with the reference loops") {
   const Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_mixed_ape_224");
-  const VisionTransformer reference(checkpoint.config, checkpoint.weights, kernels::find_kernels("reference"));
+  const VisionTransformer reference(checkpoint.config, checkpoint.weights,
+                                    kernels::find_kernels("reference"));
   const Tensor<float> pixels = test::random_pixels(2, 48, 64);
   const Tensor<float> expected = logits_of(reference, pixels, 1);
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
@@ -154,7 +155,8 @@ TEST_CASE("model: fast kernels agree with the reference loops") {
   }
 }
 
-TEST_CASE("model: bfloat16 is float32 with rounded weights, or close to it where inputs are rounded as well") {
+TEST_CASE(
+    "model: bfloat16 is float32 with rounded weights, or close to it where inputs are rounded as well") {
   for (const char* architecture : {"vit_small_patch16_rope_224", "eva02_tiny_patch14_224"}) {
     const Checkpoint checkpoint = test::tiny_checkpoint(architecture);
     ModelWeights weights = checkpoint.weights;
@@ -190,8 +192,8 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
     CAPTURE(table->name);
     const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Dtype::i8);
     const Tensor<float> logits = logits_of(whole, pixels, 1);
-    // A quantised weight is off by at most 1/254 of the largest of its output, an input of 8 bits by as much of
-    // the largest of its group, typically by a third of that; inputs of 16 bits are exact beside it.
+    // A quantised weight is off by at most 1/254 of the largest of its output, an input of 8 bits by as much
+    // of the largest of its group, typically by a third of that; inputs of 16 bits are exact beside it.
     const int input_largest = table->int8->input_largest;
     CHECK(distance(logits, exact) < (input_largest == 127 ? 0.02 : 0.015));
     CHECK(distance(logits, exact) > 1e-5);  // it did compute in int8
@@ -203,21 +205,19 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
 }
 
 TEST_CASE("model: requests that a model cannot meet are errors that say why") {
-  const VisionTransformer model = build(test::tiny_checkpoint("vit_tiny_patch16_224", {{"num_classes", "0"}}));
+  const VisionTransformer model =
+      build(test::tiny_checkpoint("vit_tiny_patch16_224", {{"num_classes", "0"}}));
   const Tensor<float> pixels = test::random_pixels(1, 48, 48);
   ForwardMemory memory;
   Outputs outputs;
   const auto run = [&](const Request& request) { model.forward(pixels, request, 1, memory, outputs); };
-  CHECK_THROWS_WITH_AS(run({.logits = true}),
-                       doctest::Contains("without classifier"), Error);
+  CHECK_THROWS_WITH_AS(run({.logits = true}), doctest::Contains("without classifier"), Error);
   CHECK_THROWS_WITH_AS(run({.projected = true}), doctest::Contains("projection"), Error);
   CHECK_THROWS_WITH_AS(run({.blocks = {2}}), doctest::Contains("block 2"), Error);
   const Tensor<float> small = test::random_pixels(1, 15, 48);
-  CHECK_THROWS_WITH_AS(model.forward(small, {}, 1, memory, outputs),
-                       doctest::Contains("15 x 48"), Error);
-  CHECK_THROWS_AS(model.forward(TensorView<const float>(pixels.data(), Shape{3, 48, 48}),
-                                {}, 1, memory, outputs),
-                  Error);
+  CHECK_THROWS_WITH_AS(model.forward(small, {}, 1, memory, outputs), doctest::Contains("15 x 48"), Error);
+  CHECK_THROWS_AS(
+      model.forward(TensorView<const float>(pixels.data(), Shape{3, 48, 48}), {}, 1, memory, outputs), Error);
 }
 
 TEST_CASE("model: edges that the patch does not divide lose the remainder") {

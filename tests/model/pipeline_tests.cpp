@@ -36,7 +36,8 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
     REQUIRE(top.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
       CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());
-      largest = std::max(largest, std::abs(static_cast<double>(top[i].logit) - reference.at("logits")[i].get<double>()));
+      largest = std::max(
+          largest, std::abs(static_cast<double>(top[i].logit) - reference.at("logits")[i].get<double>()));
     }
   }
   CHECK(expected.size() == 60);
@@ -103,7 +104,8 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alo
 
 TEST_CASE("pipeline: a missing model, a missing file and a wrong kernel name are errors that name them") {
   CHECK_THROWS_WITH_AS(Model::load("/no/such/model"), doctest::Contains("/no/such/model"), Error);
-  CHECK_THROWS_WITH_AS(Model::load(test::data_path("model"), {.kernels = "abacus"}), doctest::Contains("abacus"), Error);
+  CHECK_THROWS_WITH_AS(Model::load(test::data_path("model"), {.kernels = "abacus"}),
+                       doctest::Contains("abacus"), Error);
   CHECK_THROWS_WITH_AS(decode_file("/no/such.png"), doctest::Contains("/no/such.png"), Error);
 }
 

@@ -1,5 +1,5 @@
-// Turns the fenced blocks of README.md into tests: every `cpp` block into a test case, all `sh` blocks into one script.
-// Blocks of other kinds are left alone. Usage: extract README.md snippets.cpp commands.sh
+// Turns the fenced blocks of README.md into tests: every `cpp` block into a test case, all `sh` blocks into
+// one script. Blocks of other kinds are left alone. Usage: extract README.md snippets.cpp commands.sh
 #include <fstream>
 #include <iostream>
 #include <string>

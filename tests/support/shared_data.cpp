@@ -14,7 +14,9 @@ std::optional<std::filesystem::path> shared_path(const std::string& relative) {
   return std::nullopt;
 }
 
-std::filesystem::path data_path(const std::string& relative) { return source_path("data") / relative; }
+std::filesystem::path data_path(const std::string& relative) {
+  return source_path("data") / relative;
+}
 
 std::filesystem::path source_path(const std::string& relative) {
   return std::filesystem::path(VIT_TEST_SOURCE_DIR) / relative;

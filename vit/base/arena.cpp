@@ -10,8 +10,8 @@ void Arena::reserve(std::size_t bytes) {
 }
 
 std::byte* Arena::take_bytes(std::size_t bytes) {
-  VIT_CHECK(bytes <= capacity_bytes() - used_, "Arena", "out of reserved memory: ", used_, " of ", capacity_bytes(),
-            " bytes used, ", bytes, " more asked for");
+  VIT_CHECK(bytes <= capacity_bytes() - used_, "Arena", "out of reserved memory: ", used_, " of ",
+            capacity_bytes(), " bytes used, ", bytes, " more asked for");
   std::byte* const begin = block_.data() + used_;
   used_ += bytes;
   return begin;

@@ -1,5 +1,5 @@
-// One aligned block of memory handed out as views. A forward pass takes the same views in the same order each time, so
-// after the first pass of a grid and batch nothing is allocated.
+// One aligned block of memory handed out as views. A forward pass takes the same views in the same order each
+// time, so after the first pass of a grid and batch nothing is allocated.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Arena {
   void reserve(std::size_t bytes);
   /// Forgets all views; keeps the block.
   void reset() noexcept { used_ = 0; }
-  /// A contiguous view of the given shape, 64-byte aligned, contents unspecified. Throws Error where the reserved bytes
-  /// do not suffice.
+  /// A contiguous view of the given shape, 64-byte aligned, contents unspecified. Throws Error where the
+  /// reserved bytes do not suffice.
   template <typename T>
   TensorView<T> take(Shape shape) {
     return {reinterpret_cast<T*>(take_bytes(bytes_for<T>(shape.num_elements()))), shape};

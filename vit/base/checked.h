@@ -12,7 +12,8 @@ namespace vit {
 
 /// a * b; throws Error where the product exceeds 64 bits.
 inline std::size_t checked_mul(std::size_t a, std::size_t b, std::string_view where) {
-  VIT_CHECK(a == 0 || b <= std::numeric_limits<std::size_t>::max() / a, where, "size overflow: ", a, " * ", b);
+  VIT_CHECK(a == 0 || b <= std::numeric_limits<std::size_t>::max() / a, where, "size overflow: ", a, " * ",
+            b);
   return a * b;
 }
 
@@ -23,9 +24,13 @@ inline std::size_t checked_add(std::size_t a, std::size_t b, std::string_view wh
 }
 
 /// Quotient rounded up; b > 0.
-constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr std::size_t ceil_div(std::size_t a, std::size_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 
 /// Smallest multiple of `multiple` that is >= a; multiple > 0.
-constexpr std::size_t round_up(std::size_t a, std::size_t multiple) { return ceil_div(a, multiple) * multiple; }
+constexpr std::size_t round_up(std::size_t a, std::size_t multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
 
 }  // namespace vit

@@ -12,10 +12,19 @@ enum class Dtype { f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64, u64, bo
 
 constexpr std::size_t dtype_bytes(Dtype dtype) {
   switch (dtype) {
-    case Dtype::f64: case Dtype::i64: case Dtype::u64: return 8;
-    case Dtype::f32: case Dtype::i32: case Dtype::u32: return 4;
-    case Dtype::f16: case Dtype::bf16: case Dtype::i16: case Dtype::u16: return 2;
-    case Dtype::i8: case Dtype::u8: case Dtype::boolean: return 1;
+    case Dtype::f64:
+    case Dtype::i64:
+    case Dtype::u64: return 8;
+    case Dtype::f32:
+    case Dtype::i32:
+    case Dtype::u32: return 4;
+    case Dtype::f16:
+    case Dtype::bf16:
+    case Dtype::i16:
+    case Dtype::u16: return 2;
+    case Dtype::i8:
+    case Dtype::u8:
+    case Dtype::boolean: return 1;
     case Dtype::other: return 0;
   }
   return 0;

@@ -39,9 +39,10 @@ template <typename... Parts>
 
 }  // namespace vit
 
-/// Contract check that stays on in every build: VIT_CHECK(rows > 0, "patchify", "rows must be positive, got ", rows).
-#define VIT_CHECK(condition, where, ...)              \
-  do {                                                \
+/// Contract check that stays on in every build: VIT_CHECK(rows > 0, "patchify", "rows must be positive, got
+/// ", rows).
+#define VIT_CHECK(condition, where, ...)               \
+  do {                                                 \
     if (!(condition)) ::vit::fail(where, __VA_ARGS__); \
   } while (false)
 

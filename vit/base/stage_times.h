@@ -9,8 +9,8 @@ namespace vit {
 
 enum class Stage { patchify, embed, norms, qkv, attention, proj, mlp, head };
 
-inline constexpr std::array<const char*, 8> kStageNames{"patchify", "embed", "norms", "qkv",
-                                                        "attention", "proj", "mlp", "head"};
+inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",
+                                                        "attention", "proj",  "mlp",   "head"};
 
 /// Seconds of wall clock per stage, summed over passes.
 struct StageTimes {

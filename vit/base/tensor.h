@@ -64,20 +64,22 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-/// Pointer, shape and row stride; copying it copies no numbers. Row r (all leading dimensions flattened, row-major)
-/// starts at data() + r * row_stride().
+/// Pointer, shape and row stride; copying it copies no numbers. Row r (all leading dimensions flattened,
+/// row-major) starts at data() + r * row_stride().
 template <typename T>
 class TensorView {
  public:
   TensorView() = default;
   TensorView(T* data, Shape shape) : data_(data), shape_(shape), row_stride_(shape.last()) {}
-  TensorView(T* data, Shape shape, std::size_t row_stride) : data_(data), shape_(shape), row_stride_(row_stride) {
-    VIT_DCHECK(row_stride >= shape.last(), "TensorView", "row stride ", row_stride, " below row length ", shape.last());
+  TensorView(T* data, Shape shape, std::size_t row_stride)
+      : data_(data), shape_(shape), row_stride_(row_stride) {
+    VIT_DCHECK(row_stride >= shape.last(), "TensorView", "row stride ", row_stride, " below row length ",
+               shape.last());
   }
   /// TensorView<T> converts to TensorView<const T>.
   template <typename U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  TensorView(const TensorView<U>& other) : data_(other.data()), shape_(other.shape()), row_stride_(other.row_stride()) {}
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) TensorView(const TensorView<U>& other)
+      : data_(other.data()), shape_(other.shape()), row_stride_(other.row_stride()) {}
 
   T* data() const noexcept { return data_; }
   const Shape& shape() const noexcept { return shape_; }
@@ -93,7 +95,8 @@ class TensorView {
 
   /// All numbers as one span; the view must be contiguous.
   std::span<T> flat() const {
-    VIT_CHECK(is_contiguous(), "TensorView", "rows of ", num_columns(), " lie ", row_stride_, " apart: not contiguous");
+    VIT_CHECK(is_contiguous(), "TensorView", "rows of ", num_columns(), " lie ", row_stride_,
+              " apart: not contiguous");
     return {data_, num_elements()};
   }
   /// Sub-view `index` along the first dimension.
@@ -110,7 +113,8 @@ class TensorView {
   std::size_t row_stride_ = 0;
 };
 
-/// Owns memory (memory.h) for a contiguous tensor of a trivial type. Moves, does not copy; elements start at zero.
+/// Owns memory (memory.h) for a contiguous tensor of a trivial type. Moves, does not copy; elements start at
+/// zero.
 template <typename T>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -14,14 +14,16 @@ Block::Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNo
       mlp_(std::move(mlp)),
       scale2_(std::move(scale2)) {}
 
-void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace, int threads) const {
+void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace,
+                    int threads) const {
   const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
   {
     const StageTimer timer(workspace.stages, Stage::norms);
     norm1_.forward(x, normed, threads);
   }
-  attention_.forward(normed, input, scale1_.flat(), x, workspace, threads);  // x += scale1 * attention(norm1(x))
-  forward_mlp(x, workspace, threads);                                        // x += scale2 * mlp(norm2(x))
+  attention_.forward(normed, input, scale1_.flat(), x, workspace,
+                     threads);         // x += scale1 * attention(norm1(x))
+  forward_mlp(x, workspace, threads);  // x += scale2 * mlp(norm2(x))
 }
 
 void Block::forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,

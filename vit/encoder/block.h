@@ -1,5 +1,5 @@
-// One encoder block: two residual lines. Knows no family; what a model lacks (layer scale, gate, inner norms) is absent.
-// Letters: B images, T tokens, R rows of an image that are wanted, C = embed_dim.
+// One encoder block: two residual lines. Knows no family; what a model lacks (layer scale, gate, inner norms)
+// is absent. Letters: B images, T tokens, R rows of an image that are wanted, C = embed_dim.
 #pragma once
 
 #include <span>
@@ -15,13 +15,13 @@ namespace vit {
 class Block {
  public:
   /// scale1, scale2: layer scale (C), or empty for none.
-  Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNorm norm2, std::variant<Mlp, GatedMlp> mlp,
-        Tensor<float> scale2);
+  Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNorm norm2,
+        std::variant<Mlp, GatedMlp> mlp, Tensor<float> scale2);
 
   /// x (B * T, C) += ... in place, for all tokens.
   void forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace, int threads) const;
-  /// The same for the first R = input.num_queries tokens of every image alone: x (B * T, C) is read, the result stands
-  /// in out (B * R, C). The bits of these rows are those of the full pass.
+  /// The same for the first R = input.num_queries tokens of every image alone: x (B * T, C) is read, the
+  /// result stands in out (B * R, C). The bits of these rows are those of the full pass.
   void forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                        Workspace& workspace, int threads) const;
 

@@ -15,15 +15,17 @@ std::vector<AttentionTap> Encoder::attention_taps(std::size_t layer, std::size_t
     if (taps.attention[i] != layer) continue;
     for (std::size_t image = 0; image < num_images; ++image) {
       for (std::size_t head = 0; head < num_heads_; ++head) {
-        wanted.push_back({.image = image, .head = head, .probabilities = taps.probabilities[i].view()[image][head]});
+        wanted.push_back(
+            {.image = image, .head = head, .probabilities = taps.probabilities[i].view()[image][head]});
       }
     }
   }
   return wanted;
 }
 
-void Encoder::forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
-                      TensorView<float> leading, Workspace& workspace, int threads) const {
+void Encoder::forward(TensorView<float> tokens, const position::PositionContext& position,
+                      const EncoderInput& input, TensorView<float> leading, Workspace& workspace,
+                      int threads) const {
   const std::size_t num_images = tokens.size(0);
   const std::size_t num_tokens = tokens.size(1);
   const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.size(2)});

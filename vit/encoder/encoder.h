@@ -17,12 +17,13 @@ struct EncoderTaps {
   std::span<Tensor<float>> block_tokens{};   // ... go here, (B, T, C) each
   std::span<const std::size_t> attention{};  // softmax probabilities of these blocks ...
   std::span<Tensor<float>> probabilities{};  // ... go here, (B, H, T, T) each
-  TensorView<float> embedded{};              // (B, T, C) entering block 0, after the LayerNorm in front; or empty
+  TensorView<float> embedded{};  // (B, T, C) entering block 0, after the LayerNorm in front; or empty
 };
 
 struct EncoderInput {
   std::size_t num_prefix = 0;
-  /// Only the first R tokens of every image are wanted; 0 = all. The last block then computes those rows alone.
+  /// Only the first R tokens of every image are wanted; 0 = all. The last block then computes those rows
+  /// alone.
   std::size_t num_leading = 0;
   EncoderTaps taps{};
 };
@@ -33,13 +34,14 @@ class Encoder {
 
   std::size_t depth() const noexcept { return blocks_.size(); }
 
-  /// Runs tokens (B, T, C) in place. With num_leading = R the result stands in `leading` (B, R, C) and `tokens` holds
-  /// what entered the last block; otherwise `leading` is not touched.
+  /// Runs tokens (B, T, C) in place. With num_leading = R the result stands in `leading` (B, R, C) and
+  /// `tokens` holds what entered the last block; otherwise `leading` is not touched.
   void forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
                TensorView<float> leading, Workspace& workspace, int threads) const;
 
  private:
-  std::vector<AttentionTap> attention_taps(std::size_t layer, std::size_t num_images, const EncoderTaps& taps) const;
+  std::vector<AttentionTap> attention_taps(std::size_t layer, std::size_t num_images,
+                                           const EncoderTaps& taps) const;
 
   std::optional<LayerNorm> norm_pre_;
   std::vector<Block> blocks_;

@@ -13,7 +13,8 @@ struct RankedClass {
   float logit;
 };
 
-/// softmax(logits) in double, rounded to float; logits (classes) of any size. Not-a-number in gives not-a-number out.
+/// softmax(logits) in double, rounded to float; logits (classes) of any size. Not-a-number in gives
+/// not-a-number out.
 std::vector<float> softmax(std::span<const float> logits);
 
 /// The `count` classes (all where fewer) with the largest logits, best first; equal logits in index order,

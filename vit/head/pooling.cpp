@@ -17,21 +17,23 @@ AttentionPool::AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerN
       num_heads_(num_heads),
       kernels_(&kernels) {}
 
-void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries, TensorView<float> heads,
-                            TensorView<float> pooled, Workspace& workspace, int threads) const {
+void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries,
+                            TensorView<float> heads, TensorView<float> pooled, Workspace& workspace,
+                            int threads) const {
   const std::size_t num_images = tokens.size(0);
   const std::size_t num_tokens = tokens.size(1);
   const std::size_t width = tokens.size(2);
   const std::size_t num_rows = num_images * num_tokens;
   const TensorView<float> kv = Workspace::view_rows(workspace.qkv, num_rows, 2 * width);
   kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads);
-  for (std::size_t image = 0; image < num_images; ++image) std::ranges::copy(query_.flat(), queries.row(image));
+  for (std::size_t image = 0; image < num_images; ++image)
+    std::ranges::copy(query_.flat(), queries.row(image));
 
   const TensorView<const float> keys(kv.data(), Shape{num_rows, width}, kv.row_stride());
   const TensorView<const float> values(kv.data() + width, Shape{num_rows, width}, kv.row_stride());
   attend({.queries = queries, .query_rows_per_image = 1, .keys = keys, .values = values},
-         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace, threads,
-         *kernels_);
+         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace,
+         threads, *kernels_);
   proj_.forward(heads, pooled, threads);
   norm_.forward(pooled, heads, threads);
   mlp_.forward(heads, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
@@ -44,8 +46,8 @@ void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<fl
 }
 
 void pool_mean(TensorView<const float> tokens, std::size_t first, std::size_t last, TensorView<float> out) {
-  VIT_CHECK(first < last && last <= tokens.size(1), "pool_mean", "no tokens from ", first, " to ", last, " among ",
-            tokens.size(1));
+  VIT_CHECK(first < last && last <= tokens.size(1), "pool_mean", "no tokens from ", first, " to ", last,
+            " among ", tokens.size(1));
   constexpr std::size_t kColumns = 64;  // summed together, so that rows are read in order
   const std::size_t width = tokens.size(2);
   for (std::size_t image = 0; image < tokens.size(0); ++image) {

@@ -13,15 +13,16 @@
 
 namespace vit {
 
-/// Pooling by attention: one learned query over all tokens, then y + mlp(norm(y)). Source: Lee et al., "Set Transformer"
-/// (2019), in the form of SigLIP and Perception Encoder: the query itself is not added.
+/// Pooling by attention: one learned query over all tokens, then y + mlp(norm(y)). Source: Lee et al., "Set
+/// Transformer" (2019), in the form of SigLIP and Perception Encoder: the query itself is not added.
 class AttentionPool {
  public:
   /// query: W_q probe + b_q (C), the same for every image; kv: (2C, C), rows ordered k, v.
   AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerNorm norm, Mlp mlp, std::size_t num_heads,
                 const kernels::KernelTable& kernels);
 
-  /// tokens (B, T, C) -> pooled (B, C); `queries` (B, C) and `heads` (B, C) are scratch. Uses workspace.qkv and .hidden.
+  /// tokens (B, T, C) -> pooled (B, C); `queries` (B, C) and `heads` (B, C) are scratch. Uses workspace.qkv
+  /// and .hidden.
   void forward(TensorView<const float> tokens, TensorView<float> queries, TensorView<float> heads,
                TensorView<float> pooled, Workspace& workspace, int threads) const;
 

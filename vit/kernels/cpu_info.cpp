@@ -57,12 +57,12 @@ double measure_fma_peak_gflops(int threads, const KernelTable& table) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   // Pieces of about 2 ms on one thread: beside other programs the start of a team alone may take longer than
-  // that, and pieces chosen by its time would measure nothing else. The best of several pieces is the one that
-  // others disturbed least.
+  // that, and pieces chosen by its time would measure nothing else. The best of several pieces is the one
+  // that others disturbed least.
   constexpr std::size_t kOneTask = 1;
   std::size_t rounds = 1000;
-  while (std::min({seconds_of(kOneTask, rounds), seconds_of(kOneTask, rounds), seconds_of(kOneTask, rounds)}) <
-         0.002)
+  while (std::min({seconds_of(kOneTask, rounds), seconds_of(kOneTask, rounds),
+                   seconds_of(kOneTask, rounds)}) < 0.002)
     rounds *= 2;
   constexpr int kRepetitions = 30;
   double best = 0.0;

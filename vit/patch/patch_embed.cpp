@@ -11,7 +11,8 @@ PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patc
     : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
-                         TensorView<float> rows, TensorView<float> tokens, int threads, StageTimes* stages) const {
+                         TensorView<float> rows, TensorView<float> tokens, int threads,
+                         StageTimes* stages) const {
   const std::size_t num_images = pixels.size(0);
   const std::size_t num_patches = rows.size(1);
   const std::size_t num_prefix = num_prefix_tokens();

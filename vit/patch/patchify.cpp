@@ -7,8 +7,8 @@
 namespace vit {
 
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size) {
-  VIT_CHECK(patch_size != 0 && height >= patch_size && width >= patch_size, "patch_grid", "an image of ", height, " x ",
-            width, " (height x width) holds no patch of edge ", patch_size);
+  VIT_CHECK(patch_size != 0 && height >= patch_size && width >= patch_size, "patch_grid", "an image of ",
+            height, " x ", width, " (height x width) holds no patch of edge ", patch_size);
   return {height / patch_size, width / patch_size};
 }
 

@@ -1,5 +1,5 @@
-// Cuts an image into patches: pixels to rows, in raster order. What the rows mean to a model is for patch_embed.h.
-// Letters: H, W pixels, P patch edge, h = H / P, w = W / P, N = h w.
+// Cuts an image into patches: pixels to rows, in raster order. What the rows mean to a model is for
+// patch_embed.h. Letters: H, W pixels, P patch edge, h = H / P, w = W / P, N = h w.
 #pragma once
 
 #include "vit/base/tensor.h"
@@ -7,12 +7,13 @@
 
 namespace vit {
 
-/// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error where an edge is shorter than
-/// the patch.
+/// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error where an edge is
+/// shorter than the patch.
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
 
-/// pixels (3, H, W) -> rows (N, 3 P P). Row r w + c holds the patch at row r, column c, channel-major as in the weight of
-/// a convolution (3, P, P): index = channel P P + y P + x. Throws Error where `rows` has another shape.
+/// pixels (3, H, W) -> rows (N, 3 P P). Row r w + c holds the patch at row r, column c, channel-major as in
+/// the weight of a convolution (3, P, P): index = channel P P + y P + x. Throws Error where `rows` has
+/// another shape.
 void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView<float> rows);
 
 }  // namespace vit

@@ -19,12 +19,10 @@ struct Axis {
 double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& options) {
   const double i = static_cast<double>(index);
   switch (options.rule) {
-    case CoordinateRule::index:
-      return i + options.offset;
+    case CoordinateRule::index: return i + options.offset;
     case CoordinateRule::scaled_to_reference:
       return (i + options.offset) / static_cast<double>(axis.length) * static_cast<double>(axis.reference);
-    case CoordinateRule::centred:
-      return 2.0 * ((i + 0.5) / static_cast<double>(axis.divisor)) - 1.0;
+    case CoordinateRule::centred: return 2.0 * ((i + 0.5) / static_cast<double>(axis.divisor)) - 1.0;
   }
   fail("grid_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
 }
@@ -33,12 +31,9 @@ GridSize centred_divisors(GridSize grid, CentredBy centred_by) {
   const std::size_t shorter = std::min(grid.rows, grid.columns);
   const std::size_t longer = std::max(grid.rows, grid.columns);
   switch (centred_by) {
-    case CentredBy::each_axis:
-      return grid;
-    case CentredBy::shorter_side:
-      return {shorter, shorter};
-    case CentredBy::longer_side:
-      return {longer, longer};
+    case CentredBy::each_axis: return grid;
+    case CentredBy::shorter_side: return {shorter, shorter};
+    case CentredBy::longer_side: return {longer, longer};
   }
   fail("grid_coords", "unknown length for centred coordinates ", static_cast<int>(centred_by));
 }

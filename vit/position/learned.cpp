@@ -119,8 +119,7 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
 
 bool is_reused(GridSize from, GridSize to, TableReuse reuse) {
   switch (reuse) {
-    case TableReuse::equal_grid:
-      return from == to;
+    case TableReuse::equal_grid: return from == to;
     case TableReuse::equal_count_and_square:
       return num_patches(from) == num_patches(to) && to.rows == to.columns;
   }

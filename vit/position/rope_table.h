@@ -31,7 +31,7 @@ struct BasicRopeFactors {
 };
 using RopeFactors = BasicRopeFactors<float>;
 
-// ---------------------------------------------------------------------------------------------------- angles
+// ------------------------------------------------------------------------------------------------- angles
 
 /// (L, F): angle = position * frequency, one-dimensional.
 Tensor<double> line_angles(std::span<const double> positions, const FrequencyLadder& ladder);
@@ -43,7 +43,7 @@ Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& lad
 /// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle.
 Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies, std::size_t layer);
 
-// ----------------------------------------------------------------------------------------------------- table
+// -------------------------------------------------------------------------------------------------- table
 
 /// Owns the complex factors of a grid: cosines and sines of angles in double, rounded once to T (double or
 /// float). Immutable; safe to share between threads.
@@ -104,7 +104,7 @@ RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies&
   return RopeTable<T>(mixed_angles(coords, frequencies, layer), pairing);
 }
 
-// -------------------------------------------------------------------------------------------------- rotation
+// ----------------------------------------------------------------------------------------------- rotation
 
 /// Turns x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
 /// tokens stay as they are; the other L - num_prefix_tokens must be the N patches of the factors. Throws

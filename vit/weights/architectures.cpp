@@ -93,7 +93,8 @@ const Architecture& find_architecture(std::string_view name) {
 
 PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options) {
   const Architecture* row = &find_architecture(config.architecture);
-  for (const Architecture& a : architectures()) {  // a publisher's file may have been loaded by timm's name for it
+  for (const Architecture& a :
+       architectures()) {  // a publisher's file may have been loaded by timm's name for it
     if (a.library == config.library && a.timm_name == row->name) row = &a;
   }
   PreprocessLoadOptions chosen = options;

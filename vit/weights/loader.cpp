@@ -24,21 +24,27 @@ struct FoundFiles {
   std::optional<fs::path> config;
 };
 
-bool is_pickle(const fs::path& ending) { return ending == ".pth" || ending == ".pt" || ending == ".bin"; }
+bool is_pickle(const fs::path& ending) {
+  return ending == ".pth" || ending == ".pt" || ending == ".bin";
+}
 
-/// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else the only one there.
+/// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else
+/// the only one there.
 fs::path weights_in(const fs::path& folder) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.pth",
-                           "model.pth", "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.pth",
+        "model.pth", "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
     if (fs::exists(folder / name)) return folder / name;
   }
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const fs::path ending = entry.path().extension();
-    if (entry.is_regular_file() && (ending == ".safetensors" || is_pickle(ending))) others.push_back(entry.path());
+    if (entry.is_regular_file() && (ending == ".safetensors" || is_pickle(ending)))
+      others.push_back(entry.path());
   }
   VIT_CHECK(!others.empty(), kWhere, folder.string(),
-            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or model.pth expected");
+            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
+            "model.pth expected");
   VIT_CHECK(others.size() == 1, kWhere, folder.string(), " holds ", others.size(),
             " weight files and none is called model.safetensors; name one of them");
   return others.front();
@@ -61,7 +67,8 @@ TensorFile open_tensors(const fs::path& path) {
   if (name.ends_with(".index.json")) return open_safetensors_index(path);
   if (name.ends_with(".safetensors")) return open_safetensors(path);
   if (is_pickle(path.extension())) return open_pickle(path);
-  fail(kWhere, path.string(), ": unknown kind of weight file; .safetensors, .safetensors.index.json, .pth, .pt or .bin expected");
+  fail(kWhere, path.string(),
+       ": unknown kind of weight file; .safetensors, .safetensors.index.json, .pth, .pt or .bin expected");
 }
 
 const Family& find_family(SourceFiles& files) {
@@ -70,7 +77,9 @@ const Family& find_family(SourceFiles& files) {
   }
   for (const Family* family : families()) {
     for (const TensorEntry& entry : files.tensors.entries()) {
-      if (files.config || !std::string_view(family->name).starts_with("hf_") || !entry.name.ends_with(family->anchor)) continue;
+      if (files.config || !std::string_view(family->name).starts_with("hf_") ||
+          !entry.name.ends_with(family->anchor))
+        continue;
       fail(kWhere, files.weights_name, ": ", in_quotes(entry.name),
            " belongs to a model of transformers, whose config.json must lie beside the file and does not");
     }
@@ -80,7 +89,8 @@ const Family& find_family(SourceFiles& files) {
     names += (i ? ", " : "") + in_quotes(files.tensors.entries()[i].name);
   }
   for (const Family* family : families()) {
-    if (anchors.find(family->anchor) == std::string::npos) anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
+    if (anchors.find(family->anchor) == std::string::npos)
+      anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
   }
   fail(kWhere, files.weights_name, ": no known family of Vision Transformers. Its tensors are called ", names,
        ", ...; a known one has one of ", anchors,
@@ -93,7 +103,9 @@ struct FoundPiece {
   const TensorEntry* mask = nullptr;
 
   /// The rows of the entry that the piece takes.
-  TensorEntry taken() const { return piece.num_rows == 0 ? *entry : rows_of(*entry, piece.first_row, piece.num_rows); }
+  TensorEntry taken() const {
+    return piece.num_rows == 0 ? *entry : rows_of(*entry, piece.first_row, piece.num_rows);
+  }
 };
 
 /// Writes the transpose of a matrix; returns the end.
@@ -111,13 +123,14 @@ void apply_mask(const TensorEntry& mask, std::span<float> numbers) {
   const Tensor<float> factors = to_float(mask);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const float factor = factors.data()[i];
-    VIT_CHECK(factor == 0.0f || factor == 1.0f, kWhere, mask.describe(), ": a mask holds zeros and ones, found ", factor,
-              " at ", i);
+    VIT_CHECK(factor == 0.0f || factor == 1.0f, kWhere, mask.describe(),
+              ": a mask holds zeros and ones, found ", factor, " at ", i);
     numbers[i] = factor == 0.0f ? 0.0f : numbers[i];
   }
 }
 
-/// Numbers of one canonical tensor: lent where one piece stores them as they are, else joined from the pieces.
+/// Numbers of one canonical tensor: lent where one piece stores them as they are, else joined from the
+/// pieces.
 WeightNumbers load_pieces(const std::vector<FoundPiece>& parts, const Shape& shape) {
   const FoundPiece& front = parts.front();
   if (parts.size() == 1 && front.entry != nullptr && front.mask == nullptr && !front.piece.transposed) {
@@ -176,14 +189,16 @@ class Matcher {
         complete = complete && mask != nullptr;
       }
       const std::size_t rows = entry->shape.empty() ? 1 : entry->shape[0];
-      elements += piece.num_rows == 0 || rows == 0 ? entry->num_elements() : entry->num_elements() / rows * piece.num_rows;
+      elements += piece.num_rows == 0 || rows == 0 ? entry->num_elements()
+                                                   : entry->num_elements() / rows * piece.num_rows;
       parts.push_back({.piece = std::move(piece), .entry = entry, .mask = mask});
     }
     if (!complete) return;
-    VIT_CHECK(elements == shape.num_elements(), kWhere, files_.weights_name, ": the tensors of ", canonical, " hold ",
-              elements, " numbers, but its shape is ", shape.to_string());
+    VIT_CHECK(elements == shape.num_elements(), kWhere, files_.weights_name, ": the tensors of ", canonical,
+              " hold ", elements, " numbers, but its shape is ", shape.to_string());
     // the handle keeps the mapped file alive
-    tensor = WeightTensor(shape, [parts = std::move(parts), shape, keep = tensors_] { return load_pieces(parts, shape); });
+    tensor = WeightTensor(
+        shape, [parts = std::move(parts), shape, keep = tensors_] { return load_pieces(parts, shape); });
   }
 
   /// Throws one Error for everything that is missing, misshaped or left over; fills the uses of the report.
@@ -195,8 +210,8 @@ class Matcher {
         report.num_parameters += entry.num_elements();
       } else {
         const bool has_prefix = entry.name.starts_with(files_.prefix);
-        const std::string reason =
-            adapter_.ignore_reason(has_prefix ? entry.name.substr(files_.prefix.size()) : entry.name, has_prefix);
+        const std::string reason = adapter_.ignore_reason(
+            has_prefix ? entry.name.substr(files_.prefix.size()) : entry.name, has_prefix);
         if (reason.empty()) unexpected_.push_back(in_quotes(entry.name) + " " + shape_text(entry.shape));
         use = "ignored: " + reason;
       }
@@ -217,7 +232,8 @@ class Matcher {
     const std::string full = absolute ? name : files_.prefix + name;
     const TensorEntry* const entry = files_.tensors.find(full);
     if (entry == nullptr) {
-      if (std::find(missing_.begin(), missing_.end(), in_quotes(full) + " " + shape_text(shape)) == missing_.end()) {
+      if (std::find(missing_.begin(), missing_.end(), in_quotes(full) + " " + shape_text(shape)) ==
+          missing_.end()) {
         missing_.push_back(in_quotes(full) + " " + shape_text(shape));
       }
       return nullptr;
@@ -225,7 +241,8 @@ class Matcher {
     std::string& uses = uses_[entry];
     uses += (uses.empty() ? "" : ", ") + use;
     if (entry->shape != shape) {
-      wrong_.push_back(in_quotes(full) + " has shape " + shape_text(entry->shape) + ", expected " + shape_text(shape));
+      wrong_.push_back(in_quotes(full) + " has shape " + shape_text(entry->shape) + ", expected " +
+                       shape_text(shape));
       return nullptr;
     }
     if (!is_floating(entry->dtype)) {
@@ -253,8 +270,8 @@ class Matcher {
 std::string most_common_dtype(const TensorFile& tensors) {
   std::map<std::string, std::size_t> counts;
   for (const TensorEntry& entry : tensors.entries()) counts[to_string(entry.dtype)] += entry.num_elements();
-  const auto largest =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto largest = std::max_element(counts.begin(), counts.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return largest == counts.end() ? "" : largest->first;
 }
 
@@ -265,8 +282,10 @@ auto with_file_named(const FoundFiles& found, const Read& read) {
     return read();
   } catch (const Error& error) {
     const std::string message = error.what();
-    const std::string weights = found.weights.string(), config = found.config.value_or(found.weights).string();
-    const bool is_named = message.find(weights) != std::string::npos || message.find(config) != std::string::npos;
+    const std::string weights = found.weights.string(),
+                      config = found.config.value_or(found.weights).string();
+    const bool is_named =
+        message.find(weights) != std::string::npos || message.find(config) != std::string::npos;
     if (is_named || message.find("--set") != std::string::npos) throw;
     fail(error.where(), config, ": ", message.substr(message.find("] ") + 2));
   }
@@ -277,7 +296,11 @@ auto with_file_named(const FoundFiles& found, const Read& read) {
 Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   const FoundFiles found = find_files(path, options);
   const auto tensors = std::make_shared<const TensorFile>(open_tensors(found.weights));
-  SourceFiles files{.tensors = *tensors, .options = options, .config = {}, .weights_name = found.weights.string(), .prefix = ""};
+  SourceFiles files{.tensors = *tensors,
+                    .options = options,
+                    .config = {},
+                    .weights_name = found.weights.string(),
+                    .prefix = ""};
   if (found.config) files.config = load_json(*found.config);
   const Family& family = find_family(files);
   const auto [adapter, config] = with_file_named(found, [&] {
@@ -290,13 +313,16 @@ Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   checkpoint.config = config;
   Matcher matcher(files, *adapter, tensors);
   for_each_tensor(checkpoint.config, checkpoint.weights,
-                  [&](const std::string& name, const Shape& shape, WeightTensor& tensor) { matcher.match(name, shape, tensor); });
+                  [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
+                    matcher.match(name, shape, tensor);
+                  });
   LoadReport& report = checkpoint.report;
   matcher.finish(report);
   report.path = path;
   for (const TensorEntry& entry : tensors->entries()) {
     const fs::path& file = entry.file->path();
-    if (std::find(report.files.begin(), report.files.end(), file) == report.files.end()) report.files.push_back(file);
+    if (std::find(report.files.begin(), report.files.end(), file) == report.files.end())
+      report.files.push_back(file);
   }
   report.stored_dtype = most_common_dtype(*tensors);
   report.notes = adapter->notes();
@@ -312,20 +338,21 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
   checkpoint.report.path = architecture;
   checkpoint.report.stored_dtype = "none (random weights)";
   unsigned next = seed;
-  for_each_tensor(checkpoint.config, checkpoint.weights,
-                  [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
-                    checkpoint.report.num_parameters += shape.num_elements();
-                    const bool one = name.ends_with("gamma") || name.ends_with("scale1") || name.ends_with("scale2");
-                    // variance 1 / fan-in keeps activations of order one through any depth
-                    const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
-                    tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next++]() -> WeightNumbers {
-                      Tensor<float> values(shape);
-                      std::mt19937 random(tensor_seed);
-                      std::normal_distribution<double> normal(one ? 1.0 : 0.0, one ? 0.02 : spread);
-                      for (float& value : values.flat()) value = static_cast<float>(normal(random));
-                      return values;
-                    });
-                  });
+  for_each_tensor(
+      checkpoint.config, checkpoint.weights,
+      [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
+        checkpoint.report.num_parameters += shape.num_elements();
+        const bool one = name.ends_with("gamma") || name.ends_with("scale1") || name.ends_with("scale2");
+        // variance 1 / fan-in keeps activations of order one through any depth
+        const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
+        tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next++]() -> WeightNumbers {
+          Tensor<float> values(shape);
+          std::mt19937 random(tensor_seed);
+          std::normal_distribution<double> normal(one ? 1.0 : 0.0, one ? 0.02 : spread);
+          for (float& value : values.flat()) value = static_cast<float>(normal(random));
+          return values;
+        });
+      });
   return checkpoint;
 }
 

@@ -1,4 +1,5 @@
-// From a path to a checked checkpoint: finds the files, picks the family, and holds every tensor against the plan.
+// From a path to a checked checkpoint: finds the files, picks the family, and holds every tensor against the
+// plan.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +15,16 @@ namespace vit {
 
 struct LoadOptions {
   std::string architecture{};  // timm's or the publisher's name; needed by bare files, overrides a config's
-  std::map<std::string, std::string> overrides{};  // timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
+  std::map<std::string, std::string>
+      overrides{};  // timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
 };
 
 /// One tensor of the file and what became of it.
 struct TensorUse {
-  std::string name;                // in the file
+  std::string name;  // in the file
   std::vector<std::size_t> shape;
   std::string dtype;
-  std::string use;                 // canonical tensor it feeds, or "ignored: reason"
+  std::string use;  // canonical tensor it feeds, or "ignored: reason"
 };
 
 /// What loading found, for `vit info`.
@@ -32,7 +34,7 @@ struct LoadReport {
   std::string stored_dtype;                  // of most numbers
   std::size_t num_parameters = 0;            // elements of the tensors used
   std::vector<TensorUse> tensors;            // in file order
-  std::vector<std::string> notes;            // which library's rules apply where they differ, values assumed, ...
+  std::vector<std::string> notes;  // which library's rules apply where they differ, values assumed, ...
 };
 
 struct Checkpoint {
@@ -41,16 +43,20 @@ struct Checkpoint {
   LoadReport report;
 };
 
-/// Loads a folder as downloaded (timm, Hugging Face, publisher), or one weight file. Every tensor of the file is used or
-/// ignored for a stated reason and every expected one is found with its shape; otherwise throws Error naming them.
+/// Loads a folder as downloaded (timm, Hugging Face, publisher), or one weight file. Every tensor of the file
+/// is used or ignored for a stated reason and every expected one is found with its shape; otherwise throws
+/// Error naming them.
 Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// A checkpoint of a known architecture with seeded random weights.
-Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options = {}, unsigned seed = 0);
+Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options = {},
+                             unsigned seed = 0);
 
-/// How the published weights of config.architecture want their pictures, for the model's native size: what a bare weight
-/// file cannot tell. The evaluation of config.library where it differs from timm's. Throws Error for an unknown name.
-PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options = {});
+/// How the published weights of config.architecture want their pictures, for the model's native size: what a
+/// bare weight file cannot tell. The evaluation of config.library where it differs from timm's. Throws Error
+/// for an unknown name.
+PreprocessConfig architecture_preprocess(const ModelConfig& config,
+                                         const PreprocessLoadOptions& options = {});
 
 /// Names of all architectures known without a config.
 std::vector<std::string> known_architectures();

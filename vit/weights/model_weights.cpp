@@ -14,7 +14,8 @@ struct Walker {
     visit(name + ".gamma", Shape{width}, weights.gamma);
     visit(name + ".beta", Shape{width}, weights.beta);
   }
-  void linear(const std::string& name, std::size_t out, std::size_t in, LinearWeights& weights, bool bias = true) const {
+  void linear(const std::string& name, std::size_t out, std::size_t in, LinearWeights& weights,
+              bool bias = true) const {
     visit(name + ".weight", Shape{out, in}, weights.weight);
     if (bias) visit(name + ".bias", Shape{out}, weights.bias);
   }
@@ -54,7 +55,8 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
     walk.linear("pool.fc2", width, hidden, weights.pool.fc2);
   }
   if (c.pooled_norm) walk.norm("pooled_norm", width, weights.pooled_norm);
-  if (c.projection_dim != 0) walk.linear("projection", c.projection_dim, width, weights.projection, c.projection_bias);
+  if (c.projection_dim != 0)
+    walk.linear("projection", c.projection_dim, width, weights.projection, c.projection_bias);
   if (c.num_classes == 0) return;
   const std::size_t head_in = c.head_input == HeadInput::class_and_patch_mean ? 2 * width : width;
   walk.linear("head", c.num_classes, head_in, weights.head);
@@ -92,7 +94,8 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const Visit& v
   }
   if (c.norm_pre) walk.norm("norm_pre", width, weights.norm_pre);
   weights.blocks.resize(c.depth);
-  for (std::size_t i = 0; i < c.depth; ++i) visit_block(c, "blocks." + std::to_string(i), weights.blocks[i], walk);
+  for (std::size_t i = 0; i < c.depth; ++i)
+    visit_block(c, "blocks." + std::to_string(i), weights.blocks[i], walk);
   if (c.token_norm) walk.norm("norm", width, weights.norm);
   visit_head(c, weights, walk);
 }

@@ -1,6 +1,7 @@
-// The tensors of a Vision Transformer under the project's own names, whatever the file calls them. A WeightTensor is a
-// handle: its numbers are read when load() is called, so a model packs them one by one and never holds them twice.
-// Letters: C = embed_dim, P = patch_size, M = mlp_dim, E = projection_dim, R = register tokens, H heads, d = C / H.
+// The tensors of a Vision Transformer under the project's own names, whatever the file calls them. A
+// WeightTensor is a handle: its numbers are read when load() is called, so a model packs them one by one and
+// never holds them twice. Letters: C = embed_dim, P = patch_size, M = mlp_dim, E = projection_dim, R =
+// register tokens, H heads, d = C / H.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,8 @@
 
 namespace vit {
 
-/// The numbers of one tensor, for as long as it takes to pack them: its own, or lent by the mapped file that stores them
-/// as they are. Lent pages leave the memory of the process at the end.
+/// The numbers of one tensor, for as long as it takes to pack them: its own, or lent by the mapped file that
+/// stores them as they are. Lent pages leave the memory of the process at the end.
 class WeightNumbers {
  public:
   WeightNumbers() = default;
@@ -27,7 +28,9 @@ class WeightNumbers {
 
   operator TensorView<const float>() const noexcept { return numbers_; }
   const float* data() const noexcept { return numbers_.data(); }
-  std::span<const float> flat() const { return {numbers_.data(), numbers_.empty() ? 0 : numbers_.num_elements()}; }
+  std::span<const float> flat() const {
+    return {numbers_.data(), numbers_.empty() ? 0 : numbers_.num_elements()};
+  }
   /// The numbers to keep; copied where they are lent.
   Tensor<float> to_tensor() &&;
 
@@ -92,26 +95,28 @@ struct AttentionPoolWeights {
 };
 
 struct ModelWeights {
-  LinearWeights patch;               // (C, 3 P P), channel-major patch vector
-  WeightTensor class_token;          // (C)
-  WeightTensor distillation_token;   // (C)
-  WeightTensor register_tokens;      // (R, C)
-  WeightTensor position_table;       // (rows, C)
-  WeightTensor rope_frequencies;     // (2, depth, H, d / 2), x then y: mixed rope
-  WeightTensor rope_periods;         // (d / 4): stored periods
-  NormWeights norm_pre;              // (C)
+  LinearWeights patch;              // (C, 3 P P), channel-major patch vector
+  WeightTensor class_token;         // (C)
+  WeightTensor distillation_token;  // (C)
+  WeightTensor register_tokens;     // (R, C)
+  WeightTensor position_table;      // (rows, C)
+  WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope
+  WeightTensor rope_periods;        // (d / 4): stored periods
+  NormWeights norm_pre;             // (C)
   std::vector<BlockWeights> blocks;
-  NormWeights norm;                  // (C)
+  NormWeights norm;  // (C)
   AttentionPoolWeights pool;
-  NormWeights pooled_norm;           // (C)
-  LinearWeights projection;          // (E, C)
-  LinearWeights head;                // (classes, C or 2C)
-  LinearWeights head_distillation;   // (classes, C)
+  NormWeights pooled_norm;          // (C)
+  LinearWeights projection;         // (E, C)
+  LinearWeights head;               // (classes, C or 2C)
+  LinearWeights head_distillation;  // (classes, C)
 };
 
-/// Calls visit(name, shape, tensor) for every tensor that a model of this config has, in the order of the data. The one
-/// list of all tensors: loading, checking, random weights and `vit info` go through it. Resizes weights.blocks.
-void for_each_tensor(const ModelConfig& config, ModelWeights& weights,
-                     const std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>& visit);
+/// Calls visit(name, shape, tensor) for every tensor that a model of this config has, in the order of the
+/// data. The one list of all tensors: loading, checking, random weights and `vit info` go through it. Resizes
+/// weights.blocks.
+void for_each_tensor(
+    const ModelConfig& config, ModelWeights& weights,
+    const std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>& visit);
 
 }  // namespace vit

@@ -15,9 +15,13 @@ namespace {
 
 constexpr const char* kWhere = "timm_model_args";
 
-[[noreturn]] void refuse(const Json& value, const std::string& wanted) { fail(kWhere, value.where(), " must be ", wanted); }
+[[noreturn]] void refuse(const Json& value, const std::string& wanted) {
+  fail(kWhere, value.where(), " must be ", wanted);
+}
 
-std::size_t count(const Json& value) { return value.as_size({0, 1'000'000'000}); }
+std::size_t count(const Json& value) {
+  return value.as_size({0, 1'000'000'000});
+}
 
 /// One number for both axes, or [rows, columns].
 GridSize pair(const Json& value) {
@@ -68,19 +72,25 @@ const std::map<std::string, Setter>& setters() {
       {"embed_dim", [](TimmArgs& a, const Json& v) { a.embed_dim = count(v); }},
       {"depth", [](TimmArgs& a, const Json& v) { a.depth = count(v); }},
       {"num_heads", [](TimmArgs& a, const Json& v) { a.num_heads = count(v); }},
-      {"mlp_ratio", [](TimmArgs& a, const Json& v) {
+      {"mlp_ratio",
+       [](TimmArgs& a, const Json& v) {
          a.mlp_ratio = v.as_double();
          a.mlp_dim = 0;
        }},
       {"num_classes", [](TimmArgs& a, const Json& v) { a.num_classes = count(v); }},
       {"global_pool",
-       [](TimmArgs& a, const Json& v) { a.global_pool = one_of(v, {"", "token", "avg", "map"}); }},
+       [](TimmArgs& a, const Json& v) {
+         a.global_pool = one_of(v, {"", "token", "avg", "map"});
+       }},
       {"class_token", [](TimmArgs& a, const Json& v) { a.class_token = v.as_bool(); }},
       {"reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
       {"num_reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
       {"no_embed_class", [](TimmArgs& a, const Json& v) { a.no_embed_class = v.as_bool(); }},
       {"use_abs_pos_emb", [](TimmArgs& a, const Json& v) { a.pos_embed = v.as_bool(); }},
-      {"pos_embed", [](TimmArgs& a, const Json& v) { a.pos_embed = one_of(v, {"", "none", "learn"}) == "learn"; }},
+      {"pos_embed",
+       [](TimmArgs& a, const Json& v) {
+         a.pos_embed = one_of(v, {"", "none", "learn"}) == "learn";
+       }},
       {"qkv_bias", [](TimmArgs& a, const Json& v) { a.qkv_bias = v.as_bool(); }},
       {"init_values",
        [](TimmArgs& a, const Json& v) {
@@ -99,12 +109,21 @@ const std::map<std::string, Setter>& setters() {
       {"qkv_fused", [](TimmArgs& a, const Json& v) { a.qkv_fused = v.as_bool(); }},
       {"scale_mlp", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
       {"scale_attn_inner", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
-      {"attn_type", [](TimmArgs& a, const Json& v) { a.attn_type = one_of(v, {"eva", "rope"}); }},
+      {"attn_type",
+       [](TimmArgs& a, const Json& v) {
+         a.attn_type = one_of(v, {"eva", "rope"});
+       }},
       {"use_rot_pos_emb", [](TimmArgs& a, const Json& v) { a.rope = v.as_bool(); }},
-      {"rope_type", [](TimmArgs& a, const Json& v) { a.rope_type = one_of(v, {"cat", "mixed", "dinov3"}); }},
+      {"rope_type",
+       [](TimmArgs& a, const Json& v) {
+         a.rope_type = one_of(v, {"cat", "mixed", "dinov3"});
+       }},
       {"rope_temperature", [](TimmArgs& a, const Json& v) { a.rope_temperature = v.as_double(); }},
       {"rope_grid_offset", [](TimmArgs& a, const Json& v) { a.rope_grid_offset = v.as_double(); }},
-      {"rope_grid_indexing", [](TimmArgs& a, const Json& v) { a.rope_xy = one_of(v, {"ij", "xy"}) == "xy"; }},
+      {"rope_grid_indexing",
+       [](TimmArgs& a, const Json& v) {
+         a.rope_xy = one_of(v, {"ij", "xy"}) == "xy";
+       }},
       {"rope_rotate_half", [](TimmArgs& a, const Json& v) { a.rope_rotate_half = v.as_bool(); }},
       {"ref_feat_shape", [](TimmArgs& a, const Json& v) { a.ref_feat_shape = pair(v); }},
       {"attn_pool_num_heads", [](TimmArgs& a, const Json& v) { a.attn_pool_num_heads = count(v); }},
@@ -117,11 +136,12 @@ const std::map<std::string, Setter>& setters() {
   return table;
 }
 
-/// Arguments that matter while training only, or that say how the reference allows other sizes (this library always does).
+/// Arguments that matter while training only, or that say how the reference allows other sizes (this library
+/// always does).
 const std::set<std::string>& inert_keys() {
   static const std::set<std::string> keys = {
-      "drop_rate",      "pos_drop_rate",     "patch_drop_rate",    "proj_drop_rate",    "attn_drop_rate",
-      "drop_path_rate", "weight_init",       "fix_init",           "head_init_scale",   "dynamic_img_size",
+      "drop_rate",       "pos_drop_rate",     "patch_drop_rate",    "proj_drop_rate",     "attn_drop_rate",
+      "drop_path_rate",  "weight_init",       "fix_init",           "head_init_scale",    "dynamic_img_size",
       "strict_img_size", "rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords"};
   return keys;
 }
@@ -129,13 +149,15 @@ const std::set<std::string>& inert_keys() {
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
   static const std::map<std::string, bool> values = {
-      {"qk_norm", false},         {"use_post_norm", false},  {"dynamic_img_pad", false},
-      {"scale_attn_norm", false}, {"scale_mlp_norm", false}, {"pool_include_prefix", false},
+      {"qk_norm", false},         {"use_post_norm", false},        {"dynamic_img_pad", false},
+      {"scale_attn_norm", false}, {"scale_mlp_norm", false},       {"pool_include_prefix", false},
       {"proj_bias", true},        {"attn_only_layer_scale", false}};
   return values;
 }
 
-std::string pooling_words(const std::string& global_pool) { return global_pool.empty() ? "none" : global_pool; }
+std::string pooling_words(const std::string& global_pool) {
+  return global_pool.empty() ? "none" : global_pool;
+}
 
 void set_position(const TimmArgs& args, ModelConfig& config) {
   PositionConfig& position = config.position;
@@ -197,7 +219,8 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
   } else if (args.global_pool == "avg") {
     config.pooling = Pooling::patch_mean;
   } else if (args.global_pool == "map") {
-    // timm's VisionTransformer keeps prefix tokens from the pooling; Eva pools over all tokens, as is done here
+    // timm's VisionTransformer keeps prefix tokens from the pooling; Eva pools over all tokens, as is done
+    // here
     VIT_CHECK(args.timm_class == TimmClass::eva || config.num_prefix_tokens() == 0, kWhere,
               "global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
@@ -235,8 +258,8 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
     return;
   }
   if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
-    VIT_CHECK(value.as_bool() == neutral->second, kWhere, value.where(), " = ", neutral->second ? "false" : "true",
-              " is not implemented");
+    VIT_CHECK(value.as_bool() == neutral->second, kWhere, value.where(), " = ",
+              neutral->second ? "false" : "true", " is not implemented");
     return;
   }
   const auto setter = setters().find(key);
@@ -247,13 +270,15 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value) {
   const std::string source = "--set " + key;
   const auto is_number = [](const std::string& digits) {
-    return !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
+    return !digits.empty() && digits.size() < 10 &&
+           digits.find_first_not_of("0123456789") == std::string::npos;
   };
   const std::size_t cross = value.find('x');
   std::string json = value;
   if (cross != std::string::npos && is_number(value.substr(0, cross)) && is_number(value.substr(cross + 1))) {
     json = "[" + value.substr(0, cross) + "," + value.substr(cross + 1) + "]";
-  } else if (value.find_first_of("[{\"0123456789.-") != 0 && value != "true" && value != "false" && value != "null") {
+  } else if (value.find_first_of("[{\"0123456789.-") != 0 && value != "true" && value != "false" &&
+             value != "null") {
     json = json_string(value);  // a bare word
   }
   apply_timm_arg(args, key, parse_json(json, source));

@@ -1,6 +1,7 @@
-// The constructor arguments of timm's two Vision Transformer classes, as data: what an architecture name stands for and
-// what a config's model_args or --set override. to_config() turns them into the project's own terms.
-// Source of names and meaning: huggingface/pytorch-image-models, models/vision_transformer.py and models/eva.py.
+// The constructor arguments of timm's two Vision Transformer classes, as data: what an architecture name
+// stands for and what a config's model_args or --set override. to_config() turns them into the project's own
+// terms. Source of names and meaning: huggingface/pytorch-image-models, models/vision_transformer.py and
+// models/eva.py.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ struct TimmArgs {
   bool pre_norm = false;          // use_pre_transformer_norm
   std::optional<bool> post_norm;  // use_post_transformer_norm, final_norm
   std::optional<bool> fc_norm;    // use_fc_norm
-  bool swiglu = false;            // Eva: swiglu_mlp; VisionTransformer: SwiGLUPacked (hidden counts both branches)
+  bool swiglu = false;  // Eva: swiglu_mlp; VisionTransformer: SwiGLUPacked (hidden counts both branches)
   std::size_t swiglu_align_to = 0;
   Activation activation = Activation::gelu;
   double norm_eps = 1e-6;
@@ -50,18 +51,19 @@ struct TimmArgs {
   std::string rope_type = "cat";  // "cat", "mixed", "dinov3"
   double rope_temperature = 10000.0;
   double rope_grid_offset = 0.0;
-  bool rope_xy = false;           // rope_grid_indexing == "xy"
+  bool rope_xy = false;  // rope_grid_indexing == "xy"
   bool rope_rotate_half = false;
-  GridSize ref_feat_shape;        // 0 x 0 = none
+  GridSize ref_feat_shape;              // 0 x 0 = none
   std::size_t attn_pool_num_heads = 0;  // 0 = num_heads
   double attn_pool_mlp_ratio = 0.0;     // 0 = mlp_ratio
-  std::size_t attn_pool_mlp_dim = 0;    // the hidden width itself where the tensors tell it; 0 = the ratio decides
+  /// The hidden width itself where the tensors tell it; 0 = the ratio decides
+  std::size_t attn_pool_mlp_dim = 0;
 };
 
 /// One published architecture: constructor arguments, and the preprocessing of its published weights.
 struct Architecture {
   std::string name;
-  std::string family;  // "rope-vit", "eva02", "vit", ...
+  std::string family;            // "rope-vit", "eva02", "vit", ...
   std::string library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
   std::string timm_name{};       // timm's name for it, where library is another
   TimmArgs args;
@@ -83,8 +85,8 @@ const Architecture& find_architecture(std::string_view name);
 /// Names close to `name`, nearest first.
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);
 
-/// Applies one model_args entry. Keys without effect on inference are accepted; an unknown key, or one whose value asks for
-/// something that is not implemented, throws Error naming file and key.
+/// Applies one model_args entry. Keys without effect on inference are accepted; an unknown key, or one whose
+/// value asks for something that is not implemented, throws Error naming file and key.
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 
 /// The same for --set KEY=VALUE: the value is JSON, a bare word or HxW.

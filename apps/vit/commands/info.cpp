@@ -46,7 +46,7 @@ struct InfoOptions {
   bool list_kernels = false;
 };
 
-// ----------------------------------------------------------------------------------------- the machine
+// -------------------------------------------------------------------------------------------- the machine
 
 /// Why these kernels run.
 std::string reason_of_choice(const CommonOptions& options) {
@@ -116,7 +116,7 @@ std::string machine_text(const ordered_json& machine) {
   return out;
 }
 
-// ------------------------------------------------------------------------------------------- the model
+// ---------------------------------------------------------------------------------------------- the model
 
 /// The grid of the inputs that preprocessing makes; nothing where each image has its own.
 std::optional<GridSize> grid_of(const ModelFacts& facts) {
@@ -263,7 +263,7 @@ std::string model_text(const ordered_json& model) {
   return out + "tensors\n" + tensors_text(model["tensors"]);
 }
 
-// --------------------------------------------------------------------------------------------- command
+// ------------------------------------------------------------------------------------------------ command
 
 int info(const InfoOptions& options) {
   validate(options.common);

@@ -37,10 +37,9 @@ ModelFacts load_model_facts(const CommonOptions& options) {
   const bool is_named = options.model.empty() && !options.architecture.empty();
   Checkpoint checkpoint = is_named ? random_checkpoint(options.architecture, model_options.load)
                                    : load_checkpoint(model_path(options), model_options.load);
-  const PreprocessConfig rules =
-      options.architecture.empty()
-          ? load_preprocess_config(model_path(options), model_options.preprocess)
-          : architecture_preprocess(checkpoint.config, model_options.preprocess);
+  const PreprocessConfig rules = options.architecture.empty()
+                                     ? load_preprocess_config(model_path(options), model_options.preprocess)
+                                     : architecture_preprocess(checkpoint.config, model_options.preprocess);
   return {.config = checkpoint.config,
           .preprocess = with_input_size(rules, parse_size(options.size), checkpoint.config.patch_size),
           .report = std::move(checkpoint.report)};

@@ -14,8 +14,8 @@ namespace vit::app {
 void print_result(std::string_view text) {
   const bool is_written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  VIT_CHECK(is_written, "write", "the results do not reach standard output: ",
-            std::generic_category().message(errno));
+  VIT_CHECK(is_written, "write",
+            "the results do not reach standard output: ", std::generic_category().message(errno));
 }
 
 void occupy_standard_streams() {

@@ -75,6 +75,7 @@ bool matches(SourceFiles& files) {
 }  // namespace
 
 constinit const Family kBaaiFamily{
-    "baai_eva02", "patch_embed.proj.weight", matches, [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
+    "baai_eva02", "patch_embed.proj.weight", matches,
+    [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
 
 }  // namespace vit

@@ -22,8 +22,7 @@ std::string rename_ending(const std::string& name, std::span<const Renaming> end
   return name;
 }
 
-// ------------------------------------------------------------------------------------------------------
-// DINOv3
+// ------------------------------------------------------------------------------------------------- DINOv3
 
 constexpr std::string_view kPeriods = "rope_periods";
 constexpr std::string_view kPeriodChoices[] = {"stored", "recomputed"};
@@ -98,8 +97,7 @@ bool matches_dinov3(SourceFiles& files) {
   return files.find("storage_tokens") != nullptr || files.find("rope_embed.periods") != nullptr;
 }
 
-// ------------------------------------------------------------------------------------------------------
-// DINOv2
+// ------------------------------------------------------------------------------------------------- DINOv2
 
 std::string rename_dinov2(const std::string& name) {
   return name == "reg_token" ? "register_tokens" : name;
@@ -165,11 +163,11 @@ bool matches_dinov2(SourceFiles& files) {
 
 }  // namespace
 
-constinit const Family kMetaDinov3Family{"meta_dinov3", "patch_embed.proj.weight", matches_dinov3, [](const SourceFiles& files) {
-                                           return adapt_timm_layout(files, kDinov3Layout);
-                                         }};
-constinit const Family kMetaDinov2Family{"meta_dinov2", "patch_embed.proj.weight", matches_dinov2, [](const SourceFiles& files) {
-                                           return adapt_timm_layout(files, kDinov2Layout);
-                                         }};
+constinit const Family kMetaDinov3Family{
+    "meta_dinov3", "patch_embed.proj.weight", matches_dinov3,
+    [](const SourceFiles& files) { return adapt_timm_layout(files, kDinov3Layout); }};
+constinit const Family kMetaDinov2Family{
+    "meta_dinov2", "patch_embed.proj.weight", matches_dinov2,
+    [](const SourceFiles& files) { return adapt_timm_layout(files, kDinov2Layout); }};
 
 }  // namespace vit

@@ -36,6 +36,7 @@ bool matches(SourceFiles& files) {
 }  // namespace
 
 constinit const Family kNaverFamily{
-    "naver_rope_vit", "patch_embed.proj.weight", matches, [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
+    "naver_rope_vit", "patch_embed.proj.weight", matches,
+    [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
 
 }  // namespace vit
