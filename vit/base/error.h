@@ -18,6 +18,10 @@ class Error : public std::runtime_error {
 
   /// The operation that failed, for example "load_safetensors".
   const std::string& where() const noexcept { return where_; }
+  /// what() without the operation.
+  std::string_view message() const noexcept {
+    return std::string_view(what()).substr(where_.size() + std::string_view("[] ").size());
+  }
 
  private:
   std::string where_;

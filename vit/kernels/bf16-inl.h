@@ -46,6 +46,7 @@ struct ColumnLines {
   static constexpr const char* kDescription = "weights of bfloat16, arithmetic of float32";
   static constexpr size_t kColumns = 1;
   static constexpr size_t kLine = kLanes;
+  static constexpr auto kRoundRows = nullptr;
   static HWY_INLINE V first(const float* line) {
     const DU d;
     return hn::BitCast(D(), hn::And(hn::BitCast(d, hn::Load(D(), line)), hn::Set(d, 0xFFFF0000u)));
@@ -60,25 +61,6 @@ struct ColumnLines {
 };
 
 #if HWY_TARGET == HWY_AVX3
-/// Pairs of k multiplied and added by one instruction, inputs rounded as well.
-struct PairLines {
-  static constexpr const char* kDescription = "products of bfloat16 pairs";
-  static constexpr size_t kColumns = 2;
-  static constexpr size_t kLine = kPanel;
-  static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
-  static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
-  // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
-  static HWY_INLINE V multiply_add(V factor, V line, V sum) {
-    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(line.raw));
-    return sum;
-  }
-  static HWY_INLINE void store_line(const float* numbers, float* to) {
-    for (size_t c = 0; c < kPanel; c += kLanes) {
-      store_halves(hn::Load(D(), numbers + kPanel + c), hn::Load(D(), numbers + c), to + c);
-    }
-  }
-};
-
 void round_rows(const RoundRowsArgs& args) noexcept {
   const hn::Repartition<uint16_t, D> d16;
   const auto halves = [&](V value) HWY_ATTR { return hn::BitCast(d16, rounded(value)); };
@@ -95,6 +77,25 @@ void round_rows(const RoundRowsArgs& args) noexcept {
     }
   }
 }
+/// Pairs of k multiplied and added by one instruction, inputs rounded as well.
+struct PairLines {
+  static constexpr const char* kDescription = "products of bfloat16 pairs";
+  static constexpr size_t kColumns = 2;
+  static constexpr size_t kLine = kPanel;
+  static constexpr auto kRoundRows = round_rows;
+  static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
+  static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
+  // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+  static HWY_INLINE V multiply_add(V factor, V line, V sum) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(line.raw));
+    return sum;
+  }
+  static HWY_INLINE void store_line(const float* numbers, float* to) {
+    for (size_t c = 0; c < kPanel; c += kLanes) {
+      store_halves(hn::Load(D(), numbers + kPanel + c), hn::Load(D(), numbers + c), to + c);
+    }
+  }
+};
 #endif
 
 template <class Form>
@@ -125,16 +126,8 @@ template <class Form>
 constexpr Bf16Kernels kKernels{.description = Form::kDescription,
                                .packed_lanes = packed_lanes<Form>,
                                .pack_weight = pack_weight<Form>,
-                               .round_rows = nullptr,
+                               .round_rows = Form::kRoundRows,
                                .gemm = gemm<Form>};
-
-#if HWY_TARGET == HWY_AVX3
-constexpr Bf16Kernels kPairKernels{.description = PairLines::kDescription,
-                                   .packed_lanes = packed_lanes<PairLines>,
-                                   .pack_weight = pack_weight<PairLines>,
-                                   .round_rows = round_rows,
-                                   .gemm = gemm<PairLines>};
-#endif
 
 }  // namespace bf16
 }  // namespace

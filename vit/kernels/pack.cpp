@@ -11,9 +11,13 @@ namespace {
 
 constexpr std::size_t kColumnsPerTask = 256;  // a multiple of every panel width
 
-void check_weight(const TensorView<const float>& weight, const char* where) {
-  VIT_CHECK(weight.rank() == 2, where, "a weight has the shape (out, in), got ", weight.shape().to_string());
-  VIT_CHECK(weight.size(0) > 0 && weight.size(1) > 0, where, "empty weight ", weight.shape().to_string());
+/// Calls pack(first column, columns) for parts of a weight, in parallel.
+template <typename Pack>
+void for_each_part(std::size_t out_features, const Pack& pack) {
+  parallel_for(ceil_div(out_features, kColumnsPerTask), 0, [&](std::size_t task, int) {
+    const std::size_t first = task * kColumnsPerTask;
+    pack(first, std::min(kColumnsPerTask, out_features - first));
+  });
 }
 
 /// Writes q[k] = round(row[k] / scale) and returns the scale.
@@ -33,53 +37,44 @@ float quantise_column(const float* row, std::size_t in_features, std::int8_t* q)
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(TensorView<const float> weight, const KernelTable& table) : table_(&table) {
-  check_weight(weight, "PackedMatrix");
+PackedWeight::PackedWeight(const TensorView<const float>& weight, const KernelTable& table, const char* where)
+    : table_(&table) {
+  VIT_CHECK(weight.rank() == 2, where, "a weight has the shape (out, in), got ", weight.shape().to_string());
+  VIT_CHECK(weight.size(0) > 0 && weight.size(1) > 0, where, "empty weight ", weight.shape().to_string());
   out_features_ = weight.size(0);
   in_features_ = weight.size(1);
-  const std::size_t padded = round_up(out_features_, table.panel_columns);
-  panels_ = Tensor<float>(Shape{padded, in_features_});
-  parallel_for(ceil_div(out_features_, kColumnsPerTask), 0, [&](std::size_t task, int) {
-    const std::size_t first = task * kColumnsPerTask;
-    table.pack_weight(weight.row(first), weight.row_stride(),
-                      std::min(kColumnsPerTask, out_features_ - first), in_features_,
-                      panels_.data() + first * in_features_);
+}
+
+PackedMatrix::PackedMatrix(TensorView<const float> weight, const KernelTable& table)
+    : PackedWeight(weight, table, "PackedMatrix"), panels_(Shape{padded_columns(), in_features()}) {
+  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+    table.pack_weight(weight.row(first), weight.row_stride(), count, in_features(),
+                      panels_.data() + first * in_features());
   });
 }
 
 PackedBf16Matrix::PackedBf16Matrix(TensorView<const float> weight, const KernelTable& table)
-    : table_(&table) {
-  check_weight(weight, "PackedBf16Matrix");
-  out_features_ = weight.size(0);
-  in_features_ = weight.size(1);
+    : PackedWeight(weight, table, "PackedBf16Matrix"),
+      panels_(Shape{table.bf16->packed_lanes(padded_columns(), in_features())}) {
   const Bf16Kernels& bf16 = *table.bf16;
-  const std::size_t padded = round_up(out_features_, table.panel_columns);
-  panels_ = Tensor<float>(Shape{bf16.packed_lanes(padded, in_features_)});
-  parallel_for(ceil_div(out_features_, kColumnsPerTask), 0, [&](std::size_t task, int) {
-    const std::size_t first = task * kColumnsPerTask;
-    bf16.pack_weight(weight.row(first), weight.row_stride(), std::min(kColumnsPerTask, out_features_ - first),
-                     in_features_, panels_.data() + bf16.packed_lanes(first, in_features_));
+  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+    bf16.pack_weight(weight.row(first), weight.row_stride(), count, in_features(),
+                     panels_.data() + bf16.packed_lanes(first, in_features()));
   });
 }
 
 PackedInt8Matrix::PackedInt8Matrix(TensorView<const float> weight, const KernelTable& table)
-    : table_(&table) {
-  check_weight(weight, "PackedInt8Matrix");
-  out_features_ = weight.size(0);
-  in_features_ = weight.size(1);
+    : PackedWeight(weight, table, "PackedInt8Matrix"),
+      panels_(Shape{table.int8->packed_bytes(padded_columns(), in_features())}),
+      scales_(Shape{padded_columns()}) {
   const Int8Kernels& int8 = *table.int8;
-  const std::size_t padded = round_up(out_features_, table.panel_columns);
-  panels_ = Tensor<std::byte>(Shape{int8.packed_bytes(padded, in_features_)});
-  scales_ = Tensor<float>(Shape{padded});
-  parallel_for(ceil_div(out_features_, kColumnsPerTask), 0, [&](std::size_t task, int) {
-    const std::size_t first = task * kColumnsPerTask;
-    const std::size_t count = std::min(kColumnsPerTask, out_features_ - first);
-    std::vector<std::int8_t> whole(count * in_features_);
+  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+    std::vector<std::int8_t> whole(count * in_features());
     for (std::size_t n = 0; n < count; ++n) {
       scales_.data()[first + n] =
-          quantise_column(weight.row(first + n), in_features_, whole.data() + n * in_features_);
+          quantise_column(weight.row(first + n), in_features(), whole.data() + n * in_features());
     }
-    int8.pack(whole.data(), count, in_features_, panels_.data() + int8.packed_bytes(first, in_features_));
+    int8.pack(whole.data(), count, in_features(), panels_.data() + int8.packed_bytes(first, in_features()));
   });
 }
 

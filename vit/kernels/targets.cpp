@@ -84,7 +84,7 @@ constexpr KernelTable kBf16Table = [] {
   KernelTable table = kVnniTable;
   table.name = "avx512_bf16";
   table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
-  table.bf16 = &bf16::kPairKernels;
+  table.bf16 = &bf16::kKernels<bf16::PairLines>;
   return table;
 }();
 #endif

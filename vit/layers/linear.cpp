@@ -67,7 +67,15 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .residual_stride = epilogue.residual.row_stride()};
 }
 
-constexpr std::size_t kRowsPerTask = 16;  // that are quantised or rounded
+/// Calls run(row, rows) for parts of the rows that are quantised or rounded, in parallel.
+template <typename Run>
+void for_each_rows(std::size_t rows, int threads, const Run& run) {
+  constexpr std::size_t kRowsPerTask = 16;
+  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
+    const std::size_t row = task * kRowsPerTask;
+    run(row, std::min(kRowsPerTask, rows - row));
+  });
+}
 
 /// The rows of `in` as whole numbers in `memory`.
 void quantise(const TensorView<const float>& in, const kernels::KernelTable& table, int threads,
@@ -77,11 +85,10 @@ void quantise(const TensorView<const float>& in, const kernels::KernelTable& tab
   VIT_CHECK(checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
                 checked_mul(rows, groups, "Linear") <= memory.scales.num_elements(),
             "Linear", "no memory for ", in.shape().to_string(), " as int8");
-  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
-    const std::size_t row = task * kRowsPerTask;
+  for_each_rows(rows, threads, [&](std::size_t row, std::size_t count) {
     table.int8->quantise({.in = in.row(row),
                           .in_stride = in.row_stride(),
-                          .rows = std::min(kRowsPerTask, rows - row),
+                          .rows = count,
                           .in_features = columns,
                           .out = memory.values.data() + row * row_bytes,
                           .scales = memory.scales.data() + row * groups});
@@ -96,11 +103,10 @@ TensorView<const float> rounded(const TensorView<const float>& in, const kernels
   VIT_CHECK(checked_mul(rows, row_lanes * sizeof(float), "Linear") <= memory.values.num_elements(), "Linear",
             "no memory for ", in.shape().to_string(), " as bfloat16");
   float* const lanes = reinterpret_cast<float*>(memory.values.data());
-  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
-    const std::size_t row = task * kRowsPerTask;
+  for_each_rows(rows, threads, [&](std::size_t row, std::size_t count) {
     table.bf16->round_rows({.in = in.row(row),
                             .in_stride = in.row_stride(),
-                            .rows = std::min(kRowsPerTask, rows - row),
+                            .rows = count,
                             .in_features = columns,
                             .out = lanes + row * row_lanes});
   });

@@ -76,10 +76,9 @@ const Family& find_family(SourceFiles& files) {
     if (family->matches(files)) return *family;
   }
   for (const Family* family : families()) {
+    if (files.config || !std::string_view(family->name).starts_with("hf_")) continue;
     for (const TensorEntry& entry : files.tensors.entries()) {
-      if (files.config || !std::string_view(family->name).starts_with("hf_") ||
-          !entry.name.ends_with(family->anchor))
-        continue;
+      if (!entry.name.ends_with(family->anchor)) continue;
       fail(kWhere, files.weights_name, ": ", in_quotes(entry.name),
            " belongs to a model of transformers, whose config.json must lie beside the file and does not");
     }
@@ -281,13 +280,13 @@ auto with_file_named(const FoundFiles& found, const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    const std::string_view message = error.message();
     const std::string weights = found.weights.string(),
                       config = found.config.value_or(found.weights).string();
     const bool is_named =
         message.find(weights) != std::string::npos || message.find(config) != std::string::npos;
     if (is_named || message.find("--set") != std::string::npos) throw;
-    fail(error.where(), config, ": ", message.substr(message.find("] ") + 2));
+    fail(error.where(), config, ": ", error.message());
   }
 }
 

@@ -259,8 +259,9 @@ int bench(const BenchOptions& options) {
     print_result(lines);
   };
   if (!options.json) {
-    print(machine_line(machine) + printable(model_name(options, *model)) + ", float32, kernels " +
-          model->transformer().kernels().name + "\n");
+    print(machine_line(machine) + printable(model_name(options, *model)) + ", " +
+          to_string(model->transformer().dtype()) + ", kernels " + model->transformer().kernels().name +
+          "\n");
   }
   for (const Combination& combination : all) {
     const ordered_json result = run_combination(options, model, combination);
