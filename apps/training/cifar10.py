@@ -51,16 +51,24 @@ def split_held_out(labels):
     return keep.nonzero().flatten(), held_out
 
 
-def normalise(pixels):
-    """(B, 3, H, W) bytes to floats with zero mean and unit deviation per channel."""
-    mean = torch.tensor(MEAN).view(1, 3, 1, 1) * 255
-    std = torch.tensor(STD).view(1, 3, 1, 1) * 255
+def shuffled_batches(index, size, generator):
+    """Batches without end: `index` in a new order each time around, an incomplete last batch left out."""
+    while True:
+        order = index[torch.randperm(len(index), generator=generator)]
+        for start in range(0, len(order) - size + 1, size):
+            yield order[start:start + size]
+
+
+def normalise(pixels, mean=MEAN, std=STD):
+    """(B, 3, H, W) of 0..255 to floats with zero mean and unit deviation per channel."""
+    mean = torch.tensor(mean).view(1, 3, 1, 1) * 255
+    std = torch.tensor(std).view(1, 3, 1, 1) * 255
     return (pixels.float() - mean) / std
 
 
 def random_crops(pixels, size, padding, generator):
     """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges,
-    and mirrors half of them. Returns the windows (B, 3, size, size) and which of them are mirrored (B,)."""
+    and mirrors half of them. Returns the windows (B, 3, size, size)."""
     padded = torch.nn.functional.pad(pixels.float(), (padding,) * 4, mode="reflect")
     count, _, height, width = padded.shape
     top = torch.randint(0, height - size + 1, (count,), generator=generator)
@@ -71,5 +79,4 @@ def random_crops(pixels, size, padding, generator):
     columns[mirrored] = columns[mirrored].flip(1)
     rows = top[:, None] + steps
     image = torch.arange(count)[:, None, None]
-    crops = padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-    return crops, mirrored
+    return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

@@ -1,5 +1,4 @@
-"""Muon for the matrices of the blocks (orthogonalised momentum, Jordan et al. 2024), AdamW for everything
-else; both behind one step()."""
+"""Muon: orthogonalised momentum for matrices (Jordan et al. 2024)."""
 
 import torch
 
@@ -22,7 +21,8 @@ def orthogonalise(matrices):
 
 
 class Muon(torch.optim.Optimizer):
-    """Matrices of one shape are orthogonalised in one batch. A fused qkv weight counts as three matrices."""
+    """Matrices of one shape are orthogonalised in one batch. A fused qkv weight counts as three matrices, the
+    filters of a convolution (O, I, H, W) as one of O rows."""
 
     def __init__(self, named_parameters, lr, momentum=0.95, weight_decay=0.0):
         named = list(named_parameters)
@@ -41,10 +41,10 @@ class Muon(torch.optim.Optimizer):
             state["momentum"].lerp_(p.grad, 1 - group["momentum"])
             direction = p.grad.lerp(state["momentum"], group["momentum"])
             for target, update in zip(p.chunk(self.parts[id(p)]), direction.chunk(self.parts[id(p)])):
-                by_shape.setdefault(target.shape, []).append((target, update))
+                by_shape.setdefault(target.flatten(1).shape, []).append((target, update.flatten(1)))
         for shape, pairs in by_shape.items():
             updates = orthogonalise(torch.stack([update for _, update in pairs]))
             scale = max(1.0, shape[0] / shape[1])**0.5
             for (target, _), update in zip(pairs, updates):
                 target.mul_(1 - group["lr"] * group["weight_decay"])
-                target.add_(update, alpha=-group["lr"] * scale)
+                target.add_(update.view_as(target), alpha=-group["lr"] * scale)

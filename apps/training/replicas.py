@@ -41,5 +41,6 @@ class Replicas:
         jobs = [self.pool.submit(self.piece, x, y, len(y) / len(targets)) for x, y in pieces]
         loss = sum(job.result() for job in jobs)
         for p, *parts in zip(self.model.parameters(), *(replica.parameters() for replica in self.copies)):
-            p.grad = sum(part.grad for part in parts if part.grad is not None)
+            if p.requires_grad:
+                p.grad = sum(part.grad for part in parts if part.grad is not None)
         return loss

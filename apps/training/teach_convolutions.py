@@ -1,112 +1,140 @@
-r"""Fine-tunes a published DeiT (Hugging Face folder) on the training images of CIFAR-10 and writes its logits
-for every image and its mirror image: soft targets for train_cifar10.py --teacher.
+r"""Trains a small convolutional network on the training images of CIFAR-10 and writes its logits for every
+image and its mirror image: soft targets for train_cifar10.py --teachers.
 
-The held-out images of cifar10.py are not trained on. Two epochs at 80 pixels and the logits are about 15
-minutes on two cores.
+A network of convolutions learns from few images what a transformer needs many for, at a fraction of the
+arithmetic. The recipe follows Jordan 2024 ("94 % on CIFAR-10 in 3.29 seconds on a single GPU"): whitened first
+convolution that stays as it is, convolutions that start near the identity, orthogonalised updates. The
+held-out images of cifar10.py are not trained on.
 
-    python teach_cifar10.py --train train.zip --pretrained deit-tiny-patch16-224 --state /tmp/state \
-        --out teacher.pt
+    python teach_convolutions.py --train train.zip --state /tmp/state --out convolutions.pt
 """
 
-import argparse
-import concurrent.futures
-import math
-import os
 import time
-from pathlib import Path
 
 import torch
-from transformers import ViTForImageClassification
+from torch import nn
 
 import cifar10
+import teaching
+from local_start import whiten_patches
+from muon import Muon
 from replicas import Replicas
 
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
 SEED = 1
-WARM_UP = 0.1
+WIDTHS = (64, 256, 256)
+WARM_UP = 0.05
+LABEL_SMOOTHING = 0.1
+# (share of the steps until which it is used, crop edge, padding): small crops first, at little more than half
+# the cost.
+CROPS = ((0.45, 24, 0), (1.0, 32, 3))
 PIECES = 4
+HEAD_SCALE = 1 / 9
 
 
-class Teacher(torch.nn.Module):
-    """32-pixel images (B, 3, 32, 32) with values 0..255 in, logits (B, 10) out."""
+def convolution(inputs, outputs):
+    """3 x 3, the first `inputs` outputs starting as a copy of the inputs."""
+    layer = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+    nn.init.dirac_(layer.weight[:inputs])
+    return layer
 
-    def __init__(self, folder, size):
+
+def group(inputs, outputs):
+    return nn.Sequential(
+        convolution(inputs, outputs), nn.MaxPool2d(2), nn.BatchNorm2d(outputs, affine=True), nn.GELU(),
+        convolution(outputs, outputs), nn.BatchNorm2d(outputs, affine=True), nn.GELU())
+
+
+class Teacher(nn.Module):
+    """Images (B, 3, H, W) of 24 or more pixels with values 0..255 in, logits (B, 10) out."""
+
+    def __init__(self):
         super().__init__()
-        self.vit = ViTForImageClassification.from_pretrained(folder, num_labels=len(cifar10.CLASSES),
-                                                             ignore_mismatched_sizes=True)
-        self.size = size
-        self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1) * 255)
-        self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1) * 255)
+        first = 2 * 3 * 2 * 2  # both signs of every direction of a 2 x 2 patch
+        self.patches = nn.Conv2d(3, first, 2)
+        self.groups = nn.Sequential(*(group(i, o) for i, o in zip((first, *WIDTHS), WIDTHS)))
+        self.head = nn.Linear(WIDTHS[-1], len(cifar10.CLASSES), bias=False)
 
     def forward(self, pixels):
-        larger = torch.nn.functional.interpolate(pixels, (self.size, self.size), mode="bicubic")
-        return self.vit(pixel_values=(larger - self.mean) / self.std, interpolate_pos_encoding=True).logits
-
-
-def logits_of(model, pixels, threads):
-    """(N, 10) logits of bytes (N, 3, 32, 32)."""
-
-    def piece(start):
-        with torch.no_grad():
-            return model(pixels[start:start + 250].float())
-
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        return torch.cat(list(pool.map(piece, range(0, len(pixels), 250))))
+        images = cifar10.normalise(pixels).contiguous(memory_format=torch.channels_last)
+        features = self.groups(nn.functional.gelu(self.patches(images)))
+        return HEAD_SCALE * self.head(features.amax((2, 3)))
 
 
 def rate(progress):
-    return progress / WARM_UP if progress < WARM_UP else 0.5 * (1 + math.cos(
-        math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
+    return progress / WARM_UP if progress < WARM_UP else (1 - progress) / (1 - WARM_UP)
 
 
-def fine_tune(model, pixels, labels, train_index, args):
+def crop_at(progress):
+    return next((size, padding) for until, size, padding in CROPS if progress <= until)
+
+
+def loss_of(logits, labels):
+    return nn.functional.cross_entropy(logits, labels, label_smoothing=LABEL_SMOOTHING)
+
+
+@torch.no_grad()
+def keep_length(convolutions):
+    """Filters are followed by a normalisation: their length means nothing, but it sets how far a step of
+    given size turns them."""
+    for weight in convolutions:
+        weight.mul_(len(weight)**0.5 / weight.norm())
+
+
+def train(model, pixels, labels, train_index, args):
     generator = torch.Generator().manual_seed(SEED)
-    replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.05)
+    whiten_patches(model.patches, cifar10.normalise(pixels[train_index[:2000]]))
+    model.patches.weight.requires_grad_(False)
+    convolutions = [p for p in model.groups.parameters() if p.ndim == 4]
+    rest = [p for p in model.parameters() if p.ndim != 4]
+    optimisers = [
+        (Muon([("", p) for p in convolutions], lr=0, momentum=args.momentum), args.muon_lr),
+        (torch.optim.AdamW(rest, lr=0, betas=(0.9, 0.95), weight_decay=0.0), args.adam_lr)
+    ]
+    replicas = Replicas(model, args.threads, PIECES, loss_of)
     steps = int(args.epochs * len(train_index) / args.batch)
-    order, recent, start = torch.empty(0, dtype=torch.int64), [], time.monotonic()
-    for step in range(steps):
-        if len(order) < args.batch:
-            order = train_index[torch.randperm(len(train_index), generator=generator)]
-        batch, order = order[:args.batch], order[args.batch:]
-        crops, _ = cifar10.random_crops(pixels[batch], 32, 4, generator)
-        optimiser.param_groups[0]["lr"] = args.lr * rate((step + 1) / steps)
-        recent.append(replicas.gradients(crops.contiguous(), labels[batch]))
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        if (step + 1) % 50 == 0:
-            print(f"{time.monotonic() - start:6.0f} s  step {step + 1} of {steps}"
+    recent, start = [], time.monotonic()
+    batches = cifar10.shuffled_batches(train_index, args.batch, generator)
+    keep_length(convolutions)
+    for step, batch in zip(range(steps), batches):
+        progress = (step + 1) / steps
+        size, padding = crop_at(progress)
+        crops = cifar10.random_crops(pixels[batch], size, padding, generator)
+        recent.append(replicas.gradients(crops, labels[batch]))
+        for optimiser, lr in optimisers:
+            optimiser.param_groups[0]["lr"] = lr * rate(progress)
+            optimiser.step()
+        keep_length(convolutions)
+        if (step + 1) % 50 == 0 or step + 1 == steps:
+            print(f"{time.monotonic() - start:6.0f} s  step {step + 1} of {steps}  crop {size}"
                   f"  loss {sum(recent) / len(recent):.4f}", flush=True)
             recent = []
+    settle(model, pixels[train_index[torch.randperm(len(train_index), generator=generator)[:5000]]])
+
+
+@torch.no_grad()
+def settle(model, pixels):
+    """Means and variances of the normalisations over these images: the replicas kept theirs to themselves."""
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.reset_running_stats()
+            layer.momentum = None  # the plain mean of all batches
+    model.train()
+    for batch in pixels.split(500):
+        model(batch.float())
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
-    parser.add_argument("--pretrained", type=Path, required=True, help="folder of a DeiT or ViT classifier")
-    parser.add_argument("--state", type=Path, required=True, help="folder for the cache of pixels")
-    parser.add_argument("--out", type=Path, required=True, help="file for the logits")
-    parser.add_argument("--size", type=int, default=80, help="pixels that the teacher sees")
-    parser.add_argument("--epochs", type=float, default=2)
-    parser.add_argument("--batch", type=int, default=96)
-    parser.add_argument("--lr", type=float, default=2e-4)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = teaching.parser_of(__doc__)
+    parser.add_argument("--epochs", type=float, default=8)
+    parser.add_argument("--batch", type=int, default=500)
+    parser.add_argument("--muon-lr", type=float, default=0.12)
+    parser.add_argument("--adam-lr", type=float, default=0.01)
+    parser.add_argument("--momentum", type=float, default=0.8)
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(SEED)
-
-    pixels, labels = cifar10.read_archive(args.train, args.state)
-    train_index, held_out = cifar10.split_held_out(labels)
-    model = Teacher(args.pretrained, args.size).train()
-    fine_tune(model, pixels, labels, train_index, args)
-    model.eval()
-    views = torch.stack([logits_of(model, view, args.threads) for view in (pixels, pixels.flip(3))])
-    right = (views[0, held_out].argmax(1) == labels[held_out]).float().mean().item()
-    print(f"held-out {100 * right:.2f} %", flush=True)
-    torch.save({"logits": views, "held_out_accuracy": right}, args.out.with_suffix(".new"))
-    os.replace(args.out.with_suffix(".new"), args.out)
+    pixels, labels, train_index, held_out = teaching.ready(args, SEED)
+    model = Teacher().to(memory_format=torch.channels_last).train()
+    train(model, pixels, labels, train_index, args)
+    teaching.write_logits(model, pixels, labels, held_out, args)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 """Trains a small vision transformer with 2D axial rotary positions on CIFAR-10 within a given time on a CPU,
 and exports it in timm's layout.
 
-The schedule follows the processor time that the run has had, not a number of steps: learning rate and crop
-size are functions of its share of --minutes, so the run ends by itself on any machine. It can be stopped and
-started again with the same --state folder.
+The schedule follows the processor time that the run has had: learning rate and crop size are functions of its
+share of --minutes, so the run ends by itself on any machine (or of --epochs, so that it does the same on every
+machine). It can be stopped and started again with the same --state folder.
 
     python train_cifar10.py --train train.zip --state /tmp/state --out data/model --minutes 85
 
-With --teacher (logits written by teach_cifar10.py) the targets are mostly the teacher's; --start begins with
-the averaged weights of an earlier state.
+With --teachers (logits written by teach_*.py) the targets are mostly theirs; --start begins with
+the averaged weights of an earlier state. --position trains the same model with another position encoding, for
+study_positions.py.
 """
 
 import argparse
@@ -27,12 +28,20 @@ from local_start import point_heads, whiten_patches
 from muon import Muon
 from replicas import Replicas
 
-ARCHITECTURE = "vit_small_patch16_rope_224"
+# timm's architecture and what differs from it, all of one class.
+POSITIONS = {
+    "axial": ("vit_small_patch16_rope_224", {}),
+    "mixed": ("vit_small_patch16_rope_mixed_224", {}),
+    "axial+table": ("vit_small_patch16_rope_ape_224", {}),
+    "table": ("vit_small_patch16_rope_ape_224", {"use_rot_pos_emb": False}),
+    "sinusoidal": ("vit_small_patch16_rope_ape_224", {"use_rot_pos_emb": False}),
+    "none": ("vit_small_patch16_rope_224", {"use_rot_pos_emb": False}),
+}
 THETA = 100.0
-SEED = 1
-# (share of the time until which it is used, crop edge, padding). Small crops first: 36 patches instead of 64
-# cost about half, and rotary positions continue to the full grid without change.
-CROPS = ((0.72, 24, 0), (1.0, 32, 4))
+# Until this share of the run images are cheaper: crops of 24 pixels (36 patches instead of 64, and rotary
+# positions continue to the full grid without change), or --drop-patches.
+CHEAP_UNTIL = 0.72
+CHEAP_CROP, FULL_CROP = (24, 0), (32, 4)  # edge, padding
 WARM_UP = 0.02
 LABEL_SMOOTHING = 0.1
 TEMPERATURE = 2.0
@@ -42,7 +51,17 @@ EMA_EVERY = 4
 EMA_KEEP = 0.98
 
 
+def sinusoidal_table(grid, dim):
+    """(1, grid * grid, dim): sines and cosines of the column in the first half of the channels, of the row in
+    the second (base 10000, Vaswani et al. 2017)."""
+    turns = torch.arange(grid).double()[:, None] * 10000.0**(-torch.arange(0, dim // 2, 2).double() / (dim // 2))
+    line = torch.stack([turns.sin(), turns.cos()], dim=2).flatten(1)  # (grid, dim / 2)
+    columns, rows = line.expand(grid, grid, -1), line[:, None].expand(grid, grid, -1)
+    return torch.cat([columns, rows], dim=2).reshape(1, grid * grid, dim).float()
+
+
 def build_model(args):
+    architecture, position_args = POSITIONS[args.position]
     model_args = {
         "img_size": [32, 32],
         "patch_size": 4,
@@ -51,12 +70,16 @@ def build_model(args):
         "num_heads": args.heads,
         "mlp_ratio": args.mlp_ratio,
         "init_values": 0.5,
-        "rope_temperature": THETA,
         "num_classes": len(cifar10.CLASSES),
         "global_pool": "avg",
         "dynamic_img_size": True,
+        **position_args,
     }
-    return timm.create_model(ARCHITECTURE, **model_args), model_args
+    model = timm.create_model(architecture, patch_drop_rate=args.drop_patches, **model_args)
+    if args.position == "sinusoidal":
+        model.pos_embed.data = sinusoidal_table(8, args.dim)
+        model.pos_embed.requires_grad_(False)
+    return model, {"architecture": architecture, "model_args": model_args}
 
 
 def start_values(model, pixels, local_depth):
@@ -69,7 +92,7 @@ def start_values(model, pixels, local_depth):
 def build_optimisers(model, args):
     matrices = [(n, p) for n, p in model.named_parameters() if n.startswith("blocks.") and p.ndim == 2]
     chosen = {n for n, _ in matrices}
-    rest = [p for n, p in model.named_parameters() if n not in chosen]
+    rest = [p for n, p in model.named_parameters() if n not in chosen and p.requires_grad]
     return [
         Muon(matrices, lr=args.muon_lr, weight_decay=args.weight_decay),
         torch.optim.AdamW(rest, lr=args.adam_lr, betas=(0.9, 0.98), weight_decay=0.0)
@@ -83,10 +106,6 @@ def rate(progress):
     return 1.0 if progress < 0.3 else max(0.0, (1.0 - progress) / 0.7)
 
 
-def crop_at(progress):
-    return next((size, padding) for until, size, padding in CROPS if progress < until or until == 1.0)
-
-
 @torch.no_grad()
 def accuracy(model, pixels, labels):
     model.eval()
@@ -96,12 +115,13 @@ def accuracy(model, pixels, labels):
     return right / len(labels)
 
 
-def export(weights, model_args, folder):
+def export(weights, description, folder):
     """Writes config.json and model.safetensors (float16) so that timm.create_model(architecture,
     **model_args) loads them strictly."""
     folder.mkdir(parents=True, exist_ok=True)
+    model_args = description["model_args"]
     config = {
-        "architecture": ARCHITECTURE,
+        "architecture": description["architecture"],
         "num_classes": len(cifar10.CLASSES),
         "num_features": model_args["embed_dim"],
         "global_pool": model_args["global_pool"],
@@ -140,9 +160,9 @@ class Run:
     and steps."""
 
     def __init__(self, args, pixels):
-        torch.manual_seed(SEED)
-        self.generator = torch.Generator().manual_seed(SEED)
-        self.model, self.model_args = build_model(args)
+        torch.manual_seed(args.seed)
+        self.generator = torch.Generator().manual_seed(args.seed)
+        self.model, self.description = build_model(args)
         start_values(self.model,
                      cifar10.normalise(pixels[torch.randperm(len(pixels), generator=self.generator)[:2000]]),
                      args.local_depth)
@@ -155,7 +175,6 @@ class Run:
         elif args.start:
             self.average = torch.load(args.start, weights_only=True)["average"]
             self.model.load_state_dict(self.average)
-            self.average = {n: v.clone() for n, v in self.average.items()}
 
     def load(self, state):
         self.model.load_state_dict(state["model"])
@@ -197,20 +216,19 @@ def loss_with_teacher(logits, targets):
 
 
 class Targets:
-    """What the loss compares with: labels, or the teacher's view of the same image beside them."""
+    """What the loss compares with: labels, or what the teachers make of the image beside them."""
 
-    def __init__(self, labels, teacher):
-        self.labels, self.soft = labels, None
-        if teacher:
-            stored = torch.load(teacher, weights_only=True)["logits"]  # (2, N, C): as it is, mirrored
-            self.soft = (stored / TEMPERATURE).softmax(-1)
-        self.loss = loss_with_teacher if teacher else loss_without_teacher
+    def __init__(self, labels, teachers):
+        self.targets, self.loss = labels, loss_without_teacher
+        if teachers:
+            # logits (2, N, C) of every image and its mirror image: the mean of all votes is better than each
+            votes = [torch.load(file, weights_only=True)["logits"].log_softmax(-1) for file in teachers]
+            soft = (torch.cat(votes).mean(0) / TEMPERATURE).softmax(-1)
+            hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
+            self.targets, self.loss = torch.cat([soft, hard], dim=1), loss_with_teacher
 
-    def of(self, batch, mirrored):
-        if self.soft is None:
-            return self.labels[batch]
-        hard = torch.nn.functional.one_hot(self.labels[batch], len(cifar10.CLASSES)).float()
-        return torch.cat([self.soft[mirrored.long(), batch], hard], dim=1)
+    def of(self, batch):
+        return self.targets[batch]
 
 
 def take_step(run, replicas, inputs, targets, rates):
@@ -229,29 +247,36 @@ def take_step(run, replicas, inputs, targets, rates):
 
 
 def train(args):
-    pixels, labels = cifar10.read_archive(args.train, args.state)
+    pixels, labels = cifar10.read_archive(args.train, args.cache or args.state)
     train_index, held_out = cifar10.split_held_out(labels)
     run = Run(args, pixels[train_index])
     watched = build_model(args)[0]
-    targets = Targets(labels, args.teacher)
+    targets = Targets(labels, args.teachers)
     replicas = Replicas(run.model, args.threads, PIECES, targets.loss)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"{parameters} parameters, {len(train_index)} images, from {run.seconds:.0f} s", flush=True)
-    budget, order, recent = 60 * args.minutes, torch.empty(0, dtype=torch.int64), []
+    recent = []
+    batches = cifar10.shuffled_batches(train_index, args.batch, run.generator)
     next_report, mark = run.seconds + args.report_seconds, time.process_time()
-    while run.seconds < budget:
-        progress = run.seconds / budget
-        if len(order) < args.batch:
-            order = train_index[torch.randperm(len(train_index), generator=run.generator)]
-        batch, order = order[:args.batch], order[args.batch:]
-        size, padding = crop_at(progress)
-        crops, mirrored = cifar10.random_crops(pixels[batch], size, padding, run.generator)
+
+    def progress_now():
+        if args.epochs:
+            return run.images / (args.epochs * len(train_index))
+        return run.seconds / (60 * args.minutes)
+
+    while (progress := progress_now()) < 1:
+        batch = next(batches)
+        cheap = progress < CHEAP_UNTIL
+        for replica in replicas.copies if args.drop_patches else []:
+            replica.patch_drop.prob = args.drop_patches if cheap else 0.0
+        size, padding = CHEAP_CROP if cheap and not args.drop_patches else FULL_CROP
+        crops = cifar10.random_crops(pixels[batch], size, padding, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
-        recent.append(take_step(run, replicas, inputs, targets.of(batch, mirrored), rates))
+        recent.append(take_step(run, replicas, inputs, targets.of(batch), rates))
         now = time.process_time()
         run.seconds, mark = run.seconds + (now - mark) / args.threads, now
-        if run.seconds >= next_report or run.seconds >= budget:
+        if run.seconds >= next_report or progress_now() >= 1:
             watched.load_state_dict(run.average)
             share = accuracy(watched, pixels[held_out], labels[held_out])
             print(f"{run.seconds:6.0f} s  step {run.steps}  epoch {run.images / len(train_index):.2f}"
@@ -259,7 +284,7 @@ def train(args):
                   f"  held-out {100 * share:.2f} %", flush=True)
             run.save()
             recent, next_report = [], run.seconds + args.report_seconds
-    export(run.average, run.model_args, args.out)
+    export(run.average, run.description, args.out)
     print(f"exported to {args.out}", flush=True)
 
 
@@ -267,13 +292,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
-    parser.add_argument("--state", type=Path, required=True, help="folder for the cache and the restart file")
+    parser.add_argument("--state", type=Path, required=True, help="folder for the restart file")
+    parser.add_argument("--cache", type=Path, help="folder for decoded pictures; default --state")
     parser.add_argument("--out",
                         type=Path,
                         required=True,
                         help="folder for config.json and model.safetensors")
     parser.add_argument("--minutes", type=float, default=85)
-    parser.add_argument("--teacher", type=Path, help="logits written by teach_cifar10.py")
+    parser.add_argument("--epochs", type=float, help="instead of --minutes")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--position", choices=POSITIONS, default="axial")
+    parser.add_argument("--drop-patches",
+                        type=float,
+                        default=0.0,
+                        help="share of the patches left out, instead of small crops")
+    parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--dim", type=int, default=160)
@@ -283,7 +316,7 @@ def main():
     parser.add_argument("--local-depth",
                         type=int,
                         default=5,
-                        help="blocks whose heads start with a direction")
+                        help="blocks whose heads start with a direction (axial only)")
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--adam-lr", type=float, default=0.002)
     parser.add_argument("--weight-decay", type=float, default=0.02)

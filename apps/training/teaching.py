@@ -1,0 +1,49 @@
+"""What the scripts that make a teacher for train_cifar10.py share: their options, and the file of logits."""
+
+import argparse
+import concurrent.futures
+import os
+from pathlib import Path
+
+import torch
+
+import cifar10
+
+
+def parser_of(page):
+    parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
+    parser.add_argument("--state", type=Path, required=True, help="folder for the cache of pixels")
+    parser.add_argument("--out", type=Path, required=True, help="file for the logits")
+    parser.add_argument("--threads", type=int, default=2)
+    return parser
+
+
+def logits_of(model, pixels, threads):
+    """(N, C) logits of bytes (N, 3, 32, 32)."""
+
+    def piece(part):
+        with torch.no_grad():
+            return model(part.float())
+
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        return torch.cat(list(pool.map(piece, pixels.split(250))))
+
+
+def write_logits(model, pixels, labels, held_out, args):
+    """The file that train_cifar10.py --teachers takes: "logits" (2, N, C) of every image and its mirror
+    image."""
+    model.eval()
+    views = torch.stack([logits_of(model, view, args.threads) for view in (pixels, pixels.flip(3))])
+    share = (views[:, held_out].argmax(2) == labels[held_out]).float().mean(1)
+    print(f"held-out {100 * share[0]:.2f} %, mirrored {100 * share[1]:.2f} %", flush=True)
+    torch.save({"logits": views, "held_out_accuracy": share[0].item()}, args.out.with_suffix(".new"))
+    os.replace(args.out.with_suffix(".new"), args.out)
+
+
+def ready(args, seed):
+    """Pixels (N, 3, 32, 32) of bytes, labels (N), and the indices that are trained on and held out."""
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    pixels, labels = cifar10.read_archive(args.train, args.state)
+    return pixels, labels, *cifar10.split_held_out(labels)
