@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -74,6 +75,20 @@ TEST_CASE("base: parallel_for runs each task once, nests, and passes an exceptio
     for (const auto& count : counts) CHECK(count == 1);
     CHECK_THROWS_AS(
         parallel_for(8, threads, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }), Error);
+  }
+}
+
+TEST_CASE("base: parallel_for_parts covers a range once, the last part with what is left") {
+  for (const int threads : {1, 2, 5}) {
+    for (const std::size_t count : {0, 1, 15, 16, 17, 101}) {
+      std::vector<std::atomic<int>> times(count);
+      parallel_for_parts(count, 16, threads, [&](std::size_t first, std::size_t size) {
+        CHECK(first % 16 == 0);
+        CHECK(size == std::min<std::size_t>(16, count - first));
+        for (std::size_t i = first; i < first + size; ++i) times[i]++;
+      });
+      for (const auto& n : times) CHECK(n == 1);
+    }
   }
 }
 

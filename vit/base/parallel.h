@@ -1,8 +1,11 @@
 // One way to use several cores; the only place that knows OpenMP.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
+
+#include "vit/base/checked.h"
 
 namespace vit {
 
@@ -33,6 +36,16 @@ void parallel_for(std::size_t num_tasks, int threads, Function&& function) {
       num_tasks, threads,
       [](void* context, std::size_t task, int thread) { (*static_cast<Plain*>(context))(task, thread); },
       detail::address_of(function));
+}
+
+/// Calls function(first, size) for the parts [first, first + size) of [0, count), `part_size` > 0 each but
+/// the last, as tasks of a parallel_for.
+template <typename Function>
+void parallel_for_parts(std::size_t count, std::size_t part_size, int threads, Function&& function) {
+  parallel_for(ceil_div(count, part_size), threads, [&](std::size_t task, int) {
+    const std::size_t first = task * part_size;
+    function(first, std::min(part_size, count - first));
+  });
 }
 
 /// Calls body() in the calling thread while a team of `threads` threads (0 = all) stands by for the

@@ -59,9 +59,7 @@ bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
 void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis,
                   const ResampleOptions& options, TensorView<std::uint8_t> out) {
   const std::size_t out_stride = out.size(1) * channels;
-  parallel_for(ceil_div(in.height, kRowsPerTask), options.threads, [&](std::size_t task, int) {
-    const std::size_t y = task * kRowsPerTask;
-    const std::size_t num_rows = std::min(kRowsPerTask, in.height - y);
+  parallel_for_parts(in.height, kRowsPerTask, options.threads, [&](std::size_t y, std::size_t num_rows) {
     const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride,
                                      out_stride};
     if (channels == 3 && options.loops == ResampleLoops::vectorised) {
@@ -77,20 +75,20 @@ void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, co
   const std::size_t row_bytes = in.width * channels;
   constexpr std::size_t kOutputsPerTask = 16;
   const kernels::ResampleAxis all = axis.view();
-  parallel_for(ceil_div(all.num_outputs, kOutputsPerTask), options.threads, [&](std::size_t task, int) {
-    const std::size_t y = task * kOutputsPerTask;
-    kernels::ResampleAxis part = all;
-    part.first += y;
-    part.count += y;
-    part.offset += y;
-    part.num_outputs = std::min(kOutputsPerTask, all.num_outputs - y);
-    const kernels::ResampleRows rows{in.data, in.stride, out.data() + y * row_bytes, row_bytes};
-    if (options.loops == ResampleLoops::vectorised) {
-      kernels::resample_rows(rows, row_bytes, part);
-    } else {
-      kernels::resample_rows_reference(rows, row_bytes, part);
-    }
-  });
+  parallel_for_parts(
+      all.num_outputs, kOutputsPerTask, options.threads, [&](std::size_t y, std::size_t count) {
+        kernels::ResampleAxis part = all;
+        part.first += y;
+        part.count += y;
+        part.offset += y;
+        part.num_outputs = count;
+        const kernels::ResampleRows rows{in.data, in.stride, out.data() + y * row_bytes, row_bytes};
+        if (options.loops == ResampleLoops::vectorised) {
+          kernels::resample_rows(rows, row_bytes, part);
+        } else {
+          kernels::resample_rows_reference(rows, row_bytes, part);
+        }
+      });
 }
 
 Tensor<std::uint8_t> intermediate(std::size_t height, std::size_t width, std::size_t channels) {

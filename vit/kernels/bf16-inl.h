@@ -77,6 +77,7 @@ void round_rows(const RoundRowsArgs& args) noexcept {
     }
   }
 }
+
 /// Pairs of k multiplied and added by one instruction, inputs rounded as well.
 struct PairLines {
   static constexpr const char* kDescription = "products of bfloat16 pairs";

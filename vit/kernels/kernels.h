@@ -91,7 +91,7 @@ struct KeyValueArgs {
 struct AttentionArgs {
   const float* queries = nullptr;  // (num_queries, d): tokens first_query, first_query + 1, ...
   std::size_t query_stride = 0;
-  /// token index of row 0, for the rotation; a multiple of query_tile keeps tiles full
+  /// Token index of row 0, for the rotation; a multiple of query_tile keeps tiles full
   std::size_t first_query = 0;
   std::size_t num_queries = 0;
   float scale = 1.0f;

@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::size_t kColumnsPerTask = 256;  // a multiple of every panel width
 
-/// Calls pack(first column, columns) for parts of a weight, in parallel.
-template <typename Pack>
-void for_each_part(std::size_t out_features, const Pack& pack) {
-  parallel_for(ceil_div(out_features, kColumnsPerTask), 0, [&](std::size_t task, int) {
-    const std::size_t first = task * kColumnsPerTask;
-    pack(first, std::min(kColumnsPerTask, out_features - first));
-  });
-}
-
 /// Writes q[k] = round(row[k] / scale) and returns the scale.
 float quantise_column(const float* row, std::size_t in_features, std::int8_t* q) {
   float largest = 0.0f;
@@ -47,7 +38,7 @@ PackedWeight::PackedWeight(const TensorView<const float>& weight, const KernelTa
 
 PackedMatrix::PackedMatrix(TensorView<const float> weight, const KernelTable& table)
     : PackedWeight(weight, table, "PackedMatrix"), panels_(Shape{padded_columns(), in_features()}) {
-  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(out_features(), kColumnsPerTask, 0, [&](std::size_t first, std::size_t count) {
     table.pack_weight(weight.row(first), weight.row_stride(), count, in_features(),
                       panels_.data() + first * in_features());
   });
@@ -57,7 +48,7 @@ PackedBf16Matrix::PackedBf16Matrix(TensorView<const float> weight, const KernelT
     : PackedWeight(weight, table, "PackedBf16Matrix"),
       panels_(Shape{table.bf16->packed_lanes(padded_columns(), in_features())}) {
   const Bf16Kernels& bf16 = *table.bf16;
-  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(out_features(), kColumnsPerTask, 0, [&](std::size_t first, std::size_t count) {
     bf16.pack_weight(weight.row(first), weight.row_stride(), count, in_features(),
                      panels_.data() + bf16.packed_lanes(first, in_features()));
   });
@@ -68,7 +59,7 @@ PackedInt8Matrix::PackedInt8Matrix(TensorView<const float> weight, const KernelT
       panels_(Shape{table.int8->packed_bytes(padded_columns(), in_features())}),
       scales_(Shape{padded_columns()}) {
   const Int8Kernels& int8 = *table.int8;
-  for_each_part(out_features(), [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(out_features(), kColumnsPerTask, 0, [&](std::size_t first, std::size_t count) {
     std::vector<std::int8_t> whole(count * in_features());
     for (std::size_t n = 0; n < count; ++n) {
       scales_.data()[first + n] =

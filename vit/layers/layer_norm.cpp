@@ -22,11 +22,10 @@ void LayerNorm::forward(TensorView<const float> in, TensorView<float> out, int t
       "LayerNorm", "over ", num_features(), " channels cannot take ", in.shape().to_string(), " to ",
       out.shape().to_string());
   constexpr std::size_t kRowsPerTask = 16;
-  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
-    const std::size_t row = task * kRowsPerTask;
+  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
     kernels_->layer_norm({.in = in.row(row),
                           .in_stride = in.row_stride(),
-                          .rows = std::min(kRowsPerTask, rows - row),
+                          .rows = count,
                           .columns = num_features(),
                           .gamma = gamma_.data(),
                           .beta = beta_.data(),

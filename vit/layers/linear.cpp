@@ -67,15 +67,7 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .residual_stride = epilogue.residual.row_stride()};
 }
 
-/// Calls run(row, rows) for parts of the rows that are quantised or rounded, in parallel.
-template <typename Run>
-void for_each_rows(std::size_t rows, int threads, const Run& run) {
-  constexpr std::size_t kRowsPerTask = 16;
-  parallel_for(ceil_div(rows, kRowsPerTask), threads, [&](std::size_t task, int) {
-    const std::size_t row = task * kRowsPerTask;
-    run(row, std::min(kRowsPerTask, rows - row));
-  });
-}
+constexpr std::size_t kRowsPerTask = 16;  // that are quantised or rounded
 
 /// The rows of `in` as whole numbers in `memory`.
 void quantise(const TensorView<const float>& in, const kernels::KernelTable& table, int threads,
@@ -85,7 +77,7 @@ void quantise(const TensorView<const float>& in, const kernels::KernelTable& tab
   VIT_CHECK(checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
                 checked_mul(rows, groups, "Linear") <= memory.scales.num_elements(),
             "Linear", "no memory for ", in.shape().to_string(), " as int8");
-  for_each_rows(rows, threads, [&](std::size_t row, std::size_t count) {
+  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
     table.int8->quantise({.in = in.row(row),
                           .in_stride = in.row_stride(),
                           .rows = count,
@@ -103,7 +95,7 @@ TensorView<const float> rounded(const TensorView<const float>& in, const kernels
   VIT_CHECK(checked_mul(rows, row_lanes * sizeof(float), "Linear") <= memory.values.num_elements(), "Linear",
             "no memory for ", in.shape().to_string(), " as bfloat16");
   float* const lanes = reinterpret_cast<float*>(memory.values.data());
-  for_each_rows(rows, threads, [&](std::size_t row, std::size_t count) {
+  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
     table.bf16->round_rows({.in = in.row(row),
                             .in_stride = in.row_stride(),
                             .rows = count,

@@ -63,10 +63,8 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
   const std::byte* const in = entry.bytes.data();
   if (entry.strides.empty()) {
     constexpr std::size_t kPerTask = std::size_t{1} << 17;
-    parallel_for(ceil_div(out.size(), kPerTask), 0, [&](std::size_t task, int) {
-      const std::size_t first = task * kPerTask;
-      convert_row<From>(in + first * sizeof(typename From::Stored), 1, std::min(kPerTask, out.size() - first),
-                        out.data() + first);
+    parallel_for_parts(out.size(), kPerTask, 0, [&](std::size_t first, std::size_t count) {
+      convert_row<From>(in + first * sizeof(typename From::Stored), 1, count, out.data() + first);
     });
     return;
   }
