@@ -9,8 +9,6 @@ held-out images of cifar10.py are not trained on.
     python teach_convolutions.py --train train.zip --state /tmp/state --out convolutions.pt
 """
 
-import time
-
 import torch
 from torch import nn
 
@@ -40,8 +38,8 @@ def convolution(inputs, outputs):
 
 def group(inputs, outputs):
     return nn.Sequential(
-        convolution(inputs, outputs), nn.MaxPool2d(2), nn.BatchNorm2d(outputs, affine=True), nn.GELU(),
-        convolution(outputs, outputs), nn.BatchNorm2d(outputs, affine=True), nn.GELU())
+        convolution(inputs, outputs), nn.MaxPool2d(2), nn.BatchNorm2d(outputs), nn.GELU(),
+        convolution(outputs, outputs), nn.BatchNorm2d(outputs), nn.GELU())
 
 
 class Teacher(nn.Module):
@@ -91,23 +89,15 @@ def train(model, pixels, labels, train_index, args):
         (torch.optim.AdamW(rest, lr=0, betas=(0.9, 0.95), weight_decay=0.0), args.adam_lr)
     ]
     replicas = Replicas(model, args.threads, PIECES, loss_of)
-    steps = int(args.epochs * len(train_index) / args.batch)
-    recent, start = [], time.monotonic()
-    batches = cifar10.shuffled_batches(train_index, args.batch, generator)
-    keep_length(convolutions)
-    for step, batch in zip(range(steps), batches):
-        progress = (step + 1) / steps
-        size, padding = crop_at(progress)
-        crops = cifar10.random_crops(pixels[batch], size, padding, generator)
-        recent.append(replicas.gradients(crops, labels[batch]))
+
+    def update(progress):
         for optimiser, lr in optimisers:
             optimiser.param_groups[0]["lr"] = lr * rate(progress)
             optimiser.step()
         keep_length(convolutions)
-        if (step + 1) % 50 == 0 or step + 1 == steps:
-            print(f"{time.monotonic() - start:6.0f} s  step {step + 1} of {steps}  crop {size}"
-                  f"  loss {sum(recent) / len(recent):.4f}", flush=True)
-            recent = []
+
+    keep_length(convolutions)
+    teaching.fit(replicas, pixels, labels, train_index, generator, args, crop_at, update)
     settle(model, pixels[train_index[torch.randperm(len(train_index), generator=generator)[:5000]]])
 
 

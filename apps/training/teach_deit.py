@@ -9,7 +9,6 @@ minutes on two cores.
 """
 
 import math
-import time
 from pathlib import Path
 
 import torch
@@ -47,22 +46,16 @@ def rate(progress):
 
 
 def fine_tune(model, pixels, labels, train_index, args):
-    generator = torch.Generator().manual_seed(SEED)
     replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy)
     optimiser = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.05)
-    steps = int(args.epochs * len(train_index) / args.batch)
-    recent, start = [], time.monotonic()
-    batches = cifar10.shuffled_batches(train_index, args.batch, generator)
-    for step, batch in zip(range(steps), batches):
-        crops = cifar10.random_crops(pixels[batch], 32, 4, generator)
-        optimiser.param_groups[0]["lr"] = args.lr * rate((step + 1) / steps)
-        recent.append(replicas.gradients(crops.contiguous(), labels[batch]))
+
+    def update(progress):
+        optimiser.param_groups[0]["lr"] = args.lr * rate(progress)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        if (step + 1) % 50 == 0:
-            print(f"{time.monotonic() - start:6.0f} s  step {step + 1} of {steps}"
-                  f"  loss {sum(recent) / len(recent):.4f}", flush=True)
-            recent = []
+
+    generator = torch.Generator().manual_seed(SEED)
+    teaching.fit(replicas, pixels, labels, train_index, generator, args, lambda _: (32, 4), update)
 
 
 def main():

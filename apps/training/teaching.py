@@ -1,8 +1,10 @@
-"""What the scripts that make a teacher for train_cifar10.py share: their options, and the file of logits."""
+"""What the scripts that make a teacher for train_cifar10.py share: their options, the loop over the images, and
+the file of logits."""
 
 import argparse
 import concurrent.futures
 import os
+import time
 from pathlib import Path
 
 import torch
@@ -17,6 +19,23 @@ def parser_of(page):
     parser.add_argument("--out", type=Path, required=True, help="file for the logits")
     parser.add_argument("--threads", type=int, default=2)
     return parser
+
+
+def fit(replicas, pixels, labels, index, generator, args, crop_at, update):
+    """Goes args.epochs times through the images of `index` in batches of args.batch. The share of the run that
+    is done, in (0, 1], chooses the crops, (edge, padding) = crop_at(share), and goes to update(share), which
+    finds the gradients in the model."""
+    steps = int(args.epochs * len(index) / args.batch)
+    recent, start = [], time.monotonic()
+    for step, batch in zip(range(1, steps + 1), cifar10.shuffled_batches(index, args.batch, generator)):
+        size, padding = crop_at(step / steps)
+        crops = cifar10.random_crops(pixels[batch], size, padding, generator)
+        recent.append(replicas.gradients(crops.contiguous(), labels[batch]))
+        update(step / steps)
+        if step % 50 == 0 or step == steps:
+            print(f"{time.monotonic() - start:6.0f} s  step {step} of {steps}  crop {size}"
+                  f"  loss {sum(recent) / len(recent):.4f}", flush=True)
+            recent = []
 
 
 def logits_of(model, pixels, threads):

@@ -215,20 +215,16 @@ def loss_with_teacher(logits, targets):
             + (1 - TEACHER_SHARE) * torch.nn.functional.cross_entropy(logits, hard))
 
 
-class Targets:
-    """What the loss compares with: labels, or what the teachers make of the image beside them."""
-
-    def __init__(self, labels, teachers):
-        self.targets, self.loss = labels, loss_without_teacher
-        if teachers:
-            # logits (2, N, C) of every image and its mirror image: the mean of all votes is better than each
-            votes = [torch.load(file, weights_only=True)["logits"].log_softmax(-1) for file in teachers]
-            soft = (torch.cat(votes).mean(0) / TEMPERATURE).softmax(-1)
-            hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
-            self.targets, self.loss = torch.cat([soft, hard], dim=1), loss_with_teacher
-
-    def of(self, batch):
-        return self.targets[batch]
+def targets_and_loss(labels, teachers):
+    """A row per image, and the mean loss of outputs against such rows: labels, or what the teachers make of the
+    image beside them."""
+    if not teachers:
+        return labels, loss_without_teacher
+    # logits (2, N, C) of every image and its mirror image: the mean of all votes is better than each
+    votes = [torch.load(file, weights_only=True)["logits"].log_softmax(-1) for file in teachers]
+    soft = (torch.cat(votes).mean(0) / TEMPERATURE).softmax(-1)
+    hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
+    return torch.cat([soft, hard], dim=1), loss_with_teacher
 
 
 def take_step(run, replicas, inputs, targets, rates):
@@ -251,8 +247,8 @@ def train(args):
     train_index, held_out = cifar10.split_held_out(labels)
     run = Run(args, pixels[train_index])
     watched = build_model(args)[0]
-    targets = Targets(labels, args.teachers)
-    replicas = Replicas(run.model, args.threads, PIECES, targets.loss)
+    targets, loss_of = targets_and_loss(labels, args.teachers)
+    replicas = Replicas(run.model, args.threads, PIECES, loss_of)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"{parameters} parameters, {len(train_index)} images, from {run.seconds:.0f} s", flush=True)
     recent = []
@@ -273,7 +269,7 @@ def train(args):
         crops = cifar10.random_crops(pixels[batch], size, padding, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
-        recent.append(take_step(run, replicas, inputs, targets.of(batch), rates))
+        recent.append(take_step(run, replicas, inputs, targets[batch], rates))
         now = time.process_time()
         run.seconds, mark = run.seconds + (now - mark) / args.threads, now
         if run.seconds >= next_report or progress_now() >= 1:
