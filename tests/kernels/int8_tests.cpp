@@ -1,8 +1,10 @@
 // The products of whole numbers of every table against the reference.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tests/support/rng.h"
@@ -30,7 +32,7 @@ struct QuantisedRows {
                           .scales = scales.data()});
   }
   Tensor<std::byte> values;
-  Tensor<float> scales;
+  Tensor<InputScale> scales;
 };
 
 constexpr float kUntouched = 12345.0f;
@@ -48,7 +50,7 @@ KernelTable reference_for(const KernelTable& table) {
 /// A product of one table, dense rows with a gap behind each.
 std::vector<float> product(const KernelTable& table, const std::vector<float>& in, std::size_t stride,
                            const TensorView<const float>& weight, Sizes sizes, const Epilogue& epilogue,
-                           Tensor<float>* scales = nullptr) {
+                           Tensor<InputScale>* scales = nullptr) {
   const PackedInt8Matrix packed(weight, table);
   QuantisedRows rows(table, in, stride, sizes);
   std::vector<float> out(sizes.rows * (sizes.out_features + 5), kUntouched);
@@ -78,7 +80,7 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
   const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
   const std::vector<float> bias = rng.numbers(sizes.out_features);
   const Epilogue epilogue{.bias = bias.data()};
-  Tensor<float> scales, expected_scales;
+  Tensor<InputScale> scales, expected_scales;
   const std::vector<float> out = product(table, in, stride, weight, sizes, epilogue, &scales);
   const std::vector<float> expected =
       product(reference_for(table), in, stride, weight, sizes, epilogue, &expected_scales);
@@ -117,32 +119,41 @@ TEST_CASE("kernels: int8 products agree with the reference on every remainder of
   }
 }
 
-TEST_CASE("kernels: int8 inputs are off by at most half a step of their group") {
+TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, and 0 is 0") {
   const Sizes sizes{5, 200, 200};
-  test::Rng rng(9);
-  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
   Tensor<float> identity(Shape{sizes.out_features, sizes.in_features});
   for (std::size_t k = 0; k < sizes.in_features; ++k) identity.data()[k * sizes.in_features + k] = 1.0f;
-  const auto check = [&](const KernelTable& table) {
+  const auto check = [&](const KernelTable& table, const std::vector<float>& in) {
     CAPTURE(table.name);
     CAPTURE(table.int8->input_largest);
-    Tensor<float> scales;
-    const std::vector<float> out = product(table, in, sizes.in_features, identity, sizes, {}, &scales);
-    for (std::size_t m = 0; m < sizes.rows; ++m) {
-      for (std::size_t k = 0; k < sizes.in_features; ++k) {
-        const float* const group = &in[m * sizes.in_features + k / kInt8Group * kInt8Group];
-        const std::size_t count = std::min(kInt8Group, sizes.in_features - k / kInt8Group * kInt8Group);
-        double largest = 0.0;
-        for (std::size_t i = 0; i < count; ++i) largest = std::max<double>(largest, std::fabs(group[i]));
-        const double error = std::fabs(out[m * (sizes.out_features + 5) + k] - in[m * sizes.in_features + k]);
-        REQUIRE(error <= 0.5 * largest / table.int8->input_largest + test::dot_bound(5, largest));
-      }
+    const std::vector<float> out = product(table, in, sizes.in_features, identity, sizes, {});
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const std::size_t m = i / sizes.in_features, k = i % sizes.in_features;
+      const std::size_t begin = k / kInt8Group * kInt8Group;
+      const std::size_t end = std::min(begin + kInt8Group, sizes.in_features);
+      const std::span<const float> group(&in[m * sizes.in_features + begin], end - begin);
+      const double lowest = std::min(0.0f, std::ranges::min(group));
+      const double highest = std::max(0.0f, std::ranges::max(group));
+      const double largest = std::max(-lowest, highest);
+      const int steps = table.int8->input_largest;
+      const double step = steps == 127 ? (highest - lowest) / 254 : largest / steps;
+      const double error = std::fabs(out[m * (sizes.out_features + 5) + k] - in[i]);
+      REQUIRE(error <= (in[i] == 0.0f ? 0.0 : 0.5 * step + test::dot_bound(5, largest)));
     }
   };
-  for (const KernelTable* table : available_kernels()) check(*table);
   KernelTable bytes = find_kernels("reference");
   bytes.int8 = &reference_byte_kernels();
-  check(bytes);
+  struct Bounds {
+    float low, high;
+  };
+  for (const auto& [low, high] : {Bounds{-1, 1}, {0, 1}, {-0.2f, 3}, {-5, -4}, {1e-20f, 1e20f}}) {
+    CAPTURE(low);
+    test::Rng rng(9);
+    std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features, low, high);
+    in[7] = in[150] = 0.0f;
+    for (const KernelTable* table : available_kernels()) check(*table, in);
+    check(bytes, in);
+  }
 }
 
 TEST_CASE("kernels: the largest whole numbers do not overflow") {

@@ -21,7 +21,7 @@ class Quantised {
 
  private:
   Tensor<std::byte> values_{Shape{kRows * 8 * kInputs}};
-  Tensor<float> scales_{Shape{kRows * 8}};
+  Tensor<kernels::InputScale> scales_{Shape{kRows * 8}};
 };
 
 TEST_CASE("layers: a range of outputs has the bits of the whole product and leaves the others alone") {

@@ -22,16 +22,17 @@ namespace int8 {
 template <class Form>
 constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
 
-/// What the offset of the inputs adds to the sums of a group, negative, stands before the weights of a panel.
+/// The sum of the weights of every group, by which an input that stands for 0 without being 0 counts too
+/// much, stands before the weights of a panel, as floats (whole numbers below 2^24).
 template <class Form>
-HWY_INLINE size_t correction_bytes(size_t in_features) {
-  return Form::kOffset == 0 ? 0 : round_up(int8_groups(in_features) * kPanel * sizeof(int32_t), 64);
+HWY_INLINE size_t weight_sum_bytes(size_t in_features) {
+  return Form::kHasZero ? round_up(int8_groups(in_features) * kPanel * sizeof(float), 64) : 0;
 }
 
 template <class Form>
 HWY_INLINE size_t panel_bytes(size_t in_features) {
   const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
-  return round_up(correction_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
+  return round_up(weight_sum_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
 }
 
 template <class Form>
@@ -43,8 +44,8 @@ template <class Form>
 void pack(const int8_t* weight, size_t out_features, size_t in_features, std::byte* packed) noexcept {
   const size_t padded = round_up(in_features, Form::kStep);
   for (size_t column = 0; column < out_features; column += kPanel) {
-    int32_t* const corrections = reinterpret_cast<int32_t*>(packed);
-    int8_t* const lines = reinterpret_cast<int8_t*>(packed + correction_bytes<Form>(in_features));
+    float* const weight_sums = reinterpret_cast<float*>(packed);
+    int8_t* const lines = reinterpret_cast<int8_t*>(packed + weight_sum_bytes<Form>(in_features));
     for (size_t c = 0; c < kPanel; ++c) {
       const bool is_column = column + c < out_features;
       const int8_t* const row = weight + (column + c) * in_features;
@@ -54,7 +55,7 @@ void pack(const int8_t* weight, size_t out_features, size_t in_features, std::by
         lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
         sum += value;
         if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
-        if (Form::kOffset != 0) corrections[k / kInt8Group * kPanel + c] = -Form::kOffset * sum;
+        if constexpr (Form::kHasZero) weight_sums[k / kInt8Group * kPanel + c] = static_cast<float>(sum);
         sum = 0;
       }
     }
@@ -151,23 +152,33 @@ HWY_INLINE void multiply_six(const std::byte*& a, size_t first, size_t step, VI 
 
 /// One group of one panel, and the rows that it meets.
 struct Group {
-  const std::byte* in;  // of the first row
-  size_t in_step;       // bytes between rows
-  const float* scales;  // of the first row
+  const std::byte* in;       // of the first row
+  size_t in_step;            // bytes between rows
+  const InputScale* scales;  // of the first row
   size_t scale_step;
-  const int32_t* corrections;  // (kPanel), null without offset
-  const int32_t* lines;        // (steps, kPanel)
+  const float* weight_sums;  // (kPanel), where the form has a zero
+  const int32_t* lines;      // (steps, kPanel)
   size_t steps;
   TileStart start;
 };
 
+/// Sums of products as floats, without what the zero of the inputs added: all whole and exact.
+template <class Form>
+HWY_INLINE V sums_from_zero(VI sums, const InputScale& scale, const float* weight_sums) {
+  const V whole = hn::ConvertTo(D(), sums);
+  if constexpr (!Form::kHasZero) return whole;
+  return hn::NegMulAdd(set(scale.zero), hn::Load(D(), weight_sums), whole);
+}
+
 /// Scales the sums of a group and stores or adds them.
-template <size_t kVectors>
-HWY_INLINE void finish_row(VI c0, VI c1, float scale, TileStart start, float* HWY_RESTRICT to) {
+template <class Form, size_t kVectors>
+HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale,
+                           float* HWY_RESTRICT to) {
   const D d;
-  const V factor = set(scale);
-  const V first = hn::ConvertTo(d, c0), second = hn::ConvertTo(d, c1);
-  if (start == TileStart::zero) {
+  const V factor = set(scale.step);
+  const V first = sums_from_zero<Form>(c0, scale, group.weight_sums);
+  const V second = kVectors > 1 ? sums_from_zero<Form>(c1, scale, group.weight_sums + kLanes) : first;
+  if (group.start == TileStart::zero) {
     hn::Store(hn::Mul(first, factor), d, to);
     if constexpr (kVectors > 1) hn::Store(hn::Mul(second, factor), d, to + kLanes);
   } else {
@@ -177,22 +188,21 @@ HWY_INLINE void finish_row(VI c0, VI c1, float scale, TileStart start, float* HW
   }
 }
 
-template <size_t kRows, size_t kVectors>
-HWY_INLINE void finish_six(const SixSums& c, const Group& group, const float* scales,
+template <class Form, size_t kRows, size_t kVectors>
+HWY_INLINE void finish_six(const SixSums& c, const Group& group, const InputScale* scales,
                            float* HWY_RESTRICT to) {
   const size_t step = group.scale_step;
-  finish_row<kVectors>(c.c00, c.c01, scales[0], group.start, to);
-  if constexpr (kRows > 1) finish_row<kVectors>(c.c10, c.c11, scales[step], group.start, to + kPanel);
-  if constexpr (kRows > 2) finish_row<kVectors>(c.c20, c.c21, scales[2 * step], group.start, to + 2 * kPanel);
-  if constexpr (kRows > 3) finish_row<kVectors>(c.c30, c.c31, scales[3 * step], group.start, to + 3 * kPanel);
-  if constexpr (kRows > 4) finish_row<kVectors>(c.c40, c.c41, scales[4 * step], group.start, to + 4 * kPanel);
-  if constexpr (kRows > 5) finish_row<kVectors>(c.c50, c.c51, scales[5 * step], group.start, to + 5 * kPanel);
+  finish_row<Form, kVectors>(c.c00, c.c01, group, scales[0], to);
+  if constexpr (kRows > 1) finish_row<Form, kVectors>(c.c10, c.c11, group, scales[step], to + kPanel);
+  if constexpr (kRows > 2) finish_row<Form, kVectors>(c.c20, c.c21, group, scales[2 * step], to + 2 * kPanel);
+  if constexpr (kRows > 3) finish_row<Form, kVectors>(c.c30, c.c31, group, scales[3 * step], to + 3 * kPanel);
+  if constexpr (kRows > 4) finish_row<Form, kVectors>(c.c40, c.c41, group, scales[4 * step], to + 4 * kPanel);
+  if constexpr (kRows > 5) finish_row<Form, kVectors>(c.c50, c.c51, group, scales[5 * step], to + 5 * kPanel);
 }
 
-HWY_INLINE SixSums start_sums(const int32_t* corrections) {
-  const VI first = corrections ? hn::Load(DI(), corrections) : hn::Zero(DI());
-  const VI second = corrections ? hn::Load(DI(), corrections + kLanes) : hn::Zero(DI());
-  return {first, second, first, second, first, second, first, second, first, second, first, second};
+HWY_INLINE SixSums no_sums() {
+  const VI zero = hn::Zero(DI());
+  return {zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
 }
 
 /// sums (kRows, kPanel) = or += one group of rows [row, row + kRows), the first kVectors vectors of each row.
@@ -200,8 +210,7 @@ template <class Form, size_t kRows, size_t kVectors>
 HWY_INLINE void multiply_tile(const Group& group, size_t row, float* HWY_RESTRICT sums) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
-  SixSums upper = start_sums(Form::kOffset != 0 ? group.corrections : nullptr);
-  SixSums lower = upper;
+  SixSums upper = no_sums(), lower = no_sums();
   const size_t in_step = group.in_step;
   const std::byte* a = group.in + row * in_step;
   const int32_t* b = group.lines;
@@ -213,10 +222,11 @@ HWY_INLINE void multiply_tile(const Group& group, size_t row, float* HWY_RESTRIC
     a += Form::kStep * sizeof(typename Form::Value);
     b += kPanel;
   }
-  const float* const scales = group.scales + row * group.scale_step;
-  finish_six<kUpper, kVectors>(upper, group, scales, sums + row * kPanel);
+  const InputScale* const scales = group.scales + row * group.scale_step;
+  finish_six<Form, kUpper, kVectors>(upper, group, scales, sums + row * kPanel);
   if constexpr (kLower > 0) {
-    finish_six<kLower, kVectors>(lower, group, scales + 6 * group.scale_step, sums + (row + 6) * kPanel);
+    finish_six<Form, kLower, kVectors>(lower, group, scales + 6 * group.scale_step,
+                                       sums + (row + 6) * kPanel);
   }
 }
 
@@ -255,7 +265,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
   const size_t bytes = row_bytes<Form>(args.in_features);
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
   const int8_t* const lines =
-      reinterpret_cast<const int8_t*>(panel + correction_bytes<Form>(args.in_features));
+      reinterpret_cast<const int8_t*>(panel + weight_sum_bytes<Form>(args.in_features));
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -263,7 +273,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .in_step = bytes,
                       .scales = args.in_scales + row * groups + g,
                       .scale_step = groups,
-                      .corrections = reinterpret_cast<const int32_t*>(panel) + g * kPanel,
+                      .weight_sums = reinterpret_cast<const float*>(panel) + g * kPanel,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
                       .start = g == 0 ? TileStart::zero : TileStart::stored};

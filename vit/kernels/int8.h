@@ -2,11 +2,12 @@
 // output columns, K = input columns, G = groups of K.
 //
 // A weight has one scale per output column, an input row one scale per group of kInt8Group columns:
-//   w[n][k] = weight_scale[n] q[n][k],   x[m][k] = scale[m][g(k)] q[m][k],
-// q[n][k] whole in [-127, 127] and q[m][k] in [-L, L], L = input_largest of the table. Products of int16
-// pairs hold the weights in 16 bits anyway, so the inputs use all of theirs: L = 32767. Products of bytes
-// have L = 127. Sums over a group are exact in int32; those of the groups are added in float32, in order.
-// Short groups keep a channel that is far larger than the others from taking the precision of a whole row.
+//   w[n][k] = weight_scale[n] q[n][k],   x[m][k] = step[m][g(k)] (q[m][k] - zero[m][g(k)]),
+// q[n][k] whole in [-127, 127]. Products of int16 pairs hold the weights in 16 bits anyway, so the inputs use
+// all of theirs: q[m][k] in [-L, L], L = 32767, and zero = 0. Products of bytes have few steps, which are
+// laid over what the group holds: q[m][k] in [0, 255] from its lowest number, or 0, to its highest. Sums over
+// a group are exact in int32; those of the groups are added in float32, in order. Short groups keep a channel
+// that is far larger than the others from taking the precision of a whole row.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +24,29 @@ constexpr std::size_t int8_groups(std::size_t in_features) {
   return (in_features + kInt8Group - 1) / kInt8Group;
 }
 
-/// The scale is the largest magnitude / input_largest, halves go to even. A group without magnitude above
-/// 1e-30 counts as zero; one that is not finite gets the scale NaN, so that what is computed from it is NaN.
+/// How the whole numbers of a group of a row stand for numbers: x = step (q - zero).
+struct InputScale {
+  float step = 0.0f;
+  float zero = 0.0f;  // whole
+  friend bool operator==(const InputScale&, const InputScale&) = default;
+};
+
+/// A step is at most the largest magnitude / input_largest, halves go to even, 0 is kept exactly. A group
+/// without magnitude above 1e-30 counts as zero; one that is not finite gets the step NaN, so that what is
+/// computed from it is NaN.
 struct QuantiseArgs {
   const float* in = nullptr;  // (M, K)
   std::size_t in_stride = 0;
   std::size_t rows = 0;
   std::size_t in_features = 0;
-  std::byte* out = nullptr;  // (M, row_bytes(K)), 64-byte aligned
-  float* scales = nullptr;   // (M, G)
+  std::byte* out = nullptr;      // (M, row_bytes(K)), 64-byte aligned
+  InputScale* scales = nullptr;  // (M, G)
 };
 
 /// out = epilogue(x W^T) for the columns [column_begin, column_end) of the output.
 struct Int8GemmArgs {
-  const std::byte* in = nullptr;     // (M, row_bytes(K)) as written by quantise of the same table
-  const float* in_scales = nullptr;  // (M, G)
+  const std::byte* in = nullptr;          // (M, row_bytes(K)) as written by quantise of the same table
+  const InputScale* in_scales = nullptr;  // (M, G)
   std::size_t rows = 0;
   const std::byte* packed = nullptr;     // W (N, K) as written by pack of the same table, 64-byte aligned
   const float* weight_scales = nullptr;  // (N, rounded up to panel_columns of the table)
@@ -51,7 +60,7 @@ struct Int8GemmArgs {
 
 struct Int8Kernels {
   const char* description;
-  int input_largest;  // magnitude of a quantised input: 32767, or 127 for products of bytes
+  int input_largest;  // steps from 0 to the largest magnitude, at least: 32767, or 127 for products of bytes
   /// Bytes of a quantised row, a multiple of 64.
   std::size_t (*row_bytes)(std::size_t in_features) noexcept;
   /// Bytes of `columns` packed columns, a multiple of 64; columns is a multiple of panel_columns of the

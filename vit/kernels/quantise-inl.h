@@ -22,8 +22,8 @@ using VI = hn::Vec<DI>;
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
   static constexpr size_t kStep = 2;       // columns of K that one 32-bit lane holds
-  static constexpr int kOffset = 0;        // added to a quantised input
-  static constexpr int kLargest = 32'767;  // magnitude of a quantised input
+  static constexpr bool kHasZero = false;  // a quantised input may stand for 0 without being 0
+  static constexpr int kLargest = 32'767;  // input_largest
   using Value = int16_t;                   // of a quantised input
 };
 
@@ -32,7 +32,7 @@ struct Pairs {
 struct Bytes {
   static constexpr const char* kDescription = "products of bytes (VNNI)";
   static constexpr size_t kStep = 4;
-  static constexpr int kOffset = 128;
+  static constexpr bool kHasZero = true;
   static constexpr int kLargest = 127;
   using Value = uint8_t;
 };
@@ -47,34 +47,57 @@ size_t row_bytes(size_t in_features) noexcept {
   return round_up(in_features * sizeof(typename Form::Value), 64);
 }
 
-struct Magnitude {
-  float largest;
+/// Of numbers and 0.
+struct Range {
+  float lowest, highest;
   bool is_finite;
 };
 
-HWY_INLINE Magnitude magnitude(const float* in, size_t count) {
+HWY_INLINE Range range_of(const float* in, size_t count) {
   const D d;
-  V largest = hn::Zero(d);
+  V lowest = hn::Zero(d), highest = hn::Zero(d);
   V zero_if_finite = hn::Zero(d);
   const auto note = [&](V x) HWY_ATTR {
-    largest = hn::Max(largest, hn::Abs(x));
+    lowest = hn::Min(lowest, x);
+    highest = hn::Max(highest, x);
     zero_if_finite = hn::Add(zero_if_finite, hn::Sub(x, x));
   };
   size_t k = 0;
   for (; k + kLanes <= count; k += kLanes) note(hn::LoadU(d, in + k));
   if (k < count) note(load_first(in + k, count - k, 0.0f));
   const bool is_finite = hn::AllTrue(d, hn::Eq(zero_if_finite, hn::Zero(d)));
-  return {hn::GetLane(hn::MaxOfLanes(d, largest)), is_finite};
+  return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest)), is_finite};
+}
+
+/// Whole numbers a step of 1 / factor apart, `zero` for 0.
+struct Steps {
+  float factor;
+  InputScale scale;
+};
+
+template <class Form>
+HWY_INLINE Steps steps_over(Range range) {
+  constexpr float kLargest = Form::kLargest;
+  if constexpr (Form::kHasZero) {
+    // One of the 256 numbers is spare, so that both ends can be rounded away from 0.
+    const float step = range.highest / (2 * kLargest) - range.lowest / (2 * kLargest);
+    const V zero = hn::ConvertTo(D(), hn::NearestInt(set(-range.lowest * (1.0f / step))));
+    return {1.0f / step, {step, hn::GetLane(zero)}};
+  } else {
+    const float largest = HWY_MAX(range.highest, -range.lowest);
+    return {kLargest / largest, {largest / kLargest, 0.0f}};
+  }
 }
 
 template <class Form>
-HWY_INLINE void quantise_group(const float* in, size_t count, float factor, typename Form::Value* out) {
+HWY_INLINE void quantise_group(const float* in, size_t count, const Steps& steps, typename Form::Value* out) {
   using Value = typename Form::Value;
   const D d;
   const hn::Rebind<Value, DI> d_value;
-  const VI offset = hn::Set(DI(), Form::kOffset);
+  const V factor = set(steps.factor);
+  const VI zero = hn::Set(DI(), static_cast<int32_t>(steps.scale.zero));
   const auto whole = [&](V x) HWY_ATTR {
-    return hn::DemoteTo(d_value, hn::Add(hn::NearestInt(hn::Mul(x, set(factor))), offset));
+    return hn::DemoteTo(d_value, hn::Add(hn::NearestInt(hn::Mul(x, factor)), zero));
   };
   size_t k = 0;
   for (; k + kLanes <= count; k += kLanes) hn::StoreU(whole(hn::LoadU(d, in + k)), d_value, out + k);
@@ -87,25 +110,25 @@ HWY_INLINE void quantise_group(const float* in, size_t count, float factor, type
 template <class Form>
 void quantise(const QuantiseArgs& args) noexcept {
   using Value = typename Form::Value;
-  constexpr Value kZero = Form::kOffset;
-  constexpr float kLargest = Form::kLargest;
   const size_t bytes = row_bytes<Form>(args.in_features);
   for (size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
     Value* const out = reinterpret_cast<Value*>(args.out + r * bytes);
-    float* const scales = args.scales + r * int8_groups(args.in_features);
+    InputScale* const scales = args.scales + r * int8_groups(args.in_features);
     for (size_t k = 0; k < args.in_features; k += kInt8Group) {
       const size_t count = HWY_MIN(kInt8Group, args.in_features - k);
-      const Magnitude m = magnitude(in + k, count);
-      const bool is_zero = !m.is_finite || m.largest < 1e-30f;
-      scales[k / kInt8Group] = m.is_finite ? (is_zero ? 0.0f : m.largest / kLargest) : __builtin_nanf("");
-      if (is_zero) {
-        for (size_t i = 0; i < count; ++i) out[k + i] = kZero;
+      const Range range = range_of(in + k, count);
+      InputScale& scale = scales[k / kInt8Group];
+      if (range.is_finite && HWY_MAX(range.highest, -range.lowest) >= 1e-30f) {
+        const Steps steps = steps_over<Form>(range);
+        scale = steps.scale;
+        quantise_group<Form>(in + k, count, steps, out + k);
       } else {
-        quantise_group<Form>(in + k, count, kLargest / m.largest, out + k);
+        scale = {range.is_finite ? 0.0f : __builtin_nanf(""), 0.0f};
+        for (size_t i = 0; i < count; ++i) out[k + i] = 0;
       }
     }
-    for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = kZero;
+    for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = 0;
   }
 }
 

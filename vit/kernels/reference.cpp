@@ -239,29 +239,51 @@ void int8_pack(const std::int8_t* weight, std::size_t out_features, std::size_t 
   std::memcpy(packed, weight, out_features * in_features);
 }
 
-// In float, like the vectors: whole numbers are the same in every table.
+// The scale of a group is found in float, like that of the vectors: whole numbers are the same in every
+// table.
+
+/// Symmetric around 0.
+InputScale scale_over(float lowest, float highest, std::int16_t) {
+  return {std::max(highest, -lowest) / 32'767.0f, 0.0f};
+}
+float factor_over(float lowest, float highest, std::int16_t) {
+  return 32'767.0f / std::max(highest, -lowest);
+}
+
+/// From the lowest to the highest number, one of the 256 spare for rounding both ends away from 0.
+InputScale scale_over(float lowest, float highest, std::uint8_t) {
+  const float step = highest / 254.0f - lowest / 254.0f;
+  return {step, std::nearbyint(-lowest * (1.0f / step))};
+}
+float factor_over(float lowest, float highest, std::uint8_t) {
+  return 1.0f / (highest / 254.0f - lowest / 254.0f);
+}
+
 template <typename Value>
 void int8_quantise(const QuantiseArgs& args) noexcept {
-  constexpr float kLargest = std::numeric_limits<Value>::max();
   for (std::size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
     auto* const out = reinterpret_cast<Value*>(args.out + r * int8_row_bytes<Value>(args.in_features));
     for (std::size_t g = 0; g < int8_groups(args.in_features); ++g) {
       const std::size_t begin = g * kInt8Group;
       const std::size_t end = std::min(begin + kInt8Group, args.in_features);
-      float largest = 0.0f;
+      float lowest = 0.0f, highest = 0.0f;
       bool is_finite = true;
       for (std::size_t k = begin; k < end; ++k) {
-        largest = std::max(largest, std::fabs(in[k]));
+        lowest = std::min(lowest, in[k]);
+        highest = std::max(highest, in[k]);
         is_finite = is_finite && std::isfinite(in[k]);
       }
-      const bool is_zero = !is_finite || largest < 1e-30f;
-      const float scale = is_zero ? 0.0f : largest / kLargest;
-      const float factor = is_zero ? 0.0f : kLargest / largest;
-      args.scales[r * int8_groups(args.in_features) + g] =
-          is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
-      for (std::size_t k = begin; k < end; ++k) {
-        out[k] = is_zero ? Value{0} : static_cast<Value>(std::nearbyint(in[k] * factor));
+      InputScale& scale = args.scales[r * int8_groups(args.in_features) + g];
+      if (is_finite && std::max(highest, -lowest) >= 1e-30f) {
+        scale = scale_over(lowest, highest, Value{});
+        const float factor = factor_over(lowest, highest, Value{});
+        for (std::size_t k = begin; k < end; ++k) {
+          out[k] = static_cast<Value>(std::nearbyint(in[k] * factor) + scale.zero);
+        }
+      } else {
+        scale = {is_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN(), 0.0f};
+        std::fill(out + begin, out + end, Value{0});
       }
     }
   }
@@ -275,11 +297,13 @@ double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
   const std::size_t groups = int8_groups(args.in_features);
   double sum = 0.0;
   for (std::size_t g = 0; g < groups; ++g) {
+    const InputScale& scale = args.in_scales[m * groups + g];
+    const auto zero = static_cast<std::int32_t>(scale.zero);
     std::int32_t whole = 0;
     for (std::size_t k = g * kInt8Group; k < std::min((g + 1) * kInt8Group, args.in_features); ++k) {
-      whole += row[k] * weight[k];
+      whole += (row[k] - zero) * weight[k];
     }
-    sum += static_cast<double>(whole) * args.in_scales[m * groups + g];
+    sum += static_cast<double>(whole) * scale.step;
   }
   return sum * args.weight_scales[n];
 }
@@ -295,7 +319,7 @@ void int8_gemm(const Int8GemmArgs& args) noexcept {
 
 template <typename Value>
 constexpr Int8Kernels kReferenceInt8{.description = "naive loops",
-                                     .input_largest = std::numeric_limits<Value>::max(),
+                                     .input_largest = sizeof(Value) == 1 ? 127 : 32'767,
                                      .row_bytes = int8_row_bytes<Value>,
                                      .packed_bytes = int8_packed_bytes,
                                      .pack = int8_pack,
@@ -332,7 +356,7 @@ const KernelTable& reference_kernels() {
 }
 
 const Int8Kernels& reference_byte_kernels() {
-  return kReferenceInt8<std::int8_t>;
+  return kReferenceInt8<std::uint8_t>;
 }
 
 }  // namespace vit::kernels

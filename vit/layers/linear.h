@@ -24,7 +24,7 @@ struct LinearEpilogue {
 /// Where a Linear keeps its input while it runs, as whole numbers for int8, rounded for bfloat16.
 struct QuantisedMemory {
   TensorView<std::byte> values{};
-  TensorView<float> scales{};  // int8 alone
+  TensorView<kernels::InputScale> scales{};  // int8 alone
 };
 
 /// Outputs [begin, end) of a Linear.

@@ -67,7 +67,7 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   }
   const QuantisedBytes whole = quantised_bytes(shape, rows, kernels);
   bytes = checked_add(bytes, Arena::bytes_for<std::byte>(whole.values), "Workspace");
-  bytes = checked_add(bytes, Arena::bytes_for<float>(whole.scales), "Workspace");
+  bytes = checked_add(bytes, Arena::bytes_for<kernels::InputScale>(whole.scales), "Workspace");
   kernels_ = nullptr;  // an allocation that fails leaves no shape behind
   arena_.reserve(bytes);
   normed = arena_.take<float>({rows, channels});
@@ -77,7 +77,7 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   hidden = {block_memory, {rows, shape.hidden_dim}};
   packed_heads = arena_.take<float>({images_per_pass_, packed / images_per_pass_});
   thread_scratch = arena_.take<float>({threads, scratch});
-  quantised = {arena_.take<std::byte>({whole.values}), arena_.take<float>({whole.scales})};
+  quantised = {arena_.take<std::byte>({whole.values}), arena_.take<kernels::InputScale>({whole.scales})};
   shape_ = shape;
   kernels_ = &kernels;
 }
