@@ -45,8 +45,23 @@ void check_request(const Request& request, const ModelConfig& config) {
 // ---------------------------------------------------------------------------------------------- the model
 
 struct ForwardMemory::Parts {
-  Workspace workspace;  // what the layers need
-  Arena arena;          // what stands between them
+  /// What some images need on their way.
+  struct Lane {
+    Workspace workspace;  // what the layers need
+    Arena arena;          // what stands between them
+    StageTimes times;
+  };
+  /// Adds this share of what the lanes measured to `times`; a lane in company had the time of one thread.
+  void collect_times(double share) {
+    for (Lane& lane : lanes) {
+      if (!times) continue;
+      for (std::size_t i = 0; i < kStageNames.size(); ++i) times->seconds[i] += share * lane.times.seconds[i];
+      lane.times = {};
+    }
+  }
+
+  std::vector<Lane> lanes = std::vector<Lane>(1);
+  StageTimes* times = nullptr;
 };
 
 ForwardMemory::ForwardMemory() : parts_(std::make_unique<Parts>()) {}
@@ -54,13 +69,48 @@ ForwardMemory::~ForwardMemory() = default;
 ForwardMemory::ForwardMemory(ForwardMemory&&) noexcept = default;
 ForwardMemory& ForwardMemory::operator=(ForwardMemory&&) noexcept = default;
 void ForwardMemory::measure_stages(StageTimes* times) noexcept {
-  parts_->workspace.stages = times;
+  parts_->times = times;
 }
 std::size_t ForwardMemory::bytes() const noexcept {
-  return parts_->workspace.capacity_bytes() + parts_->arena.capacity_bytes();
+  std::size_t bytes = 0;
+  for (const Parts::Lane& lane : parts_->lanes) {
+    bytes += lane.workspace.capacity_bytes() + lane.arena.capacity_bytes();
+  }
+  return bytes;
 }
 
+namespace {
+
+/// The sizes of one image on its way.
+struct PassSizes {
+  std::size_t patches;  // N
+  std::size_t prefix;
+  std::size_t tokens;   // T
+  std::size_t leading;  // tokens that the last block computes alone, 0 = it computes all
+  std::size_t width;    // C
+  std::size_t patch_dim;
+};
+
+/// How the images of a pass go to the threads: the first `num_tasks` times `images_per_task` by tasks of one
+/// thread each, the rest shared by all. Threads with images of their own never wait for each other and keep
+/// what they are at in their own cache.
+struct Division {
+  Division(std::size_t num_images, std::size_t num_tokens, std::size_t num_threads) {
+    constexpr std::size_t kRows = 192;          // with fewer the weights come from memory too often
+    constexpr std::size_t kTasksPerThread = 2;  // with fewer a slow core holds up the others
+    images_per_task = ceil_div(kRows, num_tokens);
+    const std::size_t rounds = num_images / images_per_task / num_threads;
+    num_tasks = rounds < kTasksPerThread ? 0 : rounds * num_threads;
+    num_shared = num_images - num_tasks * images_per_task;
+  }
+  std::size_t images_per_task, num_tasks, num_shared;
+};
+
+}  // namespace
+
 struct VisionTransformer::Parts {
+  using Lane = ForwardMemory::Parts::Lane;
+
   /// Positions of a grid, computed once and kept for the grids used last.
   std::shared_ptr<const position::PositionContext> context_for(GridSize grid) const {
     constexpr std::size_t kKept = 8;
@@ -87,6 +137,11 @@ struct VisionTransformer::Parts {
     return config.pooling == Pooling::class_token ? 1 : 0;
   }
 
+  void reserve(Lane& lane, const PassSizes& sizes, std::size_t num_images, int threads) const;
+  /// Runs `pixels` (B, 3, H, W); image b is image first_image + b of `outputs`.
+  void run_images(TensorView<const float> pixels, std::size_t first_image, const PassSizes& sizes,
+                  const position::PositionContext& position, const Request& request, int threads, Lane& lane,
+                  Outputs& outputs) const;
   void pool_tokens(TensorView<const float> tokens, TensorView<float> scratch, TensorView<float> pooled,
                    Workspace& workspace, int threads) const;
   void classify(TensorView<const float> tokens, TensorView<const float> pooled, TensorView<float> scratch,
@@ -144,84 +199,119 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   const GridSize grid = grid_for(pixels.size(2), pixels.size(3));
   const std::shared_ptr<const position::PositionContext> position = model.context_for(grid);
 
-  // sizes
-  const std::size_t num_images = pixels.size(0);  // B
+  const std::size_t num_images = pixels.size(0);
   const std::size_t num_patches = grid.rows * grid.columns;
-  const std::size_t num_prefix = c.num_prefix_tokens();
-  const std::size_t num_tokens = num_prefix + num_patches;  // T
-  const std::size_t num_leading = model.leading_tokens(request);
-  const std::size_t num_final = num_leading != 0 ? num_leading : num_tokens;
-  const std::size_t width = c.embed_dim;
-  const std::size_t patch_dim = 3 * c.patch_size * c.patch_size;
-
-  // memory
-  memory.parts_->workspace.reserve(
-      {.num_images = num_images,
-       .num_tokens = num_tokens,
-       .embed_dim = width,
-       .num_heads = c.num_heads,
-       .pool_heads = model.layers.pool ? c.attention_pool.num_heads : 0,
-       .hidden_dim = model.layers.pool ? std::max(c.mlp_dim, c.attention_pool.mlp_dim) : c.mlp_dim,
-       .threads = threads,
-       .dtype = model.dtype},
-      model.kernels);
-  Workspace& workspace = memory.parts_->workspace;
-  Arena& arena = memory.parts_->arena;
-  arena.reserve(Arena::bytes_for<float>(num_images * num_patches * patch_dim) +
-                Arena::bytes_for<float>(num_images * num_tokens * width) +
-                Arena::bytes_for<float>(num_images * num_leading * width) +
-                Arena::bytes_for<float>(num_images * width) +
-                Arena::bytes_for<float>(num_images * 2 * width));
-  const auto rows = arena.take<float>({num_images, num_patches, patch_dim});
-  const auto tokens = arena.take<float>({num_images, num_tokens, width});
-  const auto leading = arena.take<float>({num_images, num_leading, width});
-  const auto pooled = arena.take<float>({num_images, width});
-  const auto scratch = arena.take<float>({num_images, 2 * width});
+  const PassSizes sizes{.patches = num_patches,
+                        .prefix = c.num_prefix_tokens(),
+                        .tokens = c.num_prefix_tokens() + num_patches,
+                        .leading = model.leading_tokens(request),
+                        .width = c.embed_dim,
+                        .patch_dim = 3 * c.patch_size * c.patch_size};
 
   // results
   outputs.grid = grid;
-  outputs.num_prefix_tokens = num_prefix;
+  outputs.num_prefix_tokens = sizes.prefix;
   outputs.blocks.resize(request.blocks.size());
   outputs.attention.resize(request.attention.size());
-  for (Tensor<float>& tap : outputs.blocks) resize(tap, true, {num_images, num_tokens, width});
+  for (Tensor<float>& tap : outputs.blocks) resize(tap, true, {num_images, sizes.tokens, sizes.width});
   for (Tensor<float>& tap : outputs.attention)
-    resize(tap, true, {num_images, c.num_heads, num_tokens, num_tokens});
-  resize(outputs.embedded, request.embedded, {num_images, num_tokens, width});
-  resize(outputs.tokens, request.tokens, {num_images, num_tokens, width});
-  resize(outputs.pooled, request.pooled, {num_images, width});
+    resize(tap, true, {num_images, c.num_heads, sizes.tokens, sizes.tokens});
+  resize(outputs.embedded, request.embedded, {num_images, sizes.tokens, sizes.width});
+  resize(outputs.tokens, request.tokens, {num_images, sizes.tokens, sizes.width});
+  resize(outputs.pooled, request.pooled, {num_images, sizes.width});
   resize(outputs.projected, request.projected, {num_images, c.projection_dim});
   resize(outputs.logits, request.logits, {num_images, c.num_classes});
 
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
+  const Division division(num_images, sizes.tokens, num_threads);
+  const std::size_t at_once = division.images_per_task, num_shared = division.num_shared;
+  ForwardMemory::Parts& parts = *memory.parts_;
+  if (division.num_tasks != 0 && parts.lanes.size() < num_threads) parts.lanes.resize(num_threads);
+  for (Parts::Lane& lane : parts.lanes) lane.workspace.stages = parts.times ? &lane.times : nullptr;
+  const auto run = [&](std::size_t first, std::size_t count, int helpers, Parts::Lane& lane) {
+    model.run_images(pixels.part(first, count), first, sizes, *position, request, helpers, lane, outputs);
+  };
   with_team(threads, [&] {
-    // image -> patches -> tokens -> blocks
-    model.layers.patch_embed.forward(pixels, *position, rows, tokens, threads, workspace.stages);
-    model.layers.encoder.forward(tokens, *position,
-                                 {.num_prefix = num_prefix,
-                                  .num_leading = num_leading,
-                                  .taps = {.blocks = request.blocks,
-                                           .block_tokens = outputs.blocks,
-                                           .attention = request.attention,
-                                           .probabilities = outputs.attention,
-                                           .embedded = outputs.embedded.view()}},
-                                 leading, workspace, threads);
-
-    // tokens -> head
-    const StageTimer timer(workspace.stages, Stage::head);
-    const TensorView<float> final_tokens = num_leading != 0 ? leading : tokens;  // (B, R, C) or (B, T, C)
-    if (model.layers.norm) {
-      const TensorView<float> flat(final_tokens.data(), Shape{num_images * num_final, width});
-      model.layers.norm->forward(flat, flat, threads);
+    if (division.num_tasks != 0) {
+      // all of them, so that no later pass finds one that was idle in this one
+      for (std::size_t i = 0; i < num_threads; ++i) model.reserve(parts.lanes[i], sizes, at_once, 1);
+      parallel_for(division.num_tasks, threads, [&](std::size_t task, int thread) {
+        run(task * at_once, at_once, 1, parts.lanes[static_cast<std::size_t>(thread)]);
+      });
+      parts.collect_times(1.0 / static_cast<double>(num_threads));
     }
-    if (request.tokens) std::ranges::copy(final_tokens.flat(), outputs.tokens.data());
-    if (!request.pooled && !request.projected && !request.logits) return;
-    if (c.pooling != Pooling::none) {
-      model.pool_tokens(final_tokens, scratch, pooled, workspace, threads);
-      if (model.layers.pooled_norm) model.layers.pooled_norm->forward(pooled, pooled, threads);
-      if (request.pooled) std::ranges::copy(pooled.flat(), outputs.pooled.data());
-      if (request.projected) model.layers.projection->forward(pooled, outputs.projected, threads);
+    if (num_shared != 0) {
+      run(num_images - num_shared, num_shared, threads, parts.lanes.front());
+      parts.collect_times(1.0);
     }
-    if (request.logits) model.classify(final_tokens, pooled, scratch, outputs.logits, threads);
   });
+}
+
+void VisionTransformer::Parts::reserve(Lane& lane, const PassSizes& sizes, std::size_t num_images,
+                                       int threads) const {
+  lane.workspace.reserve(
+      {.num_images = num_images,
+       .num_tokens = sizes.tokens,
+       .embed_dim = sizes.width,
+       .num_heads = config.num_heads,
+       .pool_heads = layers.pool ? config.attention_pool.num_heads : 0,
+       .hidden_dim = layers.pool ? std::max(config.mlp_dim, config.attention_pool.mlp_dim) : config.mlp_dim,
+       .threads = threads,
+       .dtype = dtype},
+      kernels);
+  lane.arena.reserve(Arena::bytes_for<float>(num_images * sizes.patches * sizes.patch_dim) +
+                     Arena::bytes_for<float>(num_images * sizes.tokens * sizes.width) +
+                     Arena::bytes_for<float>(num_images * sizes.leading * sizes.width) +
+                     Arena::bytes_for<float>(num_images * sizes.width) +
+                     Arena::bytes_for<float>(num_images * 2 * sizes.width));
+}
+
+void VisionTransformer::Parts::run_images(TensorView<const float> pixels, std::size_t first_image,
+                                          const PassSizes& sizes, const position::PositionContext& position,
+                                          const Request& request, int threads, Lane& lane,
+                                          Outputs& outputs) const {
+  const std::size_t num_images = pixels.size(0);  // B
+  const std::size_t num_final = sizes.leading != 0 ? sizes.leading : sizes.tokens;
+  const std::size_t width = sizes.width;
+  const auto part_of = [&](Tensor<float>& all) { return all.view().part(first_image, num_images); };
+
+  reserve(lane, sizes, num_images, threads);
+  Workspace& workspace = lane.workspace;
+  const auto rows = lane.arena.take<float>({num_images, sizes.patches, sizes.patch_dim});
+  const auto tokens = lane.arena.take<float>({num_images, sizes.tokens, width});
+  const auto leading = lane.arena.take<float>({num_images, sizes.leading, width});
+  const auto pooled = lane.arena.take<float>({num_images, width});
+  const auto scratch = lane.arena.take<float>({num_images, 2 * width});
+
+  // image -> patches -> tokens -> blocks
+  layers.patch_embed.forward(pixels, position, rows, tokens, threads, workspace.stages);
+  layers.encoder.forward(tokens, position,
+                         {.num_prefix = sizes.prefix,
+                          .num_leading = sizes.leading,
+                          .taps = {.first_image = first_image,
+                                   .blocks = request.blocks,
+                                   .block_tokens = outputs.blocks,
+                                   .attention = request.attention,
+                                   .probabilities = outputs.attention,
+                                   .embedded = outputs.embedded.view()}},
+                         leading, workspace, threads);
+
+  // tokens -> head
+  const StageTimer timer(workspace.stages, Stage::head);
+  const TensorView<float> final_tokens = sizes.leading != 0 ? leading : tokens;  // (B, R, C) or (B, T, C)
+  if (layers.norm) {
+    const TensorView<float> flat(final_tokens.data(), Shape{num_images * num_final, width});
+    layers.norm->forward(flat, flat, threads);
+  }
+  if (request.tokens) std::ranges::copy(final_tokens.flat(), part_of(outputs.tokens).data());
+  if (!request.pooled && !request.projected && !request.logits) return;
+  if (config.pooling != Pooling::none) {
+    pool_tokens(final_tokens, scratch, pooled, workspace, threads);
+    if (layers.pooled_norm) layers.pooled_norm->forward(pooled, pooled, threads);
+    if (request.pooled) std::ranges::copy(pooled.flat(), part_of(outputs.pooled).data());
+    if (request.projected) layers.projection->forward(pooled, part_of(outputs.projected), threads);
+  }
+  if (request.logits) classify(final_tokens, pooled, scratch, part_of(outputs.logits), threads);
 }
 
 void VisionTransformer::Parts::pool_tokens(TensorView<const float> tokens, TensorView<float> scratch,

@@ -22,7 +22,8 @@ struct Variant {
   Dtype dtype;
 };
 
-const Request kEverything{.logits = true, .pooled = true, .tokens = true, .blocks = {0, 1}, .attention = {1}};
+const Request kEverything{
+    .logits = true, .pooled = true, .tokens = true, .blocks = {0, 1}, .attention = {1}, .embedded = true};
 
 Tensor<float> logits_of(const VisionTransformer& model, TensorView<const float> pixels, int threads) {
   ForwardMemory memory;
@@ -61,13 +62,14 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
         Variant{"eva02_tiny_patch14_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     CAPTURE(model.config().architecture);
-    const Tensor<float> pixels = test::random_pixels(13, 64, 80);
+    const Tensor<float> pixels = test::random_pixels(41, 64, 80);
     ForwardMemory memory;
     Outputs whole;
     model.forward(pixels, kEverything, 1, memory, whole);
-    for (const std::size_t batch : {1, 2, 3, 8, 13}) {
+    // few images are shared by all threads, of 41 most are computed by one thread each
+    for (const std::size_t batch : {1, 2, 3, 8, 13, 41}) {
       for (const int threads : {1, 2, 3}) {
-        for (std::size_t first = 0; first + batch <= 13; first += 5) {
+        for (std::size_t first = 0; first + batch <= std::max<std::size_t>(batch, 13); first += 5) {
           CAPTURE(batch);
           CAPTURE(threads);
           const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, 64, 80});
@@ -80,6 +82,7 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
           CHECK(same(outputs.logits, whole.logits));
           CHECK(same(outputs.pooled, whole.pooled));
           CHECK(same(outputs.tokens, whole.tokens));
+          CHECK(same(outputs.embedded, whole.embedded));
           CHECK(same(outputs.blocks[0], whole.blocks[0]));
           CHECK(same(outputs.attention[0], whole.attention[0]));
         }
@@ -107,14 +110,16 @@ TEST_CASE("model: a warm forward pass allocates nothing") {
        {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
         Variant{"vit_tiny_patch16_224", Dtype::bf16}, Variant{"vit_tiny_patch16_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
-    const Tensor<float> pixels = test::random_pixels(2, 64, 48);
-    ForwardMemory memory;
-    Outputs outputs;
-    const Request request{.logits = true, .pooled = true, .tokens = true};
-    for (int pass = 0; pass < 2; ++pass) model.forward(pixels, request, 2, memory, outputs);
-    const std::size_t before = test::allocation_count();
-    for (int pass = 0; pass < 3; ++pass) model.forward(pixels, request, 2, memory, outputs);
-    CHECK(test::allocation_count() == before);
+    for (const std::size_t batch : {2, 64}) {
+      const Tensor<float> pixels = test::random_pixels(batch, 64, 48);
+      ForwardMemory memory;
+      Outputs outputs;
+      const Request request{.logits = true, .pooled = true, .tokens = true};
+      for (int pass = 0; pass < 2; ++pass) model.forward(pixels, request, 2, memory, outputs);
+      const std::size_t before = test::allocation_count();
+      for (int pass = 0; pass < 3; ++pass) model.forward(pixels, request, 2, memory, outputs);
+      CHECK(test::allocation_count() == before);
+    }
   }
 }
 

@@ -99,6 +99,14 @@ class TensorView {
               " apart: not contiguous");
     return {data_, num_elements()};
   }
+  /// Sub-views [first, first + count) along the first dimension, which stays; an empty view has empty parts.
+  TensorView part(std::size_t first, std::size_t count) const {
+    if (empty()) return {};
+    std::array<std::size_t, Shape::kMaxRank> sizes{count};
+    for (std::size_t i = 1; i < rank(); ++i) sizes[i] = shape_[i];
+    const Shape shape(std::span<const std::size_t>(sizes.data(), rank()));
+    return TensorView((*this)[first].data(), shape, row_stride_);
+  }
   /// Sub-view `index` along the first dimension.
   TensorView operator[](std::size_t index) const {
     std::array<std::size_t, Shape::kMaxRank> rest{};

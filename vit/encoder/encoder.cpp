@@ -15,8 +15,9 @@ std::vector<AttentionTap> Encoder::attention_taps(std::size_t layer, std::size_t
     if (taps.attention[i] != layer) continue;
     for (std::size_t image = 0; image < num_images; ++image) {
       for (std::size_t head = 0; head < num_heads_; ++head) {
-        wanted.push_back(
-            {.image = image, .head = head, .probabilities = taps.probabilities[i].view()[image][head]});
+        wanted.push_back({.image = image,
+                          .head = head,
+                          .probabilities = taps.probabilities[i].view()[taps.first_image + image][head]});
       }
     }
   }
@@ -30,16 +31,20 @@ void Encoder::forward(TensorView<float> tokens, const position::PositionContext&
   const std::size_t num_tokens = tokens.size(1);
   const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.size(2)});
   if (norm_pre_) norm_pre_->forward(x, x, threads);
-  if (!input.taps.embedded.empty()) std::ranges::copy(tokens.flat(), input.taps.embedded.data());
+  const EncoderTaps& taps = input.taps;
+  const auto keep = [&](TensorView<float> all) {
+    std::ranges::copy(tokens.flat(), all.part(taps.first_image, num_images).data());
+  };
+  if (!taps.embedded.empty()) keep(taps.embedded);
 
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    const std::vector<AttentionTap> taps = attention_taps(layer, num_images, input.taps);
+    const std::vector<AttentionTap> wanted = attention_taps(layer, num_images, taps);
     AttentionInput attention{.num_images = num_images,
                              .num_tokens = num_tokens,
                              .num_queries = num_tokens,
                              .rope = position.factors(layer),
                              .num_prefix = input.num_prefix,
-                             .taps = taps};
+                             .taps = wanted};
     if (input.num_leading != 0 && layer + 1 == blocks_.size()) {
       attention.num_queries = input.num_leading;
       const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.size(2)});
@@ -47,8 +52,8 @@ void Encoder::forward(TensorView<float> tokens, const position::PositionContext&
       continue;
     }
     blocks_[layer].forward(x, attention, workspace, threads);
-    for (std::size_t i = 0; i < input.taps.blocks.size(); ++i) {
-      if (input.taps.blocks[i] == layer) std::ranges::copy(tokens.flat(), input.taps.block_tokens[i].data());
+    for (std::size_t i = 0; i < taps.blocks.size(); ++i) {
+      if (taps.blocks[i] == layer) keep(taps.block_tokens[i]);
     }
   }
 }

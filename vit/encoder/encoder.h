@@ -11,13 +11,14 @@
 
 namespace vit {
 
-/// Where the encoder leaves copies of what passes by.
+/// Where the encoder leaves copies of what passes by: image b of a pass is image first_image + b there.
 struct EncoderTaps {
+  std::size_t first_image = 0;
   std::span<const std::size_t> blocks{};     // tokens leaving these blocks ...
   std::span<Tensor<float>> block_tokens{};   // ... go here, (B, T, C) each
   std::span<const std::size_t> attention{};  // softmax probabilities of these blocks ...
   std::span<Tensor<float>> probabilities{};  // ... go here, (B, H, T, T) each
-  TensorView<float> embedded{};  // (B, T, C) entering block 0, after the LayerNorm in front; or empty
+  TensorView<float> embedded{};              // entering block 0, after the LayerNorm in front; or empty
 };
 
 struct EncoderInput {
