@@ -23,8 +23,6 @@ MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 SEED = 1
 WARM_UP = 0.1
-LAYER_DECAY = 0.8  # step size of a block as a share of the next block's
-HEAD_STEP = 10  # the new head's step size as a multiple of the last block's
 PIECES = 4
 
 
@@ -48,20 +46,20 @@ def rate(progress):
         math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
 
 
-def step_share(name, depth):
+def step_share(name, depth, args):
     """Share of the learning rate for a parameter of ViTForImageClassification."""
     if "classifier" in name:
-        return HEAD_STEP
+        return args.head_step
     if "embeddings" in name:
-        return LAYER_DECAY**(depth + 1)
+        return args.layer_decay**(depth + 1)
     block = re.search(r"\blayers?\.(\d+)\.", name)
-    return LAYER_DECAY**(depth - int(block[1])) if block else 1.0
+    return args.layer_decay**(depth - int(block[1])) if block else 1.0
 
 
 def fine_tune(model, pixels, labels, train_index, args):
     replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy)
     depth = model.vit.config.num_hidden_layers
-    groups = [{"params": [p], "share": step_share(name, depth)} for name, p in model.vit.named_parameters()]
+    groups = [{"params": [p], "share": step_share(name, depth, args)} for name, p in model.vit.named_parameters()]
     optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=0.05)
 
     def update(progress):
@@ -81,6 +79,14 @@ def main():
     parser.add_argument("--epochs", type=float, default=3)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--lr", type=float, default=5e-4)
+    parser.add_argument("--layer-decay",
+                        type=float,
+                        default=0.8,
+                        help="step size of a block as a share of the next block's")
+    parser.add_argument("--head-step",
+                        type=float,
+                        default=10,
+                        help="step size of the new head as a multiple of --lr")
     args = parser.parse_args()
     pixels, labels, train_index, held_out = teaching.ready(args, SEED)
     model = Teacher(args.pretrained, args.size).train()
