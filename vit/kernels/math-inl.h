@@ -75,12 +75,12 @@ HWY_INLINE V exp2_of_negative(V x) {
   const V clamped = hn::Max(set(-127.0f), x);
   const V shifted = hn::Add(clamped, magic);
   const V r = hn::Sub(clamped, hn::Sub(shifted, magic));
-  V p = hn::MulAdd(set(1.535336924e-4f), r, set(1.339887385e-3f));
-  p = hn::MulAdd(p, r, set(9.618436918e-3f));
-  p = hn::MulAdd(p, r, set(5.550332367e-2f));
-  p = hn::MulAdd(p, r, set(2.402264774e-1f));
-  p = hn::MulAdd(p, r, set(6.931471825e-1f));
-  p = hn::MulAdd(p, r, set(1.0f));
+  const V r2 = hn::Mul(r, r);
+  const V p01 = hn::MulAdd(set(6.931471825e-1f), r, set(1.0f));
+  const V p23 = hn::MulAdd(set(5.550332367e-2f), r, set(2.402264774e-1f));
+  const V p45 = hn::MulAdd(set(1.339887385e-3f), r, set(9.618436918e-3f));
+  const V p456 = hn::MulAdd(set(1.535336924e-4f), r2, p45);
+  const V p = hn::MulAdd(hn::MulAdd(p456, r2, p23), r2, p01);
   return hn::Mul(p, power_of_two(hn::BitCast(DI(), shifted)));
 }
 
