@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
 #include "vit/weights/preprocess_config.h"
 
@@ -12,27 +12,14 @@ namespace {
 /// A checkpoint folder that lives as long as the object.
 class Folder {
  public:
-  Folder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / ("vit-preprocess-config-" + std::to_string(++count));
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
   Folder& add(const std::string& name, const std::string& text) {
-    std::ofstream(path_ / name) << text;
+    folder_.write(name, text);
     return *this;
   }
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_.path(); }
 
  private:
-  std::filesystem::path path_;
+  vit::test::TemporaryFolder folder_;
 };
 
 vit::PreprocessConfig timm(const std::string& cfg, const vit::PreprocessLoadOptions& options = {}) {
