@@ -53,8 +53,8 @@ struct ForwardMemory::Parts {
   };
   /// Adds this share of what the lanes measured to `times`; a lane in company had the time of one thread.
   void collect_times(double share) {
+    if (!times) return;
     for (Lane& lane : lanes) {
-      if (!times) continue;
       for (std::size_t i = 0; i < kStageNames.size(); ++i) times->seconds[i] += share * lane.times.seconds[i];
       lane.times = {};
     }

@@ -56,7 +56,7 @@ def write_logits(model, pixels, labels, held_out, args):
     views = torch.stack([logits_of(model, view, args.threads) for view in (pixels, pixels.flip(3))])
     share = (views[:, held_out].argmax(2) == labels[held_out]).float().mean(1)
     print(f"held-out {100 * share[0]:.2f} %, mirrored {100 * share[1]:.2f} %", flush=True)
-    torch.save({"logits": views, "held_out_accuracy": share[0].item()}, args.out.with_suffix(".new"))
+    torch.save({"logits": views}, args.out.with_suffix(".new"))
     os.replace(args.out.with_suffix(".new"), args.out)
 
 

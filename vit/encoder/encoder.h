@@ -18,7 +18,7 @@ struct EncoderTaps {
   std::span<Tensor<float>> block_tokens{};   // ... go here, (B, T, C) each
   std::span<const std::size_t> attention{};  // softmax probabilities of these blocks ...
   std::span<Tensor<float>> probabilities{};  // ... go here, (B, H, T, T) each
-  TensorView<float> embedded{};              // entering block 0, after the LayerNorm in front; or empty
+  TensorView<float> embedded{};              // (B, T, C) entering block 0, after the LayerNorm in front
 };
 
 struct EncoderInput {

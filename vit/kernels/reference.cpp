@@ -239,24 +239,24 @@ void int8_pack(const std::int8_t* weight, std::size_t out_features, std::size_t 
   std::memcpy(packed, weight, out_features * in_features);
 }
 
-// The scale of a group is found in float, like that of the vectors: whole numbers are the same in every
-// table.
+/// Whole numbers a step of 1 / factor apart, `zero` for 0.
+struct Steps {
+  float factor;
+  InputScale scale;
+};
+
+// Found in float, like those of the vectors: whole numbers are the same in every table.
 
 /// Symmetric around 0.
-InputScale scale_over(float lowest, float highest, std::int16_t) {
-  return {std::max(highest, -lowest) / 32'767.0f, 0.0f};
-}
-float factor_over(float lowest, float highest, std::int16_t) {
-  return 32'767.0f / std::max(highest, -lowest);
+Steps steps_over(float lowest, float highest, std::int16_t) {
+  const float largest = std::max(highest, -lowest);
+  return {32'767.0f / largest, {largest / 32'767.0f, 0.0f}};
 }
 
 /// From the lowest to the highest number, one of the 256 spare for rounding both ends away from 0.
-InputScale scale_over(float lowest, float highest, std::uint8_t) {
+Steps steps_over(float lowest, float highest, std::uint8_t) {
   const float step = highest / 254.0f - lowest / 254.0f;
-  return {step, std::nearbyint(-lowest * (1.0f / step))};
-}
-float factor_over(float lowest, float highest, std::uint8_t) {
-  return 1.0f / (highest / 254.0f - lowest / 254.0f);
+  return {1.0f / step, {step, std::nearbyint(-lowest * (1.0f / step))}};
 }
 
 template <typename Value>
@@ -276,10 +276,10 @@ void int8_quantise(const QuantiseArgs& args) noexcept {
       }
       InputScale& scale = args.scales[r * int8_groups(args.in_features) + g];
       if (is_finite && std::max(highest, -lowest) >= 1e-30f) {
-        scale = scale_over(lowest, highest, Value{});
-        const float factor = factor_over(lowest, highest, Value{});
+        const Steps steps = steps_over(lowest, highest, Value{});
+        scale = steps.scale;
         for (std::size_t k = begin; k < end; ++k) {
-          out[k] = static_cast<Value>(std::nearbyint(in[k] * factor) + scale.zero);
+          out[k] = static_cast<Value>(std::nearbyint(in[k] * steps.factor) + scale.zero);
         }
       } else {
         scale = {is_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN(), 0.0f};
