@@ -66,6 +66,13 @@ def normalise(pixels, mean=MEAN, std=STD):
     return (pixels.float() - mean) / std
 
 
+def enlarged(pixels, most, generator):
+    """All images (B, 3, H, W), H = W, enlarged by the same random factor in [1, most], every octave alike."""
+    factor = most**torch.rand((), generator=generator).item()
+    edge = round(factor * pixels.shape[-1])
+    return torch.nn.functional.interpolate(pixels.float(), (edge, edge), mode="bicubic").clamp(0, 255)
+
+
 def random_crops(pixels, size, padding, generator):
     """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges,
     and mirrors half of them. Returns the windows (B, 3, size, size)."""

@@ -32,29 +32,40 @@ PICTURES_FOR_ATTENTION = 200
 # Smaller and shorter than the model that ships, and without what only some of the encodings could have: heads
 # that start with a direction, and small crops, for which a table would have to be resampled while training.
 RECIPE = {"dim": 96, "depth": 6, "heads": 3, "local-depth": 0, "drop-patches": 0.5}
+# Name of a model: its position encoding, and up to what factor its training pictures are enlarged. The last
+# two show what that has to do with other sizes; one seed each.
+MODELS = {position: (position, 1) for position in POSITIONS}
+MODELS |= {"axial+zoom": ("axial", 2), "table+zoom": ("table", 2)}
+
+
+def models_and_seeds(args):
+    """Pairs of a name and a seed."""
+    return [(name, seed) for seed in args.seeds for name, (_, zoom) in MODELS.items()
+            if zoom == 1 or seed == args.seeds[0]]
 
 
 def train_all(args):
     """One process per model, each on one thread."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
 
-    def train(seed, position):
-        out = args.state / f"{position}-{seed}"
+    def train(name, seed):
+        position, zoom = MODELS[name]
+        out = args.state / f"{name}-{seed}"
         if not (out / "model.safetensors").exists():
             command = [sys.executable, str(Path(__file__).with_name("train_cifar10.py")), "--threads", "1"]
             options = RECIPE | {
-                "train": args.train, "cache": args.state, "state": args.state / f"{position}-{seed}.state",
-                "out": out, "position": position, "seed": seed, "epochs": args.epochs
+                "train": args.train, "cache": args.state, "state": args.state / f"{name}-{seed}.state",
+                "out": out, "position": position, "zoom": zoom, "seed": seed, "epochs": args.epochs
             }
-            for name, value in options.items():
-                command += [f"--{name}", str(value)]
+            for option, value in options.items():
+                command += [f"--{option}", str(value)]
             command += ["--teachers", *args.teachers]
-            with open(args.state / f"{position}-{seed}.log", "a", encoding="utf-8") as log:
+            with open(args.state / f"{name}-{seed}.log", "a", encoding="utf-8") as log:
                 subprocess.run(command, check=True, env=environment, stdout=log, stderr=subprocess.STDOUT)
-            print(f"trained {position}, seed {seed}", flush=True)
+            print(f"trained {name}, seed {seed}", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(train, seed, position) for seed in args.seeds for position in POSITIONS]
+        jobs = [pool.submit(train, name, seed) for name, seed in models_and_seeds(args)]
         for job in jobs:
             job.result()
 
@@ -126,14 +137,15 @@ def attention_distances(args, model, pictures):
     return {"first": blocks[0], "last": blocks[-1]}
 
 
-def measure(args, position, seed, folders):
-    model = args.state / f"{position}-{seed}"
-    kept = args.state / f"{position}-{seed}.json"
-    figures = json.loads(kept.read_text()) if kept.exists() else {"position": position, "seed": seed}
+def measure(args, name, seed, folders):
+    position, zoom = MODELS[name]
+    model = args.state / f"{name}-{seed}"
+    kept = args.state / f"{name}-{seed}.json"
+    figures = json.loads(kept.read_text()) if kept.exists() else {"position": name, "seed": seed}
 
-    def note(name, measured):
-        if name not in figures:
-            figures[name] = measured()
+    def note(key, measured):
+        if key not in figures:
+            figures[key] = measured()
             kept.write_text(json.dumps(figures))
 
     def by_size(stretched):
@@ -144,6 +156,8 @@ def measure(args, position, seed, folders):
         note("counted", lambda: by_size(stretched=False))
     if position != "none":
         note("stretched", lambda: by_size(stretched=True))
+    if zoom > 1:
+        return figures
     note("shifted", lambda: {str(shift): accuracy(args, ["--model", model], folders[shift], 32)
                              for shift in SHIFTS})
     pictures = sorted(folders[0].rglob("*.png"))
@@ -178,7 +192,7 @@ def main():
     folders = [args.state / f"shift-{shift}" for shift in SHIFTS]
     for shift, folder in enumerate(folders):
         write_pictures(folder, shifted(pixels, shift), labels)
-    models = [measure(args, position, seed, folders) for seed in args.seeds for position in POSITIONS]
+    models = [measure(args, name, seed, folders) for name, seed in models_and_seeds(args)]
     recipe = RECIPE | {"epochs": args.epochs, "images": len(labels)}
     args.out.write_text(json.dumps({"recipe": recipe, "models": models}, indent=1) + "\n")
 

@@ -266,7 +266,10 @@ def train(args):
         for replica in replicas.copies if args.drop_patches else []:
             replica.patch_drop.prob = args.drop_patches if cheap else 0.0
         size, padding = CHEAP_CROP if cheap and not args.drop_patches else FULL_CROP
-        crops = cifar10.random_crops(pixels[batch], size, padding, run.generator)
+        pictures = pixels[batch]
+        if args.zoom > 1:
+            pictures = cifar10.enlarged(pictures, args.zoom, run.generator)
+        crops = cifar10.random_crops(pictures, size, padding, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
         recent.append(take_step(run, replicas, inputs, targets[batch], rates))
@@ -302,6 +305,7 @@ def main():
                         type=float,
                         default=0.0,
                         help="share of the patches left out, instead of small crops")
+    parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the pictures of a batch by up to this")
     parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)

@@ -22,6 +22,8 @@ NAMES = {
     "table": "learned table",
     "sinusoidal": "2D sinusoidal",
     "none": "no position",
+    "axial+zoom": "2D axial RoPE, zoomed",
+    "table+zoom": "learned table, zoomed",
 }
 COLOURS = {
     "axial": "#c1121f",
@@ -30,6 +32,8 @@ COLOURS = {
     "table": "#1d6fb8",
     "sinusoidal": "#3a8f4d",
     "none": "#7a7a7a",
+    "axial+zoom": "#c1121f",
+    "table+zoom": "#1d6fb8",
 }
 TRAINED_AT = 32
 
@@ -43,11 +47,12 @@ def by_position(models, key):
     return collected
 
 
-def draw_lines(axes, curves, **style):
+def draw_lines(axes, curves):
     for position, points in curves.items():
         xs = sorted(points)
         axes.plot(xs, [statistics.mean(points[x]) for x in xs], marker="o", markersize=3.5, linewidth=1.6,
-                  color=COLOURS[position], label=NAMES[position], **style)
+                  color=COLOURS[position], label=NAMES[position],
+                  linestyle="--" if position.endswith("+zoom") else "-")
         axes.fill_between(xs, [min(points[x]) for x in xs], [max(points[x]) for x in xs], alpha=0.15,
                           color=COLOURS[position], linewidth=0)
     axes.grid(True, color="#dddddd", linewidth=0.6)
@@ -71,13 +76,16 @@ def draw_accuracy(models, file):
             axes.set_xlabel(f"input size, pixels (trained at {TRAINED_AT})")
             axes.set_xticks(sizes)
     panels[0].set_ylabel("top-1 accuracy, %")
-    panels[2].legend(fontsize=8, frameon=False, loc="lower left")
+    lines = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+    panels[2].legend([lines[name] for name in NAMES.values()], NAMES.values(), fontsize=8, frameon=False,
+                     loc="lower left")
     figure.savefig(file, dpi=100)
     plt.close(figure)
 
 
 def draw_attention(models, file):
     figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    models = [model for model in models if "attention" in model]
     positions = list(dict.fromkeys(model["position"] for model in models))
     for model in models:
         row = len(positions) - 1 - positions.index(model["position"])
@@ -111,7 +119,8 @@ def table(models):
         for key in ("counted", "stretched"):
             row = by_position(models, key).get(position)
             if row:
-                cells = [figure_of(row[x]) for x in sizes] + [figure_of(shifts[position][x]) for x in (8, 15)]
+                cells = [figure_of(row[x]) for x in sizes]
+                cells += [figure_of(shifts[position][x]) if position in shifts else "-" for x in (8, 15)]
                 words = key if position != "none" else "-"
                 lines.append(f"| {name} | {words} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
