@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -35,17 +36,31 @@ struct QuantisedRows {
   Tensor<InputScale> scales;
 };
 
+/// The step between the whole numbers that stand for a group of weights, an even number of them.
+double weight_step(std::span<const float> group, const KernelTable& table) {
+  double step = 0.0;
+  for (std::size_t k = 0; k < group.size(); k += 2) {
+    const double even = group[k], odd = group[k + 1];
+    step = std::max({step, std::fabs(even) / 127.0, std::fabs(odd) / 127.0,
+                     std::fabs(even + odd) / (table.int8->pair_largest - 1)});
+  }
+  return step;
+}
+
 constexpr float kUntouched = 12345.0f;
 
-/// The reference loops with inputs as wide as those of `table`.
-KernelTable reference_for(const KernelTable& table) {
-  KernelTable reference = find_kernels("reference");
-  if (table.int8->input_largest == reference_byte_kernels().input_largest) {
-    reference.int8 = &reference_byte_kernels();
+/// The reference loops with inputs as wide as those of a table, and weights within the same limits.
+struct ReferenceFor {
+  explicit ReferenceFor(const KernelTable& other)
+      : int8(other.int8->input_largest == reference_byte_kernels().input_largest ? reference_byte_kernels()
+                                                                                 : *table.int8) {
+    REQUIRE(int8.input_largest == other.int8->input_largest);
+    int8.pair_largest = other.int8->pair_largest;
+    table.int8 = &int8;
   }
-  REQUIRE(reference.int8->input_largest == table.int8->input_largest);
-  return reference;
-}
+  KernelTable table = find_kernels("reference");
+  Int8Kernels int8;
+};
 
 /// A product of one table, dense rows with a gap behind each.
 std::vector<float> product(const KernelTable& table, const std::vector<float>& in, std::size_t stride,
@@ -58,7 +73,6 @@ std::vector<float> product(const KernelTable& table, const std::vector<float>& i
                     .in_scales = rows.scales.data(),
                     .rows = sizes.rows,
                     .packed = packed.data(),
-                    .weight_scales = packed.scales(),
                     .in_features = sizes.in_features,
                     .column_begin = 0,
                     .column_end = sizes.out_features,
@@ -83,7 +97,7 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
   Tensor<InputScale> scales, expected_scales;
   const std::vector<float> out = product(table, in, stride, weight, sizes, epilogue, &scales);
   const std::vector<float> expected =
-      product(reference_for(table), in, stride, weight, sizes, epilogue, &expected_scales);
+      product(ReferenceFor(table).table, in, stride, weight, sizes, epilogue, &expected_scales);
   CHECK(std::ranges::equal(scales.flat(), expected_scales.flat()));
   const std::size_t out_stride = sizes.out_features + 5;
   for (std::size_t m = 0; m < sizes.rows; ++m) {
@@ -156,22 +170,67 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
   }
 }
 
+TEST_CASE(
+    "kernels: weights are off by at most half a step of their group, neighbours no larger than allowed") {
+  const Sizes sizes{200, 3, 200};
+  test::Rng rng(11);
+  Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
+  // One row where opposite neighbours are large, one where equal ones are.
+  for (std::size_t k = 0; k < sizes.in_features; ++k) {
+    weight.data()[k] = k % 2 == 0 ? 0.99f : -0.99f;
+    weight.data()[sizes.in_features + k] = k % 4 < 2 ? 0.99f : -0.99f;
+  }
+  std::vector<float> identity(sizes.rows * sizes.in_features);
+  for (std::size_t k = 0; k < sizes.in_features; ++k) identity[k * sizes.in_features + k] = 1.0f;
+  const auto check = [&](const KernelTable& table) {
+    CAPTURE(table.name);
+    const std::vector<float> out = product(table, identity, sizes.in_features, weight, sizes, {});
+    for (std::size_t n = 0; n < sizes.out_features; ++n) {
+      for (std::size_t begin = 0; begin < sizes.in_features; begin += kInt8Group) {
+        const std::size_t end = std::min(begin + kInt8Group, sizes.in_features);
+        const float* const row = weight.data() + n * sizes.in_features;
+        const double step = weight_step({row + begin, end - begin}, table);
+        for (std::size_t k = begin; k < end; ++k) {
+          const double error = std::fabs(out[k * (sizes.out_features + 5) + n] - row[k]);
+          REQUIRE(error <= 0.5 * step + test::dot_bound(6, 1.0));
+        }
+      }
+    }
+  };
+  for (const KernelTable* table : available_kernels()) {
+    check(*table);
+    check(ReferenceFor(*table).table);
+  }
+}
+
 TEST_CASE("kernels: the largest whole numbers do not overflow") {
   const Sizes sizes{4, 16, 512};
   std::vector<float> in(sizes.rows * sizes.in_features);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = i / sizes.in_features % 2 == 0 ? 127.0f : -127.0f;
+  // Neighbours as large as can be, of one sign and of two. The last two pairs lie between two whole numbers
+  // where sums of neighbours are limited, and are rounded to the largest pair that there is.
+  constexpr std::array<std::array<float, 2>, 8> kPairs{{{127, -127},
+                                                        {-127, 127},
+                                                        {127, 0},
+                                                        {0, -127},
+                                                        {64, 63},
+                                                        {-63, -64},
+                                                        {63.5f, 63.5f},
+                                                        {-63.5f, -63.5f}}};
   Tensor<float> weight(Shape{sizes.out_features, sizes.in_features});
   for (std::size_t i = 0; i < weight.num_elements(); ++i) {
-    weight.data()[i] = i / sizes.in_features < 8 ? 127.0f : -127.0f;
+    weight.data()[i] = kPairs[i / sizes.in_features % kPairs.size()][i % 2];
   }
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
     const std::vector<float> out = product(*table, in, sizes.in_features, weight, sizes, {});
     for (std::size_t m = 0; m < sizes.rows; ++m) {
       for (std::size_t n = 0; n < sizes.out_features; ++n) {
-        const double expected = ((m % 2 == 0) == (n < 8) ? 1.0 : -1.0) * 127.0 * 127.0 * 512.0;
+        const auto& [even, odd] = kPairs[n % kPairs.size()];
+        const double expected = (m % 2 == 0 ? 127.0 : -127.0) * 256.0 * (double{even} + odd);
+        const double half_step = 0.5 * weight_step(kPairs[n % kPairs.size()], *table);
         const double error = std::fabs(out[m * (sizes.out_features + 5) + n] - expected);
-        CHECK(error <= test::dot_bound(int8_groups(sizes.in_features) + 3, std::fabs(expected)));
+        CHECK(error <= 127.0 * 512.0 * (half_step + test::dot_bound(7, 127.0)));
       }
     }
   }

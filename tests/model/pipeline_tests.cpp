@@ -64,9 +64,7 @@ void check_classes_kept(const char* backend, ResamplerChoice resampler) {
   };
   CHECK(expected.size() == 60);
   CHECK(count_same(Dtype::bf16) == 60);
-  // Bytes as inputs lose two more of the photographs whose two best logits all but agree.
-  const bool is_byte_input = kernels::default_kernels().int8->input_largest == 127;
-  CHECK(count_same(Dtype::i8) >= (is_byte_input ? 57 : 59));
+  CHECK(count_same(Dtype::i8) >= 59);  // the two best logits of one photograph are 0.01 apart
 }
 
 }  // namespace

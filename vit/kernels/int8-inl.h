@@ -22,17 +22,21 @@ namespace int8 {
 template <class Form>
 constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
 
-/// The sum of the weights of every group, by which an input that stands for 0 without being 0 counts too
-/// much, stands before the weights of a panel, as floats (whole numbers below 2^24).
+/// What stands before the weights of a panel, for every group: the scales of its columns and, where inputs
+/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (floats, but
+/// whole: below 2^24).
 template <class Form>
-HWY_INLINE size_t weight_sum_bytes(size_t in_features) {
-  return Form::kHasZero ? round_up(int8_groups(in_features) * kPanel * sizeof(float), 64) : 0;
+constexpr size_t kHeadLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
+
+template <class Form>
+HWY_INLINE size_t head_bytes(size_t in_features) {
+  return round_up(int8_groups(in_features) * kHeadLanes<Form> * sizeof(float), 64);
 }
 
 template <class Form>
 HWY_INLINE size_t panel_bytes(size_t in_features) {
   const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
-  return round_up(weight_sum_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
+  return round_up(head_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
 }
 
 template <class Form>
@@ -41,48 +45,38 @@ size_t packed_bytes(size_t columns, size_t in_features) noexcept {
 }
 
 template <class Form>
-void pack(const int8_t* weight, size_t out_features, size_t in_features, std::byte* packed) noexcept {
-  const size_t padded = round_up(in_features, Form::kStep);
-  for (size_t column = 0; column < out_features; column += kPanel) {
-    float* const weight_sums = reinterpret_cast<float*>(packed);
-    int8_t* const lines = reinterpret_cast<int8_t*>(packed + weight_sum_bytes<Form>(in_features));
+void pack(const Int8PackArgs& args) noexcept {
+  const size_t padded = round_up(args.in_features, Form::kStep);
+  const size_t groups = int8_groups(args.in_features);
+  for (size_t column = 0; column < args.out_features; column += kPanel) {
+    std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
+    float* const head = reinterpret_cast<float*>(panel);
+    int8_t* const lines = reinterpret_cast<int8_t*>(panel + head_bytes<Form>(args.in_features));
     for (size_t c = 0; c < kPanel; ++c) {
-      const bool is_column = column + c < out_features;
-      const int8_t* const row = weight + (column + c) * in_features;
+      const bool is_column = column + c < args.out_features;
+      const int8_t* const row = args.weight + (column + c) * args.in_features;
       int32_t sum = 0;  // of the group so far
       for (size_t k = 0; k < padded; ++k) {
-        const int8_t value = is_column && k < in_features ? row[k] : int8_t{0};
+        const int8_t value = is_column && k < args.in_features ? row[k] : int8_t{0};
         lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
         sum += value;
         if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
-        if constexpr (Form::kHasZero) weight_sums[k / kInt8Group * kPanel + c] = static_cast<float>(sum);
+        const size_t group = k / kInt8Group;
+        float* const lane = head + group * kHeadLanes<Form> + c;
+        lane[0] = is_column ? args.scales[(column + c) * groups + group] : 0.0f;
+        if constexpr (Form::kHasZero) lane[kPanel] = static_cast<float>(sum);
         sum = 0;
       }
     }
-    packed += panel_bytes<Form>(in_features);
   }
 }
 
 /// sum + the products of the inputs in one lane with the weights in every lane.
 HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-  const hn::Repartition<int16_t, DI> d16;
-  VI unused = hn::Zero(DI());
-  VI products = hn::ReorderWidenMulAccumulate(DI(), hn::BitCast(d16, inputs), hn::BitCast(d16, weights),
-                                              hn::Zero(DI()), unused);
-#if HWY_TARGET <= HWY_AVX2
-  // The sum stays in its register; compilers otherwise copy every other one back and forth.
-  __asm__ volatile("vpaddd %1, %0, %0" : "+v"(sum.raw) : "v"(products.raw));
-  return sum;
-#else
-  return hn::Add(sum, products);
-#endif
-#else
   const auto lower = [](VI pair) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)); };
   const auto upper = [](VI pair) { return hn::ShiftRight<16>(pair); };
   return hn::Add(sum,
                  hn::Add(hn::Mul(lower(inputs), lower(weights)), hn::Mul(upper(inputs), upper(weights))));
-#endif
 }
 
 /// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
@@ -100,15 +94,40 @@ HWY_INLINE const int32_t* unpack_lines(Pairs, const int8_t* lines, size_t steps,
   return memory;
 }
 
-#if HWY_TARGET == HWY_AVX3
-// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
-HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
-  return sum;
-}
-
 HWY_INLINE const int32_t* unpack_lines(Bytes, const int8_t* lines, size_t, int32_t*) {
   return reinterpret_cast<const int32_t*>(lines);
+}
+
+#if HWY_TARGET == HWY_AVX2
+alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+// Twelve sums, two vectors of weights, inputs and products are all sixteen registers: the ones stay in
+// memory, which compilers would not think of.
+HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
+  VI products;
+  __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
+          : "+x"(sum.raw), "=&x"(products.raw)
+          : "x"(inputs.raw), "x"(weights.raw), "m"(kOnes));
+  return sum;
+}
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
+  const hn::Repartition<int16_t, DI> d16;
+#if HWY_TARGET <= HWY_AVX3
+  const hn::Vec<decltype(d16)> pairs{_mm512_maddubs_epi16(inputs.raw, weights.raw)};
+#else
+  const hn::Vec<decltype(d16)> pairs{_mm_maddubs_epi16(inputs.raw, weights.raw)};
+#endif
+  VI unused = hn::Zero(DI());
+  return hn::ReorderWidenMulAccumulate(DI(), pairs, hn::Set(d16, 1), sum, unused);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+HWY_INLINE VI add_products(VnniBytes, VI sum, VI inputs, VI weights) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  return sum;
 }
 #endif
 
@@ -156,18 +175,20 @@ struct Group {
   size_t in_step;            // bytes between rows
   const InputScale* scales;  // of the first row
   size_t scale_step;
-  const float* weight_sums;  // (kPanel), where the form has a zero
-  const int32_t* lines;      // (steps, kPanel)
+  const float* head;     // (kHeadLanes)
+  const int32_t* lines;  // (steps, kPanel)
   size_t steps;
   TileStart start;
 };
 
-/// Sums of products as floats, without what the zero of the inputs added: all whole and exact.
+/// Products of one row with one vector of columns, scaled as the weights: their sums without what the zero of
+/// the inputs added, whole and exact until they are scaled. head: of these columns.
 template <class Form>
-HWY_INLINE V sums_from_zero(VI sums, const InputScale& scale, const float* weight_sums) {
-  const V whole = hn::ConvertTo(D(), sums);
-  if constexpr (!Form::kHasZero) return whole;
-  return hn::NegMulAdd(set(scale.zero), hn::Load(D(), weight_sums), whole);
+HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* head) {
+  const D d;
+  V whole = hn::ConvertTo(d, sums);
+  if constexpr (Form::kHasZero) whole = hn::NegMulAdd(set(scale.zero), hn::Load(d, head + kPanel), whole);
+  return hn::Mul(whole, hn::Load(d, head));
 }
 
 /// Scales the sums of a group and stores or adds them.
@@ -176,8 +197,8 @@ HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& s
                            float* HWY_RESTRICT to) {
   const D d;
   const V factor = set(scale.step);
-  const V first = sums_from_zero<Form>(c0, scale, group.weight_sums);
-  const V second = kVectors > 1 ? sums_from_zero<Form>(c1, scale, group.weight_sums + kLanes) : first;
+  const V first = scaled_as_weights<Form>(c0, scale, group.head);
+  const V second = kVectors > 1 ? scaled_as_weights<Form>(c1, scale, group.head + kLanes) : first;
   if (group.start == TileStart::zero) {
     hn::Store(hn::Mul(first, factor), d, to);
     if constexpr (kVectors > 1) hn::Store(hn::Mul(second, factor), d, to + kLanes);
@@ -259,13 +280,11 @@ template <class Form>
 HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
   HWY_ALIGN int32_t unpacked[kInt8Group / Form::kStep * kPanel];
-  const D d;
   const size_t columns = HWY_MIN(kPanel, args.column_end - column);
   const size_t groups = int8_groups(args.in_features);
   const size_t bytes = row_bytes<Form>(args.in_features);
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
-  const int8_t* const lines =
-      reinterpret_cast<const int8_t*>(panel + weight_sum_bytes<Form>(args.in_features));
+  const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + head_bytes<Form>(args.in_features));
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -273,7 +292,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .in_step = bytes,
                       .scales = args.in_scales + row * groups + g,
                       .scale_step = groups,
-                      .weight_sums = reinterpret_cast<const float*>(panel) + g * kPanel,
+                      .head = reinterpret_cast<const float*>(panel) + g * kHeadLanes<Form>,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
                       .start = g == 0 ? TileStart::zero : TileStart::stored};
@@ -281,13 +300,6 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
       multiply_group<Form, 2>(group, rows, sums);
     } else {
       multiply_group<Form, 1>(group, rows, sums);
-    }
-  }
-  for (size_t c = 0; c < columns; c += kLanes) {
-    const V scale = hn::LoadU(d, args.weight_scales + column + c);
-    for (size_t r = 0; r < rows; ++r) {
-      float* const at = sums + r * kPanel + c;
-      hn::Store(hn::Mul(hn::Load(d, at), scale), d, at);
     }
   }
   const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
@@ -307,11 +319,18 @@ void gemm(const Int8GemmArgs& args) noexcept {
 template <class Form>
 constexpr Int8Kernels kKernels{.description = Form::kDescription,
                                .input_largest = Form::kLargest,
+                               .pair_largest = Form::kPairLargest,
                                .row_bytes = row_bytes<Form>,
                                .packed_bytes = packed_bytes<Form>,
                                .pack = pack<Form>,
                                .quantise = quantise<Form>,
                                .gemm = gemm<Form>};
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+using Usual = Bytes;
+#else
+using Usual = Pairs;
+#endif
 
 }  // namespace int8
 }  // namespace

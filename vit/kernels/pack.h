@@ -57,21 +57,20 @@ class PackedBf16Matrix : public PackedWeight {
   Tensor<float> panels_;  // lanes
 };
 
-/// The same with whole numbers and one scale per output column: int8.h.
+/// The same with whole numbers and a scale for every group of a row: int8.h.
 class PackedInt8Matrix : public PackedWeight {
  public:
   PackedInt8Matrix() = default;
-  /// Quantises `weight` (N, K) in parallel: each row by its largest magnitude / 127, halves to even. Throws
-  /// Error where weight is empty, not of rank 2, or not finite.
+  /// Quantises `weight` (N, K) in parallel: each group of a row by its largest magnitude / 127 or what the
+  /// table's pair_largest asks for, halves to even. Throws Error where weight is empty, not of rank 2, or not
+  /// finite.
   PackedInt8Matrix(TensorView<const float> weight, const KernelTable& table);
 
-  std::size_t bytes() const { return panels_.num_elements() + scales_.num_elements() * sizeof(float); }
+  std::size_t bytes() const { return panels_.num_elements(); }
   const std::byte* data() const noexcept { return panels_.data(); }
-  const float* scales() const noexcept { return scales_.data(); }
 
  private:
   Tensor<std::byte> panels_;
-  Tensor<float> scales_;  // (N rounded up to panels)
 };
 
 }  // namespace vit::kernels

@@ -18,25 +18,31 @@ namespace int8 {
 
 using VI = hn::Vec<DI>;
 
-/// Pairs of int16, whose products cannot overflow in int32 (the saturating byte products of AVX2 could).
+/// Pairs of int16, whose products cannot overflow in int32: for any processor.
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
-  static constexpr size_t kStep = 2;       // columns of K that one 32-bit lane holds
-  static constexpr bool kHasZero = false;  // a quantised input may stand for 0 without being 0
-  static constexpr int kLargest = 32'767;  // input_largest
-  using Value = int16_t;                   // of a quantised input
+  static constexpr size_t kStep = 2;        // columns of K that one 32-bit lane holds
+  static constexpr bool kHasZero = false;   // a quantised input may stand for 0 without being 0
+  static constexpr int kLargest = 32'767;   // input_largest
+  static constexpr int kPairLargest = 255;  // pair_largest: above that of any weights
+  using Value = int16_t;                    // of a quantised input
 };
 
-#if HWY_TARGET == HWY_AVX3
-/// Four unsigned bytes times four signed ones: VNNI.
+/// Four unsigned bytes times four signed ones, added in pairs in 16 bits (vpmaddubsw), then in 32.
 struct Bytes {
-  static constexpr const char* kDescription = "products of bytes (VNNI)";
+  static constexpr const char* kDescription = "products of bytes";
   static constexpr size_t kStep = 4;
   static constexpr bool kHasZero = true;
   static constexpr int kLargest = 127;
+  static constexpr int kPairLargest = 128;  // 255 * 128 < 2^15
   using Value = uint8_t;
 };
-#endif
+
+/// The same, added in 32 bits at once.
+struct VnniBytes : Bytes {
+  static constexpr const char* kDescription = "products of bytes (VNNI)";
+  static constexpr int kPairLargest = 255;
+};
 
 constexpr size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

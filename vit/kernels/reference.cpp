@@ -230,13 +230,22 @@ std::size_t int8_row_bytes(std::size_t in_features) noexcept {
   return (in_features * sizeof(Value) + 63) / 64 * 64;
 }
 
-std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
-  return (columns * in_features + 63) / 64 * 64;
+/// Bytes of a column: its scales, then its weights.
+std::size_t int8_column_bytes(std::size_t in_features) {
+  return (int8_groups(in_features) * sizeof(float) + in_features + 63) / 64 * 64;
 }
 
-void int8_pack(const std::int8_t* weight, std::size_t out_features, std::size_t in_features,
-               std::byte* packed) noexcept {
-  std::memcpy(packed, weight, out_features * in_features);
+std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
+  return columns * int8_column_bytes(in_features);
+}
+
+void int8_pack(const Int8PackArgs& args) noexcept {
+  const std::size_t groups = int8_groups(args.in_features);
+  for (std::size_t n = 0; n < args.out_features; ++n) {
+    std::byte* const column = args.packed + int8_packed_bytes(n, args.in_features);
+    std::memcpy(column, args.scales + n * groups, groups * sizeof(float));
+    std::memcpy(column + groups * sizeof(float), args.weight + n * args.in_features, args.in_features);
+  }
 }
 
 /// Whole numbers a step of 1 / factor apart, `zero` for 0.
@@ -293,8 +302,10 @@ template <typename Value>
 double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
   const auto* const row =
       reinterpret_cast<const Value*>(args.in + m * int8_row_bytes<Value>(args.in_features));
-  const auto* const weight = reinterpret_cast<const std::int8_t*>(args.packed) + n * args.in_features;
   const std::size_t groups = int8_groups(args.in_features);
+  const auto* const weight_scales =
+      reinterpret_cast<const float*>(args.packed + int8_packed_bytes(n, args.in_features));
+  const auto* const weight = reinterpret_cast<const std::int8_t*>(weight_scales + groups);
   double sum = 0.0;
   for (std::size_t g = 0; g < groups; ++g) {
     const InputScale& scale = args.in_scales[m * groups + g];
@@ -303,9 +314,9 @@ double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
     for (std::size_t k = g * kInt8Group; k < std::min((g + 1) * kInt8Group, args.in_features); ++k) {
       whole += (row[k] - zero) * weight[k];
     }
-    sum += static_cast<double>(whole) * scale.step;
+    sum += static_cast<double>(whole) * weight_scales[g] * scale.step;
   }
-  return sum * args.weight_scales[n];
+  return sum;
 }
 
 template <typename Value>
@@ -320,6 +331,7 @@ void int8_gemm(const Int8GemmArgs& args) noexcept {
 template <typename Value>
 constexpr Int8Kernels kReferenceInt8{.description = "naive loops",
                                      .input_largest = sizeof(Value) == 1 ? 127 : 32'767,
+                                     .pair_largest = sizeof(Value) == 1 ? 128 : 255,
                                      .row_bytes = int8_row_bytes<Value>,
                                      .packed_bytes = int8_packed_bytes,
                                      .pack = int8_pack,

@@ -55,7 +55,7 @@ constexpr KernelTable kTable{
     .pack_weight = pack_weight,
     .gemm = gemm<FloatLines>,
     .bf16 = &bf16::kKernels<bf16::ColumnLines>,
-    .int8 = &int8::kKernels<int8::Pairs>,
+    .int8 = &int8::kKernels<int8::Usual>,
     .layer_norm = layer_norm,
     .softmax = softmax,
     .activate = activate,
@@ -74,8 +74,8 @@ extern const KernelTable kVnniTable;
 constexpr KernelTable kVnniTable = [] {
   KernelTable table = kTable;
   table.name = "avx512_vnni";
-  table.description = "AVX-512 with VNNI: the same, and products of bytes for int8";
-  table.int8 = &int8::kKernels<int8::Bytes>;
+  table.description = "AVX-512 with VNNI: the same, and its products of bytes for int8";
+  table.int8 = &int8::kKernels<int8::VnniBytes>;
   return table;
 }();
 

@@ -147,7 +147,6 @@ void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias
                    .in_scales = memory.scales.data() + row * kernels::int8_groups(weight.in_features()),
                    .rows = rows,
                    .packed = weight.data(),
-                   .weight_scales = weight.scales(),
                    .in_features = weight.in_features(),
                    .column_begin = column,
                    .column_end = column_end,

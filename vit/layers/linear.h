@@ -36,9 +36,9 @@ struct OutputRange {
 class Linear {
  public:
   /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`. dtype: f32; bf16 for rounded
-  /// weights, and rounded inputs where the kernels multiply bfloat16 (kernels/bf16.h); i8 for weights with
-  /// one scale per output and inputs with one per row and group of columns (kernels/int8.h). Throws Error
-  /// where shapes disagree or another dtype is asked for.
+  /// weights, and rounded inputs where the kernels multiply bfloat16 (kernels/bf16.h); i8 for weights and
+  /// inputs with one scale per row and group of columns (kernels/int8.h). Throws Error where shapes disagree
+  /// or another dtype is asked for.
   Linear(TensorView<const float> weight, std::span<const float> bias,
          const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
