@@ -1,5 +1,5 @@
 """Compares the speed of `vit` with ONNX Runtime, OpenVINO and PyTorch: the same ViT with 2D axial RoPE, the same
-weights, images in, logits out, float32. README.md beside this file says how to repeat it.
+weights, images in, logits out, float32 or int8. README.md beside this file says how to repeat it.
 
     python compare.py --vit build/release/vit --work ~/compare
     python compare.py --vit build/release/vit --work ~/compare --variants base --sizes 512 --batches 1 --rounds 3
@@ -19,18 +19,21 @@ from engines import ENGINES, versions
 from models import VARIANTS, Case, make_pixels, model_folder
 from table import write_table
 
-TOLERANCE = 1e-4  # logits have deviation 1; sums of 3072 products in another order differ by some 1e-6
+# Logits have deviation 1: sums of 3072 products in another order differ by some 1e-6, and whole numbers of 8 bits by
+# a few hundredths in each of twelve blocks.
+TOLERANCE = {"float32": 1e-4, "int8": 1.0}
 
 
 def prepare(case, options):
     """The engines of one case by name, after a check that they agree."""
     folder = model_folder(options.work, case.variant)
     pixels = make_pixels(case)
-    engines = {name: ENGINES[name](case, folder, pixels, options) for name in options.engines}
+    engines = {name: ENGINES[name](case, folder, pixels, options) for name in options.engines
+               if case.dtype in ENGINES[name].dtypes}
     logits = np.stack([engine.logits() for engine in engines.values()])
-    apart = np.ptp(logits, axis=0).max()
-    if not apart <= TOLERANCE:
-        raise SystemExit(f"{case}: logits of {', '.join(engines)} are {apart:.2g} apart, more than {TOLERANCE}")
+    apart, limit = np.ptp(logits, axis=0).max(), TOLERANCE[case.dtype]
+    if not apart <= limit:
+        raise SystemExit(f"{case}: logits of {', '.join(engines)} are {apart:.2g} apart, more than {limit}")
     print(f"{case}: logits at most {apart:.1e} apart", flush=True)
     return engines
 
@@ -41,7 +44,8 @@ def measure(case, engines, options, turned):
     milliseconds = {name: engines[name].milliseconds(options.seconds) for name in names}
     print(f"{case}: " + "  ".join(f"{name} {milliseconds[name]:.2f}" for name in engines), flush=True)
     return {"machine": engines["vit"].machine, "versions": versions(engines), "threads": options.threads,
-            "variant": case.variant, "size": case.size, "batch": case.batch, "milliseconds": milliseconds,
+            "variant": case.variant, "size": case.size, "batch": case.batch, "dtype": case.dtype,
+            "milliseconds": milliseconds,
             "percent_of_peak": engines["vit"].percent_of_peak}
 
 
@@ -59,6 +63,7 @@ def parse_options():
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--sizes", nargs="+", type=int, default=[224])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
+    parser.add_argument("--dtypes", nargs="+", choices=TOLERANCE, default=["float32"])
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="beside vit")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -72,8 +77,8 @@ def parse_options():
 def main():
     options = parse_options()
     if options.rounds > 0:
-        cases = [Case(variant, size, batch) for variant in options.variants for size in options.sizes
-                 for batch in options.batches]
+        cases = [Case(variant, size, batch, dtype) for variant in options.variants for size in options.sizes
+                 for batch in options.batches for dtype in options.dtypes]
         prepared = {case: prepare(case, options) for case in cases}
     for index in range(options.rounds):
         run_round(prepared, options, turned=index % 2 == 1)

@@ -1,5 +1,6 @@
 """The engines that are compared. Each computes the logits of one case and times its passes; all get the same
-number of threads and compute in float32. Rounds and tables are compare.py's."""
+number of threads. Those that have int8 quantise float32 weights when they load them, and inputs as they come.
+Rounds and tables are compare.py's."""
 
 import json
 import statistics
@@ -15,6 +16,7 @@ from models import load_model
 
 class InProcess:
     """An engine that Python calls: a subclass sets run, a function from pixels to logits."""
+    dtypes = ("float32",)
 
     def logits(self):
         """(batch, classes)"""
@@ -67,15 +69,29 @@ def export_onnx(case, folder, pixels):
     return path
 
 
+def quantised(path):
+    """An ONNX file beside `path` whose products are of bytes; made where it is missing."""
+    import onnx
+    from onnxruntime.quantization import quantize_dynamic
+    made = path.with_suffix(".int8.onnx")
+    if not made.exists():
+        model = onnx.load(path)
+        del model.graph.value_info[:]  # shapes that the export got wrong and the quantiser would trip over
+        quantize_dynamic(model, made)
+    return made
+
+
 class OnnxRuntime(InProcess):
     package = "onnxruntime"
+    dtypes = ("float32", "int8")
 
     def __init__(self, case, folder, pixels, options):
         import onnxruntime
         session_options = onnxruntime.SessionOptions()
         session_options.intra_op_num_threads = options.threads
-        session = onnxruntime.InferenceSession(export_onnx(case, folder, pixels), session_options,
-                                               providers=["CPUExecutionProvider"])
+        path = export_onnx(case, folder, pixels)
+        session = onnxruntime.InferenceSession(quantised(path) if case.dtype == "int8" else path,
+                                               session_options, providers=["CPUExecutionProvider"])
         feed = {session.get_inputs()[0].name: pixels}
         self.batch = case.batch
         self.run = lambda: session.run(None, feed)[0]
@@ -100,13 +116,15 @@ class OpenVino(InProcess):
 class Vit:
     """The program of this repository. It times itself, on pixels of its own."""
     package = None
+    dtypes = ("float32", "int8")
 
     def __init__(self, case, folder, pixels, options):
         self.case, self.folder, self.options, self.pixels = case, folder, options, pixels
+        self.dtype = case.dtype
 
     def output(self, *arguments):
         command = [self.options.vit, *arguments, "--model", self.folder, "--threads", self.options.threads,
-                   "--batch", self.case.batch]
+                   "--batch", self.case.batch, "--dtype", self.dtype]
         finished = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True)
         return finished.stdout
 
@@ -125,8 +143,18 @@ class Vit:
         return report["results"][0]["ms_per_image"]
 
 
+class VitFloat32(Vit):
+    """Beside int8, to say how much that saves."""
+    dtypes = ("int8",)
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.dtype = "float32"
+
+
 ENGINES = {
     "vit": Vit,
+    "vit float32": VitFloat32,
     "ONNX Runtime": OnnxRuntime,
     "OpenVINO": OpenVino,
     "torch": Torch,

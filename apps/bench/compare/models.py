@@ -21,13 +21,15 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the table: a variant, the edge of its square input in pixels, images per pass."""
+    """One row of the table: a variant, the edge of its square input in pixels, images per pass, and the
+    arithmetic of its linear layers, float32 or int8."""
     variant: str
     size: int
     batch: int
+    dtype: str = "float32"
 
     def __str__(self):
-        return f"{self.variant}-{self.size}-{self.batch}"
+        return f"{self.variant}-{self.size}-{self.batch}-{self.dtype}"
 
 
 @torch.no_grad()

@@ -43,7 +43,8 @@ def cell(values):
 def ratio(lines, names):
     """How many times as long as vit the best other engine takes: median over rounds, in each of which both met
     the same clock rate."""
-    medians = {name: np.median(found) for name in names if name != "vit" and (found := times(lines, name))}
+    medians = {name: np.median(found) for name in names
+               if not name.startswith("vit") and (found := times(lines, name))}
     if not medians:
         return "-"
     best = min(medians, key=medians.get)
@@ -51,9 +52,9 @@ def ratio(lines, names):
 
 
 def table_row(case, lines, names):
-    variant, size, batch = case
+    variant, size, batch, dtype = case
     peak = np.median([line["percent_of_peak"] for line in lines])
-    columns = [f"{variant} {size}", batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
+    columns = [f"{variant} {size}" + (f" {dtype}" if dtype != "float32" else ""), batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
                f"{peak:.0f} %", len(lines)]
     return "| " + " | ".join(str(column) for column in columns) + " |"
 
@@ -64,7 +65,8 @@ def write_table(path):
     machine, packages = rounds[0]["machine"], merge_versions(rounds, path)
     cases = {}
     for line in rounds:
-        cases.setdefault((line["variant"], line["size"], line["batch"]), []).append(line)
+        case = line["variant"], line["size"], line["batch"], line.get("dtype", "float32")
+        cases.setdefault(case, []).append(line)
     names = [name for name in ENGINES if times(rounds, name)]
     header = ["ViT", "batch", *names, "best other / vit", "vit, of FMA peak", "rounds"]
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
