@@ -160,10 +160,10 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
   struct Bounds {
     float low, high;
   };
-  for (const auto& [low, high] : {Bounds{-1, 1}, {0, 1}, {-0.2f, 3}, {-5, -4}, {1e-20f, 1e20f}}) {
-    CAPTURE(low);
+  for (const Bounds& bounds : {Bounds{-1, 1}, {0, 1}, {-0.2f, 3}, {-5, -4}, {1e-20f, 1e20f}}) {
+    CAPTURE(bounds.low);
     test::Rng rng(9);
-    std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features, low, high);
+    std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features, bounds.low, bounds.high);
     in[7] = in[150] = 0.0f;
     for (const KernelTable* table : available_kernels()) check(*table, in);
     check(bytes, in);
