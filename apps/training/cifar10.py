@@ -87,3 +87,19 @@ def random_crops(pixels, size, padding, generator):
     rows = top[:, None] + steps
     image = torch.arange(count)[:, None, None]
     return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def cut_mixed(images, targets, share, generator):
+    """Puts a rectangle of another image over that `share` of the images (B, C, H, W), and mixes their targets
+    (B, K), probabilities, by area (CutMix, Yun et al. 2019). The area is uniform before the edges cut it."""
+    count, _, height, width = images.shape
+    side = torch.rand(count, generator=generator).sqrt() * (torch.rand(count, generator=generator) < share)
+
+    def inside(size):
+        middle = torch.rand(count, 1, generator=generator) * size
+        return (torch.arange(size) + 0.5 - middle).abs() < side[:, None] * size / 2
+
+    covered = inside(height)[:, :, None] & inside(width)[:, None, :]  # (B, H, W)
+    other = torch.randperm(count, generator=generator)
+    mixed = targets.lerp(targets[other], covered.float().mean((1, 2))[:, None])
+    return images.where(~covered[:, None], images[other]), mixed

@@ -42,6 +42,8 @@ THETA = 100.0
 # positions continue to the full grid without change), or --drop-patches.
 CHEAP_UNTIL = 0.72
 CHEAP_CROP, FULL_CROP = (24, 0), (32, 4)  # edge, padding
+# Until this share of the run images are mixed; the rest is for whole ones, such as will be classified.
+CUT_MIX_UNTIL = 0.85
 WARM_UP = 0.02
 LABEL_SMOOTHING = 0.1
 TEMPERATURE = 2.0
@@ -202,8 +204,8 @@ class Run:
             self.average[name].lerp_(value, 1 - keep)
 
 
-def loss_without_teacher(logits, labels):
-    return torch.nn.functional.cross_entropy(logits, labels, label_smoothing=LABEL_SMOOTHING)
+def loss_without_teacher(logits, targets):
+    return torch.nn.functional.cross_entropy(logits, targets, label_smoothing=LABEL_SMOOTHING)
 
 
 def loss_with_teacher(logits, targets):
@@ -216,14 +218,14 @@ def loss_with_teacher(logits, targets):
 
 
 def targets_and_loss(labels, teachers):
-    """A row per image, and the mean loss of outputs against such rows: labels, or what the teachers make of the
-    image beside them."""
+    """A row of probabilities per image, and the mean loss of outputs against such rows: labels as ones and zeros,
+    or what the teachers make of the image beside them."""
+    hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
     if not teachers:
-        return labels, loss_without_teacher
+        return hard, loss_without_teacher
     # logits (2, N, C) of every image and its mirror image: the mean of all votes is better than each
     votes = [torch.load(file, weights_only=True)["logits"].log_softmax(-1) for file in teachers]
     soft = (torch.cat(votes).mean(0) / TEMPERATURE).softmax(-1)
-    hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
     return torch.cat([soft, hard], dim=1), loss_with_teacher
 
 
@@ -270,9 +272,12 @@ def train(args):
         if args.zoom > 1:
             pictures = cifar10.enlarged(pictures, args.zoom, run.generator)
         crops = cifar10.random_crops(pictures, size, padding, run.generator)
+        aims = targets[batch]
+        if args.cut_mix and progress < CUT_MIX_UNTIL:
+            crops, aims = cifar10.cut_mixed(crops, aims, args.cut_mix, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
-        recent.append(take_step(run, replicas, inputs, targets[batch], rates))
+        recent.append(take_step(run, replicas, inputs, aims, rates))
         now = time.process_time()
         run.seconds, mark = run.seconds + (now - mark) / args.threads, now
         if run.seconds >= next_report or progress_now() >= 1:
@@ -306,6 +311,10 @@ def main():
                         default=0.0,
                         help="share of the patches left out, instead of small crops")
     parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the pictures of a batch by up to this")
+    parser.add_argument("--cut-mix",
+                        type=float,
+                        default=0.0,
+                        help="share of the images that get a part of another one")
     parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)
