@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 
+#include "vit/base/checked.h"
 #include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
@@ -227,16 +228,12 @@ constexpr Bf16Kernels kReferenceBf16{.description = "weights of bfloat16, naive 
 /// Value: of a quantised input.
 template <typename Value>
 std::size_t int8_row_bytes(std::size_t in_features) noexcept {
-  return (in_features * sizeof(Value) + 63) / 64 * 64;
+  return round_up(in_features * sizeof(Value), 64);
 }
 
-/// Bytes of a column: its scales, then its weights.
-std::size_t int8_column_bytes(std::size_t in_features) {
-  return (int8_groups(in_features) * sizeof(float) + in_features + 63) / 64 * 64;
-}
-
+/// A column is its scales, then its weights.
 std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
-  return columns * int8_column_bytes(in_features);
+  return columns * round_up(int8_groups(in_features) * sizeof(float) + in_features, 64);
 }
 
 void int8_pack(const Int8PackArgs& args) noexcept {

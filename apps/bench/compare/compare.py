@@ -45,8 +45,7 @@ def measure(case, engines, options, turned):
     print(f"{case}: " + "  ".join(f"{name} {milliseconds[name]:.2f}" for name in engines), flush=True)
     return {"machine": engines["vit"].machine, "versions": versions(engines), "threads": options.threads,
             "variant": case.variant, "size": case.size, "batch": case.batch, "dtype": case.dtype,
-            "milliseconds": milliseconds,
-            "percent_of_peak": engines["vit"].percent_of_peak}
+            "milliseconds": milliseconds, "percent_of_peak": engines["vit"].percent_of_peak}
 
 
 def run_round(prepared, options, turned):

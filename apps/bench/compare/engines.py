@@ -6,6 +6,7 @@ import json
 import statistics
 import subprocess
 import time
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -120,11 +121,10 @@ class Vit:
 
     def __init__(self, case, folder, pixels, options):
         self.case, self.folder, self.options, self.pixels = case, folder, options, pixels
-        self.dtype = case.dtype
 
     def output(self, *arguments):
         command = [self.options.vit, *arguments, "--model", self.folder, "--threads", self.options.threads,
-                   "--batch", self.case.batch, "--dtype", self.dtype]
+                   "--batch", self.case.batch, "--dtype", self.case.dtype]
         finished = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True)
         return finished.stdout
 
@@ -147,9 +147,8 @@ class VitFloat32(Vit):
     """Beside int8, to say how much that saves."""
     dtypes = ("int8",)
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.dtype = "float32"
+    def __init__(self, case, *others):
+        super().__init__(replace(case, dtype="float32"), *others)
 
 
 ENGINES = {

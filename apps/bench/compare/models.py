@@ -26,7 +26,7 @@ class Case:
     variant: str
     size: int
     batch: int
-    dtype: str = "float32"
+    dtype: str
 
     def __str__(self):
         return f"{self.variant}-{self.size}-{self.batch}-{self.dtype}"

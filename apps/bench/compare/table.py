@@ -44,7 +44,7 @@ def ratio(lines, names):
     """How many times as long as vit the best other engine takes: median over rounds, in each of which both met
     the same clock rate."""
     medians = {name: np.median(found) for name in names
-               if not name.startswith("vit") and (found := times(lines, name))}
+               if ENGINES[name].package and (found := times(lines, name))}
     if not medians:
         return "-"
     best = min(medians, key=medians.get)
@@ -54,7 +54,8 @@ def ratio(lines, names):
 def table_row(case, lines, names):
     variant, size, batch, dtype = case
     peak = np.median([line["percent_of_peak"] for line in lines])
-    columns = [f"{variant} {size}" + (f" {dtype}" if dtype != "float32" else ""), batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
+    label = f"{variant} {size}" if dtype == "float32" else f"{variant} {size} {dtype}"
+    columns = [label, batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
                f"{peak:.0f} %", len(lines)]
     return "| " + " | ".join(str(column) for column in columns) + " |"
 
