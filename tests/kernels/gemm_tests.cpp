@@ -85,26 +85,7 @@ void check_against_reference(const KernelTable& table, Problem size) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("kernels: gemm agrees with the reference on every remainder of rows, columns and k") {
-  for (const KernelTable* table : available_kernels()) {
-    for (const std::size_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 25}) {
-      for (const std::size_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 33, 70}) {
-        for (const std::size_t k : {1, 2, 33}) check_against_reference(*table, {rows, columns, k});
-      }
-    }
-    for (const std::size_t k : {255, 256, 257, 767, 768, 769, 2730})
-      check_against_reference(*table, {7, 18, k});
-    check_against_reference(*table, {3, 2730, 65});
-    check_against_reference(*table, {3, 170, 192});
-    check_against_reference(*table, {196, 48, 100});
-    check_against_reference(*table, {241, 33, 300});  // more rows than one block
-  }
-}
-
-TEST_CASE("kernels: gemm applies bias, activation, multiplier, scale and residual in this order") {
-  const Case c({9, 37, 50});
+void check_epilogues(const Case& c) {
   const KernelTable& reference = find_kernels("reference");
   const PackedMatrix naive(c.weight, reference);
   for (const KernelTable* table : available_kernels()) {
@@ -144,6 +125,29 @@ TEST_CASE("kernels: gemm applies bias, activation, multiplier, scale and residua
   }
 }
 
+}  // namespace
+
+TEST_CASE("kernels: gemm agrees with the reference on every remainder of rows, columns and k") {
+  for (const KernelTable* table : available_kernels()) {
+    for (const std::size_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 25}) {
+      for (const std::size_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 33, 70}) {
+        for (const std::size_t k : {1, 2, 33}) check_against_reference(*table, {rows, columns, k});
+      }
+    }
+    for (const std::size_t k : {255, 256, 257, 767, 768, 769, 2730})
+      check_against_reference(*table, {7, 18, k});
+    check_against_reference(*table, {3, 2730, 65});
+    check_against_reference(*table, {3, 170, 192});
+    check_against_reference(*table, {196, 48, 100});
+    check_against_reference(*table, {241, 33, 300});  // more rows than one block
+  }
+}
+
+// Whole tiles and panels and rests of them, one and two blocks of k.
+TEST_CASE("kernels: gemm applies bias, activation, multiplier, scale and residual in this order") {
+  for (const std::size_t k : {50, 770}) check_epilogues(Case({13, 37, k}));
+}
+
 TEST_CASE("kernels: gemm gives a row the same bits in every company") {
   const Case c({31, 75, 900});
   for (const KernelTable* table : available_kernels()) {
@@ -151,22 +155,32 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
     const PackedMatrix packed(c.weight, *table);
     std::vector<float> whole(c.size.rows * c.out_stride, kUntouched);
     GemmArgs args = c.args(packed, whole);
-    args.epilogue = {.bias = c.bias.data(), .activation = Activation::gelu, .scale = c.scale.data()};
-    table->gemm(args);
-    for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
-      std::vector<float> parts(whole.size(), kUntouched);
-      for (std::size_t row = 0; row < c.size.rows; row += rows_at_once) {
-        for (std::size_t column = 0; column < c.size.out_features; column += table->panel_columns) {
-          GemmArgs part = args;
-          part.in += row * c.in_stride;
-          part.out = parts.data() + row * c.out_stride;
-          part.rows = std::min(rows_at_once, c.size.rows - row);
-          part.column_begin = column;
-          part.column_end = std::min(column + table->panel_columns, c.size.out_features);
-          table->gemm(part);
+    for (const Epilogue& epilogue :
+         {Epilogue{.bias = c.bias.data(), .activation = Activation::gelu, .scale = c.scale.data()},
+          Epilogue{.bias = c.bias.data()},
+          Epilogue{.residual = c.residual.data(), .residual_stride = c.out_stride},
+          Epilogue{.bias = c.bias.data(),
+          .scale = c.scale.data(),
+          .residual = c.residual.data(),
+          .residual_stride = c.out_stride}}) {
+      args.epilogue = epilogue;
+      table->gemm(args);
+      for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
+        std::vector<float> parts(whole.size(), kUntouched);
+        for (std::size_t row = 0; row < c.size.rows; row += rows_at_once) {
+          for (std::size_t column = 0; column < c.size.out_features; column += table->panel_columns) {
+            GemmArgs part = args;
+            part.in += row * c.in_stride;
+            part.out = parts.data() + row * c.out_stride;
+            if (epilogue.residual) part.epilogue.residual += row * c.out_stride;
+            part.rows = std::min(rows_at_once, c.size.rows - row);
+            part.column_begin = column;
+            part.column_end = std::min(column + table->panel_columns, c.size.out_features);
+            table->gemm(part);
+          }
         }
+        CHECK(parts == whole);
       }
-      CHECK(parts == whole);
     }
   }
 }

@@ -85,7 +85,7 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
 HWY_INLINE void score_keys(const AttentionArgs& args, size_t key, size_t keys, size_t queries,
                            const AttentionScratch& scratch) {
   multiply({args.packed + key * args.head_dim, args.head_dim, 1}, keys, {scratch.queries, args.head_dim},
-           queries, TileStart::zero, scratch.scores);
+           queries, {TileStart::zero, scratch.scores});
 }
 
 /// Running softmax of one vector of queries.
@@ -120,7 +120,7 @@ HWY_INLINE void add_values(const AttentionArgs& args, size_t key, size_t keys, s
                            TileStart start, const AttentionScratch& scratch) {
   const float* const values =
       args.packed + round_to_line(args.num_tokens * args.head_dim) + key * args.head_dim;
-  multiply({values, 1, args.head_dim}, args.head_dim, {scratch.scores, keys}, queries, start, scratch.sums);
+  multiply({values, 1, args.head_dim}, args.head_dim, {scratch.scores, keys}, queries, {start, scratch.sums});
 }
 
 /// Divides by the sums of the weights and writes queries [first, first + count) as rows.

@@ -66,41 +66,84 @@ HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t col
 
 /// A block of one panel: its sums (rows, kPanel) belong to rows [row, row + rows) and columns [column, column
 /// + columns).
-struct FinishedBlock {
-  const float* sums;
+struct PanelBlock {
+  float* sums;
   size_t row, rows, column, columns;
 };
 
-/// A whole panel with a bias, an activation and nothing else: the inner half of an MLP. Formulas are long
-/// chains of dependent instructions, of which the processor looks only so far ahead: fewer between them.
-template <Activation kActivation>
-HWY_INLINE void finish_activated(const GemmArgs& args, const FinishedBlock& block) {
-  const D d;
-  const V bias0 = hn::LoadU(d, args.epilogue.bias + block.column);
-  const V bias1 = hn::LoadU(d, args.epilogue.bias + block.column + kLanes);
-  const float* sums = block.sums;
-  float* out = args.out + block.row * args.out_stride + block.column;
-  for (size_t r = 0; r < block.rows; ++r) {
-    hn::StoreU(activated<kActivation>(hn::Add(hn::Load(d, sums), bias0)), d, out);
-    hn::StoreU(activated<kActivation>(hn::Add(hn::Load(d, sums + kLanes), bias1)), d, out + kLanes);
-    sums += kPanel;
-    out += args.out_stride;
+/// What follows bias and activation in most products.
+enum class Addition { none, residual, scaled_residual };
+
+/// Whether `e` is nothing but a bias, an activation and an addition, which then is `addition`.
+HWY_INLINE bool ends_in_addition(const Epilogue& e, Addition& addition) {
+  addition = !e.residual ? Addition::none : e.scale ? Addition::scaled_residual : Addition::residual;
+  return !e.multiplier && (e.residual || !e.scale);
+}
+
+/// Where the sums of a whole panel go: all pointers at its first row and column. `bias` may be null.
+struct PanelOutput {
+  const float* bias;
+  const float* scale;
+  const float* residual;
+  size_t residual_stride;
+  float* out;
+  size_t out_stride;
+
+  template <Activation kActivation, Addition kAddition>
+  HWY_INLINE void put(size_t row, size_t column, V value) const {
+    const D d;
+    if (bias) value = hn::Add(value, hn::LoadU(d, bias + column));
+    value = activated<kActivation>(value);
+    if constexpr (kAddition != Addition::none) {
+      const V addend = hn::LoadU(d, residual + row * residual_stride + column);
+      if constexpr (kAddition == Addition::scaled_residual) {
+        value = hn::MulAdd(value, hn::LoadU(d, scale + column), addend);
+      } else {
+        value = hn::Add(value, addend);
+      }
+    }
+    hn::StoreU(value, d, out + row * out_stride + column);
+  }
+};
+
+HWY_INLINE PanelOutput panel_output(const GemmArgs& args, size_t row, size_t column) {
+  const Epilogue& e = args.epilogue;
+  return {.bias = e.bias ? e.bias + column : nullptr,
+          .scale = e.scale ? e.scale + column : nullptr,
+          .residual = e.residual ? e.residual + row * e.residual_stride + column : nullptr,
+          .residual_stride = e.residual_stride,
+          .out = args.out + row * args.out_stride + column,
+          .out_stride = args.out_stride};
+}
+
+/// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
+/// little as possible between them.
+template <Activation kActivation, Addition kAddition>
+HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
+  for (size_t r = 0; r < rows; ++r) {
+    output.put<kActivation, kAddition>(r, 0, hn::Load(D(), sums + r * kPanel));
+    output.put<kActivation, kAddition>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
   }
 }
 
 template <Activation kActivation>
-HWY_NOINLINE void finish_block_with(const GemmArgs& args, const FinishedBlock& block) {
-  const D d;
-  const Epilogue& e = args.epilogue;
-  if (kActivation != Activation::none && block.columns == kPanel && e.bias && !e.multiplier && !e.scale &&
-      !e.residual) {
-    return finish_activated<kActivation>(args, block);
+HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& block) {
+  Addition addition;
+  if (block.columns == kPanel && ends_in_addition(args.epilogue, addition)) {
+    const PanelOutput output = panel_output(args, block.row, block.column);
+    switch (addition) {
+      case Addition::none: return finish_panel<kActivation, Addition::none>(block.sums, block.rows, output);
+      case Addition::residual:
+        return finish_panel<kActivation, Addition::residual>(block.sums, block.rows, output);
+      case Addition::scaled_residual:
+        return finish_panel<kActivation, Addition::scaled_residual>(block.sums, block.rows, output);
+    }
   }
   for (size_t r = 0; r < block.rows; ++r) {
     const size_t row = block.row + r;
     float* const out = args.out + row * args.out_stride + block.column;
     for (size_t c = 0; c < block.columns; c += kLanes) {
-      const V value = hn::Load(d, block.sums + r * kPanel + c);
+      const V value = hn::Load(D(), block.sums + r * kPanel + c);
       const size_t rest = block.columns - c;
       if (rest >= kLanes) {
         finish_vector<kActivation, true>(args.epilogue, value, row, block.column + c, kLanes, out + c);
@@ -112,7 +155,7 @@ HWY_NOINLINE void finish_block_with(const GemmArgs& args, const FinishedBlock& b
 }
 
 /// Sends a block through the epilogue to the output.
-HWY_INLINE void finish_block(const GemmArgs& args, const FinishedBlock& block) {
+HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   switch (args.epilogue.activation) {
     case Activation::none: return finish_block_with<Activation::none>(args, block);
     case Activation::gelu: return finish_block_with<Activation::gelu>(args, block);
@@ -123,31 +166,90 @@ HWY_INLINE void finish_block(const GemmArgs& args, const FinishedBlock& block) {
   }
 }
 
-/// Lanes, and so lines of a panel, that in_features columns take.
+/// Lines of a panel, and so lanes, that in_features columns take.
 template <class Form>
-constexpr size_t steps_of(size_t in_features) {
+constexpr size_t lines_of(size_t in_features) {
   return (in_features + Form::kColumns - 1) / Form::kColumns;
+}
+
+/// Takes the sums of a tile out of the registers through bias and addition to the output, so that the stores
+/// of one tile go on below the multiplications of the next.
+template <Addition kAddition>
+struct DirectEnding {
+  KeptSums kept;  // of earlier blocks of k
+  PanelOutput output;
+
+  template <size_t kVectors>
+  HWY_INLINE void put_row(size_t row, V c0, V c1) const {
+    static_assert(kVectors == 2);
+    if (kept.start == TileStart::stored) {
+      c0 = hn::Add(hn::Load(D(), kept.sums + row * kPanel), c0);
+      c1 = hn::Add(hn::Load(D(), kept.sums + row * kPanel + kLanes), c1);
+    }
+    output.put<Activation::none, kAddition>(row, 0, c0);
+    output.put<Activation::none, kAddition>(row, kLanes, c1);
+  }
+  HWY_INLINE void next_tile() {
+    kept.next_tile();
+    output.out += kTileRows * output.out_stride;
+    if constexpr (kAddition != Addition::none) output.residual += kTileRows * output.residual_stride;
+  }
+};
+
+/// The last block of k of a panel that has no activation. Whole tiles go directly to the output, the rest by
+/// way of its sums.
+template <class Form>
+HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, RightOperand right,
+                                   const Upcoming& upcoming, Addition addition, const PanelBlock& block,
+                                   KeptSums kept) {
+  const PanelOutput output = panel_output(args, block.row, block.column);
+  const auto multiply_tiles_with = [&](const auto& ending) HWY_ATTR {
+    return multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming, ending);
+  };
+  size_t rest = 0;
+  switch (addition) {
+    case Addition::none: rest = multiply_tiles_with(DirectEnding<Addition::none>{kept, output}); break;
+    case Addition::residual:
+      rest = multiply_tiles_with(DirectEnding<Addition::residual>{kept, output});
+      break;
+    case Addition::scaled_residual:
+      rest = multiply_tiles_with(DirectEnding<Addition::scaled_residual>{kept, output});
+      break;
+  }
+  if (rest == 0) return;
+  const size_t done = block.rows - rest;
+  left.data += done * left.row_step;
+  kept.sums += done * kPanel;
+  multiply_rest<Form, 2>(left, rest, right, kept);
+  finish_block_with<Activation::none>(args, {kept.sums, block.row + done, rest, block.column, block.columns});
 }
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
 template <class Form>
 HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
-  constexpr size_t kBlockSteps = kBlockK / Form::kColumns;
-  const size_t steps = steps_of<Form>(args.in_features);
-  const size_t columns = HWY_MIN(kPanel, args.column_end - column);
-  const float* const panel = args.packed + column / kPanel * steps * Form::kLine;
-  for (size_t k = 0; k < steps; k += kBlockSteps) {
-    const size_t count = HWY_MIN(kBlockSteps, steps - k);
-    multiply_and_prefetch<Form>({args.in + row * args.in_stride + k, args.in_stride, 1}, rows,
-                                {panel + k * Form::kLine, count}, columns,
-                                k == 0 ? TileStart::zero : TileStart::stored,
-                                {.stream = panel + (k + count) * Form::kLine,
-                                 .rows = args.out + row * args.out_stride + column,
-                                 .row_stride = args.out_stride},
-                                sums);
+  const PanelBlock block{sums, row, rows, column, HWY_MIN(kPanel, args.column_end - column)};
+  Addition addition = Addition::none;
+  const bool direct = block.columns == kPanel && args.epilogue.activation == Activation::none &&
+                      ends_in_addition(args.epilogue, addition);
+  constexpr size_t kBlockLines = kBlockK / Form::kColumns;
+  const size_t lines = lines_of<Form>(args.in_features);
+  const float* panel = args.packed + column / kPanel * lines * Form::kLine;
+  for (size_t line = 0; line < lines; line += kBlockLines) {
+    const LeftOperand left{args.in + row * args.in_stride + line, args.in_stride, 1};
+    const RightOperand right{panel, HWY_MIN(kBlockLines, lines - line)};
+    panel += right.count * Form::kLine;
+    const Upcoming upcoming{.stream = reinterpret_cast<const char*>(panel),
+                            .rows = args.out + row * args.out_stride + column,
+                            .row_stride = args.out_stride};
+    const KeptSums kept{line == 0 ? TileStart::zero : TileStart::stored, sums};
+    if (direct && line + right.count == lines) {
+      multiply_to_output<Form>(args, left, right, upcoming, addition, block, kept);
+    } else {
+      multiply_and_prefetch<Form>(left, rows, right, block.columns, upcoming, kept);
+    }
   }
-  finish_block(args, {sums, row, rows, column, columns});
+  if (!direct) finish_block(args, block);
 }
 
 template <class Form>

@@ -49,18 +49,17 @@ struct FloatLines {
   static HWY_INLINE V multiply_add(V factor, V line, V sum) { return hn::MulAdd(factor, line, sum); }
 };
 
-/// What the next tiles will touch, fetched in the shade of the arithmetic: one line of `stream` per
-/// kStepsPerPrefetch steps, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be
-/// valid.
+/// What the next tiles will touch, fetched in the shade of the arithmetic: `stream`, a part of it in each
+/// step, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be valid.
 struct Upcoming {
-  const float* stream;
+  const char* stream;
   const float* rows;
   size_t row_stride;
 };
 constexpr size_t kLineFloats = 16;  // of a 64-byte cache line
-/// About 16 tiles, 96 rows, then fetch a panel as long as their own.
+/// Bytes of `stream` per step: 96 rows then fetch a panel as long as their own.
 template <class Form>
-constexpr size_t kStepsPerPrefetch = 16 * kPanel / Form::kLine;
+constexpr size_t kBytesPerStep = Form::kLine * sizeof(float) * kTileRows / 96;
 
 /// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
 struct SixRows {
@@ -84,34 +83,60 @@ HWY_INLINE void multiply_six(const float* HWY_RESTRICT a, size_t row_step, V b0,
   if constexpr (kRows > 5) multiply_row<Form, kVectors>(a + 5 * row_step, b0, b1, c.c50, c.c51);
 }
 
-template <size_t kVectors>
-HWY_INLINE void finish_row(V c0, V c1, TileStart start, float* HWY_RESTRICT to) {
-  const D d;
-  if (start == TileStart::stored) c0 = hn::Add(hn::Load(d, to), c0);
-  hn::Store(c0, d, to);
-  if constexpr (kVectors > 1) {
-    if (start == TileStart::stored) c1 = hn::Add(hn::Load(d, to + kLanes), c1);
-    hn::Store(c1, d, to + kLanes);
+/// Leaves the sums of a tile in memory, rows of kPanel; adds them to those that are there where `start` says
+/// so.
+struct KeptSums {
+  TileStart start;
+  float* sums;
+
+  template <size_t kVectors>
+  HWY_INLINE void put_row(size_t row, V c0, V c1) const {
+    const D d;
+    float* const to = sums + row * kPanel;
+    if (start == TileStart::stored) c0 = hn::Add(hn::Load(d, to), c0);
+    hn::Store(c0, d, to);
+    if constexpr (kVectors > 1) {
+      if (start == TileStart::stored) c1 = hn::Add(hn::Load(d, to + kLanes), c1);
+      hn::Store(c1, d, to + kLanes);
+    }
   }
+  HWY_INLINE void next_tile() { sums += kTileRows * kPanel; }
+};
+
+template <size_t kRows, size_t kVectors, class Ending>
+HWY_INLINE void put_six(const SixRows& c, size_t row, const Ending& ending) {
+  ending.template put_row<kVectors>(row, c.c00, c.c01);
+  if constexpr (kRows > 1) ending.template put_row<kVectors>(row + 1, c.c10, c.c11);
+  if constexpr (kRows > 2) ending.template put_row<kVectors>(row + 2, c.c20, c.c21);
+  if constexpr (kRows > 3) ending.template put_row<kVectors>(row + 3, c.c30, c.c31);
+  if constexpr (kRows > 4) ending.template put_row<kVectors>(row + 4, c.c40, c.c41);
+  if constexpr (kRows > 5) ending.template put_row<kVectors>(row + 5, c.c50, c.c51);
 }
 
-template <size_t kRows, size_t kVectors>
-HWY_INLINE void finish_six(const SixRows& c, TileStart start, float* HWY_RESTRICT to) {
-  finish_row<kVectors>(c.c00, c.c01, start, to);
-  if constexpr (kRows > 1) finish_row<kVectors>(c.c10, c.c11, start, to + kPanel);
-  if constexpr (kRows > 2) finish_row<kVectors>(c.c20, c.c21, start, to + 2 * kPanel);
-  if constexpr (kRows > 3) finish_row<kVectors>(c.c30, c.c31, start, to + 3 * kPanel);
-  if constexpr (kRows > 4) finish_row<kVectors>(c.c40, c.c41, start, to + 4 * kPanel);
-  if constexpr (kRows > 5) finish_row<kVectors>(c.c50, c.c51, start, to + 5 * kPanel);
-}
-
-/// The k loop of a tile.
-template <class Form, size_t kRows, size_t kVectors>
-HWY_INLINE void multiply_steps(const float* HWY_RESTRICT a, LeftOperand left, const float* HWY_RESTRICT b,
-                               size_t count, SixRows& upper, SixRows& lower) {
+/// left (kRows, count) * panel (count, kPanel), the first kVectors vectors of each row, goes to `ending`.
+template <class Form, size_t kRows, size_t kVectors, bool kPrefetch, class Ending>
+HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, const Upcoming& upcoming,
+                              const Ending& ending) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
-  for (size_t k = 0; k < count; ++k) {
+  const V zero = hn::Zero(D());
+  SixRows upper{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+  SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+  const float* HWY_RESTRICT a = left.data;
+  const float* HWY_RESTRICT b = right.panel;
+  const char* stream = upcoming.stream;
+  if constexpr (kPrefetch) {
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t c = 0; c < kPanel; c += kLineFloats) {
+        __builtin_prefetch(upcoming.rows + r * upcoming.row_stride + c, 1, 2);
+      }
+    }
+  }
+  for (size_t k = 0; k < right.count; ++k) {
+    if constexpr (kPrefetch) {
+      __builtin_prefetch(stream, 0, 2);
+      stream += kBytesPerStep<Form>;
+    }
     const V b0 = Form::first(b);
     const V b1 = kVectors > 1 ? Form::second(b) : b0;
     multiply_six<Form, kUpper, kVectors>(a, left.row_step, b0, b1, upper);
@@ -121,84 +146,68 @@ HWY_INLINE void multiply_steps(const float* HWY_RESTRICT a, LeftOperand left, co
     a += left.k_step;
     b += Form::kLine;
   }
-}
-
-/// sums (kRows, kPanel) = or += left (kRows, count) * panel (count, kPanel), the first kVectors vectors of
-/// each row.
-template <class Form, size_t kRows, size_t kVectors, bool kPrefetch>
-HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, TileStart start, const Upcoming& upcoming,
-                              float* HWY_RESTRICT sums) {
-  const D d;
-  const V zero = hn::Zero(d);
-  SixRows upper{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
-  SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
-  if constexpr (kPrefetch) {
-    for (size_t r = 0; r < kRows; ++r) {
-      for (size_t c = 0; c < kPanel; c += kLineFloats) {
-        __builtin_prefetch(upcoming.rows + r * upcoming.row_stride + c, 1, 2);
-      }
-    }
-    for (size_t k = 0; k < right.count; k += kStepsPerPrefetch<Form>) {
-      __builtin_prefetch(upcoming.stream + k / kStepsPerPrefetch<Form> * kLineFloats, 0, 2);
-      multiply_steps<Form, kRows, kVectors>(left.data + k * left.k_step, left, right.panel + k * Form::kLine,
-                                            HWY_MIN(kStepsPerPrefetch<Form>, right.count - k), upper, lower);
-    }
-  } else {
-    multiply_steps<Form, kRows, kVectors>(left.data, left, right.panel, right.count, upper, lower);
-  }
-  finish_six<(kRows < 6 ? kRows : 6), kVectors>(upper, start, sums);
-  if constexpr (kRows > 6) finish_six<kRows - 6, kVectors>(lower, start, sums + 6 * kPanel);
+  put_six<kUpper, kVectors>(upper, 0, ending);
+  if constexpr (kLower > 0) put_six<kLower, kVectors>(lower, 6, ending);
 }
 
 /// The last tile of a block: 0 < rows < kTileRows, known at run time only.
 template <class Form, size_t kVectors>
-HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, TileStart start,
-                                float* sums) {
+HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, KeptSums ending) {
   const Upcoming none{};
   switch (rows) {
-    case 1: return multiply_tile<Form, 1, kVectors, false>(left, right, start, none, sums);
-    case 2: return multiply_tile<Form, 2, kVectors, false>(left, right, start, none, sums);
-    case 3: return multiply_tile<Form, 3, kVectors, false>(left, right, start, none, sums);
-    case 4: return multiply_tile<Form, 4, kVectors, false>(left, right, start, none, sums);
-    case 5: return multiply_tile<Form, 5, kVectors, false>(left, right, start, none, sums);
+    case 1: return multiply_tile<Form, 1, kVectors, false>(left, right, none, ending);
+    case 2: return multiply_tile<Form, 2, kVectors, false>(left, right, none, ending);
+    case 3: return multiply_tile<Form, 3, kVectors, false>(left, right, none, ending);
+    case 4: return multiply_tile<Form, 4, kVectors, false>(left, right, none, ending);
+    case 5: return multiply_tile<Form, 5, kVectors, false>(left, right, none, ending);
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
-    case 6: return multiply_tile<Form, 6, kVectors, false>(left, right, start, none, sums);
-    case 7: return multiply_tile<Form, 7, kVectors, false>(left, right, start, none, sums);
-    case 8: return multiply_tile<Form, 8, kVectors, false>(left, right, start, none, sums);
-    case 9: return multiply_tile<Form, 9, kVectors, false>(left, right, start, none, sums);
-    case 10: return multiply_tile<Form, 10, kVectors, false>(left, right, start, none, sums);
-    case 11: return multiply_tile<Form, 11, kVectors, false>(left, right, start, none, sums);
+    case 6: return multiply_tile<Form, 6, kVectors, false>(left, right, none, ending);
+    case 7: return multiply_tile<Form, 7, kVectors, false>(left, right, none, ending);
+    case 8: return multiply_tile<Form, 8, kVectors, false>(left, right, none, ending);
+    case 9: return multiply_tile<Form, 9, kVectors, false>(left, right, none, ending);
+    case 10: return multiply_tile<Form, 10, kVectors, false>(left, right, none, ending);
+    case 11: return multiply_tile<Form, 11, kVectors, false>(left, right, none, ending);
 #endif
   }
 }
 
-template <class Form, size_t kVectors, bool kPrefetch>
-HWY_NOINLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, TileStart start,
-                                Upcoming upcoming, float* HWY_RESTRICT sums) {
+/// As many whole tiles as `rows` has; returns what is left of them.
+template <class Form, size_t kVectors, bool kPrefetch, class Ending>
+HWY_NOINLINE size_t multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Upcoming upcoming,
+                                   Ending ending) {
   for (; rows >= kTileRows; rows -= kTileRows) {
-    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, right, start, upcoming, sums);
+    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, right, upcoming, ending);
     left.data += kTileRows * left.row_step;
-    sums += kTileRows * kPanel;
-    upcoming.stream += right.count / kStepsPerPrefetch<Form> * kLineFloats;
+    ending.next_tile();
+    upcoming.stream += right.count * kBytesPerStep<Form>;
     upcoming.rows += kTileRows * upcoming.row_stride;
   }
-  if (rows > 0) multiply_rest<Form, kVectors>(left, rows, right, start, sums);
+  return rows;
 }
 
-/// sums (rows, kPanel) = or += left (rows, count) * right (count, kPanel), tile after tile. `columns` <=
-/// kPanel says how much of the panel counts; the sums beyond may or may not be written.
-HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, TileStart start,
-                         float* sums) {
-  if (columns > kLanes) return multiply_rows<FloatLines, 2, false>(left, rows, right, start, {}, sums);
-  multiply_rows<FloatLines, 1, false>(left, rows, right, start, {}, sums);
+template <class Form, size_t kVectors, bool kPrefetch>
+HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, const Upcoming& upcoming,
+                              KeptSums kept) {
+  const size_t rest = multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, upcoming, kept);
+  if (rest == 0) return;
+  left.data += (rows - rest) * left.row_step;
+  kept.sums += (rows - rest) * kPanel;
+  multiply_rest<Form, kVectors>(left, rest, right, kept);
+}
+
+/// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel says how much
+/// of the panel counts; the sums beyond may or may not be written.
+HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, KeptSums kept) {
+  if (columns > kLanes) return multiply_rows<FloatLines, 2, false>(left, rows, right, {}, kept);
+  multiply_rows<FloatLines, 1, false>(left, rows, right, {}, kept);
 }
 
 /// The same for operands that come from far away.
 template <class Form>
 HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
-                                      TileStart start, const Upcoming& upcoming, float* sums) {
-  if (columns > kLanes) return multiply_rows<Form, 2, true>(left, rows, right, start, upcoming, sums);
-  multiply_rows<Form, 1, true>(left, rows, right, start, upcoming, sums);
+                                      const Upcoming& upcoming, KeptSums kept) {
+  if (columns > kLanes) return multiply_rows<Form, 2, true>(left, rows, right, upcoming, kept);
+  multiply_rows<Form, 1, true>(left, rows, right, upcoming, kept);
 }
 
 }  // namespace

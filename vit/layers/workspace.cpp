@@ -23,6 +23,13 @@ HeadFloats head_floats(const WorkspaceShape& shape, std::size_t num_heads,
           round_up(kernels.attention_scratch_floats(head_dim), 16)};
 }
 
+/// Floats from one row to the next. Rows a whole number of pages apart would compete for the same few lines
+/// of the caches where products read them side by side: those get one line more.
+std::size_t row_stride(std::size_t columns) {
+  constexpr std::size_t kLineFloats = 16, kPageFloats = 1024;
+  return columns % kPageFloats == 0 ? columns + kLineFloats : columns;
+}
+
 /// Bytes of values and number of scales that the widest input of a block takes in bfloat16 or int8.
 struct QuantisedBytes {
   std::size_t values = 0;
@@ -59,9 +66,11 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   const std::size_t packed = checked_mul(std::max(block.packed, pool.packed), images_per_pass_, "Workspace");
   const std::size_t scratch = std::max(block.scratch, pool.scratch);
 
-  const std::size_t shared = std::max(checked_mul(rows, 4 * channels, "Workspace"),
-                                      checked_mul(rows, shape.hidden_dim, "Workspace"));
-  std::size_t bytes = Arena::bytes_for<float>(rows * channels);
+  const std::size_t own = checked_mul(rows, row_stride(channels), "Workspace");
+  const std::size_t qkv_floats = checked_mul(rows, row_stride(3 * channels), "Workspace");
+  const std::size_t shared = std::max(checked_add(qkv_floats, own, "Workspace"),
+                                      checked_mul(rows, row_stride(shape.hidden_dim), "Workspace"));
+  std::size_t bytes = Arena::bytes_for<float>(own);
   for (const std::size_t floats : {shared, packed, checked_mul(threads, scratch, "Workspace")}) {
     bytes = checked_add(bytes, Arena::bytes_for<float>(floats), "Workspace");
   }
@@ -70,11 +79,11 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   bytes = checked_add(bytes, Arena::bytes_for<kernels::InputScale>(whole.scales), "Workspace");
   kernels_ = nullptr;  // an allocation that fails leaves no shape behind
   arena_.reserve(bytes);
-  normed = arena_.take<float>({rows, channels});
+  normed = {arena_.take<float>({own}).data(), {rows, channels}, row_stride(channels)};
   float* const block_memory = arena_.take<float>({shared}).data();
-  qkv = {block_memory, {rows, 3 * channels}};
-  heads = {block_memory + rows * 3 * channels, {rows, channels}};
-  hidden = {block_memory, {rows, shape.hidden_dim}};
+  qkv = {block_memory, {rows, 3 * channels}, row_stride(3 * channels)};
+  heads = {block_memory + qkv_floats, {rows, channels}, row_stride(channels)};
+  hidden = {block_memory, {rows, shape.hidden_dim}, row_stride(shape.hidden_dim)};
   packed_heads = arena_.take<float>({images_per_pass_, packed / images_per_pass_});
   thread_scratch = arena_.take<float>({threads, scratch});
   quantised = {arena_.take<std::byte>({whole.values}), arena_.take<kernels::InputScale>({whole.scales})};
@@ -84,9 +93,10 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
 
 TensorView<float> Workspace::view_rows(const TensorView<float>& member, std::size_t rows,
                                        std::size_t columns) {
-  VIT_CHECK(checked_mul(rows, columns, "Workspace") <= member.num_elements(), "Workspace", "asked for ", rows,
-            " x ", columns, " of ", member.shape().to_string(), "; reserve() was called with another shape");
-  return {member.data(), {rows, columns}};
+  VIT_CHECK(checked_mul(rows, row_stride(columns), "Workspace") <= member.num_rows() * member.row_stride(),
+            "Workspace", "asked for ", rows, " x ", columns, " of ", member.shape().to_string(),
+            "; reserve() was called with another shape");
+  return {member.data(), {rows, columns}, row_stride(columns)};
 }
 
 }  // namespace vit

@@ -33,8 +33,8 @@ class Workspace {
   const WorkspaceShape& shape() const noexcept { return shape_; }
   std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
 
-  /// The first `count` rows and `columns` columns of a member, densely packed: for a pass that needs fewer
-  /// rows. Throws Error where the member is too small.
+  /// A member as `rows` rows of `columns` numbers: for a pass that needs fewer rows or others. Throws Error
+  /// where the member is too small.
   static TensorView<float> view_rows(const TensorView<float>& member, std::size_t rows, std::size_t columns);
 
   TensorView<float> normed;  // (B * T, C), output of a LayerNorm, input of attention and MLP
