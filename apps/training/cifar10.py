@@ -3,6 +3,7 @@ images to watch training with."""
 
 import hashlib
 import io
+import math
 import zipfile
 from pathlib import Path
 
@@ -87,6 +88,45 @@ def random_crops(pixels, size, padding, generator):
     rows = top[:, None] + steps
     image = torch.arange(count)[:, None, None]
     return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def warped(images, share, generator):
+    """Turns (by up to 20 degrees), scales (by up to 1.25), stretches and slants that `share` of the images
+    (B, C, H, W) at random about their middle; what comes in at the edges is reflected."""
+
+    def uniform(most):
+        return (2 * torch.rand(count, generator=generator) - 1) * most
+
+    chosen = torch.rand(len(images), generator=generator) < share
+    count = int(chosen.sum())
+    angle, slant = uniform(math.radians(20)), uniform(0.2)
+    scale, stretch = (uniform(math.log(1.25)).exp() for _ in range(2))
+    x_axis = torch.stack([angle.cos(), angle.sin()], dim=1) * (scale * stretch.sqrt())[:, None]
+    y_axis = torch.stack([slant - angle.sin(), angle.cos()], dim=1) * (scale / stretch.sqrt())[:, None]
+    maps = torch.stack([x_axis, y_axis, torch.zeros(count, 2)], dim=2)  # (B, 2, 3)
+    grid = torch.nn.functional.affine_grid(maps, [count, *images.shape[1:]], align_corners=False)
+    images = images.clone()
+    images[chosen] = torch.nn.functional.grid_sample(images[chosen],
+                                                     grid,
+                                                     mode="bicubic",
+                                                     padding_mode="reflection",
+                                                     align_corners=False)
+    return images
+
+
+def tinted(images, share, generator):
+    """Changes brightness, contrast and saturation of that `share` of the images (B, 3, H, W), values 0..255, each
+    by a random factor of 0.6 to 1.4."""
+
+    def factor():
+        change = (torch.rand(count, 1, 1, 1, generator=generator) - 0.5) * 0.8
+        return 1 + change * (torch.rand(count, 1, 1, 1, generator=generator) < share)
+
+    count = len(images)
+    grey = images.mean(1, keepdim=True)
+    images = grey + (images - grey) * factor()
+    middle = images.mean((1, 2, 3), keepdim=True)
+    return (middle * factor() + (images - middle) * factor()).clamp(0, 255)
 
 
 def cut_mixed(images, targets, share, generator):

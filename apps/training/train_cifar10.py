@@ -273,6 +273,8 @@ def train(args):
             pictures = cifar10.enlarged(pictures, args.zoom, run.generator)
         crops = cifar10.random_crops(pictures, size, padding, run.generator)
         aims = targets[batch]
+        if args.vary:
+            crops = cifar10.tinted(cifar10.warped(crops, args.vary, run.generator), args.vary, run.generator)
         if args.cut_mix and progress < CUT_MIX_UNTIL:
             crops, aims = cifar10.cut_mixed(crops, aims, args.cut_mix, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
@@ -315,6 +317,11 @@ def main():
                         type=float,
                         default=0.0,
                         help="share of the images that get a part of another one")
+    parser.add_argument("--vary",
+                        type=float,
+                        default=0.0,
+                        help="share of the images that are turned, scaled and slanted; brightness, contrast and"
+                        " saturation each change in as many")
     parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)
