@@ -42,8 +42,8 @@ THETA = 100.0
 # positions continue to the full grid without change), or --drop-patches.
 CHEAP_UNTIL = 0.72
 CHEAP_CROP, FULL_CROP = (24, 0), (32, 4)  # edge, padding
-# Until this share of the run images are mixed; the rest is for whole ones, such as will be classified.
-CUT_MIX_UNTIL = 0.85
+# Until this share of the run images are varied and mixed; the rest is for such as will be classified.
+CHANGED_UNTIL = 0.85
 WARM_UP = 0.02
 LABEL_SMOOTHING = 0.1
 TEMPERATURE = 2.0
@@ -273,9 +273,10 @@ def train(args):
             pictures = cifar10.enlarged(pictures, args.zoom, run.generator)
         crops = cifar10.random_crops(pictures, size, padding, run.generator)
         aims = targets[batch]
-        if args.vary:
+        changed = progress < CHANGED_UNTIL
+        if args.vary and changed:
             crops = cifar10.tinted(cifar10.warped(crops, args.vary, run.generator), args.vary, run.generator)
-        if args.cut_mix and progress < CUT_MIX_UNTIL:
+        if args.cut_mix and changed:
             crops, aims = cifar10.cut_mixed(crops, aims, args.cut_mix, run.generator)
         inputs = cifar10.normalise(crops).contiguous()
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
