@@ -158,6 +158,7 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
     for (const Epilogue& epilogue :
          {Epilogue{.bias = c.bias.data(), .activation = Activation::gelu, .scale = c.scale.data()},
           Epilogue{.bias = c.bias.data()},
+          Epilogue{.multiplier = c.multiplier.data(), .multiplier_stride = c.out_stride},
           Epilogue{.residual = c.residual.data(), .residual_stride = c.out_stride},
           Epilogue{.bias = c.bias.data(),
           .scale = c.scale.data(),
@@ -172,6 +173,7 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
             GemmArgs part = args;
             part.in += row * c.in_stride;
             part.out = parts.data() + row * c.out_stride;
+            if (epilogue.multiplier) part.epilogue.multiplier += row * c.out_stride;
             if (epilogue.residual) part.epilogue.residual += row * c.out_stride;
             part.rows = std::min(rows_at_once, c.size.rows - row);
             part.column_begin = column;

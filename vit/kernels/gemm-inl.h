@@ -71,35 +71,39 @@ struct PanelBlock {
   size_t row, rows, column, columns;
 };
 
-/// What follows bias and activation in most products.
-enum class Addition { none, residual, scaled_residual };
+/// What follows bias and activation in nearly all products: nothing, or one other matrix.
+enum class Last { nothing, multiplier, residual, scaled_residual };
 
-/// Whether `e` is nothing but a bias, an activation and an addition, which then is `addition`.
-HWY_INLINE bool ends_in_addition(const Epilogue& e, Addition& addition) {
-  addition = !e.residual ? Addition::none : e.scale ? Addition::scaled_residual : Addition::residual;
-  return !e.multiplier && (e.residual || !e.scale);
+/// Whether `e` is nothing but bias, activation and a last step, which then is `last`.
+HWY_INLINE bool has_last(const Epilogue& e, Last& last) {
+  last = e.multiplier  ? Last::multiplier
+         : !e.residual ? Last::nothing
+         : e.scale     ? Last::scaled_residual
+                       : Last::residual;
+  return e.multiplier ? !e.scale && !e.residual : e.residual || !e.scale;
 }
 
-/// Where the sums of a whole panel go: all pointers at its first row and column. `bias` may be null.
+/// Where the sums of a whole panel go: all pointers at its first row and column. `bias` may be null; `other`
+/// is the matrix of the last step.
 struct PanelOutput {
   const float* bias;
   const float* scale;
-  const float* residual;
-  size_t residual_stride;
+  const float* other;
+  size_t other_stride;
   float* out;
   size_t out_stride;
 
-  template <Activation kActivation, Addition kAddition>
+  template <Activation kActivation, Last kLast>
   HWY_INLINE void put(size_t row, size_t column, V value) const {
     const D d;
     if (bias) value = hn::Add(value, hn::LoadU(d, bias + column));
     value = activated<kActivation>(value);
-    if constexpr (kAddition != Addition::none) {
-      const V addend = hn::LoadU(d, residual + row * residual_stride + column);
-      if constexpr (kAddition == Addition::scaled_residual) {
-        value = hn::MulAdd(value, hn::LoadU(d, scale + column), addend);
-      } else {
-        value = hn::Add(value, addend);
+    if constexpr (kLast != Last::nothing) {
+      const V operand = hn::LoadU(d, other + row * other_stride + column);
+      if constexpr (kLast == Last::multiplier) value = hn::Mul(value, operand);
+      if constexpr (kLast == Last::residual) value = hn::Add(value, operand);
+      if constexpr (kLast == Last::scaled_residual) {
+        value = hn::MulAdd(value, hn::LoadU(d, scale + column), operand);
       }
     }
     hn::StoreU(value, d, out + row * out_stride + column);
@@ -108,36 +112,49 @@ struct PanelOutput {
 
 HWY_INLINE PanelOutput panel_output(const GemmArgs& args, size_t row, size_t column) {
   const Epilogue& e = args.epilogue;
+  const float* const other = e.multiplier ? e.multiplier : e.residual;
+  const size_t other_stride = e.multiplier ? e.multiplier_stride : e.residual_stride;
   return {.bias = e.bias ? e.bias + column : nullptr,
           .scale = e.scale ? e.scale + column : nullptr,
-          .residual = e.residual ? e.residual + row * e.residual_stride + column : nullptr,
-          .residual_stride = e.residual_stride,
+          .other = other ? other + row * other_stride + column : nullptr,
+          .other_stride = other_stride,
           .out = args.out + row * args.out_stride + column,
           .out_stride = args.out_stride};
 }
 
+/// Calls `use` with `last` as a type.
+template <Last kLast>
+struct LastIs {
+  static constexpr Last value = kLast;
+};
+template <class Use>
+HWY_INLINE auto with_last(Last last, const Use& use) {
+  switch (last) {
+    case Last::nothing: return use(LastIs<Last::nothing>());
+    case Last::multiplier: return use(LastIs<Last::multiplier>());
+    case Last::residual: return use(LastIs<Last::residual>());
+    case Last::scaled_residual: break;
+  }
+  return use(LastIs<Last::scaled_residual>());
+}
+
 /// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
 /// little as possible between them.
-template <Activation kActivation, Addition kAddition>
+template <Activation kActivation, Last kLast>
 HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
   for (size_t r = 0; r < rows; ++r) {
-    output.put<kActivation, kAddition>(r, 0, hn::Load(D(), sums + r * kPanel));
-    output.put<kActivation, kAddition>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
+    output.put<kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
+    output.put<kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
   }
 }
 
 template <Activation kActivation>
 HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& block) {
-  Addition addition;
-  if (block.columns == kPanel && ends_in_addition(args.epilogue, addition)) {
+  if (Last last; block.columns == kPanel && has_last(args.epilogue, last)) {
     const PanelOutput output = panel_output(args, block.row, block.column);
-    switch (addition) {
-      case Addition::none: return finish_panel<kActivation, Addition::none>(block.sums, block.rows, output);
-      case Addition::residual:
-        return finish_panel<kActivation, Addition::residual>(block.sums, block.rows, output);
-      case Addition::scaled_residual:
-        return finish_panel<kActivation, Addition::scaled_residual>(block.sums, block.rows, output);
-    }
+    return with_last(last, [&](auto known) HWY_ATTR {
+      finish_panel<kActivation, known.value>(block.sums, block.rows, output);
+    });
   }
   for (size_t r = 0; r < block.rows; ++r) {
     const size_t row = block.row + r;
@@ -172,9 +189,9 @@ constexpr size_t lines_of(size_t in_features) {
   return (in_features + Form::kColumns - 1) / Form::kColumns;
 }
 
-/// Takes the sums of a tile out of the registers through bias and addition to the output, so that the stores
+/// Takes the sums of a tile out of the registers through bias and last step to the output, so that the stores
 /// of one tile go on below the multiplications of the next.
-template <Addition kAddition>
+template <Last kLast>
 struct DirectEnding {
   KeptSums kept;  // of earlier blocks of k
   PanelOutput output;
@@ -186,13 +203,13 @@ struct DirectEnding {
       c0 = hn::Add(hn::Load(D(), kept.sums + row * kPanel), c0);
       c1 = hn::Add(hn::Load(D(), kept.sums + row * kPanel + kLanes), c1);
     }
-    output.put<Activation::none, kAddition>(row, 0, c0);
-    output.put<Activation::none, kAddition>(row, kLanes, c1);
+    output.put<Activation::none, kLast>(row, 0, c0);
+    output.put<Activation::none, kLast>(row, kLanes, c1);
   }
   HWY_INLINE void next_tile() {
     kept.next_tile();
     output.out += kTileRows * output.out_stride;
-    if constexpr (kAddition != Addition::none) output.residual += kTileRows * output.residual_stride;
+    if constexpr (kLast != Last::nothing) output.other += kTileRows * output.other_stride;
   }
 };
 
@@ -200,22 +217,13 @@ struct DirectEnding {
 /// way of its sums.
 template <class Form>
 HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, RightOperand right,
-                                   const Upcoming& upcoming, Addition addition, const PanelBlock& block,
+                                   const Upcoming& upcoming, Last last, const PanelBlock& block,
                                    KeptSums kept) {
   const PanelOutput output = panel_output(args, block.row, block.column);
-  const auto multiply_tiles_with = [&](const auto& ending) HWY_ATTR {
-    return multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming, ending);
-  };
-  size_t rest = 0;
-  switch (addition) {
-    case Addition::none: rest = multiply_tiles_with(DirectEnding<Addition::none>{kept, output}); break;
-    case Addition::residual:
-      rest = multiply_tiles_with(DirectEnding<Addition::residual>{kept, output});
-      break;
-    case Addition::scaled_residual:
-      rest = multiply_tiles_with(DirectEnding<Addition::scaled_residual>{kept, output});
-      break;
-  }
+  const size_t rest = with_last(last, [&](auto known) HWY_ATTR {
+    return multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming,
+                                         DirectEnding<known.value>{kept, output});
+  });
   if (rest == 0) return;
   const size_t done = block.rows - rest;
   left.data += done * left.row_step;
@@ -229,9 +237,9 @@ template <class Form>
 HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
   const PanelBlock block{sums, row, rows, column, HWY_MIN(kPanel, args.column_end - column)};
-  Addition addition = Addition::none;
+  Last last = Last::nothing;
   const bool direct = block.columns == kPanel && args.epilogue.activation == Activation::none &&
-                      ends_in_addition(args.epilogue, addition);
+                      has_last(args.epilogue, last);
   constexpr size_t kBlockLines = kBlockK / Form::kColumns;
   const size_t lines = lines_of<Form>(args.in_features);
   const float* panel = args.packed + column / kPanel * lines * Form::kLine;
@@ -244,7 +252,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
                             .row_stride = args.out_stride};
     const KeptSums kept{line == 0 ? TileStart::zero : TileStart::stored, sums};
     if (direct && line + right.count == lines) {
-      multiply_to_output<Form>(args, left, right, upcoming, addition, block, kept);
+      multiply_to_output<Form>(args, left, right, upcoming, last, block, kept);
     } else {
       multiply_and_prefetch<Form>(left, rows, right, block.columns, upcoming, kept);
     }
