@@ -128,14 +128,13 @@ struct LastIs {
   static constexpr Last value = kLast;
 };
 template <class Use>
-HWY_INLINE auto with_last(Last last, const Use& use) {
+HWY_INLINE void with_last(Last last, const Use& use) {
   switch (last) {
     case Last::nothing: return use(LastIs<Last::nothing>());
     case Last::multiplier: return use(LastIs<Last::multiplier>());
     case Last::residual: return use(LastIs<Last::residual>());
-    case Last::scaled_residual: break;
+    case Last::scaled_residual: return use(LastIs<Last::scaled_residual>());
   }
-  return use(LastIs<Last::scaled_residual>());
 }
 
 /// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
@@ -220,16 +219,15 @@ HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, Right
                                    const Upcoming& upcoming, Last last, const PanelBlock& block,
                                    KeptSums kept) {
   const PanelOutput output = panel_output(args, block.row, block.column);
-  const size_t rest = with_last(last, [&](auto known) HWY_ATTR {
-    return multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming,
-                                         DirectEnding<known.value>{kept, output});
+  with_last(last, [&](auto known) HWY_ATTR {
+    multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming, DirectEnding<known.value>{kept, output});
   });
+  const size_t rest = block.rows % kTileRows;
   if (rest == 0) return;
+  multiply_rest<Form, 2>(left, block.rows, right, kept);
   const size_t done = block.rows - rest;
-  left.data += done * left.row_step;
-  kept.sums += done * kPanel;
-  multiply_rest<Form, 2>(left, rest, right, kept);
-  finish_block_with<Activation::none>(args, {kept.sums, block.row + done, rest, block.column, block.columns});
+  finish_block_with<Activation::none>(
+      args, {block.sums + done * kPanel, block.row + done, rest, block.column, block.columns});
 }
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.

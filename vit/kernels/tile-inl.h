@@ -150,11 +150,14 @@ HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, const Upcomi
   if constexpr (kLower > 0) put_six<kLower, kVectors>(lower, 6, ending);
 }
 
-/// The last tile of a block: 0 < rows < kTileRows, known at run time only.
+/// What whole tiles leave of `rows`.
 template <class Form, size_t kVectors>
 HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, KeptSums ending) {
+  const size_t done = rows / kTileRows * kTileRows;
+  left.data += done * left.row_step;
+  ending.sums += done * kPanel;
   const Upcoming none{};
-  switch (rows) {
+  switch (rows - done) {
     case 1: return multiply_tile<Form, 1, kVectors, false>(left, right, none, ending);
     case 2: return multiply_tile<Form, 2, kVectors, false>(left, right, none, ending);
     case 3: return multiply_tile<Form, 3, kVectors, false>(left, right, none, ending);
@@ -171,10 +174,10 @@ HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand righ
   }
 }
 
-/// As many whole tiles as `rows` has; returns what is left of them.
+/// As many whole tiles as `rows` has.
 template <class Form, size_t kVectors, bool kPrefetch, class Ending>
-HWY_NOINLINE size_t multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Upcoming upcoming,
-                                   Ending ending) {
+HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Upcoming upcoming,
+                                 Ending ending) {
   for (; rows >= kTileRows; rows -= kTileRows) {
     multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, right, upcoming, ending);
     left.data += kTileRows * left.row_step;
@@ -182,17 +185,13 @@ HWY_NOINLINE size_t multiply_tiles(LeftOperand left, size_t rows, RightOperand r
     upcoming.stream += right.count * kBytesPerStep<Form>;
     upcoming.rows += kTileRows * upcoming.row_stride;
   }
-  return rows;
 }
 
 template <class Form, size_t kVectors, bool kPrefetch>
 HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, const Upcoming& upcoming,
                               KeptSums kept) {
-  const size_t rest = multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, upcoming, kept);
-  if (rest == 0) return;
-  left.data += (rows - rest) * left.row_step;
-  kept.sums += (rows - rest) * kPanel;
-  multiply_rest<Form, kVectors>(left, rest, right, kept);
+  multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, upcoming, kept);
+  if (rows % kTileRows != 0) multiply_rest<Form, kVectors>(left, rows, right, kept);
 }
 
 /// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel says how much

@@ -30,6 +30,10 @@ std::size_t row_stride(std::size_t columns) {
   return columns % kPageFloats == 0 ? columns + kLineFloats : columns;
 }
 
+TensorView<float> rows_at(float* data, std::size_t rows, std::size_t columns) {
+  return {data, {rows, columns}, row_stride(columns)};
+}
+
 /// Bytes of values and number of scales that the widest input of a block takes in bfloat16 or int8.
 struct QuantisedBytes {
   std::size_t values = 0;
@@ -79,11 +83,11 @@ void Workspace::reserve(const WorkspaceShape& shape, const kernels::KernelTable&
   bytes = checked_add(bytes, Arena::bytes_for<kernels::InputScale>(whole.scales), "Workspace");
   kernels_ = nullptr;  // an allocation that fails leaves no shape behind
   arena_.reserve(bytes);
-  normed = {arena_.take<float>({own}).data(), {rows, channels}, row_stride(channels)};
+  normed = rows_at(arena_.take<float>({own}).data(), rows, channels);
   float* const block_memory = arena_.take<float>({shared}).data();
-  qkv = {block_memory, {rows, 3 * channels}, row_stride(3 * channels)};
-  heads = {block_memory + qkv_floats, {rows, channels}, row_stride(channels)};
-  hidden = {block_memory, {rows, shape.hidden_dim}, row_stride(shape.hidden_dim)};
+  qkv = rows_at(block_memory, rows, 3 * channels);
+  heads = rows_at(block_memory + qkv_floats, rows, channels);
+  hidden = rows_at(block_memory, rows, shape.hidden_dim);
   packed_heads = arena_.take<float>({images_per_pass_, packed / images_per_pass_});
   thread_scratch = arena_.take<float>({threads, scratch});
   quantised = {arena_.take<std::byte>({whole.values}), arena_.take<kernels::InputScale>({whole.scales})};
@@ -96,7 +100,7 @@ TensorView<float> Workspace::view_rows(const TensorView<float>& member, std::siz
   VIT_CHECK(checked_mul(rows, row_stride(columns), "Workspace") <= member.num_rows() * member.row_stride(),
             "Workspace", "asked for ", rows, " x ", columns, " of ", member.shape().to_string(),
             "; reserve() was called with another shape");
-  return {member.data(), {rows, columns}, row_stride(columns)};
+  return rows_at(member.data(), rows, columns);
 }
 
 }  // namespace vit
