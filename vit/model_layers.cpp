@@ -30,7 +30,7 @@ Attention make_attention(const BlockWeights& block, const ModelConfig& config,
                          const kernels::KernelTable& kernels, Dtype dtype) {
   return Attention(make_linear(block.qkv, kernels, dtype),
                    make_optional_norm(block.attention_norm, config.norm_eps, kernels),
-                   make_linear(block.proj, kernels, dtype), config.num_heads, kernels);
+                   make_linear(block.proj, kernels, dtype), config.num_heads, kernels, dtype);
 }
 
 Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2,

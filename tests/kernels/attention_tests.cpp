@@ -1,12 +1,14 @@
-// Attention of every table against the reference, and its promise that a query's bits depend on nothing but
-// its head.
+// Every attention of every table against the reference, and its promise that a query's bits depend on nothing
+// but its head.
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
+#include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
 
 namespace vit::kernels {
@@ -18,10 +20,32 @@ struct HeadCase {
   bool rotated = true;
 };
 
+/// One of the attentions of a table.
+struct Arithmetic {
+  const KernelTable& table;
+  const AttentionKernels& attention;
+};
+
+/// All of them; bf16_attention only where it is another.
+std::vector<Arithmetic> all_arithmetic() {
+  std::vector<Arithmetic> found;
+  for (const KernelTable* table : available_kernels()) {
+    found.push_back({*table, table->attention});
+    if (table->bf16_attention.attend != table->attention.attend)
+      found.push_back({*table, table->bf16_attention});
+  }
+  return found;
+}
+
+bool rounds(const Arithmetic& with) {
+  return &with.attention == &with.table.bf16_attention;
+}
+
 /// One head inside fused rows of q, k, v, two heads wide each.
 class Head {
  public:
-  explicit Head(HeadCase c, std::uint64_t seed = 7) : case_(c), stride_(6 * c.head_dim) {
+  explicit Head(HeadCase c, std::uint64_t seed = 7)
+      : case_(c), stride_(6 * c.head_dim), scale_(1.0f / std::sqrt(static_cast<float>(c.head_dim))) {
     test::Rng rng(seed);
     qkv_ = rng.numbers(c.tokens * stride_, -2.0f, 2.0f);
     for (std::size_t i = 0; i < (c.tokens - c.prefix) * c.head_dim / 2; ++i) {
@@ -36,16 +60,37 @@ class Head {
     return {.cos = cos_.data(), .sin = sin_.data(), .num_prefix = case_.prefix, .pairing = case_.pairing};
   }
 
-  Tensor<float> packed(const KernelTable& table) const {
-    Tensor<float> out(Shape{table.attention_packed_floats(case_.tokens, case_.head_dim)});
-    table.attention_pack({.keys = qkv_.data() + 3 * case_.head_dim,
-                          .key_stride = stride_,
-                          .values = qkv_.data() + 5 * case_.head_dim,
-                          .value_stride = stride_,
-                          .num_tokens = case_.tokens,
-                          .head_dim = case_.head_dim,
-                          .rotation = rotation(),
-                          .packed = out.data()});
+  /// The head whose attention in float32 is the bf16_attention of this one but for the rounding of weights:
+  /// operands turned and rounded, queries scaled to exponents of two before.
+  Head rounded(const KernelTable& table) const {
+    Head head = *this;
+    for (const std::size_t column : {1, 3}) {
+      table.rotate({.data = head.qkv_.data() + column * case_.head_dim,
+                    .stride = stride_,
+                    .rows = case_.tokens,
+                    .columns = case_.head_dim},
+                   rotation());
+    }
+    const float factor = scale_ * std::numbers::log2e_v<float>;
+    for (std::size_t i = 0; i < head.qkv_.size(); ++i) {
+      const bool is_query = i % stride_ < 2 * case_.head_dim;
+      head.qkv_[i] = bf16_to_float(float_to_bf16(is_query ? head.qkv_[i] * factor : head.qkv_[i]));
+    }
+    head.case_.rotated = false;
+    head.scale_ = std::numbers::ln2_v<float>;
+    return head;
+  }
+
+  Tensor<float> packed(const Arithmetic& with) const {
+    Tensor<float> out(Shape{with.table.attention_packed_floats(case_.tokens, case_.head_dim)});
+    with.attention.pack({.keys = qkv_.data() + 3 * case_.head_dim,
+                         .key_stride = stride_,
+                         .values = qkv_.data() + 5 * case_.head_dim,
+                         .value_stride = stride_,
+                         .num_tokens = case_.tokens,
+                         .head_dim = case_.head_dim,
+                         .rotation = rotation(),
+                         .packed = out.data()});
     return out;
   }
 
@@ -55,7 +100,7 @@ class Head {
             .query_stride = stride_,
             .first_query = first,
             .num_queries = count,
-            .scale = 1.0f / std::sqrt(static_cast<float>(case_.head_dim)),
+            .scale = scale_,
             .rotation = rotation(),
             .packed = packed.data(),
             .num_tokens = case_.tokens,
@@ -66,19 +111,19 @@ class Head {
   }
 
   /// Output (count, d), with a gap of three floats between rows that must stay as it is.
-  std::vector<float> attend(const KernelTable& table, std::size_t first, std::size_t count) const {
-    const Tensor<float> keys_and_values = packed(table);
-    Tensor<float> scratch(Shape{table.attention_scratch_floats(case_.head_dim)});
+  std::vector<float> attend(const Arithmetic& with, std::size_t first, std::size_t count) const {
+    const Tensor<float> keys_and_values = packed(with);
+    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
     std::vector<float> out(count * (case_.head_dim + 3), kUntouched);
-    table.attention(args(keys_and_values, first, count, out.data(), case_.head_dim + 3, scratch));
+    with.attention.attend(args(keys_and_values, first, count, out.data(), case_.head_dim + 3, scratch));
     return out;
   }
 
-  std::vector<float> probabilities(const KernelTable& table, std::size_t first, std::size_t count) const {
-    const Tensor<float> keys_and_values = packed(table);
-    Tensor<float> scratch(Shape{table.attention_scratch_floats(case_.head_dim)});
+  std::vector<float> probabilities(const Arithmetic& with, std::size_t first, std::size_t count) const {
+    const Tensor<float> keys_and_values = packed(with);
+    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
     std::vector<float> out(count * case_.tokens);
-    table.attention_probabilities(args(keys_and_values, first, count, out.data(), case_.tokens, scratch));
+    with.attention.probabilities(args(keys_and_values, first, count, out.data(), case_.tokens, scratch));
     return out;
   }
 
@@ -89,35 +134,42 @@ class Head {
     const double terms = static_cast<double>(case_.head_dim);
     return 2.0 * test::dot_bound(case_.head_dim + 4, 8.0 * terms / std::sqrt(terms)) + 16 * test::kRoundoff;
   }
-  double output_bound() const { return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)); }
+  double output_bound(const Arithmetic& with) const {
+    const double rounded_weights = rounds(with) ? 2.0 * 0x1p-8 : 0.0;  // values are at most 2
+    return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)) + rounded_weights;
+  }
 
   static constexpr float kUntouched = 54321.0f;
 
  private:
   HeadCase case_;
   std::size_t stride_;
+  float scale_;
   std::vector<float> qkv_, cos_, sin_;
 };
 
-void check_head(const KernelTable& table, HeadCase c, std::size_t queries) {
-  CAPTURE(table.name);
+void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
+  CAPTURE(with.table.name);
+  CAPTURE(rounds(with));
   CAPTURE(c.tokens);
   CAPTURE(c.head_dim);
   CAPTURE(queries);
   const Head head(c);
-  const KernelTable& reference = find_kernels("reference");
+  const Head exact = rounds(with) ? head.rounded(with.table) : head;
+  const KernelTable& table = find_kernels("reference");
+  const Arithmetic reference{table, table.attention};
   const std::size_t first = c.tokens - queries;
-  const std::vector<float> out = head.attend(table, first, queries);
-  const std::vector<float> expected = head.attend(reference, first, queries);
+  const std::vector<float> out = head.attend(with, first, queries);
+  const std::vector<float> expected = exact.attend(reference, first, queries);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i % (c.head_dim + 3) >= c.head_dim) {
       REQUIRE(out[i] == Head::kUntouched);
     } else {
-      REQUIRE(std::fabs(out[i] - expected[i]) <= head.output_bound());
+      REQUIRE(std::fabs(out[i] - expected[i]) <= head.output_bound(with));
     }
   }
-  const std::vector<float> weights = head.probabilities(table, first, queries);
-  const std::vector<float> expected_weights = head.probabilities(reference, first, queries);
+  const std::vector<float> weights = head.probabilities(with, first, queries);
+  const std::vector<float> expected_weights = exact.probabilities(reference, first, queries);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     REQUIRE(std::fabs(weights[i] - expected_weights[i]) <= head.weight_bound() * expected_weights[i]);
   }
@@ -126,26 +178,25 @@ void check_head(const KernelTable& table, HeadCase c, std::size_t queries) {
 }  // namespace
 
 TEST_CASE("kernels: attention agrees with the reference for every width of a head") {
-  for (const KernelTable* table : available_kernels()) {
+  for (const Arithmetic& with : all_arithmetic()) {
     for (const std::size_t head_dim : {2, 16, 24, 32, 64, 72, 80, 88, 96, 112, 128}) {
       for (const RopePairing pairing : {RopePairing::neighbours, RopePairing::halves}) {
-        check_head(*table, {.tokens = 30, .head_dim = head_dim, .prefix = 1, .pairing = pairing}, 30);
+        check_head(with, {.tokens = 30, .head_dim = head_dim, .prefix = 1, .pairing = pairing}, 30);
       }
     }
-    check_head(*table, {.tokens = 20, .head_dim = 7, .prefix = 0, .rotated = false}, 20);
+    check_head(with, {.tokens = 20, .head_dim = 7, .prefix = 0, .rotated = false}, 20);
   }
 }
 
 TEST_CASE("kernels: attention agrees with the reference for every number of tokens") {
-  for (const KernelTable* table : available_kernels()) {
+  for (const Arithmetic& with : all_arithmetic()) {
     for (const std::size_t tokens : {1, 2, 5, 6, 7, 12, 13, 16, 17, 33, 197, 251, 252, 253, 257}) {
       for (const std::size_t prefix : {0, 1, 5}) {
-        if (prefix <= tokens)
-          check_head(*table, {.tokens = tokens, .head_dim = 16, .prefix = prefix}, tokens);
+        if (prefix <= tokens) check_head(with, {.tokens = tokens, .head_dim = 16, .prefix = prefix}, tokens);
       }
     }
-    check_head(*table, {.tokens = 1025, .head_dim = 64, .prefix = 1, .pairing = RopePairing::halves}, 20);
-    check_head(*table, {.tokens = 577, .head_dim = 24, .prefix = 1, .rotated = false}, 9);
+    check_head(with, {.tokens = 1025, .head_dim = 64, .prefix = 1, .pairing = RopePairing::halves}, 20);
+    check_head(with, {.tokens = 577, .head_dim = 24, .prefix = 1, .rotated = false}, 9);
   }
 }
 
@@ -153,17 +204,18 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
   const std::size_t tokens = 270;
   const HeadCase c{.tokens = tokens, .head_dim = 24, .prefix = 1};
   const Head head(c);
-  for (const KernelTable* table : available_kernels()) {
-    CAPTURE(table->name);
-    const std::vector<float> whole = head.attend(*table, 0, tokens);
-    const std::vector<float> weights = head.probabilities(*table, 0, tokens);
+  for (const Arithmetic& with : all_arithmetic()) {
+    CAPTURE(with.table.name);
+    CAPTURE(rounds(with));
+    const std::vector<float> whole = head.attend(with, 0, tokens);
+    const std::vector<float> weights = head.probabilities(with, 0, tokens);
     for (const std::size_t at_once : {1, 3, 8, 31}) {
       std::vector<float> parts, part_weights;
       for (std::size_t first = 0; first < tokens; first += at_once) {
         const std::size_t count = std::min(at_once, tokens - first);
-        const std::vector<float> part = head.attend(*table, first, count);
+        const std::vector<float> part = head.attend(with, first, count);
         parts.insert(parts.end(), part.begin(), part.end());
-        const std::vector<float> part_weight = head.probabilities(*table, first, count);
+        const std::vector<float> part_weight = head.probabilities(with, first, count);
         part_weights.insert(part_weights.end(), part_weight.begin(), part_weight.end());
       }
       CHECK(parts == whole);
@@ -173,7 +225,7 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
 }
 
 TEST_CASE("kernels: attention stays finite for scores far apart") {
-  for (const KernelTable* table : available_kernels()) {
+  for (const Arithmetic& with : all_arithmetic()) {
     const std::size_t tokens = 300;
     const std::size_t d = 16;
     std::vector<float> queries(d, 40.0f);
@@ -185,26 +237,26 @@ TEST_CASE("kernels: attention stays finite for scores far apart") {
         values[t * d + c] = static_cast<float>(t);
       }
     }
-    Tensor<float> packed(Shape{table->attention_packed_floats(tokens, d)});
-    Tensor<float> scratch(Shape{table->attention_scratch_floats(d)});
-    table->attention_pack({.keys = keys.data(),
-                           .key_stride = d,
-                           .values = values.data(),
-                           .value_stride = d,
+    Tensor<float> packed(Shape{with.table.attention_packed_floats(tokens, d)});
+    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(d)});
+    with.attention.pack({.keys = keys.data(),
+                         .key_stride = d,
+                         .values = values.data(),
+                         .value_stride = d,
+                         .num_tokens = tokens,
+                         .head_dim = d,
+                         .packed = packed.data()});
+    std::vector<float> out(d);
+    with.attention.attend({.queries = queries.data(),
+                           .query_stride = d,
+                           .num_queries = 1,
+                           .scale = 0.25f,
+                           .packed = packed.data(),
                            .num_tokens = tokens,
                            .head_dim = d,
-                           .packed = packed.data()});
-    std::vector<float> out(d);
-    table->attention({.queries = queries.data(),
-                      .query_stride = d,
-                      .num_queries = 1,
-                      .scale = 0.25f,
-                      .packed = packed.data(),
-                      .num_tokens = tokens,
-                      .head_dim = d,
-                      .out = out.data(),
-                      .out_stride = d,
-                      .scratch = scratch.data()});
+                           .out = out.data(),
+                           .out_stride = d,
+                           .scratch = scratch.data()});
     for (const float x : out) CHECK(x == 280.0f);
   }
 }

@@ -3,7 +3,8 @@
 //   S^T (keys, queries)     = K (keys, d) * Q^T (d, queries)        one panel of kPanel queries at a time
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
-// with T.
+// with T. Where there are products of bfloat16 pairs, queries, keys, values and weights can be rounded to
+// them; softmax and all sums are float32 still.
 #if defined(VIT_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIT_KERNELS_ATTENTION_INL_H_
 #undef VIT_KERNELS_ATTENTION_INL_H_
@@ -12,6 +13,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "vit/kernels/bf16-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
@@ -30,37 +32,126 @@ constexpr size_t round_to_line(size_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
-// packed: keys (T, d) turned, then values (T, d); rows dense, the second part on a new cache line
+// packed: keys (T, d) turned, then values (T, d); rows dense, the second part on a new cache line. As pairs
+// they take less.
 size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
   return 2 * round_to_line(num_tokens * head_dim);
 }
 
 size_t attention_scratch_floats(size_t head_dim) noexcept {
-  return 2 * head_dim * kPanel + kBlockKeys * kPanel;
+  return (2 * head_dim + 1) * kPanel + kBlockKeys * kPanel;
 }
 
 struct AttentionScratch {
-  float* queries;  // (d, kPanel)
+  float* queries;  // (d, kPanel), and one more row
   float* sums;     // (d, kPanel), the output before division
   float* scores;   // (kBlockKeys, kPanel)
 };
 
 HWY_INLINE AttentionScratch lay_out(float* memory, size_t head_dim) {
   const size_t panel = head_dim * kPanel;
-  return {memory, memory + panel, memory + 2 * panel};
+  return {memory, memory + panel + kPanel, memory + 2 * panel + kPanel};
 }
 
+/// Operands as float32. A key is a row of lanes; a weight has a line of its own.
+struct FloatOperands {
+  using Form = FloatLines;
+
+  static HWY_INLINE size_t key_lanes(size_t head_dim) { return head_dim; }
+  static HWY_INLINE void pack_key(float*, size_t) {}
+  /// Rows [t, t + kColumns) of values as one line.
+  static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
+    copy_row(args.values + t * args.value_stride, args.head_dim, line);
+  }
+  static HWY_INLINE void pack_queries(float*, size_t) {}
+  /// exp2(score - maximum) in the place of the scores of `keys` keys, one vector of queries; returns their
+  /// sum.
+  static HWY_INLINE V weigh(float* HWY_RESTRICT scores, size_t keys, V maximum) {
+    const D d;
+    V sum = hn::Zero(d);
+    for (size_t k = 0; k < keys; ++k) {
+      const V weight = exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+      hn::Store(weight, d, scores + k * kPanel);
+      sum = hn::Add(sum, weight);
+    }
+    return sum;
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+/// Operands as pairs of bfloat16: two channels of a key or query, two keys of a value or weight.
+struct PairOperands {
+  using Form = bf16::PairLines;
+
+  static HWY_INLINE size_t key_lanes(size_t head_dim) { return (head_dim + 1) / 2; }
+  static HWY_INLINE void pack_key(float* key, size_t head_dim) { bf16::round_row(key, head_dim, key); }
+  static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
+    const D d;
+    const float* const first = args.values + t * args.value_stride;
+    const float* const second = t + 1 < args.num_tokens ? first + args.value_stride : nullptr;
+    size_t c = 0;
+    for (; c + kLanes <= args.head_dim; c += kLanes) {
+      hn::StoreU(bf16::pairs(hn::LoadU(d, first + c), second ? hn::LoadU(d, second + c) : hn::Zero(d)), d,
+                 line + c);
+    }
+    if (const size_t rest = args.head_dim - c; rest > 0) {
+      const V upper = second ? load_first(second + c, rest, 0.0f) : hn::Zero(d);
+      store_first(bf16::pairs(load_first(first + c, rest, 0.0f), upper), rest, line + c);
+    }
+  }
+  /// queries (d, kPanel), and room for one more row, to lines of pairs.
+  static HWY_INLINE void pack_queries(float* queries, size_t head_dim) {
+    const D d;
+    for (size_t i = 0; i < kPanel; i += kLanes) hn::Store(hn::Zero(d), d, queries + head_dim * kPanel + i);
+    for (size_t c = 0; c < head_dim; c += 2) {
+      for (size_t i = 0; i < kPanel; i += kLanes) {
+        const float* const lanes = queries + c * kPanel + i;
+        hn::Store(bf16::pairs(hn::Load(d, lanes), hn::Load(d, lanes + kPanel)), d,
+                  queries + c / 2 * kPanel + i);
+      }
+    }
+  }
+  static HWY_INLINE V weigh(float* HWY_RESTRICT scores, size_t keys, V maximum) {
+    const D d;
+    V sum = hn::Zero(d);
+    const auto weight = [&](size_t k) HWY_ATTR {
+      return exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+    };
+    for (size_t k = 0; k < keys; k += 2) {
+      const V first = weight(k);
+      const V second = k + 1 < keys ? weight(k + 1) : hn::Zero(d);
+      sum = hn::Add(sum, hn::Add(first, second));
+      hn::Store(bf16::pairs(first, second), d, scores + k / 2 * kPanel);
+    }
+    return sum;
+  }
+};
+#endif
+
+/// Where the values begin.
+template <class Operands>
+HWY_INLINE size_t key_floats(size_t num_tokens, size_t head_dim) {
+  return round_to_line(num_tokens * Operands::key_lanes(head_dim));
+}
+
+template <class Operands>
 void attention_pack(const KeyValueArgs& args) noexcept {
-  float* const values = args.packed + round_to_line(args.num_tokens * args.head_dim);
+  constexpr size_t kColumns = Operands::Form::kColumns;
+  const size_t lanes = Operands::key_lanes(args.head_dim);
+  float* const values = args.packed + key_floats<Operands>(args.num_tokens, args.head_dim);
   for (size_t t = 0; t < args.num_tokens; ++t) {
-    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation,
-                 args.packed + t * args.head_dim);
-    copy_row(args.values + t * args.value_stride, args.head_dim, values + t * args.head_dim);
+    float* const key = args.packed + t * lanes;  // as float32 it reaches into what is written after it
+    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, key);
+    Operands::pack_key(key, args.head_dim);
+  }
+  for (size_t t = 0; t < args.num_tokens; t += kColumns) {
+    Operands::pack_values(args, t, values + t / kColumns * args.head_dim);
   }
 }
 
 /// Turned and scaled queries [first, first + count) as a panel; missing queries are zero. The scale includes
 /// log2(e), so that the scores are exponents of two.
+template <class Operands>
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
   const D d;
@@ -79,13 +170,16 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
       hn::Store(hn::Mul(hn::Load(d, lanes), scale), d, lanes);
     }
   }
+  Operands::pack_queries(scratch.queries, args.head_dim);
 }
 
 /// scores (keys, kPanel) of the keys [key, key + keys).
+template <class Operands>
 HWY_INLINE void score_keys(const AttentionArgs& args, size_t key, size_t keys, size_t queries,
                            const AttentionScratch& scratch) {
-  multiply({args.packed + key * args.head_dim, args.head_dim, 1}, keys, {scratch.queries, args.head_dim},
-           queries, {TileStart::zero, scratch.scores});
+  const size_t lanes = Operands::key_lanes(args.head_dim);
+  multiply<typename Operands::Form>({args.packed + key * lanes, lanes, 1}, keys, {scratch.queries, lanes},
+                                    queries, {TileStart::zero, scratch.scores});
 }
 
 /// Running softmax of one vector of queries.
@@ -94,17 +188,13 @@ struct Running {
 };
 
 /// Turns the scores of a block into weights against the new maximum and rescales what came before.
+template <class Operands>
 HWY_INLINE void weigh(float* HWY_RESTRICT scores, size_t keys, float* HWY_RESTRICT sums, size_t head_dim,
                       bool first_block, Running& running) {
   const D d;
   V maximum = running.maximum;
   for (size_t k = 0; k < keys; ++k) maximum = hn::Max(maximum, hn::Load(d, scores + k * kPanel));
-  V sum = hn::Zero(d);
-  for (size_t k = 0; k < keys; ++k) {
-    const V weight = exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
-    hn::Store(weight, d, scores + k * kPanel);
-    sum = hn::Add(sum, weight);
-  }
+  V sum = Operands::weigh(scores, keys, maximum);
   if (!first_block) {
     const V factor = exp2_of_negative(hn::Sub(running.maximum, maximum));
     sum = hn::MulAdd(running.sum, factor, sum);
@@ -116,11 +206,16 @@ HWY_INLINE void weigh(float* HWY_RESTRICT scores, size_t keys, float* HWY_RESTRI
 }
 
 /// sums (d, kPanel) = or += values^T * weights for the keys [key, key + keys).
+template <class Operands>
 HWY_INLINE void add_values(const AttentionArgs& args, size_t key, size_t keys, size_t queries,
                            TileStart start, const AttentionScratch& scratch) {
+  constexpr size_t kColumns = Operands::Form::kColumns;
+  static_assert(kBlockKeys % kColumns == 0);
   const float* const values =
-      args.packed + round_to_line(args.num_tokens * args.head_dim) + key * args.head_dim;
-  multiply({values, 1, args.head_dim}, args.head_dim, {scratch.scores, keys}, queries, {start, scratch.sums});
+      args.packed + key_floats<Operands>(args.num_tokens, args.head_dim) + key / kColumns * args.head_dim;
+  multiply<typename Operands::Form>({values, 1, args.head_dim}, args.head_dim,
+                                    {scratch.scores, (keys + kColumns - 1) / kColumns}, queries,
+                                    {start, scratch.sums});
 }
 
 /// Divides by the sums of the weights and writes queries [first, first + count) as rows.
@@ -138,35 +233,37 @@ HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t coun
   transpose(scratch.sums, kPanel, args.head_dim, count, args.out + first * args.out_stride, args.out_stride);
 }
 
+template <class Operands>
 void attention(const AttentionArgs& args) noexcept {
   const AttentionScratch scratch = lay_out(args.scratch, args.head_dim);
   for (size_t first = 0; first < args.num_queries; first += kPanel) {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
-    pack_queries(args, first, count, scratch);
+    pack_queries<Operands>(args, first, count, scratch);
     const V lowest = set(-3.402823466e+38f);
     Running left{lowest, set(0.0f)};
     Running right{lowest, set(0.0f)};
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
       const size_t keys = HWY_MIN(kBlockKeys, args.num_tokens - key);
-      score_keys(args, key, keys, count, scratch);
-      weigh(scratch.scores, keys, scratch.sums, args.head_dim, key == 0, left);
+      score_keys<Operands>(args, key, keys, count, scratch);
+      weigh<Operands>(scratch.scores, keys, scratch.sums, args.head_dim, key == 0, left);
       if (count > kLanes) {
-        weigh(scratch.scores + kLanes, keys, scratch.sums + kLanes, args.head_dim, key == 0, right);
+        weigh<Operands>(scratch.scores + kLanes, keys, scratch.sums + kLanes, args.head_dim, key == 0, right);
       }
-      add_values(args, key, keys, count, key == 0 ? TileStart::zero : TileStart::stored, scratch);
+      add_values<Operands>(args, key, keys, count, key == 0 ? TileStart::zero : TileStart::stored, scratch);
     }
     write_panel(args, first, count, left.sum, right.sum, scratch);
   }
 }
 
+template <class Operands>
 void attention_probabilities(const AttentionArgs& args) noexcept {
   const AttentionScratch scratch = lay_out(args.scratch, args.head_dim);
   for (size_t first = 0; first < args.num_queries; first += kPanel) {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
-    pack_queries(args, first, count, scratch);
+    pack_queries<Operands>(args, first, count, scratch);
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
       const size_t keys = HWY_MIN(kBlockKeys, args.num_tokens - key);
-      score_keys(args, key, keys, count, scratch);
+      score_keys<Operands>(args, key, keys, count, scratch);
       transpose(scratch.scores, kPanel, keys, count, args.out + first * args.out_stride + key,
                 args.out_stride);
     }
@@ -174,6 +271,11 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
   for (size_t i = 0; i < args.num_queries; ++i)
     softmax_row<Base::two>(args.out + i * args.out_stride, args.num_tokens);
 }
+
+template <class Operands>
+constexpr AttentionKernels kAttention{.pack = attention_pack<Operands>,
+                                      .attend = attention<Operands>,
+                                      .probabilities = attention_probabilities<Operands>};
 
 }  // namespace
 }  // namespace vit::kernels::HWY_NAMESPACE

@@ -96,12 +96,19 @@ struct AttentionArgs {
   std::size_t num_queries = 0;
   float scale = 1.0f;
   Rotation rotation{};            // of the queries
-  const float* packed = nullptr;  // written by attention_pack of the same table
+  const float* packed = nullptr;  // written by `pack` of the same AttentionKernels
   std::size_t num_tokens = 0;     // T > 0
   std::size_t head_dim = 0;
-  float* out = nullptr;  // (num_queries, d); for attention_probabilities (num_queries, T)
+  float* out = nullptr;  // (num_queries, d); for `probabilities` (num_queries, T)
   std::size_t out_stride = 0;
   float* scratch = nullptr;  // attention_scratch_floats(d) floats of this thread, 64-byte aligned
+};
+
+struct AttentionKernels {
+  void (*pack)(const KeyValueArgs& args) noexcept;
+  void (*attend)(const AttentionArgs& args) noexcept;
+  /// The softmax itself, one row of T weights for each query.
+  void (*probabilities)(const AttentionArgs& args) noexcept;
 };
 
 struct KernelTable {
@@ -127,10 +134,10 @@ struct KernelTable {
 
   std::size_t (*attention_packed_floats)(std::size_t num_tokens, std::size_t head_dim) noexcept;
   std::size_t (*attention_scratch_floats)(std::size_t head_dim) noexcept;
-  void (*attention_pack)(const KeyValueArgs& args) noexcept;
-  void (*attention)(const AttentionArgs& args) noexcept;
-  /// The softmax itself, one row of T weights for each query.
-  void (*attention_probabilities)(const AttentionArgs& args) noexcept;
+  AttentionKernels attention;
+  /// With queries, keys, values and weights rounded to bfloat16, softmax and sums in float32, where this
+  /// table has products of bfloat16 pairs; `attention` elsewhere.
+  AttentionKernels bf16_attention;
 
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
   /// done; `sink` keeps the compiler from dropping them.

@@ -194,6 +194,9 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
   }
 }
 
+constexpr AttentionKernels kAttention{
+    .pack = attention_pack, .attend = attention, .probabilities = attention_probabilities};
+
 double multiply_adds(std::size_t rounds, float* sink) noexcept {
   double a = 1.0;
   double b = 1.0;
@@ -352,9 +355,8 @@ constexpr KernelTable kReference{
     .rotate = rotate,
     .attention_packed_floats = attention_packed_floats,
     .attention_scratch_floats = attention_scratch_floats,
-    .attention_pack = attention_pack,
-    .attention = attention,
-    .attention_probabilities = attention_probabilities,
+    .attention = kAttention,
+    .bf16_attention = kAttention,
     .multiply_adds = multiply_adds,
 };
 

@@ -63,9 +63,8 @@ constexpr KernelTable kTable{
     .rotate = rotate,
     .attention_packed_floats = attention_packed_floats,
     .attention_scratch_floats = attention_scratch_floats,
-    .attention_pack = attention_pack,
-    .attention = attention,
-    .attention_probabilities = attention_probabilities,
+    .attention = kAttention<FloatOperands>,
+    .bf16_attention = kAttention<FloatOperands>,
     .multiply_adds = multiply_adds,
 };
 
@@ -85,6 +84,7 @@ constexpr KernelTable kBf16Table = [] {
   table.name = "avx512_bf16";
   table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
   table.bf16 = &bf16::kKernels<bf16::PairLines>;
+  table.bf16_attention = kAttention<PairOperands>;
   return table;
 }();
 #endif

@@ -196,9 +196,10 @@ HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right,
 
 /// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel says how much
 /// of the panel counts; the sums beyond may or may not be written.
+template <class Form>
 HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, KeptSums kept) {
-  if (columns > kLanes) return multiply_rows<FloatLines, 2, false>(left, rows, right, {}, kept);
-  multiply_rows<FloatLines, 1, false>(left, rows, right, {}, kept);
+  if (columns > kLanes) return multiply_rows<Form, 2, false>(left, rows, right, {}, kept);
+  multiply_rows<Form, 1, false>(left, rows, right, {}, kept);
 }
 
 /// The same for operands that come from far away.

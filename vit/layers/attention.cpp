@@ -18,13 +18,14 @@ TensorView<const float> view_third(const TensorView<float>& qkv, std::size_t thi
 class AttentionPass {
  public:
   AttentionPass(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
-                TensorView<float> out, Workspace& workspace, const kernels::KernelTable& kernels)
+                TensorView<float> out, Workspace& workspace, const kernels::KernelTable& kernels, Dtype dtype)
       : rows_(rows),
         input_(input),
         num_heads_(num_heads),
         out_(out),
         workspace_(workspace),
-        kernels_(kernels) {
+        kernels_(kernels),
+        attention_(dtype == Dtype::f32 ? kernels.attention : kernels.bf16_attention) {
     const std::size_t channels = out.num_columns();
     num_queries_ = input.num_queries == 0 ? input.num_tokens : input.num_queries;
     VIT_CHECK(num_heads > 0 && channels % num_heads == 0, "attend", channels, " channels cannot be cut into ",
@@ -107,14 +108,14 @@ class AttentionPass {
       const std::size_t image = task / num_heads_;
       const std::size_t head = task % num_heads_;
       const std::size_t row = (first_image + image) * input_.num_tokens;
-      kernels_.attention_pack({.keys = rows_.keys.row(row) + head * head_dim_,
-                               .key_stride = rows_.keys.row_stride(),
-                               .values = rows_.values.row(row) + head * head_dim_,
-                               .value_stride = rows_.values.row_stride(),
-                               .num_tokens = input_.num_tokens,
-                               .head_dim = head_dim_,
-                               .rotation = rotation_of(head),
-                               .packed = packed_of(image, head)});
+      attention_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
+                       .key_stride = rows_.keys.row_stride(),
+                       .values = rows_.values.row(row) + head * head_dim_,
+                       .value_stride = rows_.values.row_stride(),
+                       .num_tokens = input_.num_tokens,
+                       .head_dim = head_dim_,
+                       .rotation = rotation_of(head),
+                       .packed = packed_of(image, head)});
     });
   }
 
@@ -144,7 +145,7 @@ class AttentionPass {
                      std::min(kernels_.query_tile, num_queries_ - first), static_cast<std::size_t>(thread));
       args.out = out_.row((first_image + image) * num_queries_ + first) + head * head_dim_;
       args.out_stride = out_.row_stride();
-      kernels_.attention(args);
+      attention_.attend(args);
     });
   }
 
@@ -153,7 +154,7 @@ class AttentionPass {
         query_args(tap.image, tap.image - first_image, tap.head, 0, num_queries_, 0);
     args.out = tap.probabilities.data();
     args.out_stride = tap.probabilities.row_stride();
-    kernels_.attention_probabilities(args);
+    attention_.probabilities(args);
   }
 
   const AttentionRows& rows_;
@@ -162,6 +163,7 @@ class AttentionPass {
   TensorView<float> out_;
   Workspace& workspace_;
   const kernels::KernelTable& kernels_;
+  const kernels::AttentionKernels& attention_;
   std::size_t num_queries_ = 0;
   std::size_t head_dim_ = 0;
   std::size_t packed_floats_ = 0;
@@ -171,17 +173,19 @@ class AttentionPass {
 }  // namespace
 
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
-            TensorView<float> out, Workspace& workspace, int threads, const kernels::KernelTable& kernels) {
-  AttentionPass(rows, input, num_heads, out, workspace, kernels).run(threads);
+            TensorView<float> out, Workspace& workspace, int threads, const kernels::KernelTable& kernels,
+            Dtype dtype) {
+  AttentionPass(rows, input, num_heads, out, workspace, kernels, dtype).run(threads);
 }
 
 Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
-                     const kernels::KernelTable& kernels)
+                     const kernels::KernelTable& kernels, Dtype dtype)
     : qkv_(std::move(qkv)),
       norm_(std::move(norm)),
       proj_(std::move(proj)),
       num_heads_(num_heads),
-      kernels_(&kernels) {
+      kernels_(&kernels),
+      dtype_(dtype) {
   VIT_CHECK(proj_.in_features() == embed_dim() && qkv_.in_features() == embed_dim() &&
                 qkv_.out_features() == 3 * embed_dim(),
             "Attention", "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not fit together");
@@ -227,7 +231,7 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
             .query_rows_per_image = input.num_tokens,
             .keys = view_third(qkv, 1, channels),
             .values = view_third(qkv, 2, channels)},
-           input, num_heads_, heads, workspace, threads, *kernels_);
+           input, num_heads_, heads, workspace, threads, *kernels_, dtype_);
   }
   const StageTimer timer(workspace.stages, Stage::proj);
   if (norm_) norm_->forward(heads, heads, threads);

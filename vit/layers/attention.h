@@ -38,17 +38,19 @@ struct AttentionRows {
 };
 
 /// out (B * R, C) = the heads' softmax(q k^T / sqrt(d)) v, side by side. Takes scratch from a workspace
-/// reserved for T tokens and H heads (or pool_heads) and for `threads`. Throws Error where shapes disagree.
+/// reserved for T tokens and H heads (or pool_heads) and for `threads`. A dtype other than f32 takes the
+/// bf16_attention of `kernels`. Throws Error where shapes disagree.
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
             TensorView<float> out, Workspace& workspace, int threads,
-            const kernels::KernelTable& kernels = kernels::default_kernels());
+            const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
 class Attention {
  public:
   /// qkv (C -> 3C), outputs ordered q, k, v and inside each head by head; norm over the concatenated heads,
-  /// if any; proj (C -> C). Throws Error where shapes disagree or num_heads does not divide C.
+  /// if any; proj (C -> C); dtype as attend takes it. Throws Error where shapes disagree or num_heads does
+  /// not divide C.
   Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
-            const kernels::KernelTable& kernels = kernels::default_kernels());
+            const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
   /// out += scale * proj(attend(qkv(normed))). normed (B * T, C), a row for every token; out (B * R, C), the
   /// rows of the queries alone; scale (C) or empty for 1. normed and out must not overlap. Uses workspace.qkv
@@ -70,6 +72,7 @@ class Attention {
   Linear proj_;
   std::size_t num_heads_;
   const kernels::KernelTable* kernels_;
+  Dtype dtype_;
 };
 
 }  // namespace vit
