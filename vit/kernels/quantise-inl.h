@@ -66,7 +66,7 @@ HWY_INLINE Range range_of(const float* in, size_t count) {
   const auto note = [&](V x) HWY_ATTR {
     lowest = hn::Min(lowest, x);
     highest = hn::Max(highest, x);
-    zero_if_finite = hn::Add(zero_if_finite, hn::Sub(x, x));
+    zero_if_finite = hn::MulAdd(x, hn::Zero(d), zero_if_finite);
   };
   size_t k = 0;
   for (; k + kLanes <= count; k += kLanes) note(hn::LoadU(d, in + k));
@@ -113,26 +113,52 @@ HWY_INLINE void quantise_group(const float* in, size_t count, const Steps& steps
   for (size_t i = 0; k + i < count; ++i) out[k + i] = lanes[i];
 }
 
+/// The scale of a group, and how to quantise it; the factor 0 leaves nothing but zeros.
+template <class Form>
+HWY_INLINE Steps steps_for(const Range& range) {
+  if (!range.is_finite) return {0.0f, {__builtin_nanf(""), 0.0f}};
+  if (HWY_MAX(range.highest, -range.lowest) < 1e-30f) return {0.0f, {0.0f, 0.0f}};
+  return steps_over<Form>(range);
+}
+
+/// Groups of a row that are looked at, then scaled, then quantised: each of these is a chain of dependent
+/// instructions, and those of several groups go on at a time.
+constexpr size_t kGroupsAtOnce = 8;
+
+template <class Form>
+HWY_INLINE void quantise_groups(const float* in, size_t count, typename Form::Value* out,
+                                InputScale* scales) {
+  const size_t groups = int8_groups(count);
+  const auto columns = [&](size_t g) { return HWY_MIN(kInt8Group, count - g * kInt8Group); };
+  Range ranges[kGroupsAtOnce];
+  Steps steps[kGroupsAtOnce];
+  for (size_t g = 0; g < groups; ++g) ranges[g] = range_of(in + g * kInt8Group, columns(g));
+  for (size_t g = 0; g < groups; ++g) {
+    steps[g] = steps_for<Form>(ranges[g]);
+    scales[g] = steps[g].scale;
+  }
+  for (size_t g = 0; g < groups; ++g) {
+    typename Form::Value* const to = out + g * kInt8Group;
+    if (steps[g].factor != 0.0f) {
+      quantise_group<Form>(in + g * kInt8Group, columns(g), steps[g], to);
+    } else {
+      for (size_t i = 0; i < columns(g); ++i) to[i] = 0;
+    }
+  }
+}
+
 template <class Form>
 void quantise(const QuantiseArgs& args) noexcept {
   using Value = typename Form::Value;
+  constexpr size_t kColumnsAtOnce = kGroupsAtOnce * kInt8Group;
   const size_t bytes = row_bytes<Form>(args.in_features);
   for (size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
     Value* const out = reinterpret_cast<Value*>(args.out + r * bytes);
     InputScale* const scales = args.scales + r * int8_groups(args.in_features);
-    for (size_t k = 0; k < args.in_features; k += kInt8Group) {
-      const size_t count = HWY_MIN(kInt8Group, args.in_features - k);
-      const Range range = range_of(in + k, count);
-      InputScale& scale = scales[k / kInt8Group];
-      if (range.is_finite && HWY_MAX(range.highest, -range.lowest) >= 1e-30f) {
-        const Steps steps = steps_over<Form>(range);
-        scale = steps.scale;
-        quantise_group<Form>(in + k, count, steps, out + k);
-      } else {
-        scale = {range.is_finite ? 0.0f : __builtin_nanf(""), 0.0f};
-        for (size_t i = 0; i < count; ++i) out[k + i] = 0;
-      }
+    for (size_t k = 0; k < args.in_features; k += kColumnsAtOnce) {
+      quantise_groups<Form>(in + k, HWY_MIN(kColumnsAtOnce, args.in_features - k), out + k,
+                            scales + k / kInt8Group);
     }
     for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = 0;
   }
