@@ -1,6 +1,6 @@
 """The engines that are compared. Each computes the logits of one case and times its passes; all get the same
-number of threads. Those that have int8 quantise float32 weights when they load them, and inputs as they come.
-Rounds and tables are compare.py's."""
+number of threads. bfloat16 is what each engine makes of being asked for it; int8 quantises float32 weights while
+they load, and inputs as they come. Rounds and tables are compare.py's."""
 
 import json
 import statistics
@@ -39,10 +39,12 @@ class InProcess:
 
 class Torch(InProcess):
     package = "torch"
+    dtypes = ("float32", "bfloat16")
 
     def __init__(self, case, folder, pixels, options):
         torch.set_num_threads(options.threads)
         self.batch = case.batch
+        self.bfloat16 = case.dtype == "bfloat16"
         self.model = self.prepare(load_model(folder, case.size))
         self.pixels = torch.from_numpy(pixels)
 
@@ -51,7 +53,8 @@ class Torch(InProcess):
 
     @torch.no_grad()
     def run(self):
-        return self.model(self.pixels).numpy()
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bfloat16):
+            return self.model(self.pixels).float().numpy()
 
 
 class TorchCompile(Torch):
@@ -100,12 +103,13 @@ class OnnxRuntime(InProcess):
 
 class OpenVino(InProcess):
     package = "openvino"
+    dtypes = ("float32", "bfloat16")
 
     def __init__(self, case, folder, pixels, options):
         import openvino
         compiled = openvino.Core().compile_model(
             export_onnx(case, folder, pixels), "CPU", {
-                "INFERENCE_PRECISION_HINT": "f32",
+                "INFERENCE_PRECISION_HINT": {"float32": "f32", "bfloat16": "bf16"}[case.dtype],
                 "INFERENCE_NUM_THREADS": options.threads,
                 "NUM_STREAMS": 1,
             })
@@ -117,7 +121,7 @@ class OpenVino(InProcess):
 class Vit:
     """The program of this repository. It times itself, on pixels of its own."""
     package = None
-    dtypes = ("float32", "int8")
+    dtypes = ("float32", "bfloat16", "int8")
 
     def __init__(self, case, folder, pixels, options):
         self.case, self.folder, self.options, self.pixels = case, folder, options, pixels
@@ -144,8 +148,8 @@ class Vit:
 
 
 class VitFloat32(Vit):
-    """Beside int8, to say how much that saves."""
-    dtypes = ("int8",)
+    """Beside fewer bits, to say how much they save."""
+    dtypes = ("bfloat16", "int8")
 
     def __init__(self, case, *others):
         super().__init__(replace(case, dtype="float32"), *others)

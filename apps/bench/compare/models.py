@@ -22,7 +22,7 @@ SEED = 1
 @dataclass(frozen=True)
 class Case:
     """One row of the table: a variant, the edge of its square input in pixels, images per pass, and the
-    arithmetic of its linear layers, float32 or int8."""
+    arithmetic of its linear layers, float32, bfloat16 or int8."""
     variant: str
     size: int
     batch: int

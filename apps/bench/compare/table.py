@@ -40,23 +40,28 @@ def cell(values):
     return f"{median:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
-def ratio(lines, names):
-    """How many times as long as vit the best other engine takes: median over rounds, in each of which both met
-    the same clock rate."""
+def quotient(lines, name):
+    """How many times as long as vit `name` takes: median over rounds, in each of which both met the same clock
+    rate."""
+    found = [line["milliseconds"] for line in lines if name in line["milliseconds"]]
+    return f"{np.median([t[name] / t['vit'] for t in found]):.2f}" if found else "-"
+
+
+def best_other(lines, names):
+    """The name of the fastest engine beside vit, None where there is none."""
     medians = {name: np.median(found) for name in names
                if ENGINES[name].package and (found := times(lines, name))}
-    if not medians:
-        return "-"
-    best = min(medians, key=medians.get)
-    return f"{np.median([t[best] / t['vit'] for t in (line['milliseconds'] for line in lines) if best in t]):.2f}"
+    return min(medians, key=medians.get, default=None)
 
 
 def table_row(case, lines, names):
     variant, size, batch, dtype = case
     peak = np.median([line["percent_of_peak"] for line in lines])
     label = f"{variant} {size}" if dtype == "float32" else f"{variant} {size} {dtype}"
-    columns = [label, batch, *(cell(times(lines, name)) for name in names), ratio(lines, names),
-               f"{peak:.0f} %", len(lines)]
+    ratios = [quotient(lines, best_other(lines, names))]
+    if "vit float32" in names:
+        ratios.append(quotient(lines, "vit float32"))
+    columns = [label, batch, *(cell(times(lines, name)) for name in names), *ratios, f"{peak:.0f} %", len(lines)]
     return "| " + " | ".join(str(column) for column in columns) + " |"
 
 
@@ -69,7 +74,8 @@ def write_table(path):
         case = line["variant"], line["size"], line["batch"], line.get("dtype", "float32")
         cases.setdefault(case, []).append(line)
     names = [name for name in ENGINES if times(rounds, name)]
-    header = ["ViT", "batch", *names, "best other / vit", "vit, of FMA peak", "rounds"]
+    saved = ["vit float32 / vit"] if "vit float32" in names else []
+    header = ["ViT", "batch", *names, "best other / vit", *saved, "vit, of FMA peak", "rounds"]
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += [table_row(case, found, names) for case, found in cases.items()]
     lines += ["", "Milliseconds per image: median of rounds (quartiles). "
