@@ -146,7 +146,9 @@ struct SixSums {
 /// out of registers, which halves the speed.
 HWY_INLINE void end_row([[maybe_unused]] VI& c0, [[maybe_unused]] VI& c1,
                         [[maybe_unused]] const std::byte*& next) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  __asm__ volatile("" : "+v"(c0.raw), "+v"(c1.raw), "+r"(next));  // x is the lower half of the registers
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   __asm__ volatile("" : "+x"(c0.raw), "+x"(c1.raw), "+r"(next));
 #endif
 }
