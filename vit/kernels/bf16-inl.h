@@ -61,28 +61,32 @@ struct ColumnLines {
 };
 
 #if HWY_TARGET == HWY_AVX3
-/// Two vectors rounded, halves to even: the lower and upper halves of lanes.
-HWY_INLINE V pairs(V lower, V upper) {
+/// Two vectors rounded, halves to even, one after the other in one vector: pairs of neighbours.
+HWY_INLINE V neighbours(V first, V second) {
+  V both;
   // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+  __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both.raw) : "v"(second.raw), "v"(first.raw));
+  return both;
+}
+
+/// The same as the lower and upper halves of lanes.
+HWY_INLINE V pairs(V lower, V upper) {
   alignas(64) static constexpr uint16_t kInterleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  __m512i halves;
-  __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(halves) : "v"(upper.raw), "v"(lower.raw));
+  const __m512i halves = _mm512_castps_si512(neighbours(lower, upper).raw);
   return V{_mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), halves))};
 }
 
 /// count numbers as pairs of neighbours, one more zero where count is odd; `lanes` may be `in`.
 HWY_INLINE void round_row(const float* in, size_t count, float* lanes) {
-  const hn::Repartition<uint16_t, D> d16;
-  const auto halves = [&](V value) HWY_ATTR { return hn::BitCast(d16, rounded(value)); };
   for (size_t k = 0; k < count; k += 2 * kLanes) {
     const size_t rest = count - k;
-    const V lower = rest >= kLanes ? hn::LoadU(D(), in + k) : load_first(in + k, rest, 0.0f);
-    const V upper = rest >= 2 * kLanes ? hn::LoadU(D(), in + k + kLanes)
-                    : rest > kLanes    ? load_first(in + k + kLanes, rest - kLanes, 0.0f)
-                                       : hn::Zero(D());
-    const V both = hn::BitCast(D(), hn::ConcatOdd(d16, halves(upper), halves(lower)));
+    const V first = rest >= kLanes ? hn::LoadU(D(), in + k) : load_first(in + k, rest, 0.0f);
+    const V second = rest >= 2 * kLanes ? hn::LoadU(D(), in + k + kLanes)
+                     : rest > kLanes    ? load_first(in + k + kLanes, rest - kLanes, 0.0f)
+                                        : hn::Zero(D());
+    const V both = neighbours(first, second);
     if (rest > 2 * kLanes - 2) {
       hn::StoreU(both, D(), lanes + k / 2);
     } else {
