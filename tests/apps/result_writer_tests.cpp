@@ -143,6 +143,30 @@ TEST_CASE("apps: JSON lines keep the shape and can be continued") {
   resumed.path = folder / "y.jsonl";
   CHECK_THROWS_AS(make_result_writer(resumed), Error);
   CHECK(test::read_text(folder / "y.jsonl") == "{\"a\": 1}\n");
+  CHECK(folder.names() ==
+        std::vector<std::string>{"x.jsonl", "y.jsonl"});  // no copy that a later run would take
+}
+
+TEST_CASE("apps: JSON lines are not continued with rows of another length") {
+  const TestFolder folder;
+  ResultWriterOptions options{
+      .path = folder / "x.jsonl", .format = ResultFormat::jsonl, .names = {"patches"}};
+  {
+    const auto writer = make_result_writer(options);
+    writer->add("a.jpg", std::array{array_of({1, 2, 2})});
+    writer->finish();
+  }
+  const std::string kept = test::read_text(folder / "x.jsonl");
+  options.resume = true;
+  {
+    const auto writer = make_result_writer(options);
+    CHECK_THROWS_WITH_AS(writer->add("b.jpg", std::array{array_of({2, 1, 3})}),
+                         doctest::Contains("have 2 numbers, those of this model 3"), Error);
+  }
+  CHECK(test::read_text(folder / "x.jsonl") == kept);
+  CHECK(folder.names() == std::vector<std::string>{"x.jsonl"});
+  const auto writer = make_result_writer(options);
+  writer->add("b.jpg", std::array{array_of({3, 1, 2})});  // another grid of the same model
 }
 
 TEST_CASE("apps: two runs cannot write one .jsonl at a time") {

@@ -36,12 +36,18 @@ std::string_view leading_json_string(std::string_view text) {
   return {};
 }
 
+/// Numbers of a row: the length of the innermost list.
+std::size_t innermost_size(Json value) {
+  while (value.is_array() && value.size() > 0 && value[0].is_array()) value = value[0];
+  return value.is_array() ? value.size() : 1;
+}
+
 }  // namespace
 
-const std::filesystem::path& prepare_resume(const std::filesystem::path& path) {
+bool prepare_resume(const std::filesystem::path& path) {
   check_output_place(path);
   const std::filesystem::path partial = ResumableFile::partial_path(path);
-  if (std::filesystem::exists(partial) || !std::filesystem::exists(path)) return path;
+  if (std::filesystem::exists(partial) || !std::filesystem::exists(path)) return false;
   std::ifstream finished(path, std::ios::binary);
   VIT_CHECK(finished.is_open(), "resume", path.string(), ": cannot be read");
   AtomicFile copy(partial,
@@ -51,23 +57,35 @@ const std::filesystem::path& prepare_resume(const std::filesystem::path& path) {
     copy.write(std::as_bytes(std::span(block).first(static_cast<std::size_t>(finished.gcount()))));
   }
   copy.commit();
-  return path;
+  return true;
 }
 
 JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
     : options_(options),
-      file_(options.resume ? prepare_resume(options.path) : options.path,
-            options.resume ? ResumableFile::Start::continued : ResumableFile::Start::empty) {
-  if (options_.resume) take_over();
+      continues_copy_(options.resume && prepare_resume(options.path)),
+      file_(options.path, options.resume ? ResumableFile::Start::continued : ResumableFile::Start::empty) {
+  if (!options_.resume) return;
+  try {
+    take_over();
+  } catch (...) {
+    if (continues_copy_) file_.discard();  // a later run must find the original, which may be another by then
+    throw;
+  }
+}
+
+JsonlWriter::~JsonlWriter() {
+  if (continues_copy_ && num_added_ == 0) file_.discard();
 }
 
 void JsonlWriter::take_over() {
-  std::ifstream lines(ResumableFile::partial_path(options_.path), std::ios::binary);
+  const std::filesystem::path partial = ResumableFile::partial_path(options_.path);
+  const std::string read_file = (continues_copy_ ? options_.path : partial).string();
+  std::ifstream lines(partial, std::ios::binary);
   std::size_t complete_bytes = 0, number = 0;
   for (std::string line;
        std::getline(lines, line) && !lines.eof();) {  // a last line without its end was cut short
     ++number;
-    const std::string place = text(options_.path.string(), ": line ", number);
+    const std::string place = text(read_file, ": line ", number);
     VIT_CHECK(line.starts_with(kLineStart) && line.ends_with('}'), "resume", place,
               " was not written by vit embed");
     if (number == 1) {
@@ -75,8 +93,9 @@ void JsonlWriter::take_over() {
       bool same_names = first.size() == options_.names.size() + 1;
       for (const std::string& name : options_.names) same_names = same_names && first.find(name).has_value();
       VIT_CHECK(
-          same_names, "resume", options_.path.string(),
+          same_names, "resume", read_file,
           ": holds other features than this run asks for; give the same --features or another --output");
+      for (const std::string& name : options_.names) kept_widths_[name] = innermost_size(first.at(name));
     }
     const std::string_view name = leading_json_string(std::string_view(line).substr(kLineStart.size()));
     VIT_CHECK(!name.empty(), "resume", place, " was not written by vit embed");
@@ -97,6 +116,15 @@ bool JsonlWriter::take_done(const std::string& file) {
 void JsonlWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
   VIT_CHECK(arrays.size() == options_.names.size(), "write", arrays.size(), " arrays for ",
             options_.names.size(), " names");
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto kept = kept_widths_.find(options_.names[i]);
+    const Shape& shape = arrays[i].shape;
+    if (kept == kept_widths_.end() || shape.rank() == 0) continue;
+    const std::size_t width = shape[shape.rank() - 1];
+    VIT_CHECK(kept->second == width, "resume", options_.path.string(), ": its ", options_.names[i], " have ",
+              kept->second, " numbers, those of this model ", width,
+              "; give the same --model or another --output");
+  }
   std::string line(kLineStart);
   append_json_string(line, file);
   for (std::size_t i = 0; i < arrays.size(); ++i) {

@@ -17,6 +17,7 @@ class JsonlWriter : public ResultWriter {
   /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error where they are not
   /// results of the same names.
   explicit JsonlWriter(const ResultWriterOptions& options);
+  ~JsonlWriter() override;
 
   bool take_done(const std::string& file) override;
   void add(const std::string& file, std::span<const ResultArray> arrays) override;
@@ -28,14 +29,16 @@ class JsonlWriter : public ResultWriter {
   void take_over();
 
   ResultWriterOptions options_;
+  bool continues_copy_;  // of a finished file, made for this run
   ResumableFile file_;
   std::map<std::string, std::size_t>
       done_;  // "file" as it stands in the lines -> number of lines not yet taken
+  std::map<std::string, std::size_t> kept_widths_;  // numbers of a row, by the first line that was kept
   std::size_t num_kept_ = 0;
   std::size_t num_added_ = 0;
 };
 
-/// Puts what --resume continues at PATH.partial, where only PATH exists; returns `path`.
-const std::filesystem::path& prepare_resume(const std::filesystem::path& path);
+/// Puts what --resume continues at PATH.partial, where only PATH exists; returns whether it did.
+bool prepare_resume(const std::filesystem::path& path);
 
 }  // namespace vit::app

@@ -110,6 +110,7 @@ void ResumableFile::flush() {
 
 void ResumableFile::commit() {
   flush();
+  if (::fsync(::fileno(file_.get())) != 0) fail_errno(partial_path(path_), "writing failed");
   if (std::rename(partial_path(path_).c_str(), path_.c_str()) != 0)
     fail_errno(path_, "cannot be put in its place");
   committed_ = true;

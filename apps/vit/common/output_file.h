@@ -41,6 +41,8 @@ class ResumableFile {
   void write(std::string_view text);
   /// Drops everything behind the first `bytes` bytes.
   void truncate(std::size_t bytes);
+  /// Leaves nothing for a later run, unless more is written.
+  void discard() noexcept { size_ = 0; }
   /// Hands everything to the operating system, so that it survives the end of this process.
   void flush();
   /// Bytes written so far, or found at the start.
