@@ -7,10 +7,12 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
@@ -82,7 +84,9 @@ int run(int argc, char** argv) {
   const std::vector<Command> commands{add_classify(program),   add_evaluate(program), add_embed(program),
                                       add_preprocess(program), add_info(program),     add_bench(program)};
   try {
-    program.parse(argc, argv);
+    std::vector<std::string> arguments = protected_from_cli11({argv + std::min(argc, 1), argv + argc});
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    program.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return print_help(program, error);
     return report_usage(commands, error.what());

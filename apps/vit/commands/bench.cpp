@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -212,6 +213,11 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
   return out;
 }
 
+std::string name_of(const Combination& combination) {
+  return text(combination.height, "x", combination.width, ", batch ", combination.batch, ", threads ",
+              combination.threads);
+}
+
 std::string machine_line(const ordered_json& machine) {
   return machine["cpu"].get<std::string>() + text(", ", machine["cores"].get<int>(), " cores, vit ") +
          machine["version"].get<std::string>() + "\n";
@@ -242,6 +248,7 @@ std::string result_lines(const ordered_json& result) {
 
 int bench(const BenchOptions& options) {
   validate(options.common);
+  if (!std::isfinite(options.seconds)) fail_usage("--seconds: a number expected");
   const bool is_named = options.common.model.empty() && !options.common.architecture.empty();
   const auto model = is_named ? Model::random(options.common.architecture, to_model_options(options.common))
                               : load_model(options.common);
@@ -264,11 +271,17 @@ int bench(const BenchOptions& options) {
           "\n");
   }
   for (const Combination& combination : all) {
-    const ordered_json result = run_combination(options, model, combination);
-    if (interrupted()) break;
-    results.push_back(result);
-    if (!options.json) print(result_lines(results.back()));
-    progress.add_done(1);
+    try {
+      const ordered_json result = run_combination(options, model, combination);
+      if (interrupted()) break;
+      results.push_back(result);
+      if (!options.json) print(result_lines(results.back()));
+      progress.add_done(1);
+    } catch (const Error& error) {
+      progress.add_failed(name_of(combination), error.what());
+    } catch (const std::bad_alloc&) {
+      progress.add_failed(name_of(combination), "out of memory");
+    }
   }
   progress.finish("");
   if (options.json) print(ordered_json{{"machine", machine}, {"results", results}}.dump(2) + "\n");
@@ -287,10 +300,12 @@ Command add_bench(CLI::App& program) {
   app->add_option("--batch", options->batches, "Images per pass, with commas between; default 1")
       ->type_name("LIST")
       ->delimiter(',')
+      ->check(whole_number())
       ->check(CLI::Range(std::size_t{1}, kMaxBatch).description(""));
   app->add_option("--threads", options->threads, "Threads, with commas between; 0 = all, the default")
       ->type_name("LIST")
       ->delimiter(',')
+      ->check(whole_number())
       ->check(CLI::Range(0, kMaxThreads).description(""));
   app->add_option("--seconds", options->seconds, "Time spent on each combination")
       ->type_name("S")

@@ -125,10 +125,12 @@ Command add_classify(CLI::App& program) {
   add_inputs(*app, options->inputs);
   app->add_option("--top", options->top, "Classes for each image, best first")
       ->type_name("K")
+      ->check(whole_number())
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20).description(""))
       ->capture_default_str();
   app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   app->add_option("--format", options->format, "text, json (one object a line) or csv")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json", "csv"}).description(""))

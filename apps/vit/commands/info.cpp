@@ -140,7 +140,7 @@ std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
 
 ordered_json flops_json(const ModelFacts& facts) {
   const std::optional<GridSize> grid = grid_of(facts);
-  if (!grid) return nullptr;
+  if (!grid || grid->rows == 0 || grid->columns == 0) return nullptr;
   const Flops flops = count_flops(facts.config, *grid);
   return {{"height", grid->rows * facts.config.patch_size},
           {"width", grid->columns * facts.config.patch_size},

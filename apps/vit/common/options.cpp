@@ -56,6 +56,12 @@ ExifChoice parse_exif(const std::string& name) {
   return name == "ignore" ? ExifChoice::ignore : ExifChoice::automatic;
 }
 
+/// Takes back what protected_from_cli11 did to an INPUT.
+std::string unprotected_from_cli11(std::string& input) {
+  if (input.starts_with("./[") || input.starts_with("././[")) input.erase(0, 2);
+  return "";
+}
+
 void check_kernels(const std::string& name) {
   if (name.empty()) return;
   try {
@@ -72,6 +78,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
       .add_option("--model", options.model,
                   "Checkpoint folder, .safetensors or .pth file; default the model that ships with vit")
       ->type_name("PATH")
+      ->check(not_empty())
       ->group(kModelGroup);
   command
       .add_option("--architecture", options.architecture,
@@ -82,6 +89,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
       .add_option("--set", options.set, "Overrides a value, by timm's names: num_heads=6, img_size=256x256")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kModelGroup);
   command.add_option("--size", options.size, "What preprocessing makes: model, native, S or HxW")
@@ -109,6 +117,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
   if (batch_options == BatchOptions::single) {
     command.add_option("--threads", options.threads, "Threads; 0 = all")
         ->type_name("N")
+        ->check(whole_number())
         ->check(CLI::Range(0, kMaxThreads).description(""))
         ->capture_default_str()
         ->group(kRunGroup);
@@ -116,6 +125,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
         .add_option("--batch", options.batch,
                     "Images computed together; 0 = chosen by vit; results do not depend on it")
         ->type_name("N")
+        ->check(whole_number())
         ->check(CLI::Range(std::size_t{0}, kMaxBatch).description(""))
         ->capture_default_str()
         ->group(kRunGroup);
@@ -143,7 +153,29 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
                   "Images, folders (all images below), .npy files (prepared pixels), or - for paths on "
                   "standard input")
       ->type_name("")
+      ->transform(CLI::Validator(unprotected_from_cli11, ""))
       ->required();
+}
+
+std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments) {
+    if (argument.starts_with("[") || argument.starts_with("./[")) argument.insert(0, "./");
+  }
+  return arguments;
+}
+
+CLI::Validator whole_number() {
+  return CLI::Validator(
+      [](const std::string& value) {
+        const bool is_decimal = !value.empty() && (value == "0" || value.front() != '0') &&
+                                value.find_first_not_of("0123456789") == std::string::npos;
+        return is_decimal ? "" : "a whole number expected, found '" + printable(value) + "'";
+      },
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator([](const std::string& value) { return value.empty() ? "is empty" : ""; }, "");
 }
 
 Dtype parse_dtype(std::string_view name) {

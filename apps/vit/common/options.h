@@ -40,8 +40,17 @@ enum class BatchOptions { single, lists };
 
 void add_common_options(CLI::App& command, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
-/// The positional INPUT...
+/// The positional INPUT...; for arguments that went through protected_from_cli11.
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs);
+
+/// CLI11 takes an argument of the form [a,b] for a list; here it is the name of a file. "./" before such
+/// names hides them, and add_inputs takes it off again.
+std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments);
+
+/// Decimal digits alone: CLI11 reads 010 as eight and 0x1 as one.
+CLI::Validator whole_number();
+/// An empty value is most often a variable that was not set.
+CLI::Validator not_empty();
 
 /// Checks what can be checked without the model. Throws UsageError.
 void validate(const CommonOptions& options);
