@@ -81,6 +81,11 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--exif", "nonsense", picture}),
       with_model("classify", {"--set", "no_value", picture}),
       with_model("classify", {"--threads", "-1", picture}),
+      with_model("classify", {"--threads", "0x1", picture}),
+      with_model("classify", {"--top", "010", picture}),
+      with_model("classify", {"--labels", "", picture}),
+      {"classify", "--model", "", picture},
+      with_model("bench", {"--seconds", "nan"}),
       with_model("classify", {"--batch", "-1", picture}),
       with_model("embed", {picture}),
       with_model("embed", {picture, "--output", folder / "x.txt"}),
@@ -300,6 +305,73 @@ TEST_CASE("apps: the list of inputs may come from standard input") {
   CHECK(contains(lines[1], "a.ppm"));
 }
 
+TEST_CASE("apps: values of --set end where the inputs begin") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 30, 1);
+  write_picture(folder / "b.ppm", 30, 30, 2);
+  const RunResult result =
+      run_vit(with_model("classify", {"--set", "num_classes=6", "--set", "img_size=24", folder / "a.ppm",
+                                      folder / "b.ppm", "--top", "1", "--format", "json"}));
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(lines_of(result.out).size() == 2);
+}
+
+TEST_CASE("apps: a name in square brackets is one name") {
+  const TestFolder folder;
+  write_picture(folder / "[2024]/[a,b].ppm", 40, 30, 1);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const RunResult result =
+      run_vit(with_model("classify", {"--format", "json", "[2024]", "./[2024]/[a,b].ppm"}));
+  std::filesystem::current_path(before);
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 2);
+  CHECK(parse_json(lines[0], "line").at("file").as_string() == "[2024]/[a,b].ppm");
+  CHECK(parse_json(lines[1], "line").at("file").as_string() == "./[2024]/[a,b].ppm");
+}
+
+TEST_CASE("apps: a folder that cannot be read is named, the others are done") {
+  const TestFolder folder;
+  write_picture(folder / "in/0/a.ppm", 40, 30, 1);
+  std::filesystem::create_directory_symlink("self", folder / "in/self");  // leads to itself
+  const RunResult evaluated = run_vit(with_model("evaluate", {"--format", "json", folder / "in"}));
+  CAPTURE(evaluated.err);
+  CHECK(evaluated.exit_code == 0);
+  CHECK(parse_json(evaluated.out, "evaluate").at("images").as_size() == 1);
+
+  std::filesystem::create_directory(folder / "in/closed");
+  std::filesystem::permissions(folder / "in/closed", std::filesystem::perms::none);
+  std::error_code unreadable;
+  std::filesystem::directory_iterator(folder / "in/closed", unreadable);
+  const bool is_closed = static_cast<bool>(unreadable);  // not so for root
+  const RunResult classified = run_vit(with_model("classify", {"--format", "json", folder / "in"}));
+  CHECK(classified.exit_code == (is_closed ? 1 : 0));
+  CHECK(lines_of(classified.out).size() == 1);
+  CHECK(classified.num_errors() == (is_closed ? 1 : 0));
+}
+
+TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a name of two") {
+  const TestFolder folder;
+  write_text(folder / "names.txt",
+             "\xEF\xBB\xBF"
+             "A\na\nb, ox\ncrane\ncrane\nc, ox\n");
+  for (const char* name : {"A", "a", "d", "crane", "ox"}) {
+    write_picture(folder / ("in/" + std::string(name) + "/x.ppm"), 30, 30, 1);
+  }
+  const RunResult result =
+      run_vit(with_model("evaluate", {"--format", "json", "--labels", folder / "names.txt", folder / "in"}));
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 1);
+  const Json confusion = parse_json(result.out, "evaluate").at("confusion");
+  REQUIRE(confusion.size() == 2);
+  CHECK(confusion[0].at("label").as_string() == "A");
+  CHECK(confusion[1].at("label").as_string() == "a");
+  CHECK(result.num_errors() == 3);  // no class is called d, two are crane, and two ox
+}
+
 TEST_CASE("apps: evaluate knows classes by label and index") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 40, 30, 1);
@@ -438,6 +510,14 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("gflops").as_double() > 0);
     CHECK(one.at("percent_of_peak").as_double() > 0);
   }
+}
+
+TEST_CASE("apps: bench names a combination that fails and measures the others") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--sizes", "24,3,16",
+                                    "--threads", "1", "--seconds", "0", "--json"});
+  CHECK(result.exit_code == 1);
+  CHECK(parse_json(result.out, "bench").at("results").size() == 2);
+  CHECK(contains(result.err, "vit: 3x3, batch 1, threads 1: "));
 }
 
 TEST_CASE("apps: every arithmetic of --dtype gives the same class, and is named by bench") {

@@ -83,7 +83,21 @@ TEST_CASE("apps: a folder that several links lead to is read once") {
     std::filesystem::create_directory_symlink(folder / "in/b", folder / ("in/" + std::string(name)));
     std::filesystem::create_directory_symlink(folder / "in", folder / ("in/b/" + std::string(name)));
   }
-  CHECK(images_below(folder / "in") == std::vector<std::filesystem::path>{folder / "in/a/x.png"});
+  std::vector<InputFailure> failures;
+  CHECK(images_below(folder / "in", failures) == std::vector<std::filesystem::path>{folder / "in/a/x.png"});
+  CHECK(failures.empty());
+}
+
+TEST_CASE("apps: a line of standard input that is no path does not hide those behind it") {
+  const TestFolder folder;
+  const std::string zero("with\0zero", 9), name = folder / "a.png";
+  std::istringstream standard_input(name + "\n" + std::string(5000, 'x') + "\n" + zero + "\n" + name);
+  test::write_text(name, "x");
+  const InputList list = list_inputs(std::vector<std::string>{"-"}, standard_input);
+  CHECK(list.inputs.size() == 2);
+  REQUIRE(list.failures.size() == 2);
+  CHECK(list.failures[0].cause.find("line 2 ") != std::string::npos);
+  CHECK(list.failures[1].cause.find("line 3 ") != std::string::npos);
 }
 
 TEST_CASE("apps: standard input that holds no paths is a failure") {

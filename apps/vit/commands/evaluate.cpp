@@ -48,11 +48,12 @@ struct Dataset {
 Dataset read_dataset(const fs::path& root, const Labels& labels) {
   std::error_code error;
   VIT_CHECK(fs::is_directory(root, error), "evaluate", root.string(), ": no such folder");
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
+  std::vector<fs::path> folders = entries_of(root, error);
+  VIT_CHECK(!error, "evaluate", root.string(), ": ", error.message());
+  std::erase_if(folders, [](const fs::path& path) {
+    std::error_code unreadable;
+    return !fs::is_directory(path, unreadable);
+  });
   VIT_CHECK(!folders.empty(), "evaluate", root.string(),
             ": holds no folders; one for each class is expected");
   Dataset dataset;
@@ -64,7 +65,7 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
           {folder.string(), "the model has no class of this name, and no index or synset"});
       continue;
     }
-    for (const fs::path& image : images_below(folder)) {
+    for (const fs::path& image : images_below(folder, dataset.list.failures)) {
       dataset.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
       dataset.truth.push_back(*index);
     }
@@ -217,7 +218,8 @@ Command add_evaluate(CLI::App& program) {
   const auto options = std::make_shared<EvaluateOptions>();
   app->add_option("FOLDER", options->folder, "Folder with one folder of pictures for each class")->required();
   app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   app->add_option("--format", options->format, "text or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}).description(""))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -27,22 +28,20 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Adds the pictures below `folder` that are not below one of `visited`, the canonical paths of folders.
-void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs::path>& found) {
+/// Adds the pictures below `folder` that are not below one of `visited`, the canonical paths of folders, and
+/// the folders that cannot be read.
+void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs::path>& found,
+             std::vector<InputFailure>& failures) {
   std::error_code error;
   const fs::path canonical = fs::canonical(folder, error);
-  VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  if (!visited.insert(canonical).second) return;
+  if (!error && !visited.insert(canonical).second) return;
   std::vector<fs::path> paths;
-  fs::directory_iterator entries(folder, error);
-  VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  for (; entries != fs::directory_iterator(); entries.increment(error)) paths.push_back(entries->path());
-  VIT_CHECK(!error, "read folder", folder.string(), ": ", error.message());
-  std::sort(paths.begin(), paths.end());  // of several links to one folder the first counts, in every run
+  if (!error) paths = entries_of(folder, error);
+  if (error) failures.push_back({folder.string(), error.message()});
   for (const fs::path& path : paths) {
     std::error_code unreadable;  // a dangling link is no folder; as a picture it is reported when it is read
     if (fs::is_directory(path, unreadable)) {
-      collect(path, visited, found);
+      collect(path, visited, found, failures);
     } else if (has_image_extension(path)) {
       found.push_back(path);
     }
@@ -56,8 +55,10 @@ void add_path(const std::string& argument, InputList& list) {
   VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
   VIT_CHECK(!error, "open", error.message());
   if (fs::is_directory(status)) {
-    const std::vector<fs::path> images = images_below(path);
-    VIT_CHECK(!images.empty(), "read folder", "no images below this folder");
+    const std::size_t failures_before = list.failures.size();
+    const std::vector<fs::path> images = images_below(path, list.failures);
+    VIT_CHECK(!images.empty() || list.failures.size() > failures_before, "read folder",
+              "no images below this folder");
     for (const fs::path& image : images)
       list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
   } else if (lower_extension(path) == ".npy") {
@@ -75,7 +76,7 @@ void try_path(const std::string& argument, InputList& list) {
   try {
     add_path(argument, list);
   } catch (const Error& error) {
-    list.failures.push_back({argument, error.what()});
+    list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
   }
 }
 
@@ -83,15 +84,31 @@ void try_path(const std::string& argument, InputList& list) {
 void read_list(std::istream& standard_input, InputList& list) {
   const std::size_t before = list.inputs.size() + list.failures.size();
   std::vector<char> line(kMaxPathBytes);
-  while (standard_input.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
-    std::string_view path(line.data());
+  std::size_t number = 0;
+  const auto refuse = [&](std::string_view why) {
+    list.failures.push_back({"-", text("line ", number, " of standard input is no path: ", why)});
+  };
+  while (!standard_input.eof()) {
+    standard_input.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    ++number;
+    if (standard_input.bad()) return refuse("it cannot be read");
+    const bool is_whole = standard_input.eof() || !standard_input.fail();
+    // What was read, without the end of the line, which counts.
+    const auto length =
+        static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
+    std::string_view path(line.data(), length);
     if (path.ends_with('\r')) path.remove_suffix(1);
-    if (!path.empty()) try_path(std::string(path), list);
+    if (!is_whole) {
+      refuse(text("longer than ", kMaxPathBytes - 1, " bytes"));
+      standard_input.clear();
+      standard_input.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+    } else if (path.find('\0') != std::string_view::npos) {
+      refuse("it holds a zero byte; paths are expected one a line");
+    } else if (!path.empty()) {
+      try_path(std::string(path), list);
+    }
   }
-  if (!standard_input.eof()) {
-    list.failures.push_back(
-        {"-", text("a line of standard input is no path: longer than ", kMaxPathBytes - 1, " bytes")});
-  } else if (list.inputs.size() + list.failures.size() == before) {
+  if (list.inputs.size() + list.failures.size() == before) {
     list.failures.push_back({"-", "standard input holds no paths"});
   }
 }
@@ -103,10 +120,21 @@ bool has_image_extension(const fs::path& path) {
   return std::find(kImageExtensions.begin(), kImageExtensions.end(), extension) != kImageExtensions.end();
 }
 
-std::vector<fs::path> images_below(const fs::path& folder) {
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> paths;
+  fs::directory_iterator entries(folder, error);
+  while (!error && entries != fs::directory_iterator()) {
+    paths.push_back(entries->path());
+    entries.increment(error);
+  }
+  std::sort(paths.begin(), paths.end());  // of several links to one folder the first counts, in every run
+  return paths;
+}
+
+std::vector<fs::path> images_below(const fs::path& folder, std::vector<InputFailure>& failures) {
   std::vector<fs::path> found;
   std::set<fs::path> visited;
-  collect(folder, visited, found);
+  collect(folder, visited, found, failures);
   std::sort(found.begin(), found.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return found;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/vit/common/npy.h"
@@ -40,8 +41,12 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
 /// Whether the extension is one of a picture, in any case.
 bool has_image_extension(const std::filesystem::path& path);
 
+/// What `folder` holds, sorted by path; what was found before an error is returned with it.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);
+
 /// All pictures below `folder`, sorted by path. Links to folders are followed; a folder that several paths
-/// lead to is read once. Throws Error where a folder cannot be read.
-std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder);
+/// lead to is read once. Folders that cannot be read are added to `failures`.
+std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder,
+                                                std::vector<InputFailure>& failures);
 
 }  // namespace vit::app

@@ -14,6 +14,7 @@ namespace vit::app {
 namespace {
 
 constexpr std::size_t kImageNetClasses = 1000;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<std::size_t> parse_index(std::string_view digits) {
   std::size_t value = 0;
@@ -30,6 +31,27 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+/// Whether one of the names in a list with commas is `wanted`, which is folded.
+bool has_synonym(std::string_view names, std::string_view wanted) {
+  while (!names.empty()) {
+    const std::size_t comma = std::min(names.find(','), names.size());
+    if (folded(names.substr(0, comma)) == wanted) return true;
+    names.remove_prefix(std::min(comma + 1, names.size()));
+    names.remove_prefix(std::min(names.find_first_not_of(' '), names.size()));
+  }
+  return false;
+}
+
+/// Indices of the names that the predicate takes.
+template <class Predicate>
+std::vector<std::size_t> matches(const std::vector<std::string>& names, const Predicate& takes) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (takes(names[i])) out.push_back(i);
+  }
+  return out;
+}
+
 std::vector<std::string> read_json(const std::filesystem::path& file, std::size_t num_classes) {
   Json root = load_json(file);
   if (root.is_object() && root.find("id2label")) root = root.at("id2label");
@@ -38,11 +60,14 @@ std::vector<std::string> read_json(const std::filesystem::path& file, std::size_
   VIT_CHECK(root.size() == num_classes, "labels", file.string(), ": ", root.size(), " names for ",
             num_classes, " classes");
   std::vector<std::string> names(num_classes);
+  std::vector<bool> is_named(num_classes, false);
   for (std::size_t i = 0; i < root.size(); ++i) {
     const Json name = root[i];
     const std::optional<std::size_t> index = root.is_array() ? i : parse_index(name.key());
     VIT_CHECK(index && *index < num_classes, "labels", name.where(), ": the key must be a class, 0 to ",
               num_classes - 1);
+    VIT_CHECK(!is_named[*index], "labels", name.where(), ": class ", *index, " has a name already");
+    is_named[*index] = true;
     names[*index] = name.as_string();
   }
   return names;
@@ -71,12 +96,14 @@ Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
 void Labels::read_file(const std::filesystem::path& file) {
   names_.clear();
   ids_.clear();
-  if (file.extension() == ".json") {
+  if (folded(file.extension().string()) == ".json") {
     names_ = read_json(file, num_classes_);
     return;
   }
   const MappedFile mapped(file, "labels");
-  std::istringstream lines(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size()));
+  std::string_view content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size());
+  if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+  std::istringstream lines{std::string(content)};
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
     const std::size_t tab = line.find('\t');
@@ -96,26 +123,14 @@ std::string Labels::name(std::size_t index) const {
 
 std::optional<std::size_t> Labels::find(std::string_view folder) const {
   const std::string wanted = folded(folder);
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (folded(names_[i]) == wanted) return i;
-  }
-  for (std::size_t i = 0; i < ids_.size(); ++i) {
-    if (folded(ids_[i]) == wanted) return i;
-  }
-  std::optional<std::size_t> by_synonym;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    std::string_view rest = names_[i];
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      if (folded(rest.substr(0, comma)) == wanted) {
-        if (by_synonym && *by_synonym != i) return std::nullopt;  // "crane", "maillot": two classes
-        by_synonym = i;
-      }
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    }
-  }
-  if (by_synonym) return by_synonym;
+  const auto is_folded = [&](const std::string& name) { return folded(name) == wanted; };
+  std::vector<std::size_t> found = matches(names_, [&](const std::string& name) { return name == folder; });
+  if (found.empty()) found = matches(names_, is_folded);
+  if (found.empty()) found = matches(ids_, is_folded);
+  if (found.empty())
+    found = matches(names_, [&](const std::string& name) { return has_synonym(name, wanted); });
+  if (found.size() > 1) return std::nullopt;  // "crane", "maillot": two classes
+  if (found.size() == 1) return found.front();
   const std::optional<std::size_t> index = parse_index(folder);
   return index && *index < num_classes_ ? index : std::nullopt;
 }

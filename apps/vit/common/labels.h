@@ -23,8 +23,9 @@ class Labels {
   std::size_t size() const noexcept { return num_classes_; }
   /// Name of class `index`; its number where there are no names.
   std::string name(std::size_t index) const;
-  /// The class that a folder is named after: by name, by one of the names in a list with commas, by id, by
-  /// index. Letters count as equal in both cases, blanks and underscores too.
+  /// The class that a folder is named after: by name, by id, by one of the names in a list with commas, by
+  /// index. Where no name is the very same, letters count as equal in both cases, blanks and underscores too.
+  /// Nothing where two classes have the name.
   std::optional<std::size_t> find(std::string_view folder) const;
 
  private:
