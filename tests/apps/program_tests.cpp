@@ -138,6 +138,7 @@ TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
   fails({"classify", "--model", folder / "missing", picture}, "missing");
   fails({"classify", "--model", folder / "empty", picture}, "empty");
   fails({"classify", "--model", picture, picture}, "a.ppm");
+  fails({"info", "--model", golden_model("rope-axial"), "--size", "3"}, "smaller than a patch");
   fails(with_model("classify", {"--labels", folder / "missing.txt", picture}), "missing.txt");
   fails(with_model("embed", {picture, "--output", folder / "missing/x.npz"}), "missing");
   fails(with_model("embed", {picture, "--output", "/proc/x.npz"}), "/proc/x.npz");

@@ -125,7 +125,10 @@ std::optional<GridSize> grid_of(const ModelFacts& facts) {
   if (!is_cropped && preprocess.resize != ResizeRule::squash) return std::nullopt;
   const std::size_t height = is_cropped ? preprocess.crop_height : preprocess.resize_height;
   const std::size_t width = is_cropped ? preprocess.crop_width : preprocess.resize_width;
-  return GridSize{height / facts.config.patch_size, width / facts.config.patch_size};
+  const std::size_t patch = facts.config.patch_size;
+  VIT_CHECK(height >= patch && width >= patch, "info", "images of ", height, " x ", width,
+            " pixels are smaller than a patch of ", patch);
+  return GridSize{height / patch, width / patch};
 }
 
 /// Ignored tensors by reason, so that 200 tensors of a text tower take one line.
@@ -140,7 +143,7 @@ std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
 
 ordered_json flops_json(const ModelFacts& facts) {
   const std::optional<GridSize> grid = grid_of(facts);
-  if (!grid || grid->rows == 0 || grid->columns == 0) return nullptr;
+  if (!grid) return nullptr;
   const Flops flops = count_flops(facts.config, *grid);
   return {{"height", grid->rows * facts.config.patch_size},
           {"width", grid->columns * facts.config.patch_size},
