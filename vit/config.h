@@ -40,7 +40,7 @@ enum class RopeKind { none, axial, mixed };
 enum class CoordinateRule {
   index,                // i + offset
   scaled_to_reference,  // (i + offset) / G * G_ref
-  centred,              // 2 (i + 0.5) / G - 1
+  centred,              // 2 (i + 0.5 + offset) / G - 1
 };
 
 enum class AxisOrder { x_then_y, y_then_x };

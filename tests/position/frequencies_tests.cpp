@@ -41,6 +41,7 @@ TEST_CASE("position: centred coordinates are patch centres in [-1, 1]") {
         grid_coords({2, 4}, {.rule = CoordinateRule::centred, .centred_by = centred_by});
     return std::pair(coords.t_x.back(), coords.t_y.back());
   };
+  CHECK(grid_coords({1, 4}, {.rule = CoordinateRule::centred, .offset = 0.25}).t_x[1] == -0.125);
   CHECK(at_corner(CentredBy::each_axis) == std::pair(0.75, 0.5));
   CHECK(at_corner(CentredBy::longer_side) == std::pair(0.75, -0.25));
   CHECK(at_corner(CentredBy::shorter_side) == std::pair(2.5, 0.5));

@@ -77,6 +77,9 @@ TEST_CASE("position: mixed factors differ by layer and head") {
   config.rope = RopeKind::mixed;
   const PositionContext context =
       Position(config, kShape, {.mixed_frequencies = frequencies}).build_context({3, 4});
+  config.axis_order = AxisOrder::y_then_x;
+  const PositionContext rows_first =
+      Position(config, kShape, {.mixed_frequencies = frequencies}).build_context({3, 4});
   for (std::size_t layer = 0; layer < 2; ++layer) {
     const RopeFactors factors = context.factors(layer);
     REQUIRE(factors.head_stride == 12 * 8);
@@ -85,6 +88,8 @@ TEST_CASE("position: mixed factors differ by layer and head") {
       const double y = frequencies.data()[((2 + layer) * 3 + head) * 8 + 5];
       CHECK(factors.cos[head * factors.head_stride + 7 * 8 + 5] ==
             static_cast<float>(std::cos(3.0 * x + 1.0 * y)));
+      CHECK(rows_first.factors(layer).cos[head * factors.head_stride + 7 * 8 + 5] ==
+            static_cast<float>(std::cos(1.0 * x + 3.0 * y)));
     }
   }
   CHECK_THROWS_AS(context.factors(2), Error);

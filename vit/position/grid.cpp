@@ -22,7 +22,8 @@ double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& 
     case CoordinateRule::index: return i + options.offset;
     case CoordinateRule::scaled_to_reference:
       return (i + options.offset) / static_cast<double>(axis.length) * static_cast<double>(axis.reference);
-    case CoordinateRule::centred: return 2.0 * ((i + 0.5) / static_cast<double>(axis.divisor)) - 1.0;
+    case CoordinateRule::centred:
+      return 2.0 * ((i + 0.5 + options.offset) / static_cast<double>(axis.divisor)) - 1.0;
   }
   fail("grid_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
 }

@@ -27,10 +27,10 @@ enum class CentredBy {
 /// Coordinate of patch i of G along one axis, by rule:
 ///   index                i + offset                 rope-vit, SAM 2; with offset 1 Meta's Perception Encoder
 ///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
-///   centred              2 (i + 0.5) / G - 1        DINOv3
+///   centred              2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
 struct CoordinateOptions {
   CoordinateRule rule = CoordinateRule::index;
-  double offset = 0.0;                          // of index and scaled_to_reference
+  double offset = 0.0;
   GridSize reference{};                         // G_ref of scaled_to_reference, per axis
   CentredBy centred_by = CentredBy::each_axis;  // of centred
 };

@@ -92,10 +92,11 @@ const std::map<std::string, Setter>& setters() {
          a.pos_embed = one_of(v, {"", "none", "learn"}) == "learn";
        }},
       {"qkv_bias", [](TimmArgs& a, const Json& v) { a.qkv_bias = v.as_bool(); }},
+      {"proj_bias", [](TimmArgs& a, const Json& v) { a.proj_bias = v.as_bool(); }},
       {"init_values",
        [](TimmArgs& a, const Json& v) {
-         static_cast<void>(v.as_double());
-         a.layer_scale = true;
+         const bool is_given = v.as_double() != 0.0;  // VisionTransformer asks for its truth, Eva for None
+         a.layer_scale = is_given || a.timm_class == TimmClass::eva;
        }},
       {"pre_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
       {"use_pre_transformer_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
@@ -148,10 +149,13 @@ const std::set<std::string>& inert_keys() {
 
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
-  static const std::map<std::string, bool> values = {
-      {"qk_norm", false},         {"use_post_norm", false},        {"dynamic_img_pad", false},
-      {"scale_attn_norm", false}, {"scale_mlp_norm", false},       {"pool_include_prefix", false},
-      {"proj_bias", true},        {"attn_only_layer_scale", false}};
+  static const std::map<std::string, bool> values = {{"qk_norm", false},
+                                                     {"use_post_norm", false},
+                                                     {"dynamic_img_pad", false},
+                                                     {"scale_attn_norm", false},
+                                                     {"scale_mlp_norm", false},
+                                                     {"pool_include_prefix", false},
+                                                     {"attn_only_layer_scale", false}};
   return values;
 }
 
@@ -175,12 +179,12 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbours;
   position.theta = args.rope_temperature;
   if (args.rope_type == "mixed") return;  // raw indices, learned frequencies
+  position.coordinate_offset = args.rope_grid_offset;
   if (args.rope_type == "dinov3") {
     position.coordinates = CoordinateRule::centred;
     position.angle_scale = 2.0 * std::numbers::pi;
     return;
   }
-  position.coordinate_offset = args.rope_grid_offset;
   if (args.ref_feat_shape.rows != 0) {
     position.coordinates = CoordinateRule::scaled_to_reference;
     position.reference_grid = args.ref_feat_shape;
@@ -305,6 +309,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
   config.norm_eps = static_cast<float>(args.norm_eps);
   config.norm_pre = args.pre_norm;
   config.qkv_bias = args.qkv_bias;
+  config.proj_bias = config.mlp_bias = args.proj_bias;
   config.attention_norm = args.scale_attn_inner;
   config.layer_scale = args.layer_scale;
   set_position(args, config);

@@ -33,6 +33,7 @@ struct TimmArgs {
   bool no_embed_class = false;
   bool pos_embed = true;  // a learned table
   bool qkv_bias = true;
+  bool proj_bias = true;          // of the MLP too
   bool layer_scale = false;       // init_values is not None
   bool pre_norm = false;          // use_pre_transformer_norm
   std::optional<bool> post_norm;  // use_post_transformer_norm, final_norm
