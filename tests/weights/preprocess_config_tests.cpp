@@ -74,6 +74,16 @@ TEST_CASE("weights: timm's preprocessing, its defaults and its older form") {
   args.add("config.json",
            R"({"architecture": "vit_y", "model_args": {"img_size": [64, 32]}, "pretrained_cfg": {}})");
   CHECK(vit::load_preprocess_config(args.path()).crop_width == 32);
+  const auto width_of_stale = [](const std::string& more_args, const std::string& more_cfg) {
+    Folder folder;
+    folder.add("config.json", R"({"architecture": "vit_y", "model_args": {"img_size": 56)" + more_args +
+                                  R"(}, "pretrained_cfg": {"input_size": [3, 518, 518])" + more_cfg + "}}");
+    return vit::load_preprocess_config(folder.path()).crop_width;
+  };
+  CHECK(width_of_stale("", R"(, "fixed_input_size": true)") == 56);
+  CHECK(width_of_stale("", "") == 518);
+  CHECK(width_of_stale(R"(, "dynamic_img_size": true)", R"(, "fixed_input_size": true)") == 518);
+  CHECK(width_of_stale(R"(, "strict_img_size": false)", R"(, "fixed_input_size": true)") == 518);
   CHECK(timm("{}", {.exif = vit::ExifChoice::apply}).apply_orientation);
   CHECK(timm("{}", {.resampler = vit::ResamplerChoice::torchvision}).resampler ==
         vit::Resampler::torchvision_uint8);

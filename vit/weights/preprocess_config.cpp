@@ -35,15 +35,23 @@ TimmCropMode timm_crop_mode(const Json& value) {
   fail(kWhere, value.where(), " must be center, squash or border, found \"", name, "\"");
 }
 
+/// Whether the input size of a model that takes no other one is that of its arguments: older timm left the
+/// pretrained one in pretrained_cfg.
+bool is_size_of_args(const Json& cfg, const std::optional<Json>& args) {
+  return cfg.find_bool("fixed_input_size").value_or(false) && args && args->find("img_size") &&
+         !args->find_bool("dynamic_img_size").value_or(false) &&
+         args->find_bool("strict_img_size").value_or(true);
+}
+
 void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
-  if (const auto size = cfg.find("input_size")) {
+  const auto args = root.find("model_args");
+  if (const auto size = cfg.find("input_size"); size && !is_size_of_args(cfg, args)) {
     VIT_CHECK(size->is_array() && size->size() == 3 && (*size)[0].as_size() == 3, kWhere, size->where(),
               " must be [3, height, width]");
     timm.height = (*size)[1].as_size(kEdgeRange);
     timm.width = (*size)[2].as_size(kEdgeRange);
     return;
   }
-  const auto args = root.find("model_args");
   const auto size = args ? args->find("img_size") : std::nullopt;
   if (!size) return;
   VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(),

@@ -71,8 +71,8 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
 
 Activation read_hf_activation(const Json& config, const char* fallback) {
   const std::string name = config.find_string("hidden_act").value_or(fallback);
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::gelu_tanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::gelu;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast") return Activation::gelu_tanh;
   if (name == "quick_gelu") return Activation::quick_gelu;
   if (name == "silu" || name == "swish") return Activation::silu;
   if (name == "relu") return Activation::relu;

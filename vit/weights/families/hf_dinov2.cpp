@@ -56,7 +56,7 @@ class HfDinov2Adapter final : public Adapter {
   ModelConfig read_config() const {
     const Json& json = *files_.config;
     const bool registers = hf_model_type(files_) == "dinov2_with_registers";
-    ModelConfig c = read_hf_sizes(files_, json, {.patch_size = 14, .norm_eps = 1e-6});
+    ModelConfig c = read_hf_sizes(files_, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
     c.family = "dinov2";
     c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
     if (registers) c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);

@@ -109,7 +109,10 @@ std::string pretraining_head_reason(const std::string& name) {
 /// index.
 std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_classes) {
   if (!files.config) return {};
-  const auto names = files.config->find("label_names");
+  auto names = files.config->find("label_names");
+  const auto pretrained = files.config->find("pretrained_cfg");
+  if (!names && pretrained)
+    names = pretrained->find("label_names");  // after a model was loaded and saved again
   if (!names || names->size() != num_classes) return {};
   const auto descriptions = files.config->find("label_descriptions");
   std::vector<std::string> labels(num_classes);
