@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/archive_writer.h"
+#include "tests/support/cpu_time.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_file.h"
@@ -288,6 +289,21 @@ TEST_CASE("weights: bombs in a pickle end at a limit") {
   CHECK(refusal_beside("}q\x05(" + op::string("model") + "h\x05u") ==
         "no Error");  // a dictionary inside itself
   CHECK(contains(program("}q\x05(" + op::string("model") + "h\x05u"), "no tensors"));
+}
+
+TEST_CASE("weights: keys of the memo that would collide in a hash table cost no more than others") {
+  // 85229 is a number of buckets of libstdc++, the one for as many objects as here.
+  const auto seconds = [](std::uint32_t step) {
+    constexpr std::uint32_t kObjects = 50'000;
+    std::string program = "]";
+    for (std::uint32_t i = 0; i < kObjects; ++i) program += "r" + test::raw(i * step);
+    for (std::uint32_t i = 0; i < kObjects; ++i) {
+      program += "r" + test::raw(i * 7919 % kObjects * step);  // not the newest of its bucket
+    }
+    return test::cpu_seconds([&] { CHECK(refusal_beside(program) == "no Error"); });
+  };
+  const double spread = seconds(1);
+  CHECK(seconds(85'229) < 20 * spread + 0.5);
 }
 
 TEST_CASE("weights: a tensor must lie inside its storage") {

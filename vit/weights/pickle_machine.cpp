@@ -2,7 +2,7 @@
 #include "vit/weights/pickle_machine.h"
 
 #include <cstring>
-#include <unordered_map>
+#include <map>
 
 #include "vit/base/error.h"
 
@@ -175,8 +175,7 @@ class Machine {
   void set_items(std::span<const Value> pairs) { builder_.set_items(top(), pairs); }
 
   void remember(std::size_t index) {
-    if (memo_.find(index) == memo_.end()) builder_.charge(1);
-    memo_[index] = top();
+    if (memo_.insert_or_assign(index, top()).second) builder_.charge(1);
   }
 
   void recall(std::size_t index) {
@@ -292,7 +291,7 @@ class Machine {
   std::vector<Value> stack_;
   std::vector<Value> taken_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::size_t, Value> memo_;
+  std::map<std::size_t, Value> memo_;  // the file chooses the keys: hashed, they could all collide
 };
 
 }  // namespace

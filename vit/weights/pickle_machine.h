@@ -10,9 +10,10 @@
 
 namespace vit::pickle {
 
-/// Interprets a pickle of protocol 2 to 5. Time and memory are proportional to its size, nothing recurses,
-/// and at most kMaxObjects items are kept. `name` stands for the file in messages. Throws Error naming the
-/// global, opcode or shape that does not belong into a checkpoint, with its byte position.
+/// Interprets a pickle of protocol 2 to 5. Memory is proportional to its size, time too but for the
+/// logarithm that a search costs, nothing recurses, and at most kMaxObjects items are kept. `name` stands for
+/// the file in messages. Throws Error naming the global, opcode or shape that does not belong into a
+/// checkpoint, with its byte position.
 Program run(std::span<const std::byte> bytes, std::string_view name);
 
 constexpr std::size_t kMaxPickleBytes = 64u << 20;
