@@ -306,6 +306,40 @@ TEST_CASE("weights: keys of the memo that would collide in a hash table cost no 
   CHECK(seconds(85'229) < 20 * spread + 0.5);
 }
 
+TEST_CASE("weights: one string of a pickle is not copied for every member that has it as key") {
+  const std::string key = op::string(std::string(100'000, 'k'));
+  const std::string members = "N" + key + "q\x01N";
+  CHECK(refusal_beside(members) == "no Error");
+  std::string many = members;
+  for (int i = 0; i < 1000; ++i) many += "h\x01N";
+  CHECK(contains(refusal_beside(many), "longer than the pickle"));
+  // in the dictionary inside a container, too
+  CHECK(contains(
+      refusal(torch_archive(op::dict(op::string("model") + op::dict(op::string("x") + many)), kStorage)),
+      "longer than the pickle"));
+  CHECK(contains(refusal_of({.key = std::string(257, '0')}), "a storage has a name of 257 bytes"));
+  const std::string folder(2000, 'x');
+  CHECK(contains(refusal(test::zip({{.name = folder + "/data.pkl", .data = "\x80\x02" + one() + "."},
+                                    {.name = folder + "/data/0", .data = kStorage}})),
+                 "a name of 2001 bytes"));
+}
+
+TEST_CASE("weights: tensors that share storages do not multiply the file") {
+  constexpr std::int64_t kElements = 4096;
+  const auto shared_by = [](int count) {
+    std::string members;
+    for (int i = 0; i < count; ++i) {
+      members += op::string("t" + std::to_string(i)) +
+                 op::tensor({.storage_elements = kElements, .shape = {kElements}, .strides = {1}});
+    }
+    return refusal(torch_archive(op::dict(members), std::string(kElements * sizeof(float), '\0')));
+  };
+  CHECK(shared_by(1) == "no Error");
+  CHECK(shared_by(4) == "no Error");  // tied weights
+  CHECK(contains(shared_by(8), "more than 4 times the file"));
+  CHECK(contains(shared_by(8), "tensor \"t"));
+}
+
 TEST_CASE("weights: a tensor must lie inside its storage") {
   SUBCASE("valid still loads") {
     CHECK(refusal_of({}) == "no Error");

@@ -28,6 +28,9 @@ constexpr std::string_view kContainers[] = {"model", "state_dict", "model_state_
                                             "net",   "model_ema",  "state_dict_ema",   "ema",    "student"};
 constexpr std::size_t kMaxContainerDepth = 4;
 constexpr std::string_view kProgramRecord = "data.pkl";
+constexpr std::size_t kMaxFolderName = 1024;
+// Tied weights lie in one storage under two names, seldom more: PyTorch saves no storage twice.
+constexpr std::size_t kMaxSharing = 4;
 
 /// The records of one PyTorch archive: all names begin with a folder of the writer's choice.
 struct Archive {
@@ -70,6 +73,9 @@ Archive open_archive(const std::filesystem::path& path) {
   }
   VIT_CHECK(num_programs == 1, kWhere, name, ": holds ", num_programs,
             " records */data.pkl, expected one (not a PyTorch checkpoint?)");
+  VIT_CHECK(archive.folder.size() <= kMaxFolderName, kWhere, name, ": its records lie in ",
+            in_quotes(archive.folder), ", a name of ", archive.folder.size(), " bytes, at most ",
+            kMaxFolderName, " are accepted");
   VIT_CHECK(!archive.has("constants.pkl"), kWhere, name,
             ": a TorchScript program, expected a checkpoint; save its state_dict() instead");
   const auto byte_order = archive.find("byteorder");
@@ -93,7 +99,7 @@ class EntryBuilder {
   EntryBuilder(const Archive& archive, const Program& program)
       : archive_(archive), program_(program), name_(archive.file->path().string()) {}
 
-  TensorEntry make_entry(std::string_view tensor_name, const Value& value) const {
+  TensorEntry make_entry(std::string_view tensor_name, const Value& value) {
     const pickle::TensorRecord& tensor = program_.tensors[value.index];
     const pickle::Storage& storage = program_.storages[tensor.storage];
     const std::string label = "tensor " + in_quotes(tensor_name);
@@ -110,8 +116,14 @@ class EntryBuilder {
     // A stride of 0 repeats elements, so the shape alone does not bound what a reader must allocate; the file
     // does.
     const std::size_t num_bytes = checked_mul(entry.num_elements(), storage.type->element_bytes, kWhere);
-    VIT_CHECK(num_bytes <= archive_.file->size(), kWhere, name_, ": ", label, " of ", num_bytes,
+    const std::size_t file_bytes = archive_.file->size();
+    VIT_CHECK(num_bytes <= file_bytes, kWhere, name_, ": ", label, " of ", num_bytes,
               " bytes is larger than the file");
+    // Many names for one storage multiply it just so.
+    num_bytes_ = checked_add(num_bytes_, num_bytes, kWhere);
+    VIT_CHECK(num_bytes_ / kMaxSharing <= file_bytes, kWhere, name_, ": up to ", label, " the tensors have ",
+              num_bytes_, " bytes, more than ", kMaxSharing, " times the file of ", file_bytes,
+              " (storages shared by many tensors?)");
     if (num_bytes == 0) return entry;
     std::size_t last = tensor.offset;
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
@@ -139,6 +151,7 @@ class EntryBuilder {
   const Archive& archive_;
   const Program& program_;
   std::string name_;
+  std::size_t num_bytes_ = 0;  // of all entries so far
 };
 
 const Value* find_member(const pickle::Dict& dict, std::string_view key) {
@@ -146,6 +159,18 @@ const Value* find_member(const pickle::Dict& dict, std::string_view key) {
     return member.first.kind == Kind::string && member.first.string == key;
   });
   return at == dict.end() ? nullptr : &at->second;
+}
+
+/// Keys are copied out of the pickle, where one string can be the key of many members. Keys that differ are
+/// together no longer than the pickle.
+void check_keys(const pickle::Dict& dict, std::size_t num_pickle_bytes, const std::string& name) {
+  std::size_t num_key_bytes = 0;
+  for (const auto& [key, value] : dict) {
+    num_key_bytes += key.string.size();  // at most kMaxObjects keys of at most kMaxPickleBytes
+    VIT_CHECK(num_key_bytes <= num_pickle_bytes, kWhere, name, ": the keys of a dictionary up to ",
+              in_quotes(key.string), " are longer than the pickle of ", num_pickle_bytes,
+              " bytes (one key many times?)");
+  }
 }
 
 /// A key as a list of ignored members shows it.
@@ -167,12 +192,13 @@ std::string members_text(const pickle::Dict& dict) {
 }
 
 /// Descends from the top to the state dictionary; lists what it passes by.
-const pickle::Dict& find_state(const Program& program, const std::string& name,
+const pickle::Dict& find_state(const Program& program, std::size_t num_pickle_bytes, const std::string& name,
                                std::vector<std::string>& ignored) {
   VIT_CHECK(program.result.kind == Kind::dict, kWhere, name, ": holds ",
             pickle::to_string(program.result.kind),
             ", expected a dictionary of tensors (save model.state_dict())");
   const pickle::Dict* dict = &program.dicts[program.result.index];
+  check_keys(*dict, num_pickle_bytes, name);
   std::string prefix;
   for (std::size_t depth = 0; depth < kMaxContainerDepth; ++depth) {
     const Value* next = nullptr;
@@ -190,6 +216,7 @@ const pickle::Dict& find_state(const Program& program, const std::string& name,
     }
     prefix += std::string(next_key) + ".";
     dict = &program.dicts[next->index];
+    check_keys(*dict, num_pickle_bytes, name);
   }
   return *dict;
 }
@@ -199,11 +226,12 @@ const pickle::Dict& find_state(const Program& program, const std::string& name,
 TensorFile open_pickle(const std::filesystem::path& path) {
   const Archive archive = open_archive(path);
   const std::string name = path.string();
-  const Program program = pickle::run(*archive.find(kProgramRecord), name);
+  const auto bytes = *archive.find(kProgramRecord);
+  const Program program = pickle::run(bytes, name);
 
   TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .ignored = {}};
-  const pickle::Dict& state = find_state(program, name, contents.ignored);
-  const EntryBuilder builder(archive, program);
+  const pickle::Dict& state = find_state(program, bytes.size(), name, contents.ignored);
+  EntryBuilder builder(archive, program);
   for (const auto& [key, value] : state) {
     if (key.kind == Kind::string && value.kind == Kind::tensor) {
       contents.entries.push_back(builder.make_entry(key.string, value));

@@ -106,6 +106,8 @@ Value ProgramBuilder::make_storage(const Value& id) {
             parts[1].global == Global::storage_type && parts[2].kind == Kind::string &&
             parts[3].kind == Kind::string,
         "it refers to something outside that is no tensor storage");
+  check(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
+        " bytes, at most ", kMaxStorageKey, " are accepted");
   charge(1);
   program_.storages.push_back({parts[1].storage_type, parts[2].string, to_size(parts[4])});
   return {.kind = Kind::storage, .index = program_.storages.size() - 1};

@@ -90,6 +90,7 @@ struct Program {
 };
 
 constexpr std::size_t kMaxObjects = 1'000'000;
+constexpr std::size_t kMaxStorageKey = 256;  // PyTorch counts: "0", "1", ...
 
 /// Fills the tables of a Program; every object that does not fit is an Error with the place set by
 /// set_position().
