@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/archive_writer.h"
 #include "tests/support/checkpoint_files.h"
+#include "tests/support/cpu_time.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
 #include "vit/weights/json.h"
@@ -352,6 +354,50 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
                   message);
     CHECK_MESSAGE(message.find("whose config.json must lie beside the file") != std::string::npos, message);
   }
+}
+
+TEST_CASE("weights: a table of no numbers but very many rows is refused at once") {
+  namespace op = test::opcode;
+  const ScratchFolder scratch("rows");
+  std::string members;
+  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& shape) {
+    members += op::string(name) + op::tensor({.storage_elements = 3,
+                                              .shape = shape,
+                                              .strides = std::vector<std::int64_t>(shape.size(), 0)});
+  };
+  add("patch_embed.proj.weight", {1, 3, 1, 1});
+  add("blocks.0.ls1.gamma", {1});
+  add("mask_token", {1, 1});
+  add("pos_embed", {1, std::int64_t{1} << 62, 0});
+  test::write_text(scratch.path() / "model.pth",
+                   test::torch_archive(op::dict(members), test::floats({0, 0, 0})));
+  for (const char* architecture : {"", "dinov2_vits14"}) {
+    CAPTURE(architecture);
+    std::string message;
+    CHECK(test::cpu_seconds([&] { message = refusal(scratch.path(), {.architecture = architecture}); }) <
+          1.0);
+    CHECK(message != "");
+  }
+}
+
+TEST_CASE("weights: many names beside many blocks are no reason to search long") {
+  const ScratchFolder scratch("names");
+  std::string header =
+      R"({"patch_embed.proj.weight":{"dtype":"F32","shape":[24,0,16,16],"data_offsets":[0,0]})";
+  const auto add = [&](const std::string& name, const char* shape) {
+    header += ",\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape + ",\"data_offsets\":[0,0]}";
+  };
+  add("storage_tokens", "[1,4,0]");
+  add("rope_embed.periods", "[0]");
+  add("blocks.0.attn.qkv.bias", "[0]");
+  for (int i = 0; i < 1000; ++i) add("blocks." + std::to_string(i) + ".norm1.weight", "[0]");
+  for (int i = 0; i < 20'000; ++i) add("x" + std::to_string(i), "[0]");
+  test::write_text(scratch.path() / "model.safetensors", test::safetensors(header + "}", ""));
+  std::string message;
+  const double seconds =
+      test::cpu_seconds([&] { message = refusal(scratch.path(), {.architecture = "dinov3_vits16"}); });
+  CHECK(message.find("missing") != std::string::npos);
+  CHECK(seconds < 2.0);
 }
 
 TEST_CASE("weights: attention pooling that leaves prefix tokens out is refused") {

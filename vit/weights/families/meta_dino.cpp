@@ -65,7 +65,7 @@ std::vector<Piece> dinov3_pieces(const SourceFiles& files, const ModelConfig& co
   if (block->rest != "qkv.bias") return {};
   const std::string bias = front + "attn.qkv.bias";
   const std::size_t width = config.embed_dim;
-  if (any_block_has(files, "attn.qkv.bias_mask")) {
+  if (files.find("blocks.0.attn.qkv.bias_mask") != nullptr) {  // all blocks have one or none has
     return {{.source = bias, .shape = {3 * width}, .mask = bias + "_mask"}};
   }
   return {{.source = bias, .shape = {3 * width}, .num_rows = width},  // k has no bias
@@ -108,9 +108,7 @@ void adjust_dinov2_args(const SourceFiles& files, const Architecture&, TimmArgs&
   const TensorEntry* const table = files.find("pos_embed");
   if (table == nullptr || table->shape.size() != 3) return;
   // one row for the class token, none for registers
-  for (std::size_t edge = 1; edge * edge + 1 <= table->shape[1]; ++edge) {
-    if (edge * edge + 1 == table->shape[1]) args.image_height = args.image_width = edge * args.patch_size;
-  }
+  if (table->shape[1] > 1) set_square_image(table->shape[1] - 1, args);
   for (const TensorEntry& entry : files.tensors.entries()) {
     if (entry.name.ends_with(".mlp.w3.weight") && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
   }

@@ -56,9 +56,7 @@ void infer_from_tensors(const SourceFiles& files, const TimmLayout& layout, Timm
   const std::size_t rows = table->shape[table->shape.size() - 2];
   const std::size_t prefix =
       args.no_embed_class ? 0 : (args.class_token ? 1u : 0u) + (args.distilled ? 1u : 0u) + args.reg_tokens;
-  const std::size_t patches = rows - std::min(prefix, rows);
-  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(patches))));
-  if (edge * edge == patches) args.image_height = args.image_width = edge * args.patch_size;
+  set_square_image(rows - std::min(prefix, rows), args);
 }
 
 void apply_config(const Json& config, TimmArgs& args) {
@@ -349,12 +347,17 @@ bool is_named_by(const SourceFiles& files, std::string_view library, std::string
   return known != nullptr && known->library == library && (family.empty() || known->family == family);
 }
 
+void set_square_image(std::size_t num_patches, TimmArgs& args) {
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(num_patches))));
+  if (edge * edge == num_patches) args.image_height = args.image_width = edge * args.patch_size;
+}
+
 bool any_block_has(const SourceFiles& files, const std::string& rest) {
+  const std::string ending = "." + rest;
   return std::ranges::any_of(files.tensors.entries(), [&](const TensorEntry& entry) {
-    if (!entry.name.starts_with(files.prefix) || !entry.name.ends_with("." + rest)) return false;
+    if (!entry.name.starts_with(files.prefix) || !entry.name.ends_with(ending)) return false;
     const std::string_view stem =
-        std::string_view(entry.name)
-            .substr(0, entry.name.size() - rest.size() - 1);  // up to the block's index
+        std::string_view(entry.name).substr(0, entry.name.size() - ending.size());  // up to the block's index
     return !stem.empty() && stem.back() >= '0' && stem.back() <= '9';
   });
 }

@@ -58,7 +58,10 @@ std::string architecture_name(const SourceFiles& files);
 /// Whether the architecture was given by a name of this library: "Meta", and of this family where that is not
 /// "".
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family = "");
-/// Whether some block has a tensor called "blocks.N." + rest, under the file's own names.
+/// Sets the image to a square of that many patches; leaves it where no square has so many.
+void set_square_image(std::size_t num_patches, TimmArgs& args);
+/// Whether some block has a tensor called "blocks.N." + rest, under the file's own names. Looks at all
+/// tensors: to be asked once, not for every block.
 bool any_block_has(const SourceFiles& files, const std::string& rest);
 /// --set rules=timm; the other value is "publisher".
 bool asks_timm_rules(const SourceFiles& files);
