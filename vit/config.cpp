@@ -9,6 +9,8 @@ namespace vit {
 namespace {
 
 constexpr const char* kWhere = "validate_config";
+constexpr std::size_t kMaxPatches = std::size_t{1} << 20;      // 16384 x 16384 pixels in patches of 16
+constexpr std::size_t kMaxRopeFactors = std::size_t{1} << 27;  // half a GiB of float32
 
 void check_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
   VIT_CHECK(value >= low && value <= high, kWhere, field, " must be ", low, " to ", high, ", got ", value);
@@ -24,6 +26,13 @@ void validate_position(const ModelConfig& c) {
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
   }
   if (p.rope == RopeKind::none) return;
+  // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
+  const GridSize grid = c.native_grid();
+  const std::size_t per_patch = p.rope == RopeKind::mixed ? c.depth * c.embed_dim : c.head_dim();
+  VIT_CHECK(grid.rows * grid.columns <= kMaxRopeFactors / per_patch, kWhere, "a native grid of ", grid.rows,
+            " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
+            kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
+            ", patch_size ", c.patch_size, ")");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
   VIT_CHECK(c.head_dim() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
             multiple, ", got ", c.head_dim(), " (embed_dim ", c.embed_dim, " / num_heads ", c.num_heads, ")");
@@ -66,6 +75,7 @@ void validate(const ModelConfig& c) {
   check_range("patch_size", c.patch_size, 1, 1024);
   check_range("image height", c.image_height, c.patch_size, 32768);
   check_range("image width", c.image_width, c.patch_size, 32768);
+  check_range("patches of the native grid", c.native_grid().rows * c.native_grid().columns, 1, kMaxPatches);
   check_range("embed_dim", c.embed_dim, 1, 65536);
   check_range("depth", c.depth, 1, 1024);
   check_range("num_heads", c.num_heads, 1, 1024);

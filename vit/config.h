@@ -156,8 +156,8 @@ struct ModelConfig {
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
-/// (width up to 65536, depth up to 1024, edges up to 32768) and exist so that a hostile file cannot ask for
-/// absurd amounts of memory.
+/// (width up to 65536, depth up to 1024, edges up to 32768, 2^20 patches, rotation factors of half a GiB) and
+/// exist so that a hostile file cannot ask for absurd amounts of memory.
 void validate(const ModelConfig& config);
 
 // --------------------------------------------------------------------------------------------- preprocess

@@ -25,6 +25,10 @@ TEST_CASE("config: every illegal value is refused with its name") {
   CHECK(message([](C& c) { c.patch_size = 0; }).find("patch_size") != std::string::npos);
   CHECK(message([](C& c) { c.image_height = 15; }).find("image height") != std::string::npos);
   CHECK(message([](C& c) { c.image_width = 1u << 30; }).find("image width") != std::string::npos);
+  CHECK(message([](C& c) {
+          c.patch_size = 1, c.image_height = 1025, c.image_width = 1024;
+        }).find("patches of the native grid must be 1 to 1048576, got 1049600") != std::string::npos);
+  CHECK(message([](C& c) { c.patch_size = 1, c.image_height = c.image_width = 1024; }) == "accepted");
   CHECK(message([](C& c) { c.embed_dim = 0; }).find("embed_dim") != std::string::npos);
   CHECK(message([](C& c) { c.depth = 1'000'000'000; }).find("depth") != std::string::npos);
   CHECK(message([](C& c) { c.num_heads = 0; }).find("num_heads") != std::string::npos);
@@ -50,6 +54,15 @@ TEST_CASE("config: every illegal value is refused with its name") {
     };
   };
   CHECK(message(rope([](C&) {})) == "accepted");
+  CHECK(message(rope([](C& c) { c.patch_size = 1, c.image_height = c.image_width = 1024; })) == "accepted");
+  const auto mixed = [&](std::size_t edge) {  // factors of 12 blocks, 768 for each patch
+    return message(rope([edge](C& c) {
+      c.position.rope = RopeKind::mixed;
+      c.patch_size = 1, c.image_height = c.image_width = edge;
+    }));
+  };
+  CHECK(mixed(120) == "accepted");
+  CHECK(mixed(121).find("121 x 121 patches needs 9216 rotation factors") != std::string::npos);
   CHECK(message(rope([](C& c) { c.embed_dim = 12 * 62; })).find("divisible by 4") != std::string::npos);
   CHECK(message(rope([](C& c) { c.position.theta = 0; })).find("theta") != std::string::npos);
   CHECK(message(rope([](C& c) { c.position.theta = 1e300; })).find("theta") != std::string::npos);
