@@ -356,6 +356,36 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
   }
 }
 
+TEST_CASE("weights: files that the system does not show are an Error with its reason") {
+  const fs::path sound = test::data_path("golden/models/rope-mixed");
+  const auto check = [](const std::string& message, const fs::path& path) {
+    CHECK_MESSAGE(message.find(path.string() + ": cannot be examined: ") != std::string::npos, message);
+  };
+  {
+    const ScratchFolder scratch("loop_weights");
+    fs::create_symlink("model.safetensors", scratch.path() / "model.safetensors");
+    check(refusal(scratch.path(), {}), scratch.path() / "model.safetensors");
+    check(refusal(scratch.path() / "model.safetensors", {}), scratch.path() / "model.safetensors");
+  }
+  {
+    const ScratchFolder scratch("loop_other");
+    fs::create_symlink("x.safetensors", scratch.path() / "x.safetensors");
+    fs::create_symlink("notes.txt", scratch.path() / "notes.txt");  // nobody asks for it
+    check(refusal(scratch.path(), {}), scratch.path() / "x.safetensors");
+  }
+  {
+    const ScratchFolder scratch("loop_config");
+    FileCopy(sound).set_config("").write_to(scratch.path());
+    fs::create_symlink("config.json", scratch.path() / "config.json");
+    check(refusal(scratch.path(), {}), scratch.path() / "config.json");
+    const fs::path weights = scratch.path() / "model.safetensors";
+    check(refusal(weights, {}), scratch.path() / "config.json");
+    CHECK(refusal(weights, {.architecture = "vit_small_patch16_rope_mixed_224"}) == "");  // not needed
+  }
+  const fs::path too_long(std::string(300, 'x'));
+  check(refusal(too_long, {}), too_long);
+}
+
 TEST_CASE("weights: a table of no numbers but very many rows is refused at once") {
   namespace op = test::opcode;
   const ScratchFolder scratch("rows");

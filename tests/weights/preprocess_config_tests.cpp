@@ -182,6 +182,20 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 
+TEST_CASE("weights: preprocessing files that the system does not show are an Error with its reason") {
+  const auto loop = [](const vit::test::TemporaryFolder& folder, const char* name) {
+    std::filesystem::create_symlink(name, folder.path() / name);
+    return refusal([&] { vit::load_preprocess_config(folder.path()); });
+  };
+  for (const char* name : {"config.json", "processor_config.json", "preprocessor_config.json"}) {
+    CAPTURE(name);
+    const vit::test::TemporaryFolder folder;
+    const std::string message = loop(folder, name);
+    CHECK(contains(message, (folder.path() / name).string() + ": cannot be examined: "));
+  }
+  CHECK(contains(refusal([] { vit::load_preprocess_config(std::string(300, 'x')); }), "cannot be examined"));
+}
+
 TEST_CASE("weights: Pillow versions choose the order of the passes") {
   CHECK(vit::parse_pillow_release("9.4") == vit::PillowRelease::up_to_12_1);
   CHECK(vit::parse_pillow_release("12.1") == vit::PillowRelease::up_to_12_1);

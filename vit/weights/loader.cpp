@@ -8,6 +8,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/family.h"
+#include "vit/weights/file_status.h"
 #include "vit/weights/in_quotes.h"
 #include "vit/weights/pickle.h"
 #include "vit/weights/safetensors.h"
@@ -34,14 +35,17 @@ fs::path weights_in(const fs::path& folder) {
   for (const char* name :
        {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.pth",
         "model.pth", "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
-    if (fs::exists(folder / name)) return folder / name;
+    if (fs::exists(load_status(folder / name, kWhere))) return folder / name;
   }
   std::vector<fs::path> others;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const fs::path ending = entry.path().extension();
-    if (entry.is_regular_file() && (ending == ".safetensors" || is_pickle(ending)))
-      others.push_back(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const fs::path ending = entry->path().extension();
+    if (ending != ".safetensors" && !is_pickle(ending)) continue;
+    if (fs::is_regular_file(load_status(entry->path(), kWhere))) others.push_back(entry->path());
   }
+  VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
   VIT_CHECK(!others.empty(), kWhere, folder.string(),
             " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
@@ -51,14 +55,14 @@ fs::path weights_in(const fs::path& folder) {
 }
 
 FoundFiles find_files(const fs::path& path, const LoadOptions& options) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = load_status(path, kWhere);
   VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string());
   FoundFiles found;
   found.weights = fs::is_directory(status) ? weights_in(path) : path;
   const fs::path config = found.weights.parent_path() / "config.json";
   // a bare file beside its config is as good as the folder, unless the caller says what it is
-  if (fs::exists(config) && (fs::is_directory(status) || options.architecture.empty())) found.config = config;
+  const bool counts = fs::is_directory(status) || options.architecture.empty();
+  if (counts && fs::exists(load_status(config, kWhere))) found.config = config;
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "vit/base/error.h"
+#include "vit/weights/file_status.h"
 #include "vit/weights/hf_preprocess.h"
 #include "vit/weights/json.h"
 #include "vit/weights/preprocess_values.h"
@@ -123,27 +124,29 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
                                         const PreprocessLoadOptions& options) {
   namespace fs = std::filesystem;
-  VIT_CHECK(fs::exists(path), kWhere, path.string(), ": no such file or folder");
-  const fs::path folder = fs::is_directory(path)   ? path
+  const fs::file_status status = load_status(path, kWhere);
+  VIT_CHECK(fs::exists(status), kWhere, path.string(), ": no such file or folder");
+  const fs::path folder = fs::is_directory(status) ? path
                           : path.has_parent_path() ? path.parent_path()
                                                    : fs::path(".");
   const fs::path config_path = folder / "config.json";
   std::string model_type;
-  if (fs::exists(config_path)) {
+  if (fs::exists(load_status(config_path, kWhere))) {
     const Json config = load_json(config_path);
     VIT_CHECK(config.is_object(), kWhere, config_path.string(), " must hold an object");
     if (is_timm(config)) return read_timm(config, options, config_path.string());
     model_type = config.find_string("model_type").value_or("");
   }
   const fs::path processor_path = folder / "processor_config.json";
-  if (fs::exists(processor_path)) {  // of a whole processor; wins over the older file, as in transformers
+  // of a whole processor; wins over the older file, as in transformers
+  if (fs::exists(load_status(processor_path, kWhere))) {
     const Json processor = load_json(processor_path);
     if (const auto nested = processor.find("image_processor")) {
       return read_hf_preprocess(*nested, model_type, options, processor_path.string());
     }
   }
   const fs::path preprocessor_path = folder / "preprocessor_config.json";
-  VIT_CHECK(fs::exists(preprocessor_path), kWhere, folder.string(),
+  VIT_CHECK(fs::exists(load_status(preprocessor_path, kWhere)), kWhere, folder.string(),
             ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
             "processor_config.json "
             "of Hugging Face)");

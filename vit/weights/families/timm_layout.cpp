@@ -314,7 +314,11 @@ std::string listed(const std::vector<std::string>& names) {
   const std::filesystem::path file = files.weights_name;
   std::string stem = file.stem().string();
   for (const char* anonymous : {"model", "pytorch_model", "model.safetensors.index"}) {
-    if (stem == anonymous) stem = std::filesystem::absolute(file).parent_path().filename().string();
+    if (stem != anonymous) continue;
+    std::error_code gone;  // the working folder may be
+    const std::filesystem::path full = std::filesystem::absolute(file, gone);
+    if (!gone) stem = full.parent_path().filename().string();
+    break;
   }
   const std::string near = listed(nearest_architectures(name.empty() ? stem : name, 3));
   if (!name.empty()) {
