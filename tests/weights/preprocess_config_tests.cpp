@@ -6,6 +6,7 @@
 #include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
 #include "vit/weights/preprocess_config.h"
+#include "vit/weights/timm_args.h"
 
 namespace {
 
@@ -180,6 +181,29 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }),
                  "no file tells how pictures are prepared"));
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
+}
+
+TEST_CASE("weights: what preprocessing files say is quoted in one short line") {
+  const std::string hostile = R"(x\n[load_checkpoint] fine\u001b[2J)" + std::string(100'000, 'x');
+  const auto check = [](const std::string& message) {
+    CAPTURE(message.substr(0, 2000));
+    CHECK(contains(message, "\\x0a[load_checkpoint] fine\\x1b"));
+    CHECK(message.size() < 1000);
+    CHECK(message.find('\n') == std::string::npos);
+  };
+  check(refusal([&] { timm(R"({"interpolation": ")" + hostile + "\"}"); }));
+  check(refusal([&] { timm(R"({"crop_mode": ")" + hostile + "\"}"); }));
+  check(refusal([&] { hf(R"({"image_processor_type": ")" + hostile + "\"}"); }));
+  Folder typed;
+  typed.add("config.json", R"({"model_type": ")" + hostile + "\"}").add("preprocessor_config.json", "{}");
+  check(refusal([&] { vit::load_preprocess_config(typed.path()); }));
+  Folder named;  // the name becomes part of the source, which later messages show
+  named.add("config.json", R"({"architecture": ")" + hostile +
+                               R"(", "pretrained_cfg": {"input_size": [3, 1, 1], "crop_pct": 10}})");
+  check(refusal([&] { vit::load_preprocess_config(named.path()); }));
+  const std::string raw = "x\n[load_checkpoint] fine\x1b[2J" + std::string(100'000, 'x');
+  check(refusal([&] { vit::find_architecture(raw); }));
+  check(refusal([&] { vit::parse_pillow_release(raw); }));
 }
 
 TEST_CASE("weights: preprocessing files that the system does not show are an Error with its reason") {

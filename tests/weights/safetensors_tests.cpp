@@ -295,11 +295,15 @@ TEST_CASE("weights: a sharded checkpoint must be exactly its weight_map") {
     CHECK(contains(refused(R"({"a":"1.safetensors","b":"3.safetensors"})"), "belongs into"));
   }
   SUBCASE("file names that lead elsewhere") {
-    for (const char* name : {"../x", "/etc/passwd", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b"}) {
+    for (const char* name :
+         {"../x", "/etc/passwd", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "a\\nb", "a\\u007fb"}) {
       CAPTURE(name);
       CHECK(contains(refused("{\"a\":\"" + std::string(name) + "\"}"),
                      "expected the name of a file beside the index"));
     }
+    const std::string message = refused("{\"a\":\"" + std::string(5000, 'x') + "\"}");
+    CHECK(contains(message, "expected the name of a file beside the index"));
+    CHECK(message.size() < 1000);
   }
   SUBCASE("no index") {
     CHECK(contains(test::error_text<Error>([&] { open_safetensors_index(folder.write("i", "{}")); }),

@@ -4,6 +4,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/architecture_list.h"
+#include "vit/weights/in_quotes.h"
 #include "vit/weights/loader.h"
 
 namespace vit {
@@ -87,8 +88,7 @@ const Architecture& find_architecture(std::string_view name) {
   std::string near;
   for (const std::string& candidate : nearest_architectures(name.substr(0, name.find('.')), 3))
     near += (near.empty() ? "" : ", ") + candidate;
-  fail("find_architecture", "unknown architecture \"", std::string(name.substr(0, 100)),
-       "\"; the nearest known names are ", near);
+  fail("find_architecture", "unknown architecture ", in_quotes(name), "; the nearest known names are ", near);
 }
 
 PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options) {

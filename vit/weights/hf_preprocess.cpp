@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "vit/base/error.h"
+#include "vit/weights/in_quotes.h"
 #include "vit/weights/preprocess_values.h"
 
 namespace vit {
@@ -80,14 +81,14 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     for (const ModelType& known : kModelTypes) {
       if (known.model_type == model_type) wanted = known.processor;
     }
-    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type \"",
-              model_type, "\" does not tell the image processor");
+    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
+              in_quotes(model_type), " does not tell the image processor");
   }
   for (const ProcessorClass& known : kClasses) {
     if (known.name == wanted) return known;
   }
-  fail(kWhere, source, ": image_processor_type \"", *named,
-       "\" is not implemented; ViT, DeiT, Bit, DINOv3ViT, Siglip and CLIP are");
+  fail(kWhere, source, ": image_processor_type ", in_quotes(*named),
+       " is not implemented; ViT, DeiT, Bit, DINOv3ViT, Siglip and CLIP are");
 }
 
 // Keys of other processors that would change the picture, where they are set.

@@ -1,6 +1,7 @@
 // Text from a file made fit for a message: one line, bounded, printable.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,14 @@ inline std::string in_quotes(std::string_view name) {
   }
   if (name.size() > kMaxLength) out += "...";
   return out + "\"";
+}
+
+/// The name as it is where nobody can mistake it: short, printable ASCII without spaces. Else in_quotes().
+inline std::string plain_or_quoted(std::string_view name) {
+  constexpr std::size_t kMaxPlain = 100;
+  const bool plain = !name.empty() && name.size() <= kMaxPlain &&
+                     std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  return plain ? std::string(name) : in_quotes(name);
 }
 
 }  // namespace vit

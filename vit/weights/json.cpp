@@ -54,9 +54,7 @@ std::string Json::where() const {
     const JsonNode& parent = document_->nodes[document_->nodes[node].parent];
     if (parent.kind == NodeKind::object) {
       const std::string_view key = document_->view(document_->nodes[node].key);
-      const bool plain = !key.empty() && key.size() <= 100 &&
-                         std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7F; });
-      place = "." + (plain ? std::string(key) : in_quotes(key)) + place;
+      place = "." + plain_or_quoted(key) + place;
     } else {
       const auto first = document_->children.begin() + parent.value.range.begin;
       const auto at = std::lower_bound(first, first + parent.value.range.count, node);

@@ -7,6 +7,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/file_status.h"
 #include "vit/weights/hf_preprocess.h"
+#include "vit/weights/in_quotes.h"
 #include "vit/weights/json.h"
 #include "vit/weights/preprocess_values.h"
 
@@ -24,8 +25,8 @@ ResizeFilter timm_filter(const Json& value) {
   if (name == "nearest") return ResizeFilter::nearest;
   if (name == "box") return ResizeFilter::box;
   if (name == "hamming") return ResizeFilter::hamming;
-  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found \"", name,
-       "\"");
+  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found ",
+       in_quotes(name));
 }
 
 TimmCropMode timm_crop_mode(const Json& value) {
@@ -33,7 +34,7 @@ TimmCropMode timm_crop_mode(const Json& value) {
   if (name == "center") return TimmCropMode::center;
   if (name == "squash") return TimmCropMode::squash;
   if (name == "border") return TimmCropMode::border;
-  fail(kWhere, value.where(), " must be center, squash or border, found \"", name, "\"");
+  fail(kWhere, value.where(), " must be center, squash or border, found ", in_quotes(name));
 }
 
 /// Whether the input size of a model that takes no other one is that of its arguments: older timm left the
@@ -75,8 +76,9 @@ PreprocessConfig read_timm(const Json& root, const PreprocessLoadOptions& option
   if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
   const std::string architecture =
       root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
-  return build_timm_preprocess(timm, options,
-                               architecture.empty() ? source : source + " (timm " + architecture + ")");
+  return build_timm_preprocess(
+      timm, options,
+      architecture.empty() ? source : source + " (timm " + plain_or_quoted(architecture) + ")");
 }
 
 bool is_timm(const Json& config) {
@@ -160,15 +162,15 @@ PillowRelease parse_pillow_release(std::string_view version) {
   for (int part = 0; part < 3; ++part) {
     const auto [next, error] = std::from_chars(at, end, numbers[part]);
     VIT_CHECK(error == std::errc() && numbers[part] >= 0 && (next == end || *next == '.'),
-              "parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got \"", version,
-              "\"");
+              "parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got ",
+              in_quotes(version));
     if (next == end) {
       if (numbers[0] >= 13) return PillowRelease::from_13_0;
       return numbers[0] == 12 && numbers[1] >= 2 ? PillowRelease::from_12_2 : PillowRelease::up_to_12_1;
     }
     at = next + 1;
   }
-  fail("parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got \"", version, "\"");
+  fail("parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got ", in_quotes(version));
 }
 
 }  // namespace vit

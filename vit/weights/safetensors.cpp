@@ -26,6 +26,7 @@ constexpr std::string_view kOpen = "open_safetensors";
 constexpr std::string_view kWrite = "write_safetensors";
 constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // limit of the reference reader
 constexpr std::size_t kPrefixBytes = 8;
+constexpr std::size_t kMaxFileName = 255;  // of the systems
 constexpr char kMetadataKey[] = "__metadata__";
 
 struct StoredType {
@@ -170,8 +171,10 @@ TensorFile open_safetensors_index(const std::filesystem::path& path) {
   std::map<std::string, std::size_t> num_expected;  // tensors per shard
   for (std::size_t i = 0; i < weight_map.size(); ++i) {
     const std::string_view shard = weight_map[i].as_string();
-    const bool plain = !shard.empty() && shard != "." && shard != ".." &&
-                       shard.find_first_of(std::string_view("/\\\0", 3)) == shard.npos;
+    const bool plain = !shard.empty() && shard.size() <= kMaxFileName && shard != "." && shard != ".." &&
+                       std::none_of(shard.begin(), shard.end(), [](unsigned char c) {
+                         return c < 0x20 || c == 0x7F || c == '/' || c == '\\';
+                       });
     VIT_CHECK(plain, kOpen, name, ": tensor ", in_quotes(weight_map[i].key()), " points to ",
               in_quotes(shard), ", expected the name of a file beside the index");
     ++num_expected[std::string(shard)];
