@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include <tiffio.h>
 
@@ -126,6 +128,31 @@ bool is_readable(const Layout& layout) {
   }
 }
 
+/// The compressions that Pillow reads. libtiff has more decoders, and the one for JBIG ends the program where
+/// data are corrupt.
+bool is_readable_compression(std::uint16_t compression) {
+  switch (compression) {
+    case COMPRESSION_NONE:
+    case COMPRESSION_CCITTRLE:
+    case COMPRESSION_CCITTFAX3:
+    case COMPRESSION_CCITTFAX4:
+    case COMPRESSION_LZW:
+    case COMPRESSION_OJPEG:
+    case COMPRESSION_JPEG:
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_CCITTRLEW:
+    case COMPRESSION_PACKBITS:
+    case COMPRESSION_THUNDERSCAN:
+    case COMPRESSION_DEFLATE:
+    case COMPRESSION_SGILOG:
+    case COMPRESSION_SGILOG24:
+    case COMPRESSION_LZMA:
+    case COMPRESSION_ZSTD:
+    case COMPRESSION_WEBP: return true;
+    default: return false;
+  }
+}
+
 Layout read_layout(const Source& source, TIFF* tiff) {
   Layout layout;
   if (TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &layout.width) == 0 ||
@@ -133,6 +160,9 @@ Layout read_layout(const Source& source, TIFF* tiff) {
     refuse(source, "corrupt TIFF: no size");
   }
   check_size(source, layout.width, layout.height);
+  const std::uint16_t compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  if (!is_readable_compression(compression))
+    refuse(source, "TIFF with compression ", compression, " is not read");
   layout.bits = tag16(tiff, TIFFTAG_BITSPERSAMPLE, 1);
   layout.num_samples = tag16(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
   layout.format = tag16(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
@@ -141,8 +171,8 @@ Layout read_layout(const Source& source, TIFF* tiff) {
       TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric) != 0 ? photometric : PHOTOMETRIC_MINISWHITE;
   layout.separate = tag16(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
   layout.orientation = tag16(tiff, TIFFTAG_ORIENTATION, 1);
-  if (layout.photometric == PHOTOMETRIC_YCBCR && tag16(tiff, TIFFTAG_COMPRESSION, 1) == COMPRESSION_JPEG &&
-      !layout.separate && layout.num_samples == 3) {
+  if (layout.photometric == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG && !layout.separate &&
+      layout.num_samples == 3) {
     TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg turns YCbCr to RGB
     layout.photometric = PHOTOMETRIC_RGB;
   }
@@ -169,9 +199,21 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   return layout;
 }
 
+struct Free {
+  void operator()(std::uint8_t* bytes) const { std::free(bytes); }
+};
+using Bytes = std::unique_ptr<std::uint8_t[], Free>;
+
+/// Zeros that take no memory until they are written: a short file may announce gigabytes and then hold none.
+Bytes zeroed_bytes(std::size_t count) {
+  Bytes bytes(static_cast<std::uint8_t*>(std::calloc(count, 1)));
+  if (bytes == nullptr) throw std::bad_alloc();
+  return bytes;
+}
+
 /// All samples as stored: one plane of interleaved samples, or one plane per sample.
 struct Samples {
-  std::vector<std::uint8_t> bytes;
+  Bytes bytes;
   std::size_t row_bytes = 0;
   std::size_t plane_bytes = 0;
 };
@@ -189,10 +231,24 @@ void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const L
     for (std::uint32_t y = 0; y < layout.height; y += std::min(rows_per_strip, layout.height - y)) {
       const std::uint32_t num_rows = std::min(rows_per_strip, layout.height - y);
       const auto wanted = static_cast<tmsize_t>(num_rows * samples.row_bytes);
-      std::uint8_t* const to = samples.bytes.data() + plane * samples.plane_bytes + y * samples.row_bytes;
+      std::uint8_t* const to = samples.bytes.get() + plane * samples.plane_bytes + y * samples.row_bytes;
       const std::uint32_t strip = TIFFComputeStrip(tiff, y, static_cast<std::uint16_t>(plane));
       if (TIFFReadEncodedStrip(tiff, strip, to, wanted) != wanted) refuse_data(source, stream);
     }
+  }
+}
+
+/// Tiles reach over the edges of the picture. What lies outside is decoded too, so that it may be as large as
+/// the largest picture again, or as one tile of 4096 x 4096 pixels.
+void check_tiles(const Source& source, const Layout& layout, std::uint32_t tile_width,
+                 std::uint32_t tile_height) {
+  constexpr std::uint64_t kAlwaysRead = std::uint64_t{1} << 24;
+  const std::uint64_t width = round_up(std::uint64_t{layout.width}, std::uint64_t{tile_width});
+  const std::uint64_t height = round_up(std::uint64_t{layout.height}, std::uint64_t{tile_height});
+  const std::uint64_t num_pixels = checked_mul(width, height, kWhere);
+  if (num_pixels > kAlwaysRead && num_pixels / 2 > source.max_pixels) {
+    refuse(source, "TIFF with tiles of ", tile_width, " x ", tile_height, " pixels for a picture of ",
+           layout.width, " x ", layout.height, ": too many pixels outside the picture");
   }
 }
 
@@ -209,23 +265,23 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
       tile_bytes > kMaxTileBytes) {
     refuse(source, "corrupt TIFF: tiles of ", tile_width, " x ", tile_height, " pixels");
   }
+  check_tiles(source, layout, tile_width, tile_height);
   const std::size_t pixel_bits = layout.bits * (layout.separate ? 1 : layout.num_samples);
   if (tile_width * pixel_bits % 8 != 0) refuse(source, "corrupt TIFF: tiles of ", tile_width, " pixels");
-  std::vector<std::uint8_t> tile(static_cast<std::size_t>(tile_bytes));
+  const Bytes tile = zeroed_bytes(static_cast<std::size_t>(tile_bytes));
   for (std::size_t plane = 0; plane < num_planes; ++plane) {
     for (std::uint64_t y = 0; y < layout.height; y += tile_height) {
       for (std::uint64_t x = 0; x < layout.width; x += tile_width) {
         const std::uint32_t index =
             TIFFComputeTile(tiff, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0,
                             static_cast<std::uint16_t>(plane));
-        if (TIFFReadEncodedTile(tiff, index, tile.data(), tile_bytes) != tile_bytes)
+        if (TIFFReadEncodedTile(tiff, index, tile.get(), tile_bytes) != tile_bytes)
           refuse_data(source, stream);
         const std::size_t at = x * pixel_bits / 8;
         const std::size_t count = std::min(static_cast<std::size_t>(tile_row_bytes), samples.row_bytes - at);
         for (std::uint64_t row = 0; row < std::min<std::uint64_t>(tile_height, layout.height - y); ++row) {
-          std::copy_n(
-              tile.data() + row * static_cast<std::size_t>(tile_row_bytes), count,
-              samples.bytes.data() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
+          std::copy_n(tile.get() + row * static_cast<std::size_t>(tile_row_bytes), count,
+                      samples.bytes.get() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
         }
       }
     }
@@ -240,7 +296,7 @@ Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, con
   samples.plane_bytes = samples.row_bytes * layout.height;
   if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
     refuse(source, "TIFF with an unusual row layout is not read");
-  samples.bytes.resize(checked_mul(samples.plane_bytes, num_planes, kWhere));
+  samples.bytes = zeroed_bytes(checked_mul(samples.plane_bytes, num_planes, kWhere));
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
   return samples;
@@ -292,7 +348,7 @@ class Mapper {
     const std::size_t index = layout_.separate ? x : x * layout_.num_samples + channel;
     const std::size_t plane = layout_.separate ? channel : 0;
     const std::size_t bit = index * layout_.bits;
-    return {samples_.bytes.data() + plane * samples_.plane_bytes + y * samples_.row_bytes + bit / 8, bit % 8};
+    return {samples_.bytes.get() + plane * samples_.plane_bytes + y * samples_.row_bytes + bit / 8, bit % 8};
   }
   template <typename Number>
   static Number number(Place place) {  // libtiff delivers the byte order of the machine
