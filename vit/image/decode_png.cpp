@@ -103,6 +103,9 @@ class Reader {
     guarded(source_, png_, [&] {
       png_set_read_fn(png_.state, &png_, read_png);
       png_set_user_limits(png_.state, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size() has looked already
+      // Texts, profiles and the like would be inflated and kept, a thousand times as large as in the file.
+      // Orientation is all that is wanted of them, and read_headers() has it.
+      png_set_keep_unknown_chunks(png_.state, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
       png_set_crc_action(png_.state, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       png_read_info(png_.state, png_.info);
       png_set_packing(png_.state);
