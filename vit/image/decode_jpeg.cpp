@@ -17,6 +17,7 @@ struct Jpeg {
   jpeg_decompress_struct state{};
   jpeg_error_mgr errors{};
   jpeg_source_mgr input{};
+  jpeg_progress_mgr progress{};
   std::jmp_buf on_error{};
   char message[JMSG_LENGTH_MAX] = {};
 };
@@ -44,6 +45,17 @@ void skip_input(j_decompress_ptr state, long count) {
   const std::size_t skipped = static_cast<std::size_t>(count) < rest ? static_cast<std::size_t>(count) : rest;
   state->src->next_input_byte += skipped;
   state->src->bytes_in_buffer -= skipped;
+}
+
+// Every scan visits all pixels again, and takes a few bytes per 32767 blocks where it changes nothing: a
+// small file could keep a processor busy for hours. Encoders write some ten scans, and never hundreds.
+constexpr int kMaxScans = 500;
+
+/// Called between rows of blocks, while all scans are read before the first row comes out.
+void check_progress(j_common_ptr common) {
+  if (reinterpret_cast<j_decompress_ptr>(common)->input_scan_number <= kMaxScans) return;
+  std::snprintf(owner(common).message, sizeof owner(common).message, "it has more than %d scans", kMaxScans);
+  std::longjmp(owner(common).on_error, 1);
 }
 
 enum class Outcome { done, truncated, failed };
@@ -146,6 +158,8 @@ class Decompressor {
     jpeg_.input.next_input_byte = source.bytes.data();
     jpeg_.input.bytes_in_buffer = source.bytes.size();
     jpeg_.state.src = &jpeg_.input;
+    jpeg_.progress.progress_monitor = check_progress;
+    jpeg_.state.progress = &jpeg_.progress;
   }
   ~Decompressor() { jpeg_destroy_decompress(&jpeg_.state); }
   Decompressor(const Decompressor&) = delete;
