@@ -69,6 +69,11 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
+/// Throws Error where a JPEG 2000 codestream is cut, is not for 8-bit grey or RGB, or would cost its decoder
+/// more than a picture of its size is worth. `length` bytes of `code` belong to it; what follows them may,
+/// too.
+void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
+
 /// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
 Decoded decode_jpeg(const Source& source);
 Decoded decode_png(const Source& source);

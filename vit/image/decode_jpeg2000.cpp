@@ -43,8 +43,14 @@ constexpr std::uint32_t box_type(const char (&name)[5]) {
          static_cast<std::uint32_t>(name[2]) << 8 | static_cast<std::uint32_t>(name[3]);
 }
 
-std::span<const std::uint8_t> find_codestream(const Source& source) {
-  if (source.bytes[0] == 0xFF) return source.bytes;
+/// Part of a file.
+struct Part {
+  std::size_t offset = 0;
+  std::size_t length = 0;
+};
+
+Part find_codestream(const Source& source) {
+  if (source.bytes[0] == 0xFF) return {.length = source.bytes.size()};
   std::span<const std::uint8_t> codestream;
   bool special = false;
   for_each_box(source.bytes, [&](std::uint32_t type, std::span<const std::uint8_t> contents) {
@@ -63,49 +69,8 @@ std::span<const std::uint8_t> find_codestream(const Source& source) {
   if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
   if (special)
     refuse(source, "JPEG 2000 with a palette or a colour space other than RGB and grey is not read");
-  return codestream;
-}
-
-/// Checks sizes and components, and that every tile part lies inside the file. Returns the number of
-/// components.
-std::size_t check_codestream(const Source& source, std::span<const std::uint8_t> code) {
-  constexpr std::uint32_t kSiz = 0xFF51;
-  constexpr std::uint32_t kTilePart = 0xFF90;
-  constexpr std::uint32_t kEnd = 0xFFD9;
-  if (code.size() < 42 || be16(code.data() + 2) != kSiz)
-    refuse(source, "truncated JPEG 2000: no whole header");
-  const std::uint8_t* const siz = code.data() + 4;  // from its length on
-  const std::uint64_t width = std::uint64_t{be32(siz + 4)} - std::min(be32(siz + 12), be32(siz + 4));
-  const std::uint64_t height = std::uint64_t{be32(siz + 8)} - std::min(be32(siz + 16), be32(siz + 8));
-  check_size(source, width, height);
-  const std::size_t count = be16(siz + 36);
-  if (be16(siz) < 38 + 3 * count || code.size() < 42 + 3 * count)
-    refuse(source, "truncated JPEG 2000: no whole header");
-  if (count != 1 && count != 3 && count != 4)
-    refuse(source, "JPEG 2000 with ", count, " components is not read");
-  for (std::size_t c = 0; c < count; ++c) {
-    const std::uint8_t* const component = siz + 38 + 3 * c;
-    if (component[0] != 7 || component[1] != 1 || component[2] != 1) {
-      refuse(source, "JPEG 2000 with components other than 8 bits, unsigned, in full resolution is not read");
-    }
-  }
-  for (std::size_t at = 2; at + 2 <= code.size();) {
-    const std::uint32_t marker = be16(code.data() + at);
-    if (marker == kEnd) return count;
-    std::uint64_t length = 0;
-    if (marker == kTilePart) {
-      if (at + 12 > code.size()) break;
-      length = be32(code.data() + at + 6);  // of the whole tile part; 0 = up to the end
-      if (length == 0) return count;
-    } else {
-      if (at + 4 > code.size()) break;
-      length = 2 + std::uint64_t{be16(code.data() + at + 2)};
-    }
-    if (length < 4 || length > code.size() - at) break;
-    at += length;
-    if (at == code.size()) return count;  // only the end marker is missing
-  }
-  refuse(source, "truncated JPEG 2000: the data end before the picture does");
+  return {.offset = static_cast<std::size_t>(codestream.data() - source.bytes.data()),
+          .length = codestream.size()};
 }
 
 using Imdecode = cv::Mat (*)(cv::InputArray, int);
@@ -136,29 +101,40 @@ Imdecode find_imdecode() {
 
 #endif
 
+/// OpenCV logs nothing while one lives.
+class SilentLog {
+ public:
+  SilentLog() : level_(cv::utils::logging::getLogLevel()) {
+    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  }
+  ~SilentLog() { cv::utils::logging::setLogLevel(level_); }
+  SilentLog(const SilentLog&) = delete;
+  SilentLog& operator=(const SilentLog&) = delete;
+
+ private:
+  cv::utils::logging::LogLevel level_;
+};
+
 cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
   const Imdecode imdecode = find_imdecode();
   static std::mutex mutex;  // OpenCV's log level belongs to the process
   const std::lock_guard lock(mutex);
-  const auto level = cv::utils::logging::getLogLevel();
-  cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-  cv::Mat pixels;
+  const SilentLog silent_log;
   try {
     const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1,
                           const_cast<std::uint8_t*>(bytes.data()));
-    pixels = imdecode(encoded, cv::IMREAD_UNCHANGED);
+    return imdecode(encoded, cv::IMREAD_UNCHANGED);
   } catch (const cv::Exception&) {
-    pixels.release();
+    return {};
   }
-  cv::utils::logging::setLogLevel(level);
-  return pixels;
 }
 
 }  // namespace
 
 Decoded decode_jpeg2000(const Source& source) {
   if (source.bytes.size() > 0x7FFFFFFF) refuse(source, "JPEG 2000 files above 2 GiB are not read");
-  check_codestream(source, find_codestream(source));
+  const Part codestream = find_codestream(source);
+  check_codestream(source, source.bytes.subspan(codestream.offset), codestream.length);
   const cv::Mat pixels = decode_quietly(source.bytes);
   if (pixels.empty() || pixels.depth() != CV_8U) refuse(source, "corrupt JPEG 2000");
   const auto channels = static_cast<std::size_t>(pixels.channels());
