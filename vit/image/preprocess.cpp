@@ -228,16 +228,16 @@ float Preprocessor::normalized(float value, std::size_t channel) const {
 void Preprocessor::run_in_float(ImageView image, const Plan& edges, int threads,
                                 TensorView<float> out) const {
   const auto factor = static_cast<float>(config_.rescale_factor);
-  Tensor<float> resized(Shape{3, edges.rows.resized, edges.columns.resized});
-  resize_to_float(image, factor, config_.filter, threads, resized.view());
+  Tensor<float> part(Shape{3, edges.rows.count, edges.columns.count});
+  resize_to_float(image, factor, {edges.rows.resized, edges.columns.resized},
+                  {edges.rows.begin, edges.columns.begin, edges.rows.count, edges.columns.count},
+                  config_.filter, threads, part.view());
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t y = 0; y < edges.rows.out; ++y) {
       float* const to = out.row(c * edges.rows.out + y);
       std::fill_n(to, edges.columns.out, normalized(0.0f, c));  // padding is black before normalisation
       if (y < edges.rows.at || y >= edges.rows.at + edges.rows.count) continue;
-      const float* const from =
-          resized.view().row(c * edges.rows.resized + edges.rows.begin + y - edges.rows.at) +
-          edges.columns.begin;
+      const float* const from = part.view().row(c * edges.rows.count + y - edges.rows.at);
       for (std::size_t x = 0; x < edges.columns.count; ++x) to[edges.columns.at + x] = normalized(from[x], c);
     }
   }

@@ -26,7 +26,9 @@ struct Pixels {
   std::size_t stride = 0;  // bytes
 };
 
-void check_request(ImageSize in, ImageSize target, const ResizeWindow& window) {
+}  // namespace
+
+void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window) {
   constexpr std::size_t kMaxEdge = std::numeric_limits<std::int32_t>::max();
   VIT_CHECK(in.height > 0 && in.width > 0, "resize", "the picture has no pixels");
   VIT_CHECK(target.height > 0 && target.width > 0, "resize", "a picture of ", in.width, " x ", in.height,
@@ -44,6 +46,8 @@ void check_request(ImageSize in, ImageSize target, const ResizeWindow& window) {
                 window.left <= target.width && window.width <= target.width - window.left,
             "resize", "the window lies outside the target of ", target.width, " x ", target.height);
 }
+
+namespace {
 
 bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
   const auto height_loss = static_cast<std::int64_t>(in.height) - static_cast<std::int64_t>(out.height);
@@ -158,7 +162,7 @@ void resize_weighted(const Pixels& in, std::size_t channels, const AxisSpan& col
 
 void resize_any(const Pixels& in, std::size_t channels, ImageSize target, const ResizeWindow& window,
                 const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  check_request({in.height, in.width}, target, window);
+  check_resize({in.height, in.width}, target, window);
   VIT_CHECK(options.resampler != Resampler::torchvision_float, "resize",
             "the float resampler has no 8-bit result");
   if (window.height == 0 || window.width == 0) return;
@@ -176,7 +180,7 @@ void resize_any(const Pixels& in, std::size_t channels, ImageSize target, const 
 }  // namespace
 
 Image resize(ImageView image, ImageSize target, const ResizeWindow& window, const ResampleOptions& options) {
-  check_request(image.size(), target, window);
+  check_resize(image.size(), target, window);
   Image out(window.height, window.width);
   resize_any({image.data(), image.height(), image.width(), image.row_stride()}, 3, target, window, options,
              {out.data(), {window.height, window.width, 3}});

@@ -42,9 +42,10 @@ Image resize(ImageView image, ImageSize target, const ResampleOptions& options);
 void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const ResizeWindow& window,
                    const ResampleOptions& options, TensorView<std::uint8_t> out);
 
-/// torch's antialias kernel on float data: every channel of `image` times `factor`, resized to (H', W') and
-/// written to the planes of `out` (3, H', W'). Filters nearest, bilinear and bicubic; sums in float32, rows
-/// first.
-void resize_to_float(ImageView image, float factor, ResizeFilter filter, int threads, TensorView<float> out);
+/// torch's antialias kernel on float data: every channel of `image` times `factor`, resized to `target`, of
+/// which the pixels inside `window` are written to the planes of `out` (3, window height, window width).
+/// Filters nearest, bilinear and bicubic; sums in float32, rows first. Throws Error as resize() does.
+void resize_to_float(ImageView image, float factor, ImageSize target, const ResizeWindow& window,
+                     ResizeFilter filter, int threads, TensorView<float> out);
 
 }  // namespace vit

@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/image/resample.h"
 #include "vit/kernels/resample.h"
 
 namespace vit {
+
+/// Throws Error for an empty picture or target, a window outside the target, and edges or targets that are
+/// absurdly large.
+void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window);
 
 /// One axis of a resize, `in` to `out` pixels, of which outputs [begin, end) are wanted.
 struct AxisSpan {
