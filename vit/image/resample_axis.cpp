@@ -147,6 +147,7 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
             "resize", "an edge from ", span.in, " to ", span.out, " pixels is too long");
   const FilterShape shape = filter_shape(filter);
   check_num_weights(span, shape.radius);
+  if (torch) check_num_weights({span.in, span.out, 0, span.out}, shape.radius);  // all go into the precision
   shift_ = torch ? torch_precision(span, shape) : 22;
   VIT_CHECK(shift_ > 0, "resize", "an edge from ", span.in, " to ", span.out,
             " pixels leaves no precision for weights");
