@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -89,8 +90,10 @@ const Format kFormats[] = {
     {"Windows icon", {{0, "\0\0\x01\0"sv}}, nullptr},
 };
 
+constexpr std::size_t kHeadBytes = 512;  // tell the format, or text from other data
+
 bool is_text(std::span<const std::uint8_t> bytes) {
-  const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 512));
+  const auto head = bytes.first(std::min(bytes.size(), kHeadBytes));
   return std::all_of(head.begin(), head.end(),
                      [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
 }
@@ -131,7 +134,45 @@ Image turned(const Image& image, int orientation) {
   return out;
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path) {
+/// The format by the first bytes. Throws Error where there is none, or none that is read.
+const Format& recognized(const Source& source) {
+  if (source.bytes.empty()) codecs::refuse(source, "the file is empty");
+  const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                   [&](const Format& candidate) { return matches(candidate, source.bytes); });
+  if (format == std::end(kFormats)) {
+    codecs::refuse(source, is_text(source.bytes) ? "not a picture: the file holds text"
+                                                 : "not a picture, or of an unknown format");
+  }
+  if (format->decode == nullptr)
+    codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
+  return *format;
+}
+
+Source source_of(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
+  return {{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
+}
+
+/// What `step` returns. Throws Error where memory does not suffice for it.
+template <typename Step>
+auto within_memory(const Source& source, Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    codecs::refuse(source, "not enough memory for this picture");
+  } catch (const std::length_error&) {
+    codecs::refuse(source, "not enough memory for this picture");
+  }
+}
+
+/// A pixel takes at most 24 bytes in the formats that are read; other pages and metadata may take as much
+/// again, or a gigabyte.
+std::uint64_t max_file_bytes(const DecodeOptions& options) {
+  constexpr std::uint64_t kPixelBytes = 64;
+  constexpr std::uint64_t kOtherBytes = std::uint64_t{1} << 30;
+  return std::min<std::uint64_t>(options.max_pixels, std::uint64_t{1} << 50) * kPixelBytes + kOtherBytes;
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path, const DecodeOptions& options) {
   const std::string name = path.string();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -143,8 +184,13 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   VIT_CHECK(file != nullptr, codecs::kWhere, name,
             ": cannot be opened: ", std::generic_category().message(errno));
-  std::vector<std::byte> bytes;
+  // A large file of something else is told by its first bytes, and not read.
+  std::vector<std::byte> bytes(kHeadBytes);
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
+  if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
   const auto size = std::filesystem::file_size(path, error);
+  VIT_CHECK(error || size <= max_file_bytes(options), codecs::kWhere, name, ": a file of ", size,
+            " bytes is too large for a picture; the limit is ", max_file_bytes(options));
   if (!error) bytes.reserve(size + 1);
   constexpr std::size_t kChunk = 1u << 16;
   while (true) {
@@ -163,31 +209,21 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 }  // namespace
 
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
-  const Source source{
-      {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
-  if (bytes.empty()) codecs::refuse(source, "the file is empty");
-  const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                   [&](const Format& candidate) { return matches(candidate, source.bytes); });
-  if (format == std::end(kFormats)) {
-    codecs::refuse(source, is_text(source.bytes) ? "not a picture: the file holds text"
-                                                 : "not a picture, or of an unknown format");
-  }
-  if (format->decode == nullptr)
-    codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
-  try {
-    Decoded decoded = format->decode(source);
+  const Source source = source_of(bytes, options, name);
+  const Format& format = recognized(source);
+  return within_memory(source, [&] {
+    Decoded decoded = format.decode(source);
     if (options.alpha == Alpha::on_white && !decoded.alpha.empty())
       composite_on_white(decoded.image, decoded.alpha);
     const bool turn = decoded.always_turn || options.orientation == Orientation::apply;
     return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation)
                                            : std::move(decoded.image);
-  } catch (const std::bad_alloc&) {
-    codecs::refuse(source, "not enough memory for this picture");
-  }
+  });
 }
 
 Image decode_file(const std::filesystem::path& path, const DecodeOptions& options) {
-  const std::vector<std::byte> bytes = read_file(path);
+  const std::vector<std::byte> bytes =
+      within_memory(source_of({}, options, path.string()), [&] { return read_file(path, options); });
   return decode_bytes(bytes, options, path.string());
 }
 
