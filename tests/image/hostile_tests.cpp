@@ -1,0 +1,381 @@
+// Pictures made to cost time or memory, and the honest ones next to them. Every file is made here.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/peak_memory.h"
+#include "tests/support/temporary_file.h"
+#include "vit/image/decode.h"
+#include "vit/image/preprocess.h"
+#include "vit/image/resample.h"
+#include "vit/image/resample_axis.h"
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+
+vit::Image decode(const Bytes& bytes, const vit::DecodeOptions& options = {}) {
+  return vit::decode_bytes(std::as_bytes(std::span(bytes)), options, "memory");
+}
+
+/// What the Error of decoding says; "" where there is none.
+std::string refusal(const Bytes& bytes) {
+  try {
+    decode(bytes);
+    return "";
+  } catch (const vit::Error& error) {
+    return error.what();
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void append(Bytes& bytes, const Bytes& more) {
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
+/// `count` bytes of a number, the highest first.
+Bytes big_endian(std::uint64_t value, int count) {
+  Bytes bytes;
+  for (int i = count - 1; i >= 0; --i) bytes.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  return bytes;
+}
+
+void append_big(Bytes& bytes, std::uint64_t value, int count) {
+  append(bytes, big_endian(value, count));
+}
+
+// TIFF
+
+using Tag = std::pair<std::uint32_t, std::uint32_t>;  // number and value, of 32 bits, in ascending order
+
+/// Big endian, the data behind the tags; a tag with value kData holds where they start.
+constexpr std::uint32_t kData = 0xFFFFFFFF;
+
+Bytes tiff(const std::vector<Tag>& tags, const Bytes& data) {
+  Bytes bytes = {'M', 'M', 0, 42, 0, 0, 0, 8};
+  append_big(bytes, tags.size(), 2);
+  const std::size_t data_at = 8 + 2 + 12 * tags.size() + 4;
+  for (const auto& [number, value] : tags) {
+    append_big(bytes, number, 2);
+    append_big(bytes, 4, 2);
+    append_big(bytes, 1, 4);
+    append_big(bytes, value == kData ? data_at : value, 4);
+  }
+  append_big(bytes, 0, 4);
+  append(bytes, data);
+  return bytes;
+}
+
+Bytes grey_strip(std::uint32_t width, std::uint32_t height, std::uint32_t compression, const Bytes& data) {
+  return tiff({{256, width},
+               {257, height},
+               {258, 8},
+               {259, compression},
+               {262, 1},
+               {273, kData},
+               {277, 1},
+               {278, height},
+               {279, static_cast<std::uint32_t>(data.size())}},
+              data);
+}
+
+Bytes grey_tile(std::uint32_t width, std::uint32_t height, std::uint32_t tile_width,
+                std::uint32_t tile_height, const Bytes& data) {
+  return tiff({{256, width},
+               {257, height},
+               {258, 8},
+               {259, 1},
+               {262, 1},
+               {277, 1},
+               {322, tile_width},
+               {323, tile_height},
+               {324, kData},
+               {325, static_cast<std::uint32_t>(data.size())}},
+              data);
+}
+
+// PNG
+
+std::uint32_t crc32(const Bytes& bytes, std::size_t from) {
+  std::uint32_t crc = 0xFFFFFFFFu;
+  for (std::size_t i = from; i < bytes.size(); ++i) {
+    crc ^= bytes[i];
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1u) != 0 ? 0xEDB88320u : 0u);
+  }
+  return ~crc;
+}
+
+void append_chunk(Bytes& bytes, const char* type, const Bytes& data) {
+  append_big(bytes, data.size(), 4);
+  const std::size_t from = bytes.size();
+  append(bytes, Bytes(type, type + 4));
+  append(bytes, data);
+  append_big(bytes, crc32(bytes, from), 4);
+}
+
+/// A zlib stream of `count` letters A, 258 to a match: code 285 and distance 1 take 13 bits with fixed codes.
+Bytes deflated_letters(std::size_t count) {
+  Bytes bytes = {0x78, 0x9C};
+  std::uint32_t window = 0;
+  int held = 0;
+  const auto put = [&](std::uint32_t bits, int num_bits) {
+    window |= bits << held;
+    for (held += num_bits; held >= 8; held -= 8, window >>= 8)
+      bytes.push_back(static_cast<std::uint8_t>(window));
+  };
+  put(0b011, 3);       // the last block, with fixed codes
+  put(0b10001110, 8);  // a literal A, 01110001 with the highest bit first
+  for (std::size_t i = 0; i < count / 258; ++i) {
+    put(0b10100011, 8);  // 11000101, length 258
+    put(0, 5);           // distance 1
+  }
+  put(0, 7);  // the end
+  put(0, 7);
+  const std::uint64_t n = 1 + count / 258 * 258;  // Adler-32: 1 + 65 n, and the sum of that for 1 to n
+  append_big(bytes, (n + 65 * (n * (n + 1) / 2)) % 65521 << 16 | (1 + 65 * n) % 65521, 4);
+  return bytes;
+}
+
+// JPEG: one grey block of 8 x 8, progressive, whose scans each leave all of its AC coefficients at zero.
+Bytes jpeg_with_scans(int num_ac_scans) {
+  Bytes bytes = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
+  bytes.resize(bytes.size() + 64, 1);
+  append(bytes, {0xFF, 0xC2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0});
+  for (const std::uint8_t table :
+       Bytes{0x00, 0x10}) {  // DC and AC: code 0 stands for 0, no difference or the end
+    append(bytes, {0xFF, 0xC4, 0, 20, table, 1});
+    bytes.resize(bytes.size() + 15, 0);
+    bytes.push_back(0);
+  }
+  append(bytes, {0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0, 0x7F});
+  for (int i = 0; i < num_ac_scans; ++i) append(bytes, {0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0, 0x7F});
+  append(bytes, {0xFF, 0xD9});
+  return bytes;
+}
+
+// JPEG 2000
+
+struct J2k {
+  std::uint32_t width = 64;
+  std::uint32_t height = 64;
+  std::uint32_t tile = 0;  // 0 = the picture
+  std::size_t levels = 5;
+  std::uint8_t block = 4;     // exponent - 2 of both edges of a code block
+  std::uint8_t precinct = 0;  // exponents of both edges; 0 = none
+  std::uint32_t layers = 1;
+  std::uint32_t tile_index = 0;
+  bool style_in_tile = false;  // the main header has blocks of 64 x 64 and nothing special
+};
+
+void append_style(Bytes& bytes, const J2k& j2k) {
+  const bool precincts = j2k.precinct != 0;
+  append(bytes, {0xFF, 0x52});
+  append_big(bytes, 12 + (precincts ? j2k.levels + 1 : 0), 2);
+  bytes.push_back(precincts ? 1 : 0);
+  bytes.push_back(0);
+  append_big(bytes, j2k.layers, 2);
+  append(bytes, {0, static_cast<std::uint8_t>(j2k.levels), j2k.block, j2k.block, 0, 1});
+  if (precincts) bytes.resize(bytes.size() + j2k.levels + 1, j2k.precinct);
+}
+
+/// Three components and one tile part that says of all its packets that they are empty.
+Bytes j2k(const J2k& j2k) {
+  Bytes bytes = {0xFF, 0x4F, 0xFF, 0x51, 0, 47, 0, 0};
+  append_big(bytes, j2k.width, 4);
+  append_big(bytes, j2k.height, 4);
+  append_big(bytes, 0, 8);
+  append_big(bytes, j2k.tile != 0 ? j2k.tile : j2k.width, 4);
+  append_big(bytes, j2k.tile != 0 ? j2k.tile : j2k.height, 4);
+  append_big(bytes, 0, 8);
+  append(bytes, {0, 3, 7, 1, 1, 7, 1, 1, 7, 1, 1});
+  append_style(bytes, j2k.style_in_tile ? J2k{.levels = j2k.levels} : j2k);
+  append(bytes, {0xFF, 0x5C});
+  append_big(bytes, 3 + 1 + 3 * j2k.levels, 2);
+  bytes.push_back(0x40);
+  bytes.resize(bytes.size() + 1 + 3 * j2k.levels, 0x48);
+  Bytes rest;
+  if (j2k.style_in_tile) append_style(rest, j2k);
+  append(rest, {0xFF, 0x93});
+  rest.resize(rest.size() + 3 * (j2k.levels + 1) * 4, 0);
+  append(bytes, {0xFF, 0x90, 0, 10});
+  append_big(bytes, j2k.tile_index, 2);
+  append_big(bytes, 12 + rest.size(), 4);
+  append(bytes, {0, 1});
+  append(bytes, rest);
+  append(bytes, {0xFF, 0xD9});
+  return bytes;
+}
+
+/// What `function` writes to the standard error stream, by whatever way.
+template <typename Function>
+std::string printed(Function&& function) {
+  const vit::test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("stderr", "");
+  std::fflush(stderr);
+  const int kept = ::dup(STDERR_FILENO);
+  const int file = ::open(path.c_str(), O_WRONLY);
+  ::dup2(file, STDERR_FILENO);
+  function();
+  std::fflush(stderr);
+  ::dup2(kept, STDERR_FILENO);
+  ::close(file);
+  ::close(kept);
+  return vit::test::read_file(path);
+}
+
+vit::Image random_image(std::size_t height, std::size_t width) {
+  vit::Image image(height, width);
+  std::mt19937 random(11);
+  for (std::size_t i = 0; i < height * width * 3; ++i)
+    image.data()[i] = static_cast<std::uint8_t>(random() >> 24);
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("image: a TIFF is read with Pillow's compressions only") {
+  CHECK(refusal(grey_strip(2, 1, 1, {7, 9})).empty());
+  // JBIG data that announce 2^31 - 1 lines end a program that asks for them.
+  const Bytes endless = {0,    0,    1,    0,    0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF,
+                         0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 8,    0,    0,    0};
+  CHECK(contains(refusal(grey_strip(64, 64, 34661, endless)), "compression 34661 is not read"));
+  CHECK(contains(refusal(grey_strip(2, 1, 34887, {7, 9})), "compression 34887 is not read"));
+}
+
+TEST_CASE("image: tiles may be larger than their picture, not absurdly larger") {
+  Bytes tile(std::size_t{512} * 512);
+  for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = static_cast<std::uint8_t>(i);
+  const vit::Image image = decode(grey_tile(3, 2, 512, 512, tile), {.max_pixels = 6});
+  REQUIRE(image.size() == vit::ImageSize{2, 3});
+  CHECK(image.row(1)[3] == 1);
+  CHECK(contains(refusal(grey_tile(1, 1, 16, 1u << 25, {0})), "tiles of 16 x 33554432 pixels for a picture"));
+}
+
+TEST_CASE("image: a TIFF that holds no pixels takes no memory for them") {
+  const Bytes bytes = grey_strip(13377, 13377, 1, Bytes(100));
+  std::string message;
+  CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
+  CHECK(contains(message, "truncated"));
+}
+
+TEST_CASE("image: texts in a PNG are not inflated") {
+  Bytes bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  append_chunk(bytes, "IHDR", {0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0});
+  Bytes text = {'k', 0, 0};
+  append(text, deflated_letters(7 * kMegabyte));
+  for (int i = 0; i < 20; ++i) append_chunk(bytes, "zTXt", text);
+  append_chunk(bytes, "IDAT", {0x78, 0x9C, 0x63, 0x10, 0, 0, 0, 0x12, 0, 0x11});  // filter 0, then 16
+  append_chunk(bytes, "IEND", {});
+  std::string message;
+  CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
+  CHECK(message == "");
+}
+
+TEST_CASE("image: a JPEG has at most 500 scans") {
+  const vit::Image image = decode(jpeg_with_scans(499));
+  CHECK(image.size() == vit::ImageSize{8, 8});
+  CHECK(image.row(3)[7] == 128);
+  CHECK(contains(refusal(jpeg_with_scans(501)), "more than 500 scans"));
+}
+
+TEST_CASE("image: what a JPEG 2000 file asks for is bounded by its size") {
+  CHECK(refusal(j2k({})).empty());
+  CHECK(refusal(j2k({.width = 300, .height = 200, .block = 3, .precinct = 0x77, .layers = 40})).empty());
+  CHECK(refusal(j2k({.width = 300, .height = 200, .block = 0, .style_in_tile = true})).empty());
+  const std::string parts = "too many tiles, precincts or code blocks";
+  CHECK(contains(refusal(j2k({.width = 13000, .height = 13000, .block = 0})), parts));
+  CHECK(contains(refusal(j2k({.width = 13000, .height = 13000, .block = 0, .style_in_tile = true})), parts));
+  CHECK(contains(refusal(j2k({.width = 1000, .height = 1000, .precinct = 0x11})), parts));
+  CHECK(contains(refusal(j2k({.width = 200, .height = 200, .tile = 1})), parts));
+  CHECK(contains(refusal(j2k({.width = 500, .height = 500, .precinct = 0x44, .layers = 60000})),
+                 "too many layers"));
+  CHECK(contains(refusal(j2k({.width = 1000, .height = 1000, .tile = 1})), "1000000 tiles"));
+  CHECK(contains(refusal(j2k({.block = 9})), "impossible coding style"));
+}
+
+TEST_CASE("image: a JPEG 2000 file with a tile that is not there is an Error, and nothing is printed") {
+  std::string message;
+  CHECK(printed([&] { message = refusal(j2k({.tile_index = 5})); }) == "");
+  CHECK(contains(message, "tile 5, though the picture has 1"));
+}
+
+TEST_CASE("image: large files are refused unread") {
+  const vit::test::TemporaryFolder folder;
+  const auto sparse = [&](const char* name, const std::string& head, std::uintmax_t size) {
+    const std::filesystem::path path = folder.write(name, head);
+    std::error_code error;
+    std::filesystem::resize_file(path, size, error);
+    return error ? std::filesystem::path() : path;
+  };
+  const auto message_of = [](const std::filesystem::path& path) {
+    return vit::test::error_text<vit::Error>([&] { vit::decode_file(path); });
+  };
+  if (const auto path = sparse("zeros.png", "", std::uintmax_t{3} << 29); !path.empty()) {
+    std::string message;
+    CHECK(vit::test::peak_growth_bytes([&] { message = message_of(path); }) < 32 * kMegabyte);
+    CHECK(contains(message, "zeros.png: not a picture"));
+  }
+  for (const std::uintmax_t size : {std::uintmax_t{1} << 40, (std::uintmax_t{1} << 63) - 1}) {
+    const auto path = sparse("endless.png", "\x89PNG\r\n\x1A\n", size);  // not every file system can
+    if (!path.empty()) CHECK(contains(message_of(path), "too large for a picture"));
+  }
+}
+
+TEST_CASE("image: floats of a window are those of the whole picture") {
+  const vit::Image image = random_image(37, 53);
+  for (const auto filter :
+       {vit::ResizeFilter::nearest, vit::ResizeFilter::bilinear, vit::ResizeFilter::bicubic}) {
+    for (const vit::ImageSize target :
+         {vit::ImageSize{37, 53}, vit::ImageSize{37, 20}, vit::ImageSize{90, 53}, vit::ImageSize{16, 20},
+          vit::ImageSize{81, 70}}) {
+      vit::Tensor<float> whole(vit::Shape{3, target.height, target.width});
+      vit::resize_to_float(image, 1.0f / 255.0f, target, {0, 0, target.height, target.width}, filter, 1,
+                           whole.view());
+      const vit::ResizeWindow window{3, 5, target.height - 7, target.width - 6};
+      vit::Tensor<float> part(vit::Shape{3, window.height, window.width});
+      vit::resize_to_float(image, 1.0f / 255.0f, target, window, filter, 1, part.view());
+      for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t y = 0; y < window.height; ++y) {
+          REQUIRE(std::memcmp(part.view().row(c * window.height + y),
+                              whole.view().row(c * target.height + window.top + y) + window.left,
+                              window.width * sizeof(float)) == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("image: floats outside the crop are not computed") {
+  vit::PreprocessConfig config;
+  config.resize = vit::ResizeRule::shortest_edge;
+  config.resize_height = config.resize_width = 224;
+  config.crop_height = config.crop_width = 224;
+  config.normalize = vit::NormalizeRule::rescale_first;
+  config.resampler = vit::Resampler::torchvision_float;
+  config.filter = vit::ResizeFilter::bilinear;
+  const vit::Preprocessor preprocessor(config);
+  const vit::Image line(1, 2000);  // becomes 224 x 448000
+  CHECK(vit::test::peak_growth_bytes([&] { preprocessor.run(line, 1); }) < 64 * kMegabyte);
+}
+
+TEST_CASE("image: torchvision's precision looks at all weights, so that these are bounded") {
+  constexpr std::size_t kIn = 60'000'000;
+  CHECK_THROWS_WITH_AS(
+      vit::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear, vit::Resampler::torchvision_uint8),
+      doctest::Contains("2^25 weights"), vit::Error);
+  CHECK_NOTHROW(vit::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear, vit::Resampler::pillow));
+}
