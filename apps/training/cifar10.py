@@ -52,6 +52,11 @@ def split_held_out(labels):
     return keep.nonzero().flatten(), held_out
 
 
+def one_hot(labels):
+    """(B) class indices as (B, C) probabilities."""
+    return torch.nn.functional.one_hot(labels, len(CLASSES)).float()
+
+
 def shuffled_batches(index, size, generator):
     """Batches without end: `index` in a new order each time around, an incomplete last batch left out."""
     while True:
@@ -143,3 +148,11 @@ def cut_mixed(images, targets, share, generator):
     other = torch.randperm(count, generator=generator)
     mixed = targets.lerp(targets[other], covered.float().mean((1, 2))[:, None])
     return images.where(~covered[:, None], images[other]), mixed
+
+
+def changed(images, targets, vary, cut_mix, generator):
+    """Images (B, 3, H, W) with values 0..255 of which a share of `vary` is warped and tinted and a share of `cut_mix`
+    mixed, and the targets (B, K) that then hold."""
+    if vary:
+        images = tinted(warped(images, vary, generator), vary, generator)
+    return cut_mixed(images, targets, cut_mix, generator) if cut_mix else (images, targets)

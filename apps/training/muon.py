@@ -22,12 +22,14 @@ def orthogonalise(matrices):
 
 class Muon(torch.optim.Optimizer):
     """Matrices of one shape are orthogonalised in one batch. A fused qkv weight counts as three matrices, the
-    filters of a convolution (O, I, H, W) as one of O rows."""
+    filters of a convolution (O, I, H, W) as one of O rows. Directions are computed in dtype; map_over may be that of
+    a pool of threads, which then take a shape each."""
 
-    def __init__(self, named_parameters, lr, momentum=0.95, weight_decay=0.0):
+    def __init__(self, named_parameters, lr, momentum=0.95, weight_decay=0.0, dtype=torch.float32, map_over=map):
         named = list(named_parameters)
         super().__init__([p for _, p in named],
                          {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.dtype, self.map_over = dtype, map_over
         self.parts = {id(p): 3 if name.endswith("qkv.weight") else 1 for name, p in named}
 
     @torch.no_grad()
@@ -42,8 +44,8 @@ class Muon(torch.optim.Optimizer):
             direction = p.grad.lerp(state["momentum"], group["momentum"])
             for target, update in zip(p.chunk(self.parts[id(p)]), direction.chunk(self.parts[id(p)])):
                 by_shape.setdefault(target.flatten(1).shape, []).append((target, update.flatten(1)))
-        for shape, pairs in by_shape.items():
-            updates = orthogonalise(torch.stack([update for _, update in pairs]))
+        stacks = [torch.stack([update for _, update in pairs]).to(self.dtype) for pairs in by_shape.values()]
+        for (shape, pairs), updates in zip(by_shape.items(), self.map_over(orthogonalise, stacks)):
             scale = max(1.0, shape[0] / shape[1])**0.5
             for (target, _), update in zip(pairs, updates):
                 target.mul_(1 - group["lr"] * group["weight_decay"])

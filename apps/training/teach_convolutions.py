@@ -98,19 +98,7 @@ def train(model, pixels, labels, train_index, args):
 
     keep_length(convolutions)
     teaching.fit(replicas, pixels, labels, train_index, generator, args, crop_at, update)
-    settle(model, pixels[train_index[torch.randperm(len(train_index), generator=generator)[:5000]]])
-
-
-@torch.no_grad()
-def settle(model, pixels):
-    """Means and variances of the normalisations over these images: the replicas kept theirs to themselves."""
-    for layer in model.modules():
-        if isinstance(layer, nn.BatchNorm2d):
-            layer.reset_running_stats()
-            layer.momentum = None  # the plain mean of all batches
-    model.train()
-    for batch in pixels.split(500):
-        model(batch.float())
+    teaching.settle(model, pixels[train_index[torch.randperm(len(train_index), generator=generator)[:5000]]])
 
 
 def main():

@@ -31,13 +31,15 @@ class Teacher(torch.nn.Module):
 
     def __init__(self, folder, size):
         super().__init__()
+        # torch's fused attention is slow backwards for few tokens.
         self.vit = ViTForImageClassification.from_pretrained(folder, num_labels=len(cifar10.CLASSES),
-                                                             ignore_mismatched_sizes=True)
+                                                             ignore_mismatched_sizes=True,
+                                                             attn_implementation="eager")
         self.size = size
 
     def forward(self, pixels):
         larger = torch.nn.functional.interpolate(pixels, (self.size, self.size), mode="bicubic")
-        normalised = cifar10.normalise(larger, MEAN, STD)
+        normalised = cifar10.normalise(larger, MEAN, STD).to(self.vit.dtype)
         return self.vit(pixel_values=normalised, interpolate_pos_encoding=True).logits
 
 
@@ -57,7 +59,8 @@ def step_share(name, depth, args):
 
 
 def fine_tune(model, pixels, labels, train_index, args):
-    replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy)
+    replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy,
+                        torch.bfloat16 if args.bfloat16 else torch.float32)
     depth = model.vit.config.num_hidden_layers
     groups = [{"params": [p], "share": step_share(name, depth, args)} for name, p in model.vit.named_parameters()]
     optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=0.05)
@@ -75,6 +78,9 @@ def fine_tune(model, pixels, labels, train_index, args):
 def main():
     parser = teaching.parser_of(__doc__)
     parser.add_argument("--pretrained", type=Path, required=True, help="folder of a DeiT or ViT classifier")
+    parser.add_argument("--bfloat16",
+                        action="store_true",
+                        help="gradients in bfloat16, faster where the processor multiplies it")
     parser.add_argument("--size", type=int, default=96, help="pixels that the teacher sees")
     parser.add_argument("--epochs", type=float, default=3)
     parser.add_argument("--batch", type=int, default=64)

@@ -17,6 +17,8 @@ def parser_of(page):
     parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
     parser.add_argument("--state", type=Path, required=True, help="folder for the cache of pixels")
     parser.add_argument("--out", type=Path, required=True, help="file for the logits")
+    parser.add_argument("--vary", type=float, default=0.0, help="as train_cifar10.py has it")
+    parser.add_argument("--cut-mix", type=float, default=0.0, help="as train_cifar10.py has it")
     parser.add_argument("--threads", type=int, default=2)
     return parser
 
@@ -30,12 +32,25 @@ def fit(replicas, pixels, labels, index, generator, args, crop_at, update):
     for step, batch in zip(range(1, steps + 1), cifar10.shuffled_batches(index, args.batch, generator)):
         size, padding = crop_at(step / steps)
         crops = cifar10.random_crops(pixels[batch], size, padding, generator)
-        recent.append(replicas.gradients(crops.contiguous(), labels[batch]))
+        crops, targets = cifar10.changed(crops, cifar10.one_hot(labels[batch]), args.vary, args.cut_mix, generator)
+        recent.append(replicas.gradients(crops.contiguous(), targets))
         update(step / steps)
         if step % 50 == 0 or step == steps:
             print(f"{time.monotonic() - start:6.0f} s  step {step} of {steps}  crop {size}"
                   f"  loss {sum(recent) / len(recent):.4f}", flush=True)
             recent = []
+
+
+@torch.no_grad()
+def settle(model, pixels):
+    """Means and variances of the normalisations over these images: the replicas kept theirs to themselves."""
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.reset_running_stats()
+            layer.momentum = None  # the plain mean of all batches
+    model.train()
+    for batch in pixels.split(500):
+        model(batch.float())
 
 
 def logits_of(model, pixels, threads):

@@ -8,7 +8,8 @@ machine). It can be stopped and started again with the same --state folder.
     python train_cifar10.py --train train.zip --state /tmp/state --out data/model --minutes 85
 
 With --teachers (logits written by teach_*.py) the targets are mostly theirs; --start begins with
-the averaged weights of an earlier state. --position trains the same model with another position encoding, for
+the averaged weights of an earlier run, whose model may have fewer blocks. --bfloat16 computes gradients in
+bfloat16 (the weights stay float32). --position trains the same model with another position encoding, for
 study_positions.py.
 """
 
@@ -17,13 +18,15 @@ import json
 import math
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import timm
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import cifar10
+from lean_forward import LeanForward
 from local_start import point_heads, whiten_patches
 from muon import Muon
 from replicas import Replicas
@@ -48,7 +51,6 @@ WARM_UP = 0.02
 LABEL_SMOOTHING = 0.1
 TEMPERATURE = 2.0
 TEACHER_SHARE = 0.6
-PIECES = 4
 EMA_EVERY = 4
 EMA_KEEP = 0.98
 
@@ -91,14 +93,38 @@ def start_values(model, pixels, local_depth):
             point_heads(block.attn, THETA, sharpness=2.0)
 
 
-def build_optimisers(model, args):
+def build_optimisers(model, args, kind=torch.float32, map_over=map):
     matrices = [(n, p) for n, p in model.named_parameters() if n.startswith("blocks.") and p.ndim == 2]
     chosen = {n for n, _ in matrices}
     rest = [p for n, p in model.named_parameters() if n not in chosen and p.requires_grad]
     return [
-        Muon(matrices, lr=args.muon_lr, weight_decay=args.weight_decay),
+        Muon(matrices, lr=args.muon_lr, weight_decay=args.weight_decay, dtype=kind, map_over=map_over),
         torch.optim.AdamW(rest, lr=args.adam_lr, betas=(0.9, 0.98), weight_decay=0.0)
     ]
+
+
+def start_weights(file):
+    """The averaged weights of a state file, or those of an exported model."""
+    if file.suffix == ".safetensors":
+        return {name: value.float() for name, value in load_file(file).items()}
+    return torch.load(file, weights_only=True)["average"]
+
+
+def deepened(weights, depth):
+    """The weights of a model of `depth` blocks that computes the same: new blocks are copies of others, spread
+    evenly, whose LayerScale begins at zero."""
+    blocks = {}
+    for name, value in weights.items():
+        if name.startswith("blocks."):
+            _, block, rest = name.split(".", 2)
+            blocks.setdefault(int(block), {})[rest] = value
+    sources = [(i * len(blocks) + len(blocks) // 2) // depth for i in range(depth)]
+    result = {name: value for name, value in weights.items() if not name.startswith("blocks.")}
+    for new, old in enumerate(sources):
+        repeated = new > 0 and sources[new - 1] == old
+        for rest, value in blocks[old].items():
+            result[f"blocks.{new}.{rest}"] = torch.zeros_like(value) if repeated and "gamma" in rest else value.clone()
+    return result
 
 
 def rate(progress):
@@ -108,13 +134,18 @@ def rate(progress):
     return 1.0 if progress < 0.3 else max(0.0, (1.0 - progress) / 0.7)
 
 
-@torch.no_grad()
-def accuracy(model, pixels, labels):
+def accuracy(model, pixels, labels, map_over=map):
+    """map_over may be that of a pool of threads."""
+
+    @torch.no_grad()
+    def right(first):
+        part = slice(first, first + 250)
+        return (model(cifar10.normalise(pixels[part])).argmax(1) == labels[part]).sum().item()
+
     model.eval()
-    right = sum((model(cifar10.normalise(pixels[i:i + 250])).argmax(1) == labels[i:i + 250]).sum().item()
-                for i in range(0, len(labels), 250))
+    count = sum(map_over(right, range(0, len(labels), 250)))
     model.train()
-    return right / len(labels)
+    return count / len(labels)
 
 
 def export(weights, description, folder):
@@ -161,21 +192,27 @@ class Run:
     """Everything that a restart needs: model, averaged weights, optimisers, random numbers, elapsed seconds
     and steps."""
 
-    def __init__(self, args, pixels):
+    def __init__(self, args, pixels, loss_of):
         torch.manual_seed(args.seed)
         self.generator = torch.Generator().manual_seed(args.seed)
         self.model, self.description = build_model(args)
         start_values(self.model,
                      cifar10.normalise(pixels[torch.randperm(len(pixels), generator=self.generator)[:2000]]),
                      args.local_depth)
-        self.optimisers = build_optimisers(self.model, args)
+        if args.bfloat16:
+            lean = LeanForward(self.model, (CHEAP_CROP[0], FULL_CROP[0]))
+            self.replicas = Replicas(lean, args.threads, args.pieces, loss_of, torch.bfloat16)
+            self.optimisers = build_optimisers(self.model, args, torch.bfloat16, self.replicas.pool.map)
+        else:
+            self.replicas = Replicas(self.model, args.threads, args.pieces, loss_of)
+            self.optimisers = build_optimisers(self.model, args)
         self.average = {n: v.detach().clone() for n, v in self.model.state_dict().items()}
         self.seconds, self.steps, self.images = 0.0, 0, 0
         self.path = args.state / "state.pt"
         if self.path.exists():
             self.load(torch.load(self.path, weights_only=True))
         elif args.start:
-            self.average = torch.load(args.start, weights_only=True)["average"]
+            self.average = deepened(start_weights(args.start), args.depth)
             self.model.load_state_dict(self.average)
 
     def load(self, state):
@@ -220,7 +257,7 @@ def loss_with_teacher(logits, targets):
 def targets_and_loss(labels, teachers):
     """A row of probabilities per image, and the mean loss of outputs against such rows: labels as ones and zeros,
     or what the teachers make of the image beside them."""
-    hard = torch.nn.functional.one_hot(labels, len(cifar10.CLASSES)).float()
+    hard = cifar10.one_hot(labels)
     if not teachers:
         return hard, loss_without_teacher
     # logits (2, N, C) of every image and its mirror image: the mean of all votes is better than each
@@ -229,16 +266,36 @@ def targets_and_loss(labels, teachers):
     return torch.cat([soft, hard], dim=1), loss_with_teacher
 
 
-def take_step(run, replicas, inputs, targets, rates):
+def pieces_of(batch, pixels, targets, progress, args, generator):
+    """The pieces of a batch as Replicas.gradients_of takes them. Every piece has random numbers of its own."""
+    cheap, changed = progress < CHEAP_UNTIL, progress < CHANGED_UNTIL
+    size, padding = CHEAP_CROP if cheap and not args.drop_patches else FULL_CROP
+
+    def make(index, seed):
+        draw = torch.Generator().manual_seed(seed)
+        pictures = pixels[index]
+        if args.zoom > 1:
+            pictures = cifar10.enlarged(pictures, args.zoom, draw)
+        crops, aims = cifar10.random_crops(pictures, size, padding, draw), targets[index]
+        if changed:
+            crops, aims = cifar10.changed(crops, aims, args.vary, args.cut_mix, draw)
+        return cifar10.normalise(crops).contiguous(), aims
+
+    seeds = torch.randint(2**31, (args.pieces,), generator=generator).tolist()
+    return [(partial(make, index, seed), len(index) / len(batch))
+            for index, seed in zip(batch.chunk(args.pieces), seeds)]
+
+
+def take_step(run, pieces, rates):
     """One update of the weights; returns the loss before it."""
-    loss = replicas.gradients(inputs, targets)
+    loss = run.replicas.gradients_of(pieces)
     if not math.isfinite(loss):
         raise SystemExit(f"loss {loss} in step {run.steps}")
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 5.0)
     for optimiser, lr in zip(run.optimisers, rates):
         optimiser.param_groups[0]["lr"] = lr
         optimiser.step()
-    run.steps, run.images = run.steps + 1, run.images + len(targets)
+    run.steps += 1
     if run.steps % EMA_EVERY == 0:
         run.update_average()
     return loss
@@ -247,14 +304,17 @@ def take_step(run, replicas, inputs, targets, rates):
 def train(args):
     pixels, labels = cifar10.read_archive(args.train, args.cache or args.state)
     train_index, held_out = cifar10.split_held_out(labels)
-    run = Run(args, pixels[train_index])
-    watched = build_model(args)[0]
     targets, loss_of = targets_and_loss(labels, args.teachers)
-    replicas = Replicas(run.model, args.threads, PIECES, loss_of)
+    run = Run(args, pixels[train_index], loss_of)
+    watched = build_model(args)[0]
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"{parameters} parameters, {len(train_index)} images, from {run.seconds:.0f} s", flush=True)
-    recent = []
     batches = cifar10.shuffled_batches(train_index, args.batch, run.generator)
+    if args.bfloat16:
+        # Compiles for both sizes, one thread at a time.
+        for progress in (0.0, 1.0):
+            run.replicas.piece(*pieces_of(next(batches), pixels, targets, progress, args, run.generator)[0])
+    recent = []
     next_report, mark = run.seconds + args.report_seconds, time.process_time()
 
     def progress_now():
@@ -264,30 +324,19 @@ def train(args):
 
     while (progress := progress_now()) < 1:
         batch = next(batches)
-        cheap = progress < CHEAP_UNTIL
-        for replica in replicas.copies if args.drop_patches else []:
-            replica.patch_drop.prob = args.drop_patches if cheap else 0.0
-        size, padding = CHEAP_CROP if cheap and not args.drop_patches else FULL_CROP
-        pictures = pixels[batch]
-        if args.zoom > 1:
-            pictures = cifar10.enlarged(pictures, args.zoom, run.generator)
-        crops = cifar10.random_crops(pictures, size, padding, run.generator)
-        aims = targets[batch]
-        changed = progress < CHANGED_UNTIL
-        if args.vary and changed:
-            crops = cifar10.tinted(cifar10.warped(crops, args.vary, run.generator), args.vary, run.generator)
-        if args.cut_mix and changed:
-            crops, aims = cifar10.cut_mixed(crops, aims, args.cut_mix, run.generator)
-        inputs = cifar10.normalise(crops).contiguous()
+        if args.drop_patches:
+            for replica in run.replicas.copies:
+                replica.patch_drop.prob = args.drop_patches if progress < CHEAP_UNTIL else 0.0
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
-        recent.append(take_step(run, replicas, inputs, aims, rates))
+        recent.append(take_step(run, pieces_of(batch, pixels, targets, progress, args, run.generator), rates))
+        run.images += len(batch)
         now = time.process_time()
         run.seconds, mark = run.seconds + (now - mark) / args.threads, now
         if run.seconds >= next_report or progress_now() >= 1:
             watched.load_state_dict(run.average)
-            share = accuracy(watched, pixels[held_out], labels[held_out])
+            share = accuracy(watched, pixels[held_out], labels[held_out], run.replicas.pool.map)
             print(f"{run.seconds:6.0f} s  step {run.steps}  epoch {run.images / len(train_index):.2f}"
-                  f"  crop {size}  rate {rate(progress):.3f}  loss {sum(recent) / len(recent):.4f}"
+                  f"  rate {rate(progress):.3f}  loss {sum(recent) / len(recent):.4f}"
                   f"  held-out {100 * share:.2f} %", flush=True)
             run.save()
             recent, next_report = [], run.seconds + args.report_seconds
@@ -324,8 +373,14 @@ def main():
                         help="share of the images that are turned, scaled and slanted; brightness, contrast and"
                         " saturation each change in as many")
     parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
-    parser.add_argument("--start", type=Path, help="state.pt of an earlier run whose weights are the start")
+    parser.add_argument("--start",
+                        type=Path,
+                        help="state.pt or model.safetensors of an earlier run, whose weights are the start")
     parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--pieces", type=int, default=4, help="parts of a batch, for as many threads or fewer")
+    parser.add_argument("--bfloat16",
+                        action="store_true",
+                        help="gradients in bfloat16: twice as fast where the processor multiplies it (axial only)")
     parser.add_argument("--dim", type=int, default=160)
     parser.add_argument("--depth", type=int, default=7)
     parser.add_argument("--heads", type=int, default=5)
@@ -340,6 +395,8 @@ def main():
     parser.add_argument("--report-seconds", type=float, default=600)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
+    if args.bfloat16 and (args.position != "axial" or args.drop_patches):
+        parser.error("--bfloat16 is for --position axial without --drop-patches")
     torch.set_num_threads(1)
     args.state.mkdir(parents=True, exist_ok=True)
     train(args)
