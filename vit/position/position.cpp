@@ -103,11 +103,9 @@ PositionContext Position::build_context(GridSize grid) const {
         coords, *ladder_, {.axis_order = config_.axis_order, .pairing = config_.pairing}));
   }
   if (mixed_) {
-    // The first row of frequencies belongs to the first axis.
-    const bool is_swapped = config_.axis_order == AxisOrder::y_then_x;
-    const GridCoords ordered = is_swapped ? GridCoords{.t_x = coords.t_y, .t_y = coords.t_x} : coords;
     for (std::size_t layer = 0; layer < mixed_->depth(); ++layer) {
-      context.tables_.push_back(build_mixed_table<float>(ordered, *mixed_, layer, config_.pairing));
+      context.tables_.push_back(
+          build_mixed_table<float>(coords, *mixed_, layer, config_.pairing, config_.axis_order));
     }
   }
   return context;

@@ -55,6 +55,18 @@ void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t
   }
 }
 
+struct OrderedAxes {
+  std::span<const double> first, second;
+};
+
+/// The coordinates of the axis whose angles come first, and of the other.
+OrderedAxes ordered_axes(const GridCoords& coords, AxisOrder order, const char* where) {
+  VIT_CHECK(coords.t_x.size() == coords.t_y.size(), where, coords.t_x.size(), " x coordinates and ",
+            coords.t_y.size(), " y coordinates");
+  if (order == AxisOrder::x_then_y) return {coords.t_x, coords.t_y};
+  return {coords.t_y, coords.t_x};
+}
+
 }  // namespace
 
 Tensor<double> line_angles(std::span<const double> positions, const FrequencyLadder& ladder) {
@@ -67,11 +79,7 @@ Tensor<double> line_angles(std::span<const double> positions, const FrequencyLad
 }
 
 Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& ladder, AxisOrder order) {
-  VIT_CHECK(coords.t_x.size() == coords.t_y.size(), "axial_angles", coords.t_x.size(), " x coordinates and ",
-            coords.t_y.size(), " y coordinates");
-  const bool x_first = order == AxisOrder::x_then_y;
-  const std::vector<double>& first = x_first ? coords.t_x : coords.t_y;
-  const std::vector<double>& second = x_first ? coords.t_y : coords.t_x;
+  const auto [first, second] = ordered_axes(coords, order, "axial_angles");
   Tensor<double> angles(Shape{coords.size(), 2 * ladder.size()});
   double* out = angles.data();
   for (std::size_t patch = 0; patch < coords.size(); ++patch) {
@@ -81,17 +89,16 @@ Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& lad
   return angles;
 }
 
-Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies,
-                            std::size_t layer) {
-  VIT_CHECK(coords.t_x.size() == coords.t_y.size(), "mixed_angles", coords.t_x.size(), " x coordinates and ",
-            coords.t_y.size(), " y coordinates");
+Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies, std::size_t layer,
+                            AxisOrder order) {
+  const auto [first, second] = ordered_axes(coords, order, "mixed_angles");
   Tensor<double> angles(Shape{frequencies.num_heads(), coords.size(), frequencies.num_pairs()});
   double* out = angles.data();
   for (std::size_t head = 0; head < frequencies.num_heads(); ++head) {
     const std::span<const double> x = frequencies.x(layer, head);
     const std::span<const double> y = frequencies.y(layer, head);
     for (std::size_t patch = 0; patch < coords.size(); ++patch) {
-      for (std::size_t j = 0; j < x.size(); ++j) *out++ = coords.t_x[patch] * x[j] + coords.t_y[patch] * y[j];
+      for (std::size_t j = 0; j < x.size(); ++j) *out++ = first[patch] * x[j] + second[patch] * y[j];
     }
   }
   return angles;

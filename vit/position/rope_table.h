@@ -40,8 +40,10 @@ Tensor<double> line_angles(std::span<const double> positions, const FrequencyLad
 /// frequencies.
 Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& ladder, AxisOrder order);
 
-/// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle.
-Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies, std::size_t layer);
+/// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle; with y_then_x the
+/// first frequencies belong to t_y.
+Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies, std::size_t layer,
+                            AxisOrder order = AxisOrder::x_then_y);
 
 // -------------------------------------------------------------------------------------------------- table
 
@@ -100,8 +102,9 @@ RopeTable<T> build_line_table(std::span<const double> positions, const Frequency
 /// (H, N, d / 2) factors of one layer with learned frequencies.
 template <typename T>
 RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies& frequencies,
-                               std::size_t layer, RopePairing pairing = RopePairing::neighbours) {
-  return RopeTable<T>(mixed_angles(coords, frequencies, layer), pairing);
+                               std::size_t layer, RopePairing pairing = RopePairing::neighbours,
+                               AxisOrder order = AxisOrder::x_then_y) {
+  return RopeTable<T>(mixed_angles(coords, frequencies, layer, order), pairing);
 }
 
 // ----------------------------------------------------------------------------------------------- rotation
