@@ -44,10 +44,11 @@ std::size_t innermost_size(Json value) {
 
 }  // namespace
 
-bool prepare_resume(const std::filesystem::path& path) {
+ResumableFile::Start prepare_resume(const std::filesystem::path& path) {
   check_output_place(path);
   const std::filesystem::path partial = ResumableFile::partial_path(path);
-  if (std::filesystem::exists(partial) || !std::filesystem::exists(path)) return false;
+  if (std::filesystem::exists(partial) || !std::filesystem::exists(path))
+    return ResumableFile::Start::continued;
   std::ifstream finished(path, std::ios::binary);
   VIT_CHECK(finished.is_open(), "resume", path.string(), ": cannot be read");
   AtomicFile copy(partial,
@@ -57,29 +58,19 @@ bool prepare_resume(const std::filesystem::path& path) {
     copy.write(std::as_bytes(std::span(block).first(static_cast<std::size_t>(finished.gcount()))));
   }
   copy.commit();
-  return true;
+  return ResumableFile::Start::copied;
 }
 
 JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
     : options_(options),
-      continues_copy_(options.resume && prepare_resume(options.path)),
-      file_(options.path, options.resume ? ResumableFile::Start::continued : ResumableFile::Start::empty) {
-  if (!options_.resume) return;
-  try {
-    take_over();
-  } catch (...) {
-    if (continues_copy_) file_.discard();  // a later run must find the original, which may be another by then
-    throw;
-  }
-}
-
-JsonlWriter::~JsonlWriter() {
-  if (continues_copy_ && num_added_ == 0) file_.discard();
+      start_(options.resume ? prepare_resume(options.path) : ResumableFile::Start::empty),
+      file_(options.path, start_) {
+  if (options_.resume) take_over();
 }
 
 void JsonlWriter::take_over() {
   const std::filesystem::path partial = ResumableFile::partial_path(options_.path);
-  const std::string read_file = (continues_copy_ ? options_.path : partial).string();
+  const std::string read_file = (start_ == ResumableFile::Start::copied ? options_.path : partial).string();
   std::ifstream lines(partial, std::ios::binary);
   std::size_t complete_bytes = 0, number = 0;
   for (std::string line;

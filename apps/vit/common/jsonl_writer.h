@@ -17,7 +17,6 @@ class JsonlWriter : public ResultWriter {
   /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error where they are not
   /// results of the same names.
   explicit JsonlWriter(const ResultWriterOptions& options);
-  ~JsonlWriter() override;
 
   bool take_done(const std::string& file) override;
   void add(const std::string& file, std::span<const ResultArray> arrays) override;
@@ -29,7 +28,7 @@ class JsonlWriter : public ResultWriter {
   void take_over();
 
   ResultWriterOptions options_;
-  bool continues_copy_;  // of a finished file, made for this run
+  ResumableFile::Start start_;
   ResumableFile file_;
   std::map<std::string, std::size_t>
       done_;  // "file" as it stands in the lines -> number of lines not yet taken
@@ -38,7 +37,7 @@ class JsonlWriter : public ResultWriter {
   std::size_t num_added_ = 0;
 };
 
-/// Puts what --resume continues at PATH.partial, where only PATH exists; returns whether it did.
-bool prepare_resume(const std::filesystem::path& path);
+/// Puts what --resume continues at PATH.partial, where only PATH exists; returns how to open it.
+ResumableFile::Start prepare_resume(const std::filesystem::path& path);
 
 }  // namespace vit::app

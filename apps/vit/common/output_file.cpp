@@ -68,7 +68,8 @@ fs::path ResumableFile::partial_path(const fs::path& path) {
   return path.string() + ".partial";
 }
 
-ResumableFile::ResumableFile(const fs::path& path, Start start) : path_(path) {
+ResumableFile::ResumableFile(const fs::path& path, Start start)
+    : path_(path), is_mere_copy_(start == Start::copied) {
   check_output_place(path);
   const fs::path partial = partial_path(path);
   const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -86,7 +87,7 @@ ResumableFile::ResumableFile(const fs::path& path, Start start) : path_(path) {
 }
 
 ResumableFile::~ResumableFile() {
-  if (committed_ || size_ > 0) return;
+  if (committed_ || (size_ > 0 && !is_mere_copy_)) return;
   std::error_code ignored;
   fs::remove(partial_path(path_), ignored);
 }
@@ -94,6 +95,7 @@ ResumableFile::~ResumableFile() {
 void ResumableFile::write(std::string_view text) {
   write_all(file_.get(), std::as_bytes(std::span(text)), partial_path(path_));
   size_ += text.size();
+  is_mere_copy_ = false;
 }
 
 void ResumableFile::truncate(std::size_t bytes) {

@@ -26,8 +26,10 @@ void check_output_place(const std::filesystem::path& path);
 class ResumableFile {
  public:
   enum class Start {
-    empty,     // what an earlier run left in PATH.partial is discarded
-    continued  // kept, and writing goes on at its end
+    empty,      // what an earlier run left in PATH.partial is discarded
+    continued,  // kept, and writing goes on at its end
+    copied      // the same for a copy of a finished file, which is of no use to a later run unless more is
+                // written
   };
 
   /// Throws Error where the place cannot be written or another run is writing it.
@@ -41,8 +43,6 @@ class ResumableFile {
   void write(std::string_view text);
   /// Drops everything behind the first `bytes` bytes.
   void truncate(std::size_t bytes);
-  /// Leaves nothing for a later run, unless more is written.
-  void discard() noexcept { size_ = 0; }
   /// Hands everything to the operating system, so that it survives the end of this process.
   void flush();
   /// Bytes written so far, or found at the start.
@@ -53,6 +53,7 @@ class ResumableFile {
   std::filesystem::path path_;
   FileHandle file_;
   std::size_t size_ = 0;
+  bool is_mere_copy_ = false;
   bool committed_ = false;
 };
 
