@@ -3,13 +3,12 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include <tiffio.h>
 
+#include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 
 namespace vit::codecs {
@@ -199,17 +198,8 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   return layout;
 }
 
-struct Free {
-  void operator()(std::uint8_t* bytes) const { std::free(bytes); }
-};
-using Bytes = std::unique_ptr<std::uint8_t[], Free>;
-
-/// Zeros that take no memory until they are written: a short file may announce gigabytes and then hold none.
-Bytes zeroed_bytes(std::size_t count) {
-  Bytes bytes(static_cast<std::uint8_t*>(std::calloc(count, 1)));
-  if (bytes == nullptr) throw std::bad_alloc();
-  return bytes;
-}
+/// Takes no memory until it is written: a short file may announce gigabytes and then hold none.
+using Bytes = Tensor<std::uint8_t>;
 
 /// All samples as stored: one plane of interleaved samples, or one plane per sample.
 struct Samples {
@@ -231,7 +221,7 @@ void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const L
     for (std::uint32_t y = 0; y < layout.height; y += std::min(rows_per_strip, layout.height - y)) {
       const std::uint32_t num_rows = std::min(rows_per_strip, layout.height - y);
       const auto wanted = static_cast<tmsize_t>(num_rows * samples.row_bytes);
-      std::uint8_t* const to = samples.bytes.get() + plane * samples.plane_bytes + y * samples.row_bytes;
+      std::uint8_t* const to = samples.bytes.data() + plane * samples.plane_bytes + y * samples.row_bytes;
       const std::uint32_t strip = TIFFComputeStrip(tiff, y, static_cast<std::uint16_t>(plane));
       if (TIFFReadEncodedStrip(tiff, strip, to, wanted) != wanted) refuse_data(source, stream);
     }
@@ -268,20 +258,21 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
   check_tiles(source, layout, tile_width, tile_height);
   const std::size_t pixel_bits = layout.bits * (layout.separate ? 1 : layout.num_samples);
   if (tile_width * pixel_bits % 8 != 0) refuse(source, "corrupt TIFF: tiles of ", tile_width, " pixels");
-  const Bytes tile = zeroed_bytes(static_cast<std::size_t>(tile_bytes));
+  Bytes tile(Shape{static_cast<std::size_t>(tile_bytes)});
   for (std::size_t plane = 0; plane < num_planes; ++plane) {
     for (std::uint64_t y = 0; y < layout.height; y += tile_height) {
       for (std::uint64_t x = 0; x < layout.width; x += tile_width) {
         const std::uint32_t index =
             TIFFComputeTile(tiff, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0,
                             static_cast<std::uint16_t>(plane));
-        if (TIFFReadEncodedTile(tiff, index, tile.get(), tile_bytes) != tile_bytes)
+        if (TIFFReadEncodedTile(tiff, index, tile.data(), tile_bytes) != tile_bytes)
           refuse_data(source, stream);
         const std::size_t at = x * pixel_bits / 8;
         const std::size_t count = std::min(static_cast<std::size_t>(tile_row_bytes), samples.row_bytes - at);
         for (std::uint64_t row = 0; row < std::min<std::uint64_t>(tile_height, layout.height - y); ++row) {
-          std::copy_n(tile.get() + row * static_cast<std::size_t>(tile_row_bytes), count,
-                      samples.bytes.get() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
+          std::copy_n(
+              tile.data() + row * static_cast<std::size_t>(tile_row_bytes), count,
+              samples.bytes.data() + plane * samples.plane_bytes + (y + row) * samples.row_bytes + at);
         }
       }
     }
@@ -296,7 +287,7 @@ Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, con
   samples.plane_bytes = samples.row_bytes * layout.height;
   if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
     refuse(source, "TIFF with an unusual row layout is not read");
-  samples.bytes = zeroed_bytes(checked_mul(samples.plane_bytes, num_planes, kWhere));
+  samples.bytes = Bytes(Shape{checked_mul(samples.plane_bytes, num_planes, kWhere)});
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
   return samples;
@@ -348,7 +339,7 @@ class Mapper {
     const std::size_t index = layout_.separate ? x : x * layout_.num_samples + channel;
     const std::size_t plane = layout_.separate ? channel : 0;
     const std::size_t bit = index * layout_.bits;
-    return {samples_.bytes.get() + plane * samples_.plane_bytes + y * samples_.row_bytes + bit / 8, bit % 8};
+    return {samples_.bytes.data() + plane * samples_.plane_bytes + y * samples_.row_bytes + bit / 8, bit % 8};
   }
   template <typename Number>
   static Number number(Place place) {  // libtiff delivers the byte order of the machine
