@@ -2,31 +2,19 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
-#include <optional>
-#include <string>
+
+#include "apps/vit/common/machine.h"
 
 namespace vit::test {
-
-/// One line of /proc/self/status in bytes, for example "VmHWM:".
-inline std::optional<std::size_t> status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  std::size_t kilobytes = 0;
-  while (status >> word) {
-    if (word == key && status >> kilobytes) return kilobytes * 1024;
-  }
-  return std::nullopt;
-}
 
 /// Peak of the resident memory while `function` runs, less what was resident before; 0 where the system does
 /// not tell.
 template <typename Function>
 std::size_t peak_growth_bytes(Function&& function) {
-  std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // the peak starts anew
-  const auto before = status_bytes("VmHWM:");
+  app::reset_peak_memory();
+  const auto before = app::peak_memory_bytes();
   function();
-  const auto after = status_bytes("VmHWM:");
+  const auto after = app::peak_memory_bytes();
   return before && after && *after > *before ? *after - *before : 0;
 }
 
