@@ -8,7 +8,6 @@ al. 2020, "ELECTRA"), the new head the largest.
         --out deit.pt
 """
 
-import math
 import re
 from pathlib import Path
 
@@ -19,8 +18,6 @@ import cifar10
 import teaching
 from replicas import Replicas
 
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
 SEED = 1
 WARM_UP = 0.1
 PIECES = 4
@@ -38,14 +35,8 @@ class Teacher(torch.nn.Module):
         self.size = size
 
     def forward(self, pixels):
-        larger = torch.nn.functional.interpolate(pixels, (self.size, self.size), mode="bicubic")
-        normalised = cifar10.normalise(larger, MEAN, STD).to(self.vit.dtype)
-        return self.vit(pixel_values=normalised, interpolate_pos_encoding=True).logits
-
-
-def rate(progress):
-    return progress / WARM_UP if progress < WARM_UP else 0.5 * (1 + math.cos(
-        math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
+        images = teaching.enlarged(pixels, self.size).to(self.vit.dtype)
+        return self.vit(pixel_values=images, interpolate_pos_encoding=True).logits
 
 
 def step_share(name, depth, args):
@@ -63,14 +54,7 @@ def fine_tune(model, pixels, labels, train_index, args):
                         torch.bfloat16 if args.bfloat16 else torch.float32)
     depth = model.vit.config.num_hidden_layers
     groups = [{"params": [p], "share": step_share(name, depth, args)} for name, p in model.vit.named_parameters()]
-    optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=0.05)
-
-    def update(progress):
-        for group in optimiser.param_groups:
-            group["lr"] = args.lr * rate(progress) * group["share"]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-
+    update = teaching.fine_tuning(model, groups, args, WARM_UP, weight_decay=0.05, longest_gradient=1.0)
     generator = torch.Generator().manual_seed(SEED)
     teaching.fit(replicas, pixels, labels, train_index, generator, args, lambda _: (32, 4), update)
 

@@ -9,7 +9,6 @@ The held-out images of cifar10.py are not trained on. Architecture and weights c
         --out efficientnet.pt
 """
 
-import math
 from pathlib import Path
 
 import torch
@@ -19,8 +18,6 @@ import cifar10
 import teaching
 from replicas import Replicas
 
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
 SEED = 1
 WARM_UP = 0.08
 PIECES = 2
@@ -38,27 +35,14 @@ class Teacher(torch.nn.Module):
         self.size = size
 
     def forward(self, pixels):
-        larger = torch.nn.functional.interpolate(pixels, (self.size, self.size), mode="bicubic")
-        normalised = cifar10.normalise(larger, MEAN, STD)
-        return self.net(normalised.contiguous(memory_format=torch.channels_last))
-
-
-def rate(progress):
-    return progress / WARM_UP if progress < WARM_UP else 0.5 * (1 + math.cos(
-        math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
+        return self.net(teaching.enlarged(pixels, self.size).contiguous(memory_format=torch.channels_last))
 
 
 def fine_tune(model, pixels, labels, train_index, args):
     replicas = Replicas(model, args.threads, PIECES, torch.nn.functional.cross_entropy)
     groups = [{"params": [p], "share": args.head_step if name.startswith("_fc") else 1.0}
               for name, p in model.net.named_parameters()]
-    optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=0.02)
-
-    def update(progress):
-        for group in optimiser.param_groups:
-            group["lr"] = args.lr * rate(progress) * group["share"]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimiser.step()
+    update = teaching.fine_tuning(model, groups, args, WARM_UP, weight_decay=0.02, longest_gradient=5.0)
 
     def crop_at(progress):
         for replica in replicas.copies:

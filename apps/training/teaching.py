@@ -3,6 +3,7 @@ the file of logits."""
 
 import argparse
 import concurrent.futures
+import math
 import os
 import time
 from pathlib import Path
@@ -10,6 +11,10 @@ from pathlib import Path
 import torch
 
 import cifar10
+
+# of ImageNet, as published models want their pictures
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
 
 
 def parser_of(page):
@@ -21,6 +26,31 @@ def parser_of(page):
     parser.add_argument("--cut-mix", type=float, default=0.0, help="as train_cifar10.py has it")
     parser.add_argument("--threads", type=int, default=2)
     return parser
+
+
+def enlarged(pixels, size):
+    """Images with values 0..255 as a model of ImageNet sees them at size x size pixels."""
+    larger = torch.nn.functional.interpolate(pixels, (size, size), mode="bicubic")
+    return cifar10.normalise(larger, MEAN, STD)
+
+
+def fine_tuning(model, groups, args, warm_up, weight_decay, longest_gradient):
+    """The `update` that fit() wants: AdamW whose step size, args.lr times the "share" of each group, warms up and
+    then falls as a cosine."""
+    optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=weight_decay)
+
+    def rate(progress):
+        if progress < warm_up:
+            return progress / warm_up
+        return 0.5 * (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up)))
+
+    def update(progress):
+        for group in optimiser.param_groups:
+            group["lr"] = args.lr * rate(progress) * group["share"]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), longest_gradient)
+        optimiser.step()
+
+    return update
 
 
 def fit(replicas, pixels, labels, index, generator, args, crop_at, update):
