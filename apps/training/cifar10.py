@@ -72,6 +72,17 @@ def normalise(pixels, mean=MEAN, std=STD):
     return (pixels.float() - mean) / std
 
 
+def resized(pixels, edge):
+    """Bytes (N, 3, H, W) at edge x edge pixels, filtered as Pillow's bicubic resize does."""
+    if pixels.shape[-1] == edge:
+        return pixels
+    result = torch.empty(*pixels.shape[:2], edge, edge, dtype=torch.uint8)
+    for part, place in zip(pixels.split(500), result.split(500)):
+        larger = torch.nn.functional.interpolate(part.float(), (edge, edge), mode="bicubic", antialias=True)
+        place.copy_(larger.round_().clamp_(0, 255))
+    return result
+
+
 def enlarged(pixels, most, generator):
     """All images (B, 3, H, W), H = W, enlarged by the same random factor in [1, most], every octave alike."""
     factor = most**torch.rand((), generator=generator).item()

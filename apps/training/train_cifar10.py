@@ -41,10 +41,10 @@ POSITIONS = {
     "none": ("vit_small_patch16_rope_224", {"use_rot_pos_emb": False}),
 }
 THETA = 100.0
-# Until this share of the run images are cheaper: crops of 24 pixels (36 patches instead of 64, and rotary
-# positions continue to the full grid without change), or --drop-patches.
+PATCH_SIZE = 4
+# Until this share of the run images are cheaper: crops of three quarters of the edge (of 32 pixels 24, so 36 patches
+# instead of 64, and rotary positions continue to the full grid without change), or --drop-patches.
 CHEAP_UNTIL = 0.72
-CHEAP_CROP, FULL_CROP = (24, 0), (32, 4)  # edge, padding
 # Until this share of the run images are varied and mixed; the rest is for such as will be classified.
 CHANGED_UNTIL = 0.85
 WARM_UP = 0.02
@@ -64,11 +64,20 @@ def sinusoidal_table(grid, dim):
     return torch.cat([columns, rows], dim=2).reshape(1, grid * grid, dim).float()
 
 
+def full_crop(args):
+    """Edge and padding of the crops that images are classified as."""
+    return args.image_size, args.image_size // 8
+
+
+def cheap_crop(args):
+    return args.image_size * 3 // 4 // PATCH_SIZE * PATCH_SIZE, 0
+
+
 def build_model(args):
     architecture, position_args = POSITIONS[args.position]
     model_args = {
-        "img_size": [32, 32],
-        "patch_size": 4,
+        "img_size": [args.image_size] * 2,
+        "patch_size": PATCH_SIZE,
         "embed_dim": args.dim,
         "depth": args.depth,
         "num_heads": args.heads,
@@ -81,7 +90,7 @@ def build_model(args):
     }
     model = timm.create_model(architecture, patch_drop_rate=args.drop_patches, **model_args)
     if args.position == "sinusoidal":
-        model.pos_embed.data = sinusoidal_table(8, args.dim)
+        model.pos_embed.data = sinusoidal_table(args.image_size // PATCH_SIZE, args.dim)
         model.pos_embed.requires_grad_(False)
     return model, {"architecture": architecture, "model_args": model_args}
 
@@ -93,7 +102,7 @@ def start_values(model, pixels, local_depth):
             point_heads(block.attn, THETA, sharpness=2.0)
 
 
-def build_optimisers(model, args, kind=torch.float32, map_over=map):
+def build_optimisers(model, args, kind, map_over):
     matrices = [(n, p) for n, p in model.named_parameters() if n.startswith("blocks.") and p.ndim == 2]
     chosen = {n for n, _ in matrices}
     rest = [p for n, p in model.named_parameters() if n not in chosen and p.requires_grad]
@@ -134,8 +143,7 @@ def rate(progress):
     return 1.0 if progress < 0.3 else max(0.0, (1.0 - progress) / 0.7)
 
 
-def accuracy(model, pixels, labels, map_over=map):
-    """map_over may be that of a pool of threads."""
+def accuracy(model, pixels, labels, pool):
 
     @torch.no_grad()
     def right(first):
@@ -143,7 +151,7 @@ def accuracy(model, pixels, labels, map_over=map):
         return (model(cifar10.normalise(pixels[part])).argmax(1) == labels[part]).sum().item()
 
     model.eval()
-    count = sum(map_over(right, range(0, len(labels), 250)))
+    count = sum(pool.map(right, range(0, len(labels), 250)))
     model.train()
     return count / len(labels)
 
@@ -163,7 +171,7 @@ def export(weights, description, folder):
         "pretrained_cfg": {
             "tag": "cifar10",
             "custom_load": False,
-            "input_size": [3, 32, 32],
+            "input_size": [3, *model_args["img_size"]],
             "fixed_input_size": False,
             "interpolation": "bicubic",
             "crop_pct": 1.0,
@@ -199,13 +207,10 @@ class Run:
         start_values(self.model,
                      cifar10.normalise(pixels[torch.randperm(len(pixels), generator=self.generator)[:2000]]),
                      args.local_depth)
-        if args.bfloat16:
-            lean = LeanForward(self.model, (CHEAP_CROP[0], FULL_CROP[0]))
-            self.replicas = Replicas(lean, args.threads, args.pieces, loss_of, torch.bfloat16)
-            self.optimisers = build_optimisers(self.model, args, torch.bfloat16, self.replicas.pool.map)
-        else:
-            self.replicas = Replicas(self.model, args.threads, args.pieces, loss_of)
-            self.optimisers = build_optimisers(self.model, args)
+        learner = LeanForward(self.model, (cheap_crop(args)[0], full_crop(args)[0])) if args.bfloat16 else self.model
+        kind = torch.bfloat16 if args.bfloat16 else torch.float32
+        self.replicas = Replicas(learner, args.threads, args.pieces, loss_of, kind)
+        self.optimisers = build_optimisers(self.model, args, kind, self.replicas.pool.map)
         self.average = {n: v.detach().clone() for n, v in self.model.state_dict().items()}
         self.seconds, self.steps, self.images = 0.0, 0, 0
         self.path = args.state / "state.pt"
@@ -269,7 +274,7 @@ def targets_and_loss(labels, teachers):
 def pieces_of(batch, pixels, targets, progress, args, generator):
     """The pieces of a batch as Replicas.gradients_of takes them. Every piece has random numbers of its own."""
     cheap, changed = progress < CHEAP_UNTIL, progress < CHANGED_UNTIL
-    size, padding = CHEAP_CROP if cheap and not args.drop_patches else FULL_CROP
+    size, padding = cheap_crop(args) if cheap and not args.drop_patches else full_crop(args)
 
     def make(index, seed):
         draw = torch.Generator().manual_seed(seed)
@@ -303,6 +308,7 @@ def take_step(run, pieces, rates):
 
 def train(args):
     pixels, labels = cifar10.read_archive(args.train, args.cache or args.state)
+    pixels = cifar10.resized(pixels, args.image_size)
     train_index, held_out = cifar10.split_held_out(labels)
     targets, loss_of = targets_and_loss(labels, args.teachers)
     run = Run(args, pixels[train_index], loss_of)
@@ -334,7 +340,7 @@ def train(args):
         run.seconds, mark = run.seconds + (now - mark) / args.threads, now
         if run.seconds >= next_report or progress_now() >= 1:
             watched.load_state_dict(run.average)
-            share = accuracy(watched, pixels[held_out], labels[held_out], run.replicas.pool.map)
+            share = accuracy(watched, pixels[held_out], labels[held_out], run.replicas.pool)
             print(f"{run.seconds:6.0f} s  step {run.steps}  epoch {run.images / len(train_index):.2f}"
                   f"  rate {rate(progress):.3f}  loss {sum(recent) / len(recent):.4f}"
                   f"  held-out {100 * share:.2f} %", flush=True)
@@ -381,6 +387,10 @@ def main():
     parser.add_argument("--bfloat16",
                         action="store_true",
                         help="gradients in bfloat16: twice as fast where the processor multiplies it (axial only)")
+    parser.add_argument("--image-size",
+                        type=int,
+                        default=32,
+                        help="edge that the pictures of 32 pixels are resized to: the finer the patches, the dearer")
     parser.add_argument("--dim", type=int, default=160)
     parser.add_argument("--depth", type=int, default=7)
     parser.add_argument("--heads", type=int, default=5)
