@@ -252,6 +252,7 @@ void VisionTransformer::Parts::reserve(Lane& lane, const PassSizes& sizes, std::
   lane.workspace.reserve(
       {.num_images = num_images,
        .num_tokens = sizes.tokens,
+       .patch_dim = sizes.patch_dim,
        .embed_dim = sizes.width,
        .num_heads = config.num_heads,
        .pool_heads = layers.pool ? config.attention_pool.num_heads : 0,
@@ -284,7 +285,7 @@ void VisionTransformer::Parts::run_images(TensorView<const float> pixels, std::s
   const auto scratch = lane.arena.take<float>({num_images, 2 * width});
 
   // image -> patches -> tokens -> blocks
-  layers.patch_embed.forward(pixels, position, rows, tokens, threads, workspace.stages);
+  layers.patch_embed.forward(pixels, position, rows, tokens, workspace.quantised, threads, workspace.stages);
   layers.encoder.forward(tokens, position,
                          {.num_prefix = sizes.prefix,
                           .num_leading = sizes.leading,

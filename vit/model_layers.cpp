@@ -67,8 +67,9 @@ Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights,
                  config.num_heads);
 }
 
+/// Patches are embedded with more digits than blocks have: few of the products, and all others build on them.
 PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weights,
-                            const kernels::KernelTable& kernels) {
+                            const kernels::KernelTable& kernels, Dtype dtype) {
   Tensor<float> prefix;
   if (config.num_prefix_tokens() != 0) {
     prefix = Tensor<float>(Shape{config.num_prefix_tokens(), config.embed_dim});
@@ -78,7 +79,9 @@ PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weigh
       out = std::ranges::copy(part->load().flat(), out).out;
     }
   }
-  return PatchEmbed(make_linear(weights.patch, kernels), std::move(prefix), config.patch_size);
+  const bool rounds = dtype == Dtype::i8 && kernels.bf16->round_rows != nullptr;
+  const Dtype embed_dtype = rounds ? Dtype::bf16 : Dtype::f32;
+  return PatchEmbed(make_linear(weights.patch, kernels, embed_dtype), std::move(prefix), config.patch_size);
 }
 
 position::Position make_position(const ModelConfig& config, const ModelWeights& weights) {
@@ -111,7 +114,7 @@ std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWei
 
 ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
                         const kernels::KernelTable& kernels, Dtype dtype) {
-  ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels),
+  ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels, dtype),
                      .position = make_position(config, weights),
                      .encoder = make_encoder(config, weights, kernels, dtype),
                      .norm = make_optional_norm(weights.norm, config.norm_eps, kernels),

@@ -28,7 +28,8 @@ struct ModelLayers {
 };
 
 /// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32,
-/// bf16, i8), all others in float32. Throws Error where a shape does not fit.
+/// bf16, i8), the patch embedding in bf16 beside i8 where `kernels` multiply that, all others in float32.
+/// Throws Error where a shape does not fit.
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
                          const kernels::KernelTable& kernels, Dtype dtype);
 

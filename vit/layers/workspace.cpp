@@ -34,7 +34,7 @@ TensorView<float> rows_at(float* data, std::size_t rows, std::size_t columns) {
   return {data, {rows, columns}, row_stride(columns)};
 }
 
-/// Bytes of values and number of scales that the widest input of a block takes in bfloat16 or int8.
+/// Bytes of values and number of scales that the widest input takes in bfloat16 or int8.
 struct QuantisedBytes {
   std::size_t values = 0;
   std::size_t scales = 0;
@@ -42,12 +42,14 @@ struct QuantisedBytes {
 
 QuantisedBytes quantised_bytes(const WorkspaceShape& shape, std::size_t rows,
                                const kernels::KernelTable& kernels) {
+  const auto rounded_bytes = [&kernels](std::size_t columns) {
+    return kernels.bf16->round_rows ? kernels::bf16_row_lanes(columns) * sizeof(float) : 0;
+  };
   const std::size_t widest = std::max(shape.embed_dim, shape.hidden_dim);
-  if (shape.dtype == Dtype::bf16 && kernels.bf16->round_rows) {
-    return {.values = checked_mul(rows, kernels::bf16_row_lanes(widest) * sizeof(float), "Workspace")};
-  }
+  if (shape.dtype == Dtype::bf16) return {.values = checked_mul(rows, rounded_bytes(widest), "Workspace")};
   if (shape.dtype != Dtype::i8) return {};
-  return {checked_mul(rows, kernels.int8->row_bytes(widest), "Workspace"),
+  const std::size_t patch_bytes = rounded_bytes(shape.patch_dim);  // those are in bfloat16
+  return {checked_mul(rows, std::max(kernels.int8->row_bytes(widest), patch_bytes), "Workspace"),
           checked_mul(rows, kernels::int8_groups(widest), "Workspace")};
 }
 

@@ -14,6 +14,7 @@ namespace vit {
 struct WorkspaceShape {
   std::size_t num_images = 1;
   std::size_t num_tokens = 1;  // of one image, prefix included
+  std::size_t patch_dim = 0;   // numbers of a patch that is embedded, 0 = none
   std::size_t embed_dim = 0;
   std::size_t num_heads = 1;
   std::size_t pool_heads = 0;  // heads of an attention pooling, 0 = none

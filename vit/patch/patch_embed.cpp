@@ -11,16 +11,19 @@ PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patc
     : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
-                         TensorView<float> rows, TensorView<float> tokens, int threads,
-                         StageTimes* stages) const {
+                         TensorView<float> rows, TensorView<float> tokens, const QuantisedMemory& memory,
+                         int threads, StageTimes* stages) const {
+  const GridSize grid = position.grid();
   const std::size_t num_images = pixels.size(0);
   const std::size_t num_patches = rows.size(1);
   const std::size_t num_prefix = num_prefix_tokens();
   const std::size_t width = tokens.num_columns();
   {
     const StageTimer timer(stages, Stage::patchify);
-    parallel_for(num_images, threads,
-                 [&](std::size_t image, int) { patchify(pixels[image], patch_size_, rows[image]); });
+    parallel_for(num_images * grid.rows, threads, [&](std::size_t task, int) {
+      const std::size_t image = task / grid.rows, row = task % grid.rows;
+      patchify(pixels[image], patch_size_, row, rows[image].part(row * grid.columns, grid.columns));
+    });
   }
   const StageTimer timer(stages, Stage::embed);
 
@@ -36,7 +39,7 @@ void PatchEmbed::forward(TensorView<const float> pixels, const position::Positio
     }
     // tokens = rows W^T + b + position, the sum taken while the tile is in registers
     const TensorView<float> patches(own.row(num_prefix), Shape{num_patches, width}, own.row_stride());
-    projection_.forward(rows[image], patches, threads, {.residual = position.patch_rows()});
+    projection_.forward(rows[image], patches, threads, {.residual = position.patch_rows()}, memory);
   }
 }
 

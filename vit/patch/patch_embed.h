@@ -18,9 +18,10 @@ class PatchEmbed {
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.size(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
-  /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added; `rows` (B, N, 3 P P) is scratch.
+  /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added; `rows` (B, N, 3 P P) and `memory`,
+  /// for N rows, are scratch.
   void forward(TensorView<const float> pixels, const position::PositionContext& position,
-               TensorView<float> rows, TensorView<float> tokens, int threads,
+               TensorView<float> rows, TensorView<float> tokens, const QuantisedMemory& memory, int threads,
                StageTimes* stages = nullptr) const;
 
  private:

@@ -12,22 +12,22 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
   return {height / patch_size, width / patch_size};
 }
 
-void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView<float> rows) {
+void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
+              TensorView<float> rows) {
   VIT_CHECK(pixels.rank() == 3 && pixels.size(0) == 3, "patchify", "pixels must have shape (3, H, W), got ",
             pixels.shape().to_string());
   const std::size_t height = pixels.size(1);
   const GridSize grid = patch_grid(height, pixels.size(2), patch_size);
-  const Shape expected{grid.rows * grid.columns, 3 * patch_size * patch_size};
+  VIT_CHECK(grid_row < grid.rows, "patchify", "no row ", grid_row, " among ", grid.rows);
+  const Shape expected{grid.columns, 3 * patch_size * patch_size};
   VIT_CHECK(rows.shape() == expected, "patchify", "rows must have shape ", expected.to_string(), ", got ",
             rows.shape().to_string());
-  for (std::size_t r = 0; r < grid.rows; ++r) {
-    for (std::size_t channel = 0; channel < 3; ++channel) {
-      for (std::size_t y = 0; y < patch_size; ++y) {
-        const float* source = pixels.row(channel * height + r * patch_size + y);
-        const std::size_t offset = (channel * patch_size + y) * patch_size;
-        for (std::size_t c = 0; c < grid.columns; ++c) {
-          std::copy_n(source + c * patch_size, patch_size, rows.row(r * grid.columns + c) + offset);
-        }
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    for (std::size_t y = 0; y < patch_size; ++y) {
+      const float* source = pixels.row(channel * height + grid_row * patch_size + y);
+      const std::size_t offset = (channel * patch_size + y) * patch_size;
+      for (std::size_t c = 0; c < grid.columns; ++c) {
+        std::copy_n(source + c * patch_size, patch_size, rows.row(c) + offset);
       }
     }
   }

@@ -11,9 +11,10 @@ namespace vit {
 /// shorter than the patch.
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
 
-/// pixels (3, H, W) -> rows (N, 3 P P). Row r w + c holds the patch at row r, column c, channel-major as in
+/// pixels (3, H, W) -> rows (w, 3 P P), one for each patch of row `grid_row` of the grid, channel-major as in
 /// the weight of a convolution (3, P, P): index = channel P P + y P + x. Throws Error where `rows` has
-/// another shape.
-void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView<float> rows);
+/// another shape or the grid no such row.
+void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
+              TensorView<float> rows);
 
 }  // namespace vit
