@@ -13,6 +13,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/pickle.h"
 #include "vit/weights/safetensors.h"
+#include "vit/weights/shards.h"
 
 namespace vit::test {
 
@@ -118,7 +119,7 @@ class FileCopy {
     if (std::filesystem::exists(folder / "model.safetensors"))
       return open_safetensors(folder / "model.safetensors");
     if (std::filesystem::exists(folder / "model.pth")) return open_pickle(folder / "model.pth");
-    return open_safetensors_index(folder / "model.safetensors.index.json");
+    return open_shards(folder / "model.safetensors.index.json", open_safetensors);
   }
 
   std::string config_;

@@ -12,6 +12,7 @@
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_file.h"
 #include "vit/weights/safetensors.h"
+#include "vit/weights/shards.h"
 
 namespace vit {
 
@@ -259,60 +260,6 @@ TEST_CASE("weights: the writer refuses what a reader would refuse, and leaves th
   CHECK_THROWS_AS(write_safetensors(folder.path() / "absent" / "out", {}), Error);
 }
 
-TEST_CASE("weights: a sharded checkpoint must be exactly its weight_map") {
-  const test::TemporaryFolder folder;
-  const auto shard = [](std::string_view name, float value) {
-    return safetensors(
-        "{\"" + std::string(name) + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-        test::floats({value}));
-  };
-  folder.write("1.safetensors", shard("a", 1.0f));
-  folder.write("2.safetensors", shard("b", 2.0f));
-  const auto open = [&](std::string_view weight_map) {
-    return open_safetensors_index(folder.write(
-        "model.safetensors.index.json", "{\"metadata\":{},\"weight_map\":" + std::string(weight_map) + "}"));
-  };
-  const auto refused = [&](std::string_view weight_map) {
-    return test::error_text<Error>([&] { open(weight_map); });
-  };
-  SUBCASE("valid still loads") {
-    const TensorFile file = open(R"({"a":"1.safetensors","b":"2.safetensors"})");
-    REQUIRE(file.entries().size() == 2);
-    CHECK(to_double(file.at("b"))[0] == 2.0);
-    CHECK(contains(file.at("b").describe(), "2.safetensors"));
-  }
-  SUBCASE("defects") {
-    CHECK(contains(refused(R"({"z":"1.safetensors"})"), "\"a\" (1)"));
-    CHECK(contains(refused(R"({"z":"1.safetensors"})"), "is not in the weight_map"));
-    CHECK(contains(refused(R"({"a":"1.safetensors","b":"3.safetensors"})"), "no such file"));
-    CHECK(contains(refused(R"({"a":"2.safetensors","b":"1.safetensors"})"), "belongs into"));
-    CHECK(contains(refused(R"({"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors"})"),
-                   "is missing from"));
-    CHECK(contains(refused(R"({"a":"1.safetensors","b":7})"), "must be a string"));
-    CHECK(contains(refused("{}"), "names no tensor"));
-    CHECK(contains(refused("[]"), "names no tensor"));
-    folder.write("3.safetensors", shard("a", 3.0f));
-    CHECK(contains(refused(R"({"a":"1.safetensors","b":"3.safetensors"})"), "belongs into"));
-  }
-  SUBCASE("file names that lead elsewhere") {
-    for (const char* name :
-         {"../x", "/etc/passwd", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "a\\nb", "a\\u007fb"}) {
-      CAPTURE(name);
-      CHECK(contains(refused("{\"a\":\"" + std::string(name) + "\"}"),
-                     "expected the name of a file beside the index"));
-    }
-    const std::string message = refused("{\"a\":\"" + std::string(5000, 'x') + "\"}");
-    CHECK(contains(message, "expected the name of a file beside the index"));
-    CHECK(message.size() < 1000);
-  }
-  SUBCASE("no index") {
-    CHECK(contains(test::error_text<Error>([&] { open_safetensors_index(folder.write("i", "{}")); }),
-                   "weight_map"));
-    CHECK_THROWS_AS(open_safetensors_index(folder.write("i", "[]")), Error);
-    CHECK_THROWS_AS(open_safetensors_index(folder.path() / "absent"), Error);
-  }
-}
-
 TEST_CASE("weights: every safetensors file of the reference models opens") {
   const auto root = test::shared_path("fixtures/models");
   if (!root) return;
@@ -330,7 +277,7 @@ TEST_CASE("weights: every safetensors file of the reference models opens") {
   }
   CHECK(count > 90);
   const TensorFile sharded =
-      open_safetensors_index(*root / "hf-dinov3-gated-sharded/model.safetensors.index.json");
+      open_shards(*root / "hf-dinov3-gated-sharded/model.safetensors.index.json", open_safetensors);
   CHECK(std::any_of(sharded.entries().begin(), sharded.entries().end(), [](const TensorEntry& entry) {
     return entry.file->path().filename() == "model-00003-of-00003.safetensors";
   }));

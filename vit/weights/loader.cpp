@@ -12,6 +12,7 @@
 #include "vit/weights/in_quotes.h"
 #include "vit/weights/pickle.h"
 #include "vit/weights/safetensors.h"
+#include "vit/weights/shards.h"
 #include "vit/weights/timm_args.h"
 
 namespace vit {
@@ -32,9 +33,9 @@ bool is_pickle(const fs::path& ending) {
 /// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else
 /// the only one there.
 fs::path weights_in(const fs::path& folder) {
-  for (const char* name :
-       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.pth",
-        "model.pth", "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json", "pytorch_model.pth", "model.pth",
+                           "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
     if (fs::exists(load_status(folder / name, kWhere))) return folder / name;
   }
   std::vector<fs::path> others;
@@ -68,11 +69,12 @@ FoundFiles find_files(const fs::path& path, const LoadOptions& options) {
 
 TensorFile open_tensors(const fs::path& path) {
   const std::string name = path.filename().string();
-  if (name.ends_with(".index.json")) return open_safetensors_index(path);
+  if (name.ends_with(".bin.index.json")) return open_shards(path, open_pickle);
+  if (name.ends_with(".index.json")) return open_shards(path, open_safetensors);
   if (name.ends_with(".safetensors")) return open_safetensors(path);
   if (is_pickle(path.extension())) return open_pickle(path);
   fail(kWhere, path.string(),
-       ": unknown kind of weight file; .safetensors, .safetensors.index.json, .pth, .pt or .bin expected");
+       ": unknown kind of weight file; .safetensors, .pth, .pt, .bin or the .index.json of shards expected");
 }
 
 const Family& find_family(SourceFiles& files) {

@@ -1,4 +1,4 @@
-// Checks of the safetensors header and index, and the writer. Nothing is allocated beyond what the header's
+// Checks of the safetensors header, and the writer. Nothing is allocated beyond what the header's
 // own size justifies; tensor data is only pointed at.
 #include "vit/weights/safetensors.h"
 
@@ -26,7 +26,6 @@ constexpr std::string_view kOpen = "open_safetensors";
 constexpr std::string_view kWrite = "write_safetensors";
 constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // limit of the reference reader
 constexpr std::size_t kPrefixBytes = 8;
-constexpr std::size_t kMaxFileName = 255;  // of the systems
 constexpr char kMetadataKey[] = "__metadata__";
 
 struct StoredType {
@@ -157,46 +156,6 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
     tensor.entry.bytes = data.subspan(tensor.begin, tensor.end - tensor.begin);
     tensor.entry.file = file;
     contents.entries.push_back(std::move(tensor.entry));
-  }
-  return TensorFile(std::move(contents));
-}
-
-TensorFile open_safetensors_index(const std::filesystem::path& path) {
-  const Json index = load_json(path);
-  const std::string name = path.string();
-  VIT_CHECK(index.is_object(), kOpen, name, ": the index is no JSON object");
-  const Json weight_map = index.at("weight_map");
-  VIT_CHECK(weight_map.is_object() && weight_map.size() > 0, kOpen, name, ": weight_map names no tensor");
-
-  std::map<std::string, std::size_t> num_expected;  // tensors per shard
-  for (std::size_t i = 0; i < weight_map.size(); ++i) {
-    const std::string_view shard = weight_map[i].as_string();
-    const bool plain = !shard.empty() && shard.size() <= kMaxFileName && shard != "." && shard != ".." &&
-                       std::none_of(shard.begin(), shard.end(), [](unsigned char c) {
-                         return c < 0x20 || c == 0x7F || c == '/' || c == '\\';
-                       });
-    VIT_CHECK(plain, kOpen, name, ": tensor ", in_quotes(weight_map[i].key()), " points to ",
-              in_quotes(shard), ", expected the name of a file beside the index");
-    ++num_expected[std::string(shard)];
-  }
-
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .ignored = {}};
-  for (const auto& [shard, expected] : num_expected) {
-    const TensorFile file = open_safetensors(path.parent_path() / shard);
-    for (const TensorEntry& entry : file.entries()) {
-      const auto listed = weight_map.find(entry.name);
-      VIT_CHECK(listed.has_value(), kOpen, name, ": ", entry.describe(), " is not in the weight_map");
-      VIT_CHECK(listed->as_string() == shard, kOpen, name, ": ", entry.describe(), " belongs into ",
-                in_quotes(listed->as_string()));
-      contents.entries.push_back(entry);
-    }
-    if (file.entries().size() != expected) {
-      for (std::size_t i = 0; i < weight_map.size(); ++i) {
-        VIT_CHECK(weight_map[i].as_string() != shard || file.find(weight_map[i].key()) != nullptr, kOpen,
-                  name, ": tensor ", in_quotes(weight_map[i].key()), " is missing from ", in_quotes(shard));
-      }
-    }
-    contents.metadata.insert(file.metadata().begin(), file.metadata().end());
   }
   return TensorFile(std::move(contents));
 }

@@ -20,10 +20,6 @@ namespace vit {
 /// likely cause.
 TensorFile open_safetensors(const std::filesystem::path& path);
 
-/// Opens every shard that a model.safetensors.index.json names; shards lie beside the index. The union of
-/// their tensors must be exactly the weight_map, each tensor in the shard that it names.
-TensorFile open_safetensors_index(const std::filesystem::path& path);
-
 /// A tensor to be written: row-major, as many bytes as type and shape demand.
 struct TensorToWrite {
   std::string name;
