@@ -59,6 +59,8 @@ void validate_head(const ModelConfig& c) {
                                   (c.num_classes != 0 && c.head_input == HeadInput::class_and_distillation);
   VIT_CHECK(!reads_distillation || c.distillation_token, kWhere,
             "the head reads the distillation token, but the model has none");
+  VIT_CHECK(!c.pooler || (c.pooling != Pooling::none && c.num_classes == 0), kWhere,
+            "a pooler follows pooling in models without classifier");
   VIT_CHECK(c.pooling != Pooling::none || (c.num_classes == 0 || c.head_input != HeadInput::pooled), kWhere,
             "a classifier needs a pooled vector, but pooling is off");
   if (c.pooling == Pooling::attention) {

@@ -141,6 +141,7 @@ struct ModelConfig {
   bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
 
   Pooling pooling = Pooling::class_token;
+  bool pooler = false;  // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
   AttentionPoolConfig attention_pool;
   std::size_t projection_dim = 0;  // joint image-text space; 0 = none
   bool projection_bias = false;

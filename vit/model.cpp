@@ -1,6 +1,7 @@
 #include "vit/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <list>
 #include <mutex>
 #include <utility>
@@ -309,6 +310,12 @@ void VisionTransformer::Parts::run_images(TensorView<const float> pixels, std::s
   if (config.pooling != Pooling::none) {
     pool_tokens(final_tokens, scratch, pooled, workspace, threads);
     if (layers.pooled_norm) layers.pooled_norm->forward(pooled, pooled, threads);
+    if (layers.pooler) {
+      const TensorView<float> before(scratch.data(), pooled.shape());
+      std::ranges::copy(pooled.flat(), before.data());
+      layers.pooler->forward(before, pooled, threads);
+      for (float& value : pooled.flat()) value = std::tanh(value);
+    }
     if (request.pooled) std::ranges::copy(pooled.flat(), part_of(outputs.pooled).data());
     if (request.projected) layers.projection->forward(pooled, part_of(outputs.projected), threads);
   }

@@ -120,6 +120,7 @@ ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
                      .norm = make_optional_norm(weights.norm, config.norm_eps, kernels),
                      .pool = make_pool(config, weights, kernels),
                      .pooled_norm = make_optional_norm(weights.pooled_norm, config.norm_eps, kernels)};
+  if (config.pooler) layers.pooler.emplace(make_linear(weights.pooler, kernels));
   if (config.projection_dim != 0) layers.projection.emplace(make_linear(weights.projection, kernels));
   if (config.num_classes == 0) return layers;
   layers.head.emplace(make_linear(weights.head, kernels));

@@ -22,6 +22,7 @@ struct ModelLayers {
   std::optional<LayerNorm> norm;  // on all tokens
   std::optional<AttentionPool> pool;
   std::optional<LayerNorm> pooled_norm;
+  std::optional<Linear> pooler{};
   std::optional<Linear> projection{};
   std::optional<Linear> head{};
   std::optional<Linear> head_distillation{};

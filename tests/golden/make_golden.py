@@ -12,7 +12,7 @@ preprocessor_config.json where the library is transformers, and expected.safeten
     I.tokens_in   (B, T, C)      entering block 0: positions added, prefix tokens in front
     I.block.K     (B, T, C)      leaving block K; not for large
     I.tokens      (B, T, C)      after the final norm, if the model has one there
-    I.pooled      (B, C)         what the classifier reads
+    I.pooled      (B, C)         what the classifier reads; without one, what the pooler gives, if there is one
     I.logits      (B, classes)
     I.pooled.f64, I.logits.f64, native.tokens.f64   the same from a double precision run of the same weights
 
@@ -141,6 +141,16 @@ HF_CASES = {
                                 decoder_intermediate_size=16),
                    wide=(16, 40),
                    large=(32, 32)),
+    "hf-vit-bare": dict(config="ViTConfig",
+                        model="ViTModel",
+                        processor="ViTImageProcessor",
+                        size=24,
+                        patch=8,
+                        dim=32,
+                        heads=4,
+                        hidden=48,
+                        wide=(16, 40),
+                        large=(32, 32)),
 }
 DEPTH = 2
 
@@ -200,9 +210,10 @@ def run_hf(model, pixels):
         num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
         options["noise"] = torch.arange(float(num_patches)).expand(len(pixels), -1)
     result = encoder(pixels, output_hidden_states=True, **options)
+    has_pooler = isinstance(model, transformers.ViTModel)
     kept = {
         "tokens_in": result.hidden_states[0], "tokens": result.last_hidden_state,
-        "pooled": result.last_hidden_state[:, 0]
+        "pooled": result.pooler_output if has_pooler else result.last_hidden_state[:, 0]
     }
     # The last entry of hidden_states may already be normalised; the blocks themselves are asked for what they
     # return.
@@ -214,7 +225,7 @@ def run_hf(model, pixels):
             lambda _, inputs, output: outputs.append(output if torch.is_tensor(output) else output[0]))
         for m in layers
     ]
-    if isinstance(model, transformers.ViTMAEForPreTraining):
+    if isinstance(model, (transformers.ViTMAEForPreTraining, transformers.ViTModel)):
         encoder(pixels, **options)
     else:
         kept["logits"] = model(pixels, interpolate_pos_encoding=True).logits
@@ -308,9 +319,10 @@ def expected_tensors(model, run, inputs):
 
 @torch.no_grad()
 def parameters_without_effect(model, run, pixels):
-    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits, or
-    tokens where there are none, within 1e-3. A decoder is no part of the model."""
-    result = "logits" if "logits" in run(model, pixels) else "tokens"
+    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits (or what a pooler
+    gives, or tokens where there is neither) within 1e-3. A decoder is no part of the model."""
+    result = ("logits" if "logits" in run(model, pixels) else
+              "pooled" if isinstance(model, transformers.ViTModel) else "tokens")
     logits = run(model, pixels)[result]
     unseen = []
     for name, p in model.named_parameters():

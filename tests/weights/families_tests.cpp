@@ -295,6 +295,32 @@ TEST_CASE("weights: absurd numbers in config.json are refused or without effect,
   }
 }
 
+TEST_CASE("weights: blocks may stand outside the image tower, as in transformers' classifier of MSN") {
+  const fs::path folder = test::data_path("golden/models/hf-vit");
+  ScratchFolder scratch("outside");
+  FileCopy copy(folder);
+  std::size_t num_renamed = 0;
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (!entry.name.starts_with("vit.encoder.")) continue;
+    entry.name.erase(0, std::string("vit.").size());
+    ++num_renamed;
+  }
+  REQUIRE(num_renamed > 0);
+  copy.write_to(scratch.path());
+  Checkpoint moved = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
+  std::vector<Tensor<float>> expected;
+  for_each_tensor(original.config, original.weights,
+                  [&](const std::string&, const Shape&, WeightTensor& tensor) {
+                    expected.push_back(tensor.load().to_tensor());
+                  });
+  std::size_t next = 0;
+  for_each_tensor(moved.config, moved.weights,
+                  [&](const std::string& name, const Shape&, WeightTensor& tensor) {
+                    CAPTURE(name);
+                    CHECK(std::ranges::equal(tensor.load().flat(), expected.at(next++).flat()));
+                  });
+}
+
 TEST_CASE("weights: sizes that contradict the tensors are refused") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   ScratchFolder scratch("contradictions");

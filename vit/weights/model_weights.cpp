@@ -55,6 +55,7 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
     walk.linear("pool.fc2", width, hidden, weights.pool.fc2);
   }
   if (c.pooled_norm) walk.norm("pooled_norm", width, weights.pooled_norm);
+  if (c.pooler) walk.linear("pooler", width, width, weights.pooler);
   if (c.projection_dim != 0)
     walk.linear("projection", c.projection_dim, width, weights.projection, c.projection_bias);
   if (c.num_classes == 0) return;

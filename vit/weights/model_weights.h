@@ -107,6 +107,7 @@ struct ModelWeights {
   NormWeights norm;  // (C)
   AttentionPoolWeights pool;
   NormWeights pooled_norm;          // (C)
+  LinearWeights pooler;             // (C, C)
   LinearWeights projection;         // (E, C)
   LinearWeights head;               // (classes, C or 2C)
   LinearWeights head_distillation;  // (classes, C)

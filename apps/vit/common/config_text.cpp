@@ -166,6 +166,7 @@ ordered_json to_json(const ModelConfig& config) {
   out["token_norm"] = config.token_norm;
   out["pooled_norm"] = config.pooled_norm;
   out["pooling"] = name_of(config.pooling);
+  out["pooler"] = config.pooler;
   out["attention_pool"] = {{"num_heads", config.attention_pool.num_heads},
                            {"mlp_dim", config.attention_pool.mlp_dim},
                            {"activation", to_string(config.attention_pool.activation)}};

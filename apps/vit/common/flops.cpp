@@ -22,6 +22,7 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
     flops.head += 2 * 2 * width * width;           // query and output projection
     flops.head += 2 * 2 * width * pool_hidden;
   }
+  if (config.pooler) flops.head += 2 * width * width;
   flops.head += 2 * width * real(config.projection_dim);
   const double classifier_inputs = config.head_input == HeadInput::pooled ? width : 2 * width;
   flops.head += 2 * classifier_inputs * real(config.num_classes);

@@ -1,13 +1,14 @@
 // Hugging Face's ViT, DeiT, MAE, MSN and I-JEPA (model_type "vit", "deit", "vit_mae", "vit_msn", "ijepa"),
-// bare or with a classification head, distilled or not. MAE's encoder sees every patch here, as after its
-// pretraining. I-JEPA has no class token; the mean of its patches is the embedding. Source: transformers,
-// models/vit, deit, vit_mae, vit_msn, ijepa.
+// bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a pooler. MAE's encoder
+// sees every patch here, as after its pretraining. I-JEPA has no class token; the mean of its patches is the
+// embedding. Source: transformers, models/vit, deit, vit_mae, vit_msn, ijepa.
 #include <algorithm>
 #include <iterator>
 #include <map>
 
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
+#include "vit/weights/in_quotes.h"
 
 namespace vit {
 namespace {
@@ -34,7 +35,15 @@ class HfVitAdapter final : public Adapter {
 
   std::vector<Piece> pieces(const std::string& canonical, const Shape& shape) const override {
     if (const auto block = split_block(canonical)) {
-      return block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
+      std::vector<Piece> pieces =
+          block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
+      if (blocks_stand_outside()) {
+        for (Piece& piece : pieces) {
+          piece.source = hf_outer_prefix(files_) + piece.source;
+          piece.absolute = true;
+        }
+      }
+      return pieces;
     }
     if (const auto piece = hf_embedding_piece(config_, canonical, shape)) return {*piece};
     if (canonical.starts_with("head.")) return {hf_head_piece(files_, head_name(), canonical, shape)};
@@ -42,7 +51,9 @@ class HfVitAdapter final : public Adapter {
       return {hf_head_piece(files_, "distillation_classifier", canonical, shape)};
     }
     static const std::map<std::string, std::string> stems = {
-        {"patch", "embeddings.patch_embeddings.projection"}, {"norm", "layernorm"}};
+        {"patch", "embeddings.patch_embeddings.projection"},
+        {"norm", "layernorm"},
+        {"pooler", "pooler.dense"}};
     return {renamed_piece(canonical, shape, stems)};
   }
 
@@ -52,13 +63,29 @@ class HfVitAdapter final : public Adapter {
     }
     if (!has_prefix) return "";
     if (name == "pooler.dense.weight" || name == "pooler.dense.bias") {
-      return "tanh pooler of the pretraining task; the class token is the pooled output here";
+      return "pooler of the pretraining task, which a classifier does not read";
     }
     if (name == "embeddings.mask_token") return "used in training only";
     return "";
   }
 
  private:
+  /// transformers 5 writes MSN's classifier with "vit." before all names but those of the blocks.
+  bool blocks_stand_outside() const {
+    constexpr const char* kFirst = "encoder.layer.0.layernorm_before.weight";
+    return files_.tensors.find(files_.prefix + kFirst) == nullptr &&
+           files_.tensors.find(hf_outer_prefix(files_) + kFirst) != nullptr;
+  }
+  bool has_pooler(const Json& json, const ModelConfig& config) const {
+    const auto has = [&](const char* name) { return files_.tensors.find(files_.prefix + name) != nullptr; };
+    const bool is_possible = config.family == "vit" || config.family == "deit";
+    if (!is_possible || config.num_classes != 0) return false;
+    if (!has("pooler.dense.weight") && !has("pooler.dense.bias")) return false;
+    const std::string activation = json.find_string("pooler_act").value_or("tanh");
+    VIT_CHECK(activation == "tanh", "hf_vit", json.where(), ".pooler_act ", in_quotes(activation),
+              " is unknown, expected \"tanh\"");
+    return true;
+  }
   bool distilled() const {
     return files_.tensors.find(hf_outer_prefix(files_) + "cls_classifier.weight") != nullptr;
   }
@@ -80,6 +107,7 @@ class HfVitAdapter final : public Adapter {
     c.num_classes = count_hf_classes(files_, two_heads ? "cls_classifier" : "classifier");
     c.labels = read_hf_labels(json, c.num_classes);
     if (two_heads) c.head_input = HeadInput::class_and_distillation;
+    c.pooler = has_pooler(json, c);
     validate(c);
     return c;
   }
