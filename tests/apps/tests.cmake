@@ -6,7 +6,7 @@ if(TARGET example_classify)
   add_test(NAME example_classify COMMAND example_classify "${model}" "${picture}")
   add_test(NAME example_patch_embeddings COMMAND example_patch_embeddings "${model}" "${picture}")
   add_test(NAME example_video_loop COMMAND example_video_loop "${model}")
-  # five heads of the last of seven blocks, no mean distance beyond the diagonal of 8 x 8 patches
+  # five heads of one of nine blocks, no mean distance beyond the diagonal of 8 x 8 patches
   set_tests_properties(example_attention_distance PROPERTIES PASS_REGULAR_EXPRESSION "block 6:( [0-9]\\.[0-9][0-9][0-9])+\n")
   set_tests_properties(example_classify PROPERTIES PASS_REGULAR_EXPRESSION "[0-9]+\\.[0-9]+ %  [a-z]+")
   set_tests_properties(example_patch_embeddings PROPERTIES PASS_REGULAR_EXPRESSION "patches, [0-9]+ numbers each\n.* 1\\.00")
