@@ -39,6 +39,7 @@ class HfVitAdapter final : public Adapter {
           block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
       if (blocks_stand_outside()) {
         for (Piece& piece : pieces) {
+          if (piece.source.empty()) continue;  // zeros
           piece.source = hf_outer_prefix(files_) + piece.source;
           piece.absolute = true;
         }
