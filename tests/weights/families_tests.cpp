@@ -321,6 +321,18 @@ TEST_CASE("weights: blocks may stand outside the image tower, as in transformers
                   });
 }
 
+TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not at the top") {
+  const fs::path folder = test::data_path("golden/models/rope-axial-avg");
+  ScratchFolder scratch("global_pool");
+  FileCopy(folder).write_to(scratch.path());
+  const std::string sound = test::read_text(folder / "config.json"), mean = "\"global_pool\": \"avg\"";
+  REQUIRE(sound.find(mean) < sound.find("model_args"));
+  std::string text = sound;
+  replace(text, mean, "\"global_pool\": \"token\"");
+  test::write_text(scratch.path() / "config.json", text);
+  CHECK(load_checkpoint(scratch.path()).config.pooling == Pooling::patch_mean);
+}
+
 TEST_CASE("weights: sizes that contradict the tensors are refused") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   ScratchFolder scratch("contradictions");

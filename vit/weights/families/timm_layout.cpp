@@ -67,9 +67,8 @@ void apply_config(const Json& config, TimmArgs& args) {
     args.image_width = (*size)[2].as_size({1, 1'000'000});
   }
   if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
-  for (const char* key : {"num_classes", "global_pool"}) {
-    if (const auto value = config.find(key)) apply_timm_arg(args, key, *value);
-  }
+  // a global_pool that stands beside it is for people: timm reads the one in model_args
+  if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
   if (const auto model_args = config.find("model_args")) {
     VIT_CHECK(model_args->is_object(), kWhere, model_args->where(), " must be an object");
     for (std::size_t i = 0; i < model_args->size(); ++i) {
