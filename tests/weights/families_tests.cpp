@@ -321,6 +321,23 @@ TEST_CASE("weights: blocks may stand outside the image tower, as in transformers
                   });
 }
 
+TEST_CASE("weights: a timm model that transformers wrapped loads, with its classifier and without") {
+  const fs::path folder = test::data_path("golden/models/rope-axial");
+  FileCopy copy(folder);
+  for (FileCopy::Entry& entry : copy.entries()) entry.name = "timm_model." + entry.name;
+  ScratchFolder scratch("wrapped");
+  copy.write_to(scratch.path());
+  const ModelConfig whole = load_checkpoint(scratch.path()).config;
+  CHECK(whole.num_classes == load_checkpoint(folder).config.num_classes);
+
+  copy.remove("timm_model.head.weight").remove("timm_model.head.bias").write_to(scratch.path());
+  CHECK(refusal(scratch.path(), {}).find("head.weight") != std::string::npos);
+  std::string text = test::read_text(folder / "config.json");
+  replace(text, "{", "{\"architectures\": [\"TimmWrapperModel\"], \"model_type\": \"timm_wrapper\",");
+  test::write_text(scratch.path() / "config.json", text);
+  CHECK(load_checkpoint(scratch.path()).config.num_classes == 0);
+}
+
 TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not at the top") {
   const fs::path folder = test::data_path("golden/models/rope-axial-avg");
   ScratchFolder scratch("global_pool");

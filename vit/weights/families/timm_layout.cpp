@@ -5,6 +5,7 @@
 #include <map>
 
 #include "vit/base/error.h"
+#include "vit/weights/families/hf_config.h"
 #include "vit/weights/in_quotes.h"
 
 namespace vit {
@@ -81,6 +82,7 @@ TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Arc
   TimmArgs args = architecture.args;
   if (files.config && files.config->find("architecture")) {
     apply_config(*files.config, args);
+    if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
   } else {
     infer_from_tensors(files, layout, args);
   }
