@@ -338,6 +338,30 @@ TEST_CASE("weights: a timm model that transformers wrapped loads, with its class
   CHECK(load_checkpoint(scratch.path()).config.num_classes == 0);
 }
 
+TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
+  const auto folder = test::shared_path("fixtures/models/timm-deit3");
+  if (!folder) return;
+  FileCopy copy(*folder);
+  std::size_t num_renamed = 0;
+  for (FileCopy::Entry& entry : copy.entries()) {
+    for (const char* const digit : {"1", "2"}) {
+      const std::string timm = std::string("ls") + digit + ".gamma";
+      if (!entry.name.ends_with(timm)) continue;
+      entry.name.replace(entry.name.size() - timm.size(), timm.size(), std::string("gamma_") + digit);
+      ++num_renamed;
+    }
+  }
+  REQUIRE(num_renamed > 0);
+  ScratchFolder scratch("deit3");
+  copy.write_to(scratch.path());
+  const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(*folder);
+  REQUIRE(renamed.config.layer_scale);
+  const auto scale = [](const Checkpoint& from) {
+    return from.weights.blocks.at(1).scale2.load().to_tensor();
+  };
+  CHECK(std::ranges::equal(scale(renamed).flat(), scale(original).flat()));
+}
+
 TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not at the top") {
   const fs::path folder = test::data_path("golden/models/rope-axial-avg");
   ScratchFolder scratch("global_pool");

@@ -211,8 +211,10 @@ class TimmAdapter final : public Adapter {
     const bool eva = args_.timm_class == TimmClass::eva;
     const std::size_t width = config_.embed_dim;
     if (rest.starts_with("qkv.")) return qkv_pieces(front, rest, shape);
-    if (rest == "scale1") return {{.source = front + (eva ? "gamma_1" : "ls1.gamma"), .shape = {width}}};
-    if (rest == "scale2") return {{.source = front + (eva ? "gamma_2" : "ls2.gamma"), .shape = {width}}};
+    const bool of_meta = architecture_.family == "deit3" && files_.find(front + "gamma_1") != nullptr;
+    const bool gamma = eva || of_meta;
+    if (rest == "scale1") return {{.source = front + (gamma ? "gamma_1" : "ls1.gamma"), .shape = {width}}};
+    if (rest == "scale2") return {{.source = front + (gamma ? "gamma_2" : "ls2.gamma"), .shape = {width}}};
     const bool split = eva && (args_.scale_mlp || args_.swiglu_align_to != 0);
     if (config_.mlp == MlpKind::gated && !split && (rest.starts_with("gate.") || rest.starts_with("fc1."))) {
       // one matrix: rows 0 .. M - 1 gate, M .. 2M - 1 value
