@@ -1,5 +1,5 @@
-// The safetensors format: named tensors behind a JSON header. Reads one file or a sharded set, writes one
-// file.
+// The safetensors format: named tensors behind a JSON header. Reads one file, writes one file. Several that
+// belong together are for shards.h.
 #pragma once
 
 #include <cstddef>
