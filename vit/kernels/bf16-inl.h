@@ -44,6 +44,7 @@ HWY_INLINE void store_halves(V upper, V lower, float* to) {
 
 struct ColumnLines {
   static constexpr const char* kDescription = "weights of bfloat16, arithmetic of float32";
+  static constexpr Precision kPrecision = Precision::full;
   static constexpr size_t kColumns = 1;
   static constexpr size_t kLine = kLanes;
   static constexpr auto kRoundRows = nullptr;
@@ -107,6 +108,7 @@ void round_rows(const RoundRowsArgs& args) noexcept {
 /// Pairs of k multiplied and added by one instruction, inputs rounded as well.
 struct PairLines {
   static constexpr const char* kDescription = "products of bfloat16 pairs";
+  static constexpr Precision kPrecision = Precision::coarse;
   static constexpr size_t kColumns = 2;
   static constexpr size_t kLine = kPanel;
   static constexpr auto kRoundRows = round_rows;

@@ -41,14 +41,14 @@ void pack_weight(const float* weight, size_t stride, size_t out_features, size_t
 }
 
 /// One vector of sums through the epilogue; `count` < kLanes where the matrix ends within it.
-template <Activation kActivation, bool kFull>
+template <Precision kPrecision, Activation kActivation, bool kFull>
 HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t column, size_t count,
                               float* out) {
   const D d;
   const auto load = [&](const float* from)
                         HWY_ATTR { return kFull ? hn::LoadU(d, from) : load_first(from, count, 0.0f); };
   if (e.bias) value = hn::Add(value, load(e.bias + column));
-  value = activated<kActivation>(value);
+  value = activated<kPrecision, kActivation>(value);
   if (e.multiplier) value = hn::Mul(value, load(e.multiplier + row * e.multiplier_stride + column));
   if (e.scale && e.residual) {
     value = hn::MulAdd(value, load(e.scale + column), load(e.residual + row * e.residual_stride + column));
@@ -93,11 +93,11 @@ struct PanelOutput {
   float* out;
   size_t out_stride;
 
-  template <Activation kActivation, Last kLast>
+  template <Precision kPrecision, Activation kActivation, Last kLast>
   HWY_INLINE void put(size_t row, size_t column, V value) const {
     const D d;
     if (bias) value = hn::Add(value, hn::LoadU(d, bias + column));
-    value = activated<kActivation>(value);
+    value = activated<kPrecision, kActivation>(value);
     if constexpr (kLast != Last::nothing) {
       const V operand = hn::LoadU(d, other + row * other_stride + column);
       if constexpr (kLast == Last::multiplier) value = hn::Mul(value, operand);
@@ -139,20 +139,20 @@ HWY_INLINE void with_last(Last last, const Use& use) {
 
 /// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
 /// little as possible between them.
-template <Activation kActivation, Last kLast>
+template <Precision kPrecision, Activation kActivation, Last kLast>
 HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
   for (size_t r = 0; r < rows; ++r) {
-    output.put<kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
-    output.put<kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
+    output.put<kPrecision, kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
+    output.put<kPrecision, kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
   }
 }
 
-template <Activation kActivation>
+template <Precision kPrecision, Activation kActivation>
 HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& block) {
   if (Last last; block.columns == kPanel && has_last(args.epilogue, last)) {
     const PanelOutput output = panel_output(args, block.row, block.column);
     return with_last(last, [&](auto known) HWY_ATTR {
-      finish_panel<kActivation, known.value>(block.sums, block.rows, output);
+      finish_panel<kPrecision, kActivation, known.value>(block.sums, block.rows, output);
     });
   }
   for (size_t r = 0; r < block.rows; ++r) {
@@ -162,23 +162,26 @@ HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& bloc
       const V value = hn::Load(D(), block.sums + r * kPanel + c);
       const size_t rest = block.columns - c;
       if (rest >= kLanes) {
-        finish_vector<kActivation, true>(args.epilogue, value, row, block.column + c, kLanes, out + c);
+        finish_vector<kPrecision, kActivation, true>(args.epilogue, value, row, block.column + c, kLanes,
+                                                     out + c);
       } else {
-        finish_vector<kActivation, false>(args.epilogue, value, row, block.column + c, rest, out + c);
+        finish_vector<kPrecision, kActivation, false>(args.epilogue, value, row, block.column + c, rest,
+                                                      out + c);
       }
     }
   }
 }
 
 /// Sends a block through the epilogue to the output.
+template <Precision kPrecision>
 HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   switch (args.epilogue.activation) {
-    case Activation::none: return finish_block_with<Activation::none>(args, block);
-    case Activation::gelu: return finish_block_with<Activation::gelu>(args, block);
-    case Activation::gelu_tanh: return finish_block_with<Activation::gelu_tanh>(args, block);
-    case Activation::quick_gelu: return finish_block_with<Activation::quick_gelu>(args, block);
-    case Activation::silu: return finish_block_with<Activation::silu>(args, block);
-    case Activation::relu: return finish_block_with<Activation::relu>(args, block);
+    case Activation::none: return finish_block_with<kPrecision, Activation::none>(args, block);
+    case Activation::gelu: return finish_block_with<kPrecision, Activation::gelu>(args, block);
+    case Activation::gelu_tanh: return finish_block_with<kPrecision, Activation::gelu_tanh>(args, block);
+    case Activation::quick_gelu: return finish_block_with<kPrecision, Activation::quick_gelu>(args, block);
+    case Activation::silu: return finish_block_with<kPrecision, Activation::silu>(args, block);
+    case Activation::relu: return finish_block_with<kPrecision, Activation::relu>(args, block);
   }
 }
 
@@ -202,8 +205,8 @@ struct DirectEnding {
       c0 = hn::Add(hn::Load(D(), kept.sums + row * kPanel), c0);
       c1 = hn::Add(hn::Load(D(), kept.sums + row * kPanel + kLanes), c1);
     }
-    output.put<Activation::none, kLast>(row, 0, c0);
-    output.put<Activation::none, kLast>(row, kLanes, c1);
+    output.put<Precision::full, Activation::none, kLast>(row, 0, c0);
+    output.put<Precision::full, Activation::none, kLast>(row, kLanes, c1);
   }
   HWY_INLINE void next_tile() {
     kept.next_tile();
@@ -226,7 +229,7 @@ HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, Right
   if (rest == 0) return;
   multiply_rest<Form, 2>(left, block.rows, right, kept);
   const size_t done = block.rows - rest;
-  finish_block_with<Activation::none>(
+  finish_block_with<Precision::full, Activation::none>(
       args, {block.sums + done * kPanel, block.row + done, rest, block.column, block.columns});
 }
 
@@ -255,7 +258,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
       multiply_and_prefetch<Form>(left, rows, right, block.columns, upcoming, kept);
     }
   }
-  if (!direct) finish_block(args, block);
+  if (!direct) finish_block<Form::kPrecision>(args, block);
 }
 
 template <class Form>

@@ -305,7 +305,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
     }
   }
   const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
-  finish_block(finish, {sums, row, rows, column, columns});
+  finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});
 }
 
 template <class Form>

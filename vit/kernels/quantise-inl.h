@@ -26,6 +26,7 @@ struct Pairs {
   static constexpr int kLargest = 32'767;   // input_largest
   static constexpr int kPairLargest = 255;  // pair_largest: above that of any weights
   using Value = int16_t;                    // of a quantised input
+  static constexpr Precision kPrecision = Precision::full;  // of activations
 };
 
 /// Four unsigned bytes times four signed ones, added in pairs in 16 bits (vpmaddubsw), then in 32.
@@ -36,6 +37,7 @@ struct Bytes {
   static constexpr int kLargest = 127;
   static constexpr int kPairLargest = 128;  // 255 * 128 < 2^15
   using Value = uint8_t;
+  static constexpr Precision kPrecision = Precision::coarse;
 };
 
 /// The same, added in 32 bits at once.

@@ -126,11 +126,11 @@ void activate_with(const RowsArgs& args) {
     float* const row = args.data + r * args.stride;
     size_t c = 0;
     for (; c + kLanes <= args.columns; c += kLanes) {
-      hn::StoreU(activated<kActivation>(hn::LoadU(d, row + c)), d, row + c);
+      hn::StoreU(activated<Precision::full, kActivation>(hn::LoadU(d, row + c)), d, row + c);
     }
     if (c == args.columns) continue;
     const size_t rest = args.columns - c;
-    store_first(activated<kActivation>(load_first(row + c, rest, 0.0f)), rest, row + c);
+    store_first(activated<Precision::full, kActivation>(load_first(row + c, rest, 0.0f)), rest, row + c);
   }
 }
 
