@@ -182,6 +182,22 @@ HWY_INLINE void score_keys(const AttentionArgs& args, size_t key, size_t keys, s
                                     queries, {TileStart::zero, scratch.scores});
 }
 
+/// The maximum of `start` and the scores of `keys` keys, one vector of queries; four at a time, as one chain
+/// of maxima would wait for each of them.
+HWY_INLINE V maximum_of(const float* HWY_RESTRICT scores, size_t keys, V start) {
+  const D d;
+  V max0 = start, max1 = start, max2 = start, max3 = start;
+  size_t k = 0;
+  for (; k + 4 <= keys; k += 4) {
+    max0 = hn::Max(max0, hn::Load(d, scores + k * kPanel));
+    max1 = hn::Max(max1, hn::Load(d, scores + (k + 1) * kPanel));
+    max2 = hn::Max(max2, hn::Load(d, scores + (k + 2) * kPanel));
+    max3 = hn::Max(max3, hn::Load(d, scores + (k + 3) * kPanel));
+  }
+  for (; k < keys; ++k) max0 = hn::Max(max0, hn::Load(d, scores + k * kPanel));
+  return hn::Max(hn::Max(max0, max1), hn::Max(max2, max3));
+}
+
 /// Running softmax of one vector of queries.
 struct Running {
   V maximum, sum;
@@ -192,8 +208,7 @@ template <class Operands>
 HWY_INLINE void weigh(float* HWY_RESTRICT scores, size_t keys, float* HWY_RESTRICT sums, size_t head_dim,
                       bool first_block, Running& running) {
   const D d;
-  V maximum = running.maximum;
-  for (size_t k = 0; k < keys; ++k) maximum = hn::Max(maximum, hn::Load(d, scores + k * kPanel));
+  const V maximum = maximum_of(scores, keys, running.maximum);
   V sum = Operands::weigh(scores, keys, maximum);
   if (!first_block) {
     const V factor = exp2_of_negative(hn::Sub(running.maximum, maximum));
