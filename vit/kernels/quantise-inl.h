@@ -55,13 +55,17 @@ size_t row_bytes(size_t in_features) noexcept {
   return round_up(in_features * sizeof(typename Form::Value), 64);
 }
 
-/// Of numbers and 0.
-struct Range {
-  float lowest, highest;
-  bool is_finite;
+/// What is found out about groups that follow each other, of one row or several, a lane for each: the ends of
+/// their ranges, then how to scale them.
+struct Scaling {
+  HWY_ALIGN float lowest[kLanes];   // of the numbers and 0
+  HWY_ALIGN float highest[kLanes];  // infinite if any number is not finite
+  HWY_ALIGN float factor[kLanes];   // whole numbers are a step of 1 / factor apart
+  HWY_ALIGN float step[kLanes];
+  HWY_ALIGN float zero[kLanes];
 };
 
-HWY_INLINE Range range_of(const float* in, size_t count) {
+HWY_INLINE void look_at(const float* in, size_t count, Scaling& scaling, size_t lane) {
   const D d;
   V lowest = hn::Zero(d), highest = hn::Zero(d);
   V zero_if_finite = hn::Zero(d);
@@ -73,96 +77,96 @@ HWY_INLINE Range range_of(const float* in, size_t count) {
   size_t k = 0;
   for (; k + kLanes <= count; k += kLanes) note(hn::LoadU(d, in + k));
   if (k < count) note(load_first(in + k, count - k, 0.0f));
-  const bool is_finite = hn::AllTrue(d, hn::Eq(zero_if_finite, hn::Zero(d)));
-  return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest)), is_finite};
+  highest = hn::IfThenElse(hn::Eq(zero_if_finite, hn::Zero(d)), highest, hn::Inf(d));
+  scaling.lowest[lane] = hn::GetLane(hn::MinOfLanes(d, lowest));
+  scaling.highest[lane] = hn::GetLane(hn::MaxOfLanes(d, highest));
 }
 
-/// Whole numbers a step of 1 / factor apart, `zero` for 0.
-struct Steps {
-  float factor;
-  InputScale scale;
-};
-
+/// The factor 0 makes all numbers zero; what it makes of one that is not finite is as good, since the step
+/// then is NaN.
 template <class Form>
-HWY_INLINE Steps steps_over(Range range) {
+HWY_INLINE void choose_steps(Scaling& scaling) {
+  const D d;
   constexpr float kLargest = Form::kLargest;
+  const V lowest = hn::Load(d, scaling.lowest), highest = hn::Load(d, scaling.highest);
+  const V largest = hn::Max(highest, hn::Neg(lowest));
+  const auto is_zero = hn::Lt(largest, set(1e-30f));
+  const auto is_finite = hn::Lt(highest, hn::Inf(d));
+  const auto is_usual = hn::AndNot(is_zero, is_finite);
+  V step, factor, zero;
   if constexpr (Form::kHasZero) {
     // One of the 256 numbers is spare, so that both ends can be rounded away from 0.
-    const float step = range.highest / (2 * kLargest) - range.lowest / (2 * kLargest);
-    const V zero = hn::ConvertTo(D(), hn::NearestInt(set(-range.lowest * (1.0f / step))));
-    return {1.0f / step, {step, hn::GetLane(zero)}};
+    step = hn::Sub(hn::Div(highest, set(2 * kLargest)), hn::Div(lowest, set(2 * kLargest)));
+    factor = hn::Div(set(1.0f), step);
+    zero = hn::Round(hn::IfThenElseZero(is_usual, hn::Mul(hn::Neg(lowest), factor)));
   } else {
-    const float largest = HWY_MAX(range.highest, -range.lowest);
-    return {kLargest / largest, {largest / kLargest, 0.0f}};
+    step = hn::Div(largest, set(kLargest));
+    factor = hn::Div(set(kLargest), largest);
+    zero = hn::Zero(d);
   }
+  step = hn::IfThenElse(is_finite, hn::IfThenZeroElse(is_zero, step), hn::NaN(d));
+  hn::Store(hn::IfThenElseZero(is_usual, factor), d, scaling.factor);
+  hn::Store(step, d, scaling.step);
+  hn::Store(zero, d, scaling.zero);
 }
 
+/// Adding 1.5 * 2^23 rounds to a whole number, which the low bits of the sum then hold.
 template <class Form>
-HWY_INLINE void quantise_group(const float* in, size_t count, const Steps& steps, typename Form::Value* out) {
-  using Value = typename Form::Value;
+HWY_INLINE void quantise_group(const float* in, size_t count, float factor, float zero,
+                               typename Form::Value* to) {
+  using Bits = hwy::MakeUnsigned<typename Form::Value>;
   const D d;
-  const hn::Rebind<Value, DI> d_value;
-  const V factor = set(steps.factor);
-  const VI zero = hn::Set(DI(), static_cast<int32_t>(steps.scale.zero));
+  const hn::Rebind<Bits, D> d_bits;
+  const V scale = set(factor);
+  const V magic = set(12582912.0f + zero);
   const auto whole = [&](V x) HWY_ATTR {
-    return hn::DemoteTo(d_value, hn::Add(hn::NearestInt(hn::Mul(x, factor)), zero));
+    const V sum = hn::Add(hn::Mul(x, scale), magic);
+    return hn::TruncateTo(d_bits, hn::BitCast(hn::RebindToUnsigned<D>(), sum));
   };
+  Bits* const out = reinterpret_cast<Bits*>(to);
   size_t k = 0;
-  for (; k + kLanes <= count; k += kLanes) hn::StoreU(whole(hn::LoadU(d, in + k)), d_value, out + k);
+  for (; k + kLanes <= count; k += kLanes) hn::StoreU(whole(hn::LoadU(d, in + k)), d_bits, out + k);
   if (k == count) return;
-  HWY_ALIGN Value lanes[kLanes];
-  hn::Store(whole(load_first(in + k, count - k, 0.0f)), d_value, lanes);
+  HWY_ALIGN Bits lanes[kLanes];
+  hn::Store(whole(load_first(in + k, count - k, 0.0f)), d_bits, lanes);
   for (size_t i = 0; k + i < count; ++i) out[k + i] = lanes[i];
 }
 
-/// The scale of a group, and how to quantise it; the factor 0 leaves nothing but zeros.
-template <class Form>
-HWY_INLINE Steps steps_for(const Range& range) {
-  if (!range.is_finite) return {0.0f, {__builtin_nanf(""), 0.0f}};
-  if (HWY_MAX(range.highest, -range.lowest) < 1e-30f) return {0.0f, {0.0f, 0.0f}};
-  return steps_over<Form>(range);
-}
+/// Walks the groups of a row, then those of the next.
+struct Place {
+  size_t row, group;
 
-/// Groups of a row that are looked at, then scaled, then quantised: each of these is a chain of dependent
-/// instructions, and those of several groups go on at a time.
-constexpr size_t kGroupsAtOnce = 8;
-
-template <class Form>
-HWY_INLINE void quantise_groups(const float* in, size_t count, typename Form::Value* out,
-                                InputScale* scales) {
-  const size_t groups = int8_groups(count);
-  const auto columns = [&](size_t g) { return HWY_MIN(kInt8Group, count - g * kInt8Group); };
-  Range ranges[kGroupsAtOnce];
-  Steps steps[kGroupsAtOnce];
-  for (size_t g = 0; g < groups; ++g) ranges[g] = range_of(in + g * kInt8Group, columns(g));
-  for (size_t g = 0; g < groups; ++g) {
-    steps[g] = steps_for<Form>(ranges[g]);
-    scales[g] = steps[g].scale;
+  HWY_INLINE void move_on(size_t groups) {
+    if (++group < groups) return;
+    group = 0;
+    ++row;
   }
-  for (size_t g = 0; g < groups; ++g) {
-    typename Form::Value* const to = out + g * kInt8Group;
-    if (steps[g].factor != 0.0f) {
-      quantise_group<Form>(in + g * kInt8Group, columns(g), steps[g], to);
-    } else {
-      for (size_t i = 0; i < columns(g); ++i) to[i] = 0;
-    }
-  }
-}
+};
 
 template <class Form>
 void quantise(const QuantiseArgs& args) noexcept {
   using Value = typename Form::Value;
-  constexpr size_t kColumnsAtOnce = kGroupsAtOnce * kInt8Group;
   const size_t bytes = row_bytes<Form>(args.in_features);
-  for (size_t r = 0; r < args.rows; ++r) {
-    const float* const in = args.in + r * args.in_stride;
-    Value* const out = reinterpret_cast<Value*>(args.out + r * bytes);
-    InputScale* const scales = args.scales + r * int8_groups(args.in_features);
-    for (size_t k = 0; k < args.in_features; k += kColumnsAtOnce) {
-      quantise_groups<Form>(in + k, HWY_MIN(kColumnsAtOnce, args.in_features - k), out + k,
-                            scales + k / kInt8Group);
+  const size_t groups = int8_groups(args.in_features);
+  const auto columns = [&](Place at) {
+    return HWY_MIN(kInt8Group, args.in_features - at.group * kInt8Group);
+  };
+  const auto input = [&](Place at) { return args.in + at.row * args.in_stride + at.group * kInt8Group; };
+  Scaling scaling = {};
+  Place looked_at{0, 0}, quantised{0, 0};
+  for (size_t first = 0; first < args.rows * groups; first += kLanes) {
+    const size_t count = HWY_MIN(kLanes, args.rows * groups - first);
+    for (size_t i = 0; i < count; ++i, looked_at.move_on(groups))
+      look_at(input(looked_at), columns(looked_at), scaling, i);
+    choose_steps<Form>(scaling);
+    for (size_t i = 0; i < count; ++i, quantised.move_on(groups)) {
+      Value* const out =
+          reinterpret_cast<Value*>(args.out + quantised.row * bytes) + quantised.group * kInt8Group;
+      const size_t used = columns(quantised);
+      quantise_group<Form>(input(quantised), used, scaling.factor[i], scaling.zero[i], out);
+      for (size_t k = used; k < round_up(used, Form::kStep); ++k) out[k] = 0;
+      args.scales[first + i] = {scaling.step[i], scaling.zero[i]};
     }
-    for (size_t k = args.in_features; k < round_up(args.in_features, Form::kStep); ++k) out[k] = 0;
   }
 }
 

@@ -288,7 +288,7 @@ void int8_quantise(const QuantiseArgs& args) noexcept {
         const Steps steps = steps_over(lowest, highest, Value{});
         scale = steps.scale;
         for (std::size_t k = begin; k < end; ++k) {
-          out[k] = static_cast<Value>(std::nearbyint(in[k] * steps.factor) + scale.zero);
+          out[k] = static_cast<Value>(std::nearbyint(double{in[k] * steps.factor} + scale.zero));
         }
       } else {
         scale = {is_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN(), 0.0f};
