@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/support/coarse_gelu.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/kernels/pack.h"
@@ -125,8 +126,9 @@ TEST_CASE("kernels: int8 products agree with the reference on every remainder of
         for (const std::size_t k : {1, 2, 3, 5, 33}) check_against_reference(*table, {rows, columns, k});
       }
     }
-    for (const std::size_t k : {127, 128, 129, 131, 192, 255, 256, 257, 768, 2730})
+    for (const std::size_t k : {127, 128, 191, 192, 193, 195, 383, 384, 385, 768, 2730})
       check_against_reference(*table, {7, 18, k});
+    check_against_reference(*table, {3, 5, 17 * kInt8Group + 1});  // more groups than lanes
     check_against_reference(*table, {3, 2730, 65});
     check_against_reference(*table, {197, 48, 100});
     check_against_reference(*table, {241, 33, 300});  // more rows than one block
@@ -238,7 +240,7 @@ TEST_CASE("kernels: the largest whole numbers do not overflow") {
 
 TEST_CASE(
     "kernels: int8 rows of zeros give the bias, rows that are not finite give NaN, others do not notice") {
-  const Sizes sizes{4, 9, 130};
+  const Sizes sizes{4, 9, kInt8Group + 2};
   test::Rng rng(3);
   std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
   const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
@@ -250,7 +252,7 @@ TEST_CASE(
     std::vector<float> odd = in;
     for (std::size_t k = 0; k < sizes.in_features; ++k) odd[k] = 0.0f;
     odd[1 * sizes.in_features + 5] = std::numeric_limits<float>::quiet_NaN();
-    odd[2 * sizes.in_features + 129] = std::numeric_limits<float>::infinity();
+    odd[3 * sizes.in_features - 1] = std::numeric_limits<float>::infinity();
     const std::vector<float> after = product(*table, odd, sizes.in_features, weight, sizes, epilogue);
     for (std::size_t n = 0; n < sizes.out_features; ++n) {
       const std::size_t stride = sizes.out_features + 5;
@@ -281,6 +283,22 @@ TEST_CASE("kernels: int8 gives a row the same bits in every company, and every e
         CHECK(std::equal(out.begin(), out.end(),
                          whole.begin() + static_cast<std::ptrdiff_t>(row * (sizes.out_features + 5))));
       }
+    }
+  }
+}
+
+TEST_CASE("kernels: gelu after int8 products is off by at most 9e-5 and a rounding") {
+  const std::vector<float> x = test::numbers_for_gelu();
+  const Sizes sizes{1, x.size(), 3};
+  const std::vector<float> zeros(sizes.in_features);
+  const Tensor<float> weight(Shape{sizes.out_features, sizes.in_features});
+  const Epilogue epilogue{.bias = x.data(), .activation = Activation::gelu};
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(table->name);
+    const std::vector<float> out = product(*table, zeros, sizes.in_features, weight, sizes, epilogue);
+    for (std::size_t n = 0; n < x.size(); ++n) {
+      CAPTURE(x[n]);
+      REQUIRE(test::is_coarse_gelu(out[n], x[n]));
     }
   }
 }

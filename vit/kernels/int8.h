@@ -19,7 +19,7 @@ namespace vit::kernels {
 
 struct Epilogue;
 
-constexpr std::size_t kInt8Group = 128;
+constexpr std::size_t kInt8Group = 192;
 static_assert(kInt8Group * 127 * 32'767 <= std::size_t{INT32_MAX});
 
 constexpr std::size_t int8_groups(std::size_t in_features) {
