@@ -1,6 +1,7 @@
 #include "vit/base/parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -50,24 +51,27 @@ std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_
   return value;
 }
 
-/// One leader hands tasks to whoever of the team comes for them. A job ends when its tasks have ended:
-/// threads that took none are not waited for.
+/// One leader hands tasks to a team. Each thread begins with a part of its own: in jobs that go through the
+/// same rows in the same order it meets again what it wrote, in its own cache. Then it takes over what others
+/// have not begun. A job ends when its tasks have ended: threads that took none are not waited for.
 class Team {
  public:
-  explicit Team(int num_threads) : num_threads_(num_threads) {}
+  explicit Team(int num_threads)
+      : num_threads_(num_threads), num_parts_(std::min<std::size_t>(num_threads, kMostParts)) {}
 
   int num_threads() const { return num_threads_; }
 
   /// The leader's call: runs all tasks together with the team.
   void run(std::size_t num_tasks, detail::TaskFunction function, void* context) {
-    VIT_CHECK(num_tasks < kDismissed, "parallel_for", num_tasks, " tasks, at most ", kDismissed - 1,
+    VIT_CHECK(num_tasks <= UINT32_MAX, "parallel_for", num_tasks, " tasks, at most ", UINT32_MAX,
               " can be told apart");
     function_ = function;
     context_ = context;
-    num_tasks_ = static_cast<std::uint32_t>(num_tasks);
-    running_ = num_tasks_;
-    waiting_ = num_tasks_;
-    waiting_.notify_all();
+    running_ = static_cast<std::uint32_t>(num_tasks);
+    for (std::size_t part = 0; part < num_parts_; ++part) {
+      parts_[part].left = Range{part * num_tasks / num_parts_, (part + 1) * num_tasks / num_parts_}.bits();
+    }
+    announce(job_ + 1 == kDismissed ? 1 : job_ + 1);
     take_tasks(0);
     for (std::uint32_t left = running_; left != 0;) left = await_change(running_, left);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -75,47 +79,77 @@ class Team {
 
   /// The others' call: returns after dismiss().
   void serve(int thread) {
-    while (await_change(waiting_, 0) != kDismissed) take_tasks(thread);
+    for (std::uint32_t seen = 0; (seen = await_change(job_, seen)) != kDismissed;) take_tasks(thread);
   }
 
-  void dismiss() {
-    waiting_ = kDismissed;
-    waiting_.notify_all();
-  }
+  void dismiss() { announce(kDismissed); }
 
  private:
   static constexpr std::uint32_t kDismissed = UINT32_MAX;
+  static constexpr std::size_t kMostParts = 64;
 
-  // A job is replaced only after all its tasks have ended, so whoever took one reads the job that it belongs
-  // to.
-  void take_tasks(int thread) {
-    std::uint32_t waiting = waiting_;
-    while (waiting != 0 && waiting != kDismissed) {
-      if (!waiting_.compare_exchange_weak(waiting, waiting - 1)) continue;
-      run_task(num_tasks_ - waiting, thread);
-      waiting = waiting_;
-    }
+  /// Tasks [begin, end), as one number that changes at once.
+  struct Range {
+    std::uint64_t begin, end;
+    static Range of(std::uint64_t bits) { return {bits >> 32, bits & UINT32_MAX}; }
+    std::uint64_t bits() const { return begin << 32 | end; }
+    bool empty() const { return begin == end; }
+  };
+
+  struct alignas(64) Part {              // a cache line of its own
+    std::atomic<std::uint64_t> left{0};  // bits of the Range that nobody has taken
+  };
+
+  void announce(std::uint32_t job) {
+    job_ = job;
+    job_.notify_all();
   }
 
-  void run_task(std::uint32_t task, int thread) {
+  // A job is replaced only after all its tasks have been counted as ended: whoever took one, however late it
+  // looked, reads the job that it belongs to.
+  void take_tasks(int thread) {
+    const std::size_t own = static_cast<std::size_t>(thread) % num_parts_;
+    std::uint32_t ended = take_tasks(parts_[own], thread, [](Range& left) { return left.begin++; });
+    for (std::size_t i = 1; i < num_parts_; ++i) {
+      ended += take_tasks(parts_[(own + i) % num_parts_], thread, [](Range& left) { return --left.end; });
+    }
+    if (ended != 0 && running_.fetch_sub(ended) == ended) running_.notify_one();
+  }
+
+  /// Runs the tasks that `take` removes from those left of a part; returns how many.
+  template <typename Take>
+  std::uint32_t take_tasks(Part& part, int thread, const Take& take) {
+    std::uint32_t count = 0;
+    std::uint64_t bits = part.left;
+    for (Range left = Range::of(bits); !left.empty(); left = Range::of(bits)) {
+      const std::uint64_t task = take(left);
+      if (!part.left.compare_exchange_weak(bits, left.bits())) continue;
+      run_task(task, thread);
+      ++count;
+      bits = part.left;
+    }
+    return count;
+  }
+
+  void run_task(std::size_t task, int thread) {
     try {
       function_(context_, task, thread);
     } catch (...) {
       const std::lock_guard lock(error_mutex_);
       if (!error_) error_ = std::current_exception();
     }
-    if (running_.fetch_sub(1) == 1) running_.notify_one();
   }
 
   const int num_threads_;
+  const std::size_t num_parts_;
   detail::TaskFunction function_ = nullptr;
   void* context_ = nullptr;
-  std::uint32_t num_tasks_ = 0;
   std::exception_ptr error_;
   std::mutex error_mutex_;
-  // Each on a cache line of its own: one is fought over, the other watched. Sequentially consistent, so that
-  // no store passes the look at who sleeps.
-  alignas(64) std::atomic<std::uint32_t> waiting_{0};  // tasks that nobody has taken, or kDismissed
+  std::array<Part, kMostParts> parts_;
+  // On lines of their own: one is fought over, the other watched. Sequentially consistent, so that no store
+  // passes the look at who sleeps.
+  alignas(64) std::atomic<std::uint32_t> job_{0};      // its number, or kDismissed
   alignas(64) std::atomic<std::uint32_t> running_{0};  // tasks that have not ended
 };
 

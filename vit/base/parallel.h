@@ -25,8 +25,9 @@ void* address_of(Function& function) {
 }  // namespace detail
 
 /// Calls function(task, thread) once for every task in [0, num_tasks), on at most `threads` threads (0 =
-/// all), `thread` in [0, resolve_threads(threads)). Tasks are handed out dynamically, so results must not
-/// depend on which thread runs a task. Runs in the calling thread when one thread is asked for, for one task,
+/// all), `thread` in [0, resolve_threads(threads)). Of n threads, thread i begins with the i-th of n runs of
+/// neighbouring tasks and then takes over what others have not begun, so results must not depend on which
+/// thread runs a task. Runs in the calling thread when one thread is asked for, for one task,
 /// inside another parallel_for, or for fewer threads than the team around it has. The first exception of a
 /// task is rethrown here after all have ended. Allocates nothing.
 template <typename Function>
