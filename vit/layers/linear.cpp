@@ -7,40 +7,66 @@
 namespace vit {
 namespace {
 
-/// How a product is cut into tasks: blocks of rows times blocks of whole panels.
-struct Split {
-  std::size_t rows_per_task;
-  std::size_t columns_per_task;
+/// How a product is cut into tasks: blocks of whole tiles of rows times blocks of whole panels.
+///
+/// The blocks of rows form as many parts as there are threads, where rows suffice; parallel_for starts each
+/// thread on a part of its own. Of a part, all blocks meet some columns before they meet the next: those of
+/// the weight come from memory once.
+class Split {
+ public:
+  Split(std::size_t rows, OutputRange range, const kernels::KernelTable& table, int threads)
+      : rows_(rows), range_(range), tile_(table.tile_rows) {
+    // A block of rows should stay in the second-level cache while the weight streams past it; the tasks
+    // should outnumber the threads several times so that a slow core does not hold up the others.
+    constexpr std::size_t kRowsInCache = 108, kFewRows = 48;
+    constexpr std::size_t kTasksPerThread = 32;
+    const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
+    row_blocks_ = ceil_div(rows, kRowsInCache);
+    const std::size_t even = round_up(row_blocks_, num_threads);
+    if (rows / even >= kFewRows) row_blocks_ = even;
+    parts_ = std::min(row_blocks_, num_threads);
+    const std::size_t panels = ceil_div(range.end - range.begin, table.panel_columns);
+    const std::size_t wanted = ceil_div(kTasksPerThread * num_threads, row_blocks_);
+    columns_per_task_ = ceil_div(panels, std::min(wanted, panels)) * table.panel_columns;
+    column_blocks_ = ceil_div(range.end - range.begin, columns_per_task_);
+  }
+
+  std::size_t num_tasks() const { return row_blocks_ * column_blocks_; }
+
+  struct Block {
+    std::size_t row, rows, column, column_end;
+  };
+  Block block(std::size_t task) const {
+    const std::size_t part = (task / column_blocks_ * parts_ + parts_ - 1) / row_blocks_;
+    const std::size_t first = first_block(part);
+    const std::size_t blocks = first_block(part + 1) - first;
+    const std::size_t within = task - first * column_blocks_;
+    const std::size_t row_block = first + within % blocks;
+    const std::size_t row = first_row(row_block);
+    const std::size_t column = range_.begin + within / blocks * columns_per_task_;
+    return {row, first_row(row_block + 1) - row, column, std::min(column + columns_per_task_, range_.end)};
+  }
+
+ private:
+  std::size_t first_block(std::size_t part) const { return part * row_blocks_ / parts_; }
+  std::size_t first_row(std::size_t block) const {
+    return std::min(block * ceil_div(rows_, tile_) / row_blocks_ * tile_, rows_);
+  }
+
+  std::size_t rows_;
+  OutputRange range_;
+  std::size_t tile_;
+  std::size_t row_blocks_, column_blocks_, parts_, columns_per_task_;
 };
 
-// A block of rows should stay in the second-level cache while the weight streams past it, and the tasks
-// should outnumber the threads several times so that a slow core does not hold up the others.
-Split split_product(std::size_t rows, std::size_t out_features, const kernels::KernelTable& table,
-                    int threads) {
-  constexpr std::size_t kRowsInCache = 108;
-  constexpr std::size_t kTasksPerThread = 8;
-  const std::size_t row_blocks = ceil_div(rows, kRowsInCache);
-  const std::size_t rows_per_task = round_up(ceil_div(rows, row_blocks), table.tile_rows);
-  const std::size_t panels = ceil_div(out_features, table.panel_columns);
-  const std::size_t wanted_tasks = kTasksPerThread * static_cast<std::size_t>(resolve_threads(threads));
-  const std::size_t column_blocks = std::clamp<std::size_t>(ceil_div(wanted_tasks, row_blocks), 1, panels);
-  return {rows_per_task, ceil_div(panels, column_blocks) * table.panel_columns};
-}
-
-/// The tasks of a product as run(row, rows, first column, last column). Tasks that follow each other share
-/// columns: a part of the weight comes from memory once for all rows.
+/// The tasks of a product as run(row, rows, first column, last column).
 template <typename Run>
 void for_each_part(std::size_t rows, OutputRange range, const kernels::KernelTable& table, int threads,
                    Run&& run) {
-  const std::size_t columns = range.end - range.begin;
-  const Split split = split_product(rows, columns, table, threads);
-  const std::size_t row_blocks = ceil_div(rows, split.rows_per_task);
-  const std::size_t column_blocks = ceil_div(columns, split.columns_per_task);
-  parallel_for(row_blocks * column_blocks, threads, [&](std::size_t task, int) {
-    const std::size_t row = task % row_blocks * split.rows_per_task;
-    const std::size_t column = range.begin + task / row_blocks * split.columns_per_task;
-    run(row, std::min(split.rows_per_task, rows - row), column,
-        std::min(column + split.columns_per_task, range.end));
+  const Split split(rows, range, table, threads);
+  parallel_for(split.num_tasks(), threads, [&](std::size_t task, int) {
+    const Split::Block block = split.block(task);
+    run(block.row, block.rows, block.column, block.column_end);
   });
 }
 
