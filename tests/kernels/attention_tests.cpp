@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "tests/support/rng.h"
@@ -81,16 +82,24 @@ class Head {
     return head;
   }
 
+  /// In two parts, the later one first: neither may write into the other.
   Tensor<float> packed(const Arithmetic& with) const {
     Tensor<float> out(Shape{with.table.attention_packed_floats(case_.tokens, case_.head_dim)});
-    with.attention.pack({.keys = qkv_.data() + 3 * case_.head_dim,
-                         .key_stride = stride_,
-                         .values = qkv_.data() + 5 * case_.head_dim,
-                         .value_stride = stride_,
-                         .num_tokens = case_.tokens,
-                         .head_dim = case_.head_dim,
-                         .rotation = rotation(),
-                         .packed = out.data()});
+    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
+    const std::size_t middle = case_.tokens / 4 * 2;
+    for (const auto& [first, last] : {std::pair{middle, case_.tokens}, std::pair{std::size_t{0}, middle}}) {
+      with.attention.pack({.keys = qkv_.data() + 3 * case_.head_dim,
+                           .key_stride = stride_,
+                           .values = qkv_.data() + 5 * case_.head_dim,
+                           .value_stride = stride_,
+                           .num_tokens = case_.tokens,
+                           .first_token = first,
+                           .last_token = last,
+                           .head_dim = case_.head_dim,
+                           .rotation = rotation(),
+                           .packed = out.data(),
+                           .scratch = scratch.data()});
+    }
     return out;
   }
 
@@ -244,8 +253,10 @@ TEST_CASE("kernels: attention stays finite for scores far apart") {
                          .values = values.data(),
                          .value_stride = d,
                          .num_tokens = tokens,
+                         .last_token = tokens,
                          .head_dim = d,
-                         .packed = packed.data()});
+                         .packed = packed.data(),
+                         .scratch = scratch.data()});
     std::vector<float> out(d);
     with.attention.attend({.queries = queries.data(),
                            .query_stride = d,

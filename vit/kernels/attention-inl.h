@@ -58,7 +58,9 @@ struct FloatOperands {
   using Form = FloatLines;
 
   static HWY_INLINE size_t key_lanes(size_t head_dim) { return head_dim; }
-  static HWY_INLINE void pack_key(float*, size_t) {}
+  static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
+    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, key);
+  }
   /// Rows [t, t + kColumns) of values as one line.
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     copy_row(args.values + t * args.value_stride, args.head_dim, line);
@@ -84,7 +86,10 @@ struct PairOperands {
   using Form = bf16::PairLines;
 
   static HWY_INLINE size_t key_lanes(size_t head_dim) { return (head_dim + 1) / 2; }
-  static HWY_INLINE void pack_key(float* key, size_t head_dim) { bf16::round_row(key, head_dim, key); }
+  static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
+    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, args.scratch);
+    bf16::round_row(args.scratch, args.head_dim, key);
+  }
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     const D d;
     const float* const first = args.values + t * args.value_stride;
@@ -139,12 +144,10 @@ void attention_pack(const KeyValueArgs& args) noexcept {
   constexpr size_t kColumns = Operands::Form::kColumns;
   const size_t lanes = Operands::key_lanes(args.head_dim);
   float* const values = args.packed + key_floats<Operands>(args.num_tokens, args.head_dim);
-  for (size_t t = 0; t < args.num_tokens; ++t) {
-    float* const key = args.packed + t * lanes;  // as float32 it reaches into what is written after it
-    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, key);
-    Operands::pack_key(key, args.head_dim);
+  for (size_t t = args.first_token; t < args.last_token; ++t) {
+    Operands::pack_key(args, t, args.packed + t * lanes);
   }
-  for (size_t t = 0; t < args.num_tokens; t += kColumns) {
+  for (size_t t = args.first_token; t < args.last_token; t += kColumns) {
     Operands::pack_values(args, t, values + t / kColumns * args.head_dim);
   }
 }

@@ -75,23 +75,26 @@ struct Rotation {
   RopePairing pairing = RopePairing::neighbours;
 };
 
-/// Keys and values of one head of one image.
+/// Keys and values of one head of one image, of which the tokens [first_token, last_token) are packed.
 struct KeyValueArgs {
   const float* keys = nullptr;  // (T, d)
   std::size_t key_stride = 0;
   const float* values = nullptr;  // (T, d)
   std::size_t value_stride = 0;
-  std::size_t num_tokens = 0;
+  std::size_t num_tokens = 0;   // T
+  std::size_t first_token = 0;  // even
+  std::size_t last_token = 0;   // even or T
   std::size_t head_dim = 0;
-  Rotation rotation{};      // of the keys
-  float* packed = nullptr;  // attention_packed_floats(T, d) floats, 64-byte aligned
+  Rotation rotation{};       // of the keys
+  float* packed = nullptr;   // attention_packed_floats(T, d) floats, 64-byte aligned
+  float* scratch = nullptr;  // attention_scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
 /// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
 struct AttentionArgs {
   const float* queries = nullptr;  // (num_queries, d): tokens first_query, first_query + 1, ...
   std::size_t query_stride = 0;
-  /// Token index of row 0, for the rotation; a multiple of query_tile keeps tiles full
+  /// Token index of row 0, for the rotation; a multiple of 32 keeps tiles full
   std::size_t first_query = 0;
   std::size_t num_queries = 0;
   float scale = 1.0f;
@@ -116,7 +119,6 @@ struct KernelTable {
   const char* description;    // "AVX2 and FMA: 8 lanes"
   std::size_t panel_columns;  // output columns that lie together in a packed weight
   std::size_t tile_rows;      // rows that gemm computes together
-  std::size_t query_tile;     // queries that attention computes together
 
   /// weight (N, K) with `stride` -> packed_weight_floats(table, N, K) floats, 64-byte aligned.
   void (*pack_weight)(const float* weight, std::size_t stride, std::size_t out_features,

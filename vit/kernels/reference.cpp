@@ -143,7 +143,7 @@ std::size_t attention_scratch_floats(std::size_t head_dim) noexcept {
 
 void attention_pack(const KeyValueArgs& args) noexcept {
   float* const values = args.packed + args.num_tokens * args.head_dim;
-  for (std::size_t t = 0; t < args.num_tokens; ++t) {
+  for (std::size_t t = args.first_token; t < args.last_token; ++t) {
     rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation,
                  args.packed + t * args.head_dim);
     std::copy_n(args.values + t * args.value_stride, args.head_dim, values + t * args.head_dim);
@@ -343,7 +343,6 @@ constexpr KernelTable kReference{
     .description = "naive loops in double precision: the definition, not for speed",
     .panel_columns = 1,
     .tile_rows = 1,
-    .query_tile = 1,
     .pack_weight = pack_weight,
     .gemm = gemm,
     .bf16 = &kReferenceBf16,

@@ -51,7 +51,6 @@ constexpr KernelTable kTable{
     .description = kDescription,
     .panel_columns = kPanel,
     .tile_rows = kTileRows,
-    .query_tile = kPanel,
     .pack_weight = pack_weight,
     .gemm = gemm<FloatLines>,
     .bf16 = &bf16::kKernels<bf16::ColumnLines>,

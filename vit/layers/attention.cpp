@@ -9,6 +9,9 @@
 namespace vit {
 namespace {
 
+// Whole tiles of queries for any vector width.
+constexpr std::size_t kTokensPerTask = 32;
+
 /// The columns of one of q, k, v inside fused rows (rows, 3C).
 TensorView<const float> view_third(const TensorView<float>& qkv, std::size_t third, std::size_t channels) {
   return {qkv.data() + third * channels, {qkv.num_rows(), channels}, qkv.row_stride()};
@@ -103,20 +106,35 @@ class AttentionPass {
     return workspace_.packed_heads.data() + (image_in_pass * num_heads_ + head) * packed_floats_;
   }
 
-  void pack(std::size_t first_image, std::size_t num_images, int threads) const {
-    parallel_for(num_images * num_heads_, threads, [&](std::size_t task, int) {
-      const std::size_t image = task / num_heads_;
-      const std::size_t head = task % num_heads_;
-      const std::size_t row = (first_image + image) * input_.num_tokens;
-      attention_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
-                       .key_stride = rows_.keys.row_stride(),
-                       .values = rows_.values.row(row) + head * head_dim_,
-                       .value_stride = rows_.values.row_stride(),
-                       .num_tokens = input_.num_tokens,
-                       .head_dim = head_dim_,
-                       .rotation = rotation_of(head),
-                       .packed = packed_of(image, head)});
+  /// Calls run(image of the pass, head, first token, last token, thread) as tasks. Those of the same tokens
+  /// follow each other: threads meet rows again that they computed.
+  template <typename Run>
+  void for_each_part(std::size_t num_images, std::size_t num_tokens, int threads, Run&& run) const {
+    const std::size_t parts = ceil_div(num_tokens, kTokensPerTask);
+    parallel_for(num_images * parts * num_heads_, threads, [&](std::size_t task, int thread) {
+      const std::size_t first = task / num_heads_ % parts * kTokensPerTask;
+      run(task / (num_heads_ * parts), task % num_heads_, first, std::min(first + kTokensPerTask, num_tokens),
+          static_cast<std::size_t>(thread));
     });
+  }
+
+  void pack(std::size_t first_image, std::size_t num_images, int threads) const {
+    for_each_part(
+        num_images, input_.num_tokens, threads,
+        [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
+          const std::size_t row = (first_image + image) * input_.num_tokens;
+          attention_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
+                           .key_stride = rows_.keys.row_stride(),
+                           .values = rows_.values.row(row) + head * head_dim_,
+                           .value_stride = rows_.values.row_stride(),
+                           .num_tokens = input_.num_tokens,
+                           .first_token = first,
+                           .last_token = last,
+                           .head_dim = head_dim_,
+                           .rotation = rotation_of(head),
+                           .packed = packed_of(image, head),
+                           .scratch = workspace_.thread_scratch.row(thread)});
+        });
   }
 
   /// Arguments for the queries [first, first + count) of a head, without out.
@@ -135,18 +153,15 @@ class AttentionPass {
   }
 
   void ask(std::size_t first_image, std::size_t num_images, int threads) const {
-    const std::size_t tiles = ceil_div(num_queries_, kernels_.query_tile);
-    parallel_for(num_images * num_heads_ * tiles, threads, [&](std::size_t task, int thread) {
-      const std::size_t image = task / (num_heads_ * tiles);
-      const std::size_t head = task / tiles % num_heads_;
-      const std::size_t first = task % tiles * kernels_.query_tile;
-      kernels::AttentionArgs args =
-          query_args(first_image + image, image, head, first,
-                     std::min(kernels_.query_tile, num_queries_ - first), static_cast<std::size_t>(thread));
-      args.out = out_.row((first_image + image) * num_queries_ + first) + head * head_dim_;
-      args.out_stride = out_.row_stride();
-      attention_.attend(args);
-    });
+    for_each_part(
+        num_images, num_queries_, threads,
+        [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
+          kernels::AttentionArgs args =
+              query_args(first_image + image, image, head, first, last - first, thread);
+          args.out = out_.row((first_image + image) * num_queries_ + first) + head * head_dim_;
+          args.out_stride = out_.row_stride();
+          attention_.attend(args);
+        });
   }
 
   void fill(const AttentionTap& tap, std::size_t first_image) const {
