@@ -81,7 +81,7 @@ TensorView<const float> ImageOutputs::patches() const {
 
 std::span<const float> ImageOutputs::class_token() const {
   VIT_CHECK(!tokens.empty(), kWhere, "the class token was not requested (Request::tokens)");
-  VIT_CHECK(num_prefix_tokens != 0, kWhere, "this model has no class token");
+  VIT_CHECK(has_class_token, kWhere, "this model has no class token");
   return tokens.flat().first(tokens.size(1));
 }
 
@@ -164,6 +164,7 @@ std::vector<ImageOutputs> Session::run_pixels(std::span<const TensorView<const f
         for (const Tensor<float>& map : found.attention) out.attention.push_back(slice(map, i));
         out.grid = found.grid;
         out.num_prefix_tokens = found.num_prefix_tokens;
+        out.has_class_token = model_->config().class_token;
       }
     }
   }
@@ -189,8 +190,9 @@ Classifier::Classifier(std::shared_ptr<const Model> model, SessionOptions option
   VIT_CHECK(session_.model().config().num_classes != 0, "Classifier", session_.model().report().path.string(),
             " has no classifier; it gives features only");
 }
-Classifier::Classifier(const std::filesystem::path& path, SessionOptions options)
-    : Classifier(Model::load(path), std::move(options)) {}
+Classifier::Classifier(const std::filesystem::path& path, SessionOptions options,
+                       const ModelOptions& model_options)
+    : Classifier(Model::load(path, model_options), std::move(options)) {}
 
 std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t top) {
   return classify(std::span(&image, 1), top).front();
@@ -207,8 +209,9 @@ std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageV
 
 FeatureExtractor::FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options)
     : session_(std::move(model), std::move(options)) {}
-FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOptions options)
-    : FeatureExtractor(Model::load(path), std::move(options)) {}
+FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOptions options,
+                                   const ModelOptions& model_options)
+    : FeatureExtractor(Model::load(path, model_options), std::move(options)) {}
 
 ImageOutputs FeatureExtractor::extract(const ImageView& image) {
   const Request request{.pooled = session_.model().config().pooling != Pooling::none, .tokens = true};

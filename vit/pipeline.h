@@ -66,10 +66,11 @@ struct ImageOutputs {
   std::vector<Tensor<float>> attention;  // (heads, T, T) each
   GridSize grid;
   std::size_t num_prefix_tokens = 0;
+  bool has_class_token = false;  // the first of them; models with registers alone have none
 
   /// Patch tokens after the final norm as a feature map (h, w, C), a view into `tokens`.
   TensorView<const float> patches() const;
-  /// Class token after the final norm (C), a view into `tokens`.
+  /// Class token after the final norm (C), a view into `tokens`. Throws Error for a model that has none.
   std::span<const float> class_token() const;
 };
 
@@ -127,7 +128,8 @@ std::vector<Prediction> top_predictions(std::span<const float> logits, std::size
 class Classifier {
  public:
   explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
-  explicit Classifier(const std::filesystem::path& path, SessionOptions options = {});
+  explicit Classifier(const std::filesystem::path& path, SessionOptions options = {},
+                      const ModelOptions& model_options = {});
   std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
   std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
   Session& session() noexcept { return session_; }
@@ -140,7 +142,8 @@ class Classifier {
 class FeatureExtractor {
  public:
   explicit FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options = {});
-  explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {});
+  explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
+                            const ModelOptions& model_options = {});
   /// `pooled` (where the model has it), `tokens`, and through it patches() (h, w, C).
   ImageOutputs extract(const ImageView& image);
   Session& session() noexcept { return session_; }

@@ -113,4 +113,26 @@ TEST_CASE("pipeline: results that were not requested are errors, not empty views
   CHECK_THROWS_AS(static_cast<void>(empty.class_token()), Error);
 }
 
+TEST_CASE("pipeline: a register is not a class token") {
+  const auto first_token = [](std::shared_ptr<const Model> model) {
+    FeatureExtractor extractor(std::move(model), {.threads = 1});
+    const Image image(64, 64);
+    const ImageOutputs outputs = extractor.extract(image.view());
+    CHECK(outputs.num_prefix_tokens == 1);
+    return outputs.class_token().size();
+  };
+  const LoadOptions small{.overrides = {{"depth", "1"}, {"embed_dim", "48"}, {"num_heads", "2"}}};
+  CHECK(first_token(Model::random("vit_small_patch16_rope_224", {.load = small})) == 48);
+  CHECK_THROWS_WITH_AS(first_token(Model::random("vit_medium_patch16_rope_reg1_gap_256", {.load = small})),
+                       doctest::Contains("no class token"), Error);
+}
+
+TEST_CASE("pipeline: the short doors take options of the model") {
+  const std::string path = test::data_path("golden/models/rope-axial");
+  Classifier classifier(path, {.threads = 1}, {.dtype = Dtype::bf16});
+  CHECK(classifier.session().model().transformer().dtype() == Dtype::bf16);
+  FeatureExtractor extractor(path, {.threads = 1}, {.dtype = Dtype::i8});
+  CHECK(extractor.session().model().transformer().dtype() == Dtype::i8);
+}
+
 }  // namespace vit
