@@ -20,6 +20,7 @@ struct Stream {
   std::span<const std::uint8_t> bytes;
   std::uint64_t position = 0;
   char message[256] = "unreadable";
+  bool lost_palette = false;
 };
 
 Stream& stream_of(thandle_t handle) {
@@ -68,7 +69,14 @@ int keep_message(TIFF*, void* user, const char*, const char* format, va_list arg
   return 1;  // nothing is printed
 }
 
-int keep_silent(TIFF*, void*, const char*, const char*, va_list) {
+/// Warnings are not shown. One counts: libtiff takes a picture whose palette it cannot read for a grey one.
+int note_lost_palette(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  Stream& stream = *static_cast<Stream*>(user);
+  char message[sizeof stream.message];
+  std::vsnprintf(message, sizeof message, format, arguments);
+  if (std::strstr(message, "\"ColorMap\"") == nullptr) return 1;
+  stream.lost_palette = true;
+  std::memcpy(stream.message, message, sizeof message);
   return 1;
 }
 
@@ -82,7 +90,7 @@ TiffPointer open_tiff(Stream& stream) {
   const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
   if (options == nullptr) return nullptr;
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_message, &stream);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), keep_silent, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), note_lost_palette, &stream);
   return TiffPointer(TIFFClientOpenExt("picture", "r", &stream, read_stream, write_stream, seek_stream,
                                        close_stream, size_of_stream, map_stream, unmap_stream,
                                        options.get()));
@@ -375,7 +383,7 @@ class Mapper {
 Decoded decode_tiff(const Source& source) {
   Stream stream{.bytes = source.bytes};
   const TiffPointer tiff = open_tiff(stream);
-  if (tiff == nullptr) refuse_data(source, stream);
+  if (tiff == nullptr || stream.lost_palette) refuse_data(source, stream);
   const Layout layout = read_layout(source, tiff.get());
   const Samples samples = read_samples(source, stream, tiff.get(), layout);
   Decoded decoded;

@@ -155,6 +155,8 @@ class Codestream {
     const std::uint64_t width = x_.end - std::min(x_.begin, x_.end);
     const std::uint64_t height = y_.end - std::min(y_.begin, y_.end);
     check_size(source_, width, height);
+    if (x_.begin != 0 || y_.begin != 0)
+      refuse(source_, "JPEG 2000 whose picture begins off the origin of its grid is not read");
     const std::size_t count = be16(siz + 36);
     if (be16(siz) < 38 + 3 * count || code_.size() < 42 + 3 * count)
       refuse(source_, "truncated JPEG 2000: no whole header");
