@@ -71,4 +71,15 @@ void MappedFile::release(std::size_t begin, std::size_t end) const noexcept {
   if (first < last) ::madvise(const_cast<std::byte*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
+void refuse_download_leftovers(const MappedFile& file, std::string_view name, std::string_view where) {
+  const std::string_view start(reinterpret_cast<const char*>(file.bytes().data()),
+                               std::min<std::size_t>(file.size(), 64));
+  VIT_CHECK(!start.starts_with("version https://git-lfs"), where, name,
+            ": holds no weights but a pointer of Git LFS; fetch them with git lfs pull");
+  for (const std::string_view page : {"<!DOCTYPE", "<!doctype", "<html", "<?xml"}) {
+    VIT_CHECK(!start.starts_with(page), where, name,
+              ": holds no weights but a web page; download the file itself");
+  }
+}
+
 }  // namespace vit

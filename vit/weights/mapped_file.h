@@ -36,4 +36,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Throws Error where the file is what a download leaves behind instead of weights: a pointer of Git LFS or a
+/// web page. `name` is the file in the message.
+void refuse_download_leftovers(const MappedFile& file, std::string_view name, std::string_view where);
+
 }  // namespace vit

@@ -61,6 +61,7 @@ Archive open_archive(const std::filesystem::path& path) {
     VIT_CHECK(archive.file->bytes()[0] != std::byte{0x80}, kWhere, name,
               ": a pickle without zip archive, the format before PyTorch 1.6; load it there and torch.save() "
               "it again");
+    refuse_download_leftovers(*archive.file, name, kWhere);
     fail(kWhere, name, ": is no PyTorch checkpoint, a zip archive was expected");
   }
   archive.records = open_zip(*archive.file, kWhere);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -75,8 +76,11 @@ Located read_entry(const Json& value, const std::string& file_name) {
         TensorEntry::kMaxRank, " dimensions");
   std::size_t num_bits = type->bits;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    out.entry.shape.push_back(shape[i].as_size());
-    num_bits = checked_mul(num_bits, out.entry.shape.back(), kOpen);
+    const std::size_t size = shape[i].as_size();
+    check(size == 0 || num_bits <= std::numeric_limits<std::size_t>::max() / size,
+          " has a shape of more numbers than any file holds");
+    out.entry.shape.push_back(size);
+    num_bits *= size;
   }
 
   const Json offsets = value.at("data_offsets");
@@ -113,6 +117,7 @@ void check_coverage(const std::vector<Located>& tensors, std::size_t num_data_by
 }
 
 std::string_view read_header(const MappedFile& file, const std::string& name) {
+  refuse_download_leftovers(file, name, kOpen);
   VIT_CHECK(file.size() >= kPrefixBytes, kOpen, name, ": ", file.size(),
             " bytes are too few for a safetensors file (incomplete download?)");
   std::uint64_t num_header_bytes = 0;
