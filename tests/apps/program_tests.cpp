@@ -85,6 +85,8 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--top", "010", picture}),
       with_model("classify", {"--labels", "", picture}),
       {"classify", "--model", "", picture},
+      {"classify", "--model=", picture, picture},  // must not take a picture for the value
+      with_model("embed", {picture, "--output="}),
       with_model("bench", {"--seconds", "nan"}),
       with_model("classify", {"--batch", "-1", picture}),
       with_model("embed", {picture}),
@@ -164,7 +166,7 @@ TEST_CASE("apps: pipes and devices are refused, not waited for") {
   CHECK(contains(labelled.err, "pipe.txt: is a pipe"));
 }
 
-TEST_CASE("apps: pixels that are not finite give no class") {
+TEST_CASE("apps: pixels that are not finite give no class and no features") {
   const TestFolder folder;
   Tensor<float> pixels(Shape{2, 3, 32, 32});
   pixels.data()[5] = std::numeric_limits<float>::quiet_NaN();
@@ -174,6 +176,27 @@ TEST_CASE("apps: pixels that are not finite give no class") {
   CHECK(contains(result.err, "x.npy[0]: the logits are not finite"));
   REQUIRE(lines_of(result.out).size() == 1);
   CHECK(contains(result.out, "x.npy[1]"));
+  const RunResult embedded = run_vit(with_model("embed", {folder / "x.npy", "--output", folder / "y.npz"}));
+  CHECK(embedded.exit_code == 1);
+  CHECK(contains(embedded.err, "x.npy[0]: the features are not finite"));
+  CHECK(read_npz(folder / "y.npz").at("files").strings() ==
+        std::vector<std::string>{(folder / "x.npy") + "[1]"});
+}
+
+TEST_CASE("apps: a picture that does not fit beside the others in .npy is named, the others are written") {
+  const TestFolder folder;
+  write_picture(folder / "in/1.ppm", 40, 40, 1);
+  write_picture(folder / "in/2.ppm", 40, 80, 2);
+  write_picture(folder / "in/3.ppm", 40, 40, 3);
+  for (const std::string command : {"embed", "preprocess"}) {
+    std::vector<std::string> arguments{folder / "in", "--size", "native", "--output", folder / "x.npy"};
+    if (command == "embed") arguments.insert(arguments.end(), {"--features", "patches"});
+    const RunResult result = run_vit(with_model(command, arguments));
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "2.ppm: "));
+    CHECK(parse_npy(read_text(folder / "x.npy")).shape.front() == 2);
+  }
 }
 
 TEST_CASE("apps: results that cannot be printed end the run") {

@@ -1,7 +1,10 @@
 // vit embed: features of pictures, to a file.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +46,16 @@ struct EmbedOptions {
   bool resume = false;
 };
 
+/// Why nobody can use these features; "" where one can.
+std::string defect_of(std::span<const ResultArray> arrays) {
+  for (const ResultArray& array : arrays) {
+    const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
+    if (!std::all_of(numbers.begin(), numbers.end(), [](float number) { return std::isfinite(number); }))
+      return "the features are not finite; damaged pixels or weights?";
+  }
+  return "";
+}
+
 int embed(const EmbedOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::jsonl};
@@ -75,8 +88,9 @@ int embed(const EmbedOptions& options) {
               .batch = options.common.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
-               writer->add(input.name, features.arrays(outputs));
-               return std::string();
+               const std::vector<ResultArray> arrays = features.arrays(outputs);
+               std::string defect = defect_of(arrays);
+               return defect.empty() ? writer->add(input.name, arrays) : defect;
              });
   writer->finish();
   progress.finish(options.output + ": " + writer->summary());

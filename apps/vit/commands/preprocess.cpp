@@ -92,9 +92,11 @@ class Output {
     if (format != ResultFormat::png)
       writer_ = make_result_writer({.path = path, .format = format, .names = {name}});
   }
-  void add(const Input& input, Prepared prepared) {
+  /// Why the format cannot take it; "" where it did.
+  std::string add(const Input& input, Prepared prepared) {
     if (writer_) return writer_->add(input.name, std::array{prepared.array()});
     picture_ = std::move(prepared.cropped);
+    return "";
   }
   void finish() {
     if (writer_) return writer_->finish();
@@ -140,12 +142,13 @@ int preprocess(const PreprocessOptions& options) {
       {.threads = resolve_threads(options.common.threads)});
   for (std::size_t i = 0; i < list.inputs.size() && !interrupted(); ++i) {
     Prepared prepared = *stream.next();
-    if (!prepared.pixels.failure.empty()) {
-      progress.add_failed(list.inputs[i].name, prepared.pixels.failure);
-      continue;
+    std::string failure = prepared.pixels.failure;
+    if (failure.empty()) failure = output.add(list.inputs[i], std::move(prepared));
+    if (failure.empty()) {
+      progress.add_done(1);
+    } else {
+      progress.add_failed(list.inputs[i].name, failure);
     }
-    output.add(list.inputs[i], std::move(prepared));
-    progress.add_done(1);
   }
   output.finish();
   progress.finish(options.output + ": " + output.summary());

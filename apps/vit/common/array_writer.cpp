@@ -35,22 +35,26 @@ ArrayWriter::ArrayWriter(const ResultWriterOptions& options) : options_(options)
     columns_.push_back({name, Spool(options_.path), Dtype::f32, {}, true});
 }
 
-void ArrayWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
+std::string ArrayWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
   VIT_CHECK(arrays.size() == columns_.size(), "write", arrays.size(), " arrays for ", columns_.size(),
             " names");
+  const auto is_alike = [](const Column& column, const ResultArray& array) {
+    return column.shapes.empty() || column.shapes.front() == array.shape;
+  };
+  if (options_.format == ResultFormat::npy && !is_alike(columns_.front(), arrays.front())) {
+    return text(columns_.front().name, " is ", arrays.front().shape.to_string(), ", of the images before ",
+                columns_.front().shapes.front().to_string(),
+                ", and .npy takes one shape; use .npz or .safetensors");
+  }
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     Column& column = columns_[i];
-    const bool is_alike = column.shapes.empty() || column.shapes.front() == arrays[i].shape;
-    VIT_CHECK(is_alike || options_.format != ResultFormat::npy, "write", options_.path.string(), ": ",
-              column.name, " of ", printable(file), " is ", arrays[i].shape.to_string(),
-              ", of the images before ", column.shapes.front().to_string(),
-              ", and .npy takes one shape; use .npz or .safetensors");
     column.dtype = arrays[i].dtype;
-    column.is_uniform = column.is_uniform && is_alike;
+    column.is_uniform = column.is_uniform && is_alike(column, arrays[i]);
     column.shapes.push_back(arrays[i].shape);
     column.rows.append(arrays[i].bytes());
   }
   files_.push_back(file);
+  return "";
 }
 
 std::vector<ArrayWriter::Array> ArrayWriter::arrays() {

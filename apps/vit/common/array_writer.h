@@ -17,7 +17,7 @@ class ArrayWriter : public ResultWriter {
   explicit ArrayWriter(const ResultWriterOptions& options);
 
   bool take_done(const std::string&) override { return false; }  // arrays cannot be continued
-  void add(const std::string& file, std::span<const ResultArray> arrays) override;
+  std::string add(const std::string& file, std::span<const ResultArray> arrays) override;
   void finish() override;
   std::string summary() const override;
 

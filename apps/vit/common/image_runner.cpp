@@ -17,8 +17,11 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kOutOfMemory = "not enough memory for an image of this size; try a smaller --size";
-constexpr std::size_t kImagesTogether = 16;  // enough for full batches, few enough to end quickly
-constexpr std::size_t kBytesTogether = std::size_t{256} << 20;  // of pixels
+
+// Images that are computed together: enough for full batches and for all threads; few, so that an interrupt
+// is heard soon and results do not pile up.
+constexpr std::size_t kImagesTogether = 16;
+constexpr std::size_t kBytesTogether = std::size_t{10} << 20;  // of pixels: 16 images of 224 x 224
 
 /// Computes images and hands out their results; false where the memory did not suffice and nothing was done.
 bool run_together(const ImageRun& run, std::span<const Input* const> inputs,
@@ -76,15 +79,18 @@ void run_images(const ImageRun& run, const ConsumeResults& consume) {
     }
     return prepared;
   };
-  const std::size_t together = run.batch > 0 ? run.batch : kImagesTogether;
+  const int threads = resolve_threads(run.threads);
+  const std::size_t at_least = run.batch > 0 ? run.batch : static_cast<std::size_t>(threads);
+  const std::size_t at_most = run.batch > 0 ? run.batch : std::max(kImagesTogether, at_least);
   OrderedStream<PreparedImage> stream(run.inputs.size(), prepare,
-                                      {.threads = resolve_threads(run.threads), .max_items = 2 * together});
+                                      {.threads = threads, .max_items = 2 * at_most});
   std::size_t next = 0;  // input that the stream hands out next
   while (next < run.inputs.size() && !interrupted()) {
     std::vector<PreparedImage> images;
     std::vector<const Input*> inputs;
     std::size_t bytes = 0;
-    while (images.size() < together && bytes < kBytesTogether && next < run.inputs.size()) {
+    while (images.size() < at_most && (images.size() < at_least || bytes < kBytesTogether) &&
+           next < run.inputs.size()) {
       PreparedImage prepared = *stream.next();
       const Input& input = run.inputs[next++];
       if (!prepared.failure.empty()) {

@@ -23,6 +23,7 @@ void catch_interrupts() {
   action.sa_flags =
       static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal finds the default action
   ::sigaction(SIGINT, &action, nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 void hold_interrupts() {

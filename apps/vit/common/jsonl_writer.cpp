@@ -104,7 +104,7 @@ bool JsonlWriter::take_done(const std::string& file) {
   return true;
 }
 
-void JsonlWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
+std::string JsonlWriter::add(const std::string& file, std::span<const ResultArray> arrays) {
   VIT_CHECK(arrays.size() == options_.names.size(), "write", arrays.size(), " arrays for ",
             options_.names.size(), " names");
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -130,6 +130,7 @@ void JsonlWriter::add(const std::string& file, std::span<const ResultArray> arra
   file_.write(line + "}\n");
   file_.flush();
   ++num_added_;
+  return "";
 }
 
 void JsonlWriter::finish() {

@@ -19,7 +19,7 @@ class JsonlWriter : public ResultWriter {
   explicit JsonlWriter(const ResultWriterOptions& options);
 
   bool take_done(const std::string& file) override;
-  void add(const std::string& file, std::span<const ResultArray> arrays) override;
+  std::string add(const std::string& file, std::span<const ResultArray> arrays) override;
   void finish() override;
   std::string summary() const override;
 

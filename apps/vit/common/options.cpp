@@ -159,6 +159,11 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
 
 std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments) {
   for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.find('=') + 1 == argument.size())
+      throw CLI::ArgumentMismatch(argument.substr(0, argument.size() - 1) + ": is empty");
+  }
+  for (std::string& argument : arguments) {
     if (argument.starts_with("[") || argument.starts_with("./[")) argument.insert(0, "./");
   }
   return arguments;

@@ -42,9 +42,9 @@ class ResultWriter {
   /// Whether a resumed run has a row for `file` that was not asked for yet: true as often as the file has
   /// rows.
   virtual bool take_done(const std::string& file) = 0;
-  /// The results of one input, one array for each name. Throws Error where they do not fit the format or the
-  /// disk.
-  virtual void add(const std::string& file, std::span<const ResultArray> arrays) = 0;
+  /// Takes the results of one input, one array for each name. Returns why the format cannot hold them beside
+  /// those before, "" where they were taken. Throws Error where they do not fit the names or the disk.
+  [[nodiscard]] virtual std::string add(const std::string& file, std::span<const ResultArray> arrays) = 0;
   /// Puts the file in its place. Where no row was added nothing is written.
   virtual void finish() = 0;
   /// Shapes for people: "pooled (60, 192), patches 60 arrays".
