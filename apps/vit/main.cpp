@@ -44,6 +44,17 @@ int report_usage(const std::vector<Command>& commands, std::string message) {
   return kWrongUsage;
 }
 
+/// The message of `error`, or a better one: a mistyped option is the cause where a required one is missing.
+std::string usage_message(const std::vector<Command>& commands, const CLI::ParseError& error) {
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return error.what();
+  for (const Command& command : commands) {
+    for (const std::string& left : command.app->remaining()) {
+      if (left.starts_with("-")) return "The following argument was not expected: " + left;
+    }
+  }
+  return error.what();
+}
+
 /// Runs `work`; what it throws becomes one line on stderr and an exit code.
 int run_reporting(const std::vector<Command>& commands, const std::function<int()>& work) {
   try {
@@ -89,7 +100,7 @@ int run(int argc, char** argv) {
     program.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return print_help(program, error);
-    return report_usage(commands, error.what());
+    return report_usage(commands, usage_message(commands, error));
   }
   catch_interrupts();
   return run_parsed(commands);

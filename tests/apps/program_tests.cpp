@@ -120,6 +120,12 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
   CHECK(folder.names() == std::vector<std::string>{"a.ppm"});
 }
 
+TEST_CASE("apps: a mistyped option is named, not the one that is missing for it") {
+  CHECK(contains(run_vit({"classify", "--bogus"}).err, "--bogus"));
+  CHECK(contains(run_vit(with_model("embed", {"--outptu", "x.npz", "a.png"})).err, "--outptu"));
+  CHECK(contains(run_vit(with_model("embed", {"a.png"})).err, "--output is required"));
+}
+
 TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
