@@ -137,6 +137,20 @@ constexpr Total kTotals[] = {
     {"vit_so150m_patch16_reg4_gap_256", 134'131'560},
     {"vit_so150m_patch16_reg4_gap_384", 134'418'280},
     {"vit_intern300m_patch14_448", 304'012'288},
+    {"vit_base_patch16_224_miil", 94'399'957},
+    {"vit_base_patch14_reg1_tipsv2", 86'314'752},
+    {"vit_large_patch14_reg1_tipsv2", 304'014'336},
+    {"vit_so400m_patch14_reg1_tipsv2", 413'391'600},
+    {"vit_giant_patch14_reg1_tipsv2", 1'135'949'312},
+    {"vit_base_patch16_radio_v3", 86'456'064},
+    {"vit_large_patch16_radio_v3", 304'202'752},
+    {"vit_huge_patch16_radio_v3", 631'983'360},
+    {"vit_giant_patch16_radio_v3", 1'136'027'136},
+    {"vit_so400m_patch16_radio_v4", 413'543'664},
+    {"vit_huge_patch16_radio_v4", 631'985'920},
+    {"test_vit", 371'240},
+    {"test_vit2", 455'720},
+    {"test_vit3", 930'280},
 };
 
 /// What the publisher's file cannot tell: its name, and the heads of a shrunken model.
@@ -516,6 +530,35 @@ TEST_CASE("weights: attention pooling that leaves prefix tokens out is refused")
       scratch.path(), {.architecture = "vit_tiny_patch16_224", .overrides = {{"global_pool", "map"}}});
   CHECK_MESSAGE(message.find("beside 1 class or register tokens, is not implemented") != std::string::npos,
                 message);
+}
+
+TEST_CASE("weights: of pooling with prefix tokens attention is computed, the mean is refused") {
+  const auto pooling_of = [](const char* pool) {
+    return random_checkpoint("test_vit2",
+                             {.overrides = {{"global_pool", pool}, {"pool_include_prefix", "true"}}})
+        .config.pooling;
+  };
+  CHECK(pooling_of("map") == Pooling::attention);
+  CHECK_THROWS_WITH_AS(static_cast<void>(pooling_of("avg")),
+                       doctest::Contains("over 1 class or register tokens too, is not implemented"), Error);
+  CHECK_THROWS_AS(
+      static_cast<void>(random_checkpoint("test_vit3", {.overrides = {{"pool_include_prefix", "false"}}})),
+      Error);
+}
+
+TEST_CASE("weights: RADIO ends with the last block, TIPSv2 takes pictures that are not normalised") {
+  const ModelConfig radio = random_checkpoint("vit_base_patch16_radio_v3").config;
+  CHECK_FALSE(radio.token_norm);
+  CHECK_FALSE(radio.pooled_norm);
+  CHECK(radio.num_prefix_tokens() == 8);
+  CHECK(radio.position.added == AddedTable::patches);
+  CHECK(random_checkpoint("vit_giant_patch14_reg1_tipsv2").config.mlp_dim == 4096);
+  const ModelConfig tips = random_checkpoint("vit_so400m_patch14_reg1_tipsv2").config;
+  CHECK(tips.mlp_dim == 4304);
+  const PreprocessConfig preprocess = architecture_preprocess(tips);
+  CHECK(preprocess.crop_height == 448);
+  CHECK(preprocess.mean == std::array{0.0, 0.0, 0.0});
+  CHECK(preprocess.std == std::array{1.0, 1.0, 1.0});
 }
 
 }  // namespace vit

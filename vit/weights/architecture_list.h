@@ -25,6 +25,7 @@ inline constexpr Size kHuge{"huge", 1280, 32, 16};
 inline constexpr Size kSo400m{"so400m", 1152, 27, 16};
 
 inline constexpr std::array<double, 3> kHalf{0.5, 0.5, 0.5};
+inline constexpr std::array<double, 3> kZero{0.0, 0.0, 0.0}, kOne{1.0, 1.0, 1.0};  // no normalisation
 inline constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
 inline constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
 
@@ -37,8 +38,10 @@ Architecture make_eva(std::string name, std::string family, const Size& size, st
 
 /// rope-vit, EVA, EVA-02, SBB, DINOv3, LingBot, Perception Encoder.
 void add_rope(std::vector<Architecture>& list);
-/// ViT, DeiT, DeiT-III, DINOv2, SigLIP, CLIP.
+/// ViT, DeiT, DeiT-III, SigLIP, CLIP.
 void add_plain(std::vector<Architecture>& list);
+/// DINOv2, TIPSv2, RADIO.
+void add_backbones(std::vector<Architecture>& list);
 /// The names that Naver, BAAI and Meta gave to rows that are in `list` already.
 void add_publishers(std::vector<Architecture>& list);
 

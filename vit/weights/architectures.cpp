@@ -57,6 +57,7 @@ const std::vector<Architecture>& architectures() {
     std::vector<Architecture> all;
     architecture_list::add_rope(all);
     architecture_list::add_plain(all);
+    architecture_list::add_backbones(all);
     architecture_list::add_publishers(all);
     return all;
   }();

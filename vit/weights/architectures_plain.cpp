@@ -1,5 +1,5 @@
-// Architectures without rotation: ViT, DeiT, DINOv2, SigLIP and CLIP as timm names them. Values: the papers
-// and timm's registry.
+// Architectures without rotation: ViT, DeiT, SigLIP and CLIP as timm names them. Values: the papers and
+// timm's registry.
 #include <tuple>
 #include <utility>
 
@@ -70,7 +70,7 @@ void add_sbb(std::vector<Architecture>& list) {
 }
 
 /// Plain models of later recipes: EVA-01 Large, FlexiViT, wider tables, registers, the mean of all patches,
-/// InternViT.
+/// InternViT, ImageNet-21K-P.
 void add_later_vit(std::vector<Architecture>& list) {
   const auto add = [&](const std::string& name, const Size& size, std::size_t patch, std::size_t image,
                        double crop_pct) -> Architecture& {
@@ -145,12 +145,45 @@ void add_later_vit(std::vector<Architecture>& list) {
     a.args.global_pool = "avg";
     a.squash = image == 448;
   }
+  Architecture& miil = add("vit_base_patch16_224_miil", kBase, 16, 224, 0.875);
+  miil.args.qkv_bias = false;
+  miil.args.num_classes = 11221;
+  miil.mean = kZero;
+  miil.std = kOne;
+  miil.filter = ResizeFilter::bilinear;
+
   Architecture& intern = add("vit_intern300m_patch14_448", kLarge, 14, 448, 1.0);
   intern.args.layer_scale = true;
   intern.args.post_norm = false;
   intern.args.num_classes = 0;
   intern.mean = {0.485, 0.456, 0.406};
   intern.std = {0.229, 0.224, 0.225};
+}
+
+/// The small models that timm trained for its own tests.
+void add_test_vit(std::vector<Architecture>& list) {
+  struct Row {
+    const char* name;
+    Size size;
+    double mlp_ratio;
+    const char* global_pool;
+  };
+  for (const Row& row :
+       {Row{"test_vit", {"", 64, 6, 2}, 3.0, "token"}, Row{"test_vit2", {"", 64, 8, 2}, 3.0, "avg"},
+        Row{"test_vit3", {"", 96, 9, 3}, 2.0, "map"}}) {
+    Architecture a = make(row.name, "vit", row.size, 16, 160);
+    a.args.mlp_ratio = row.mlp_ratio;
+    a.args.global_pool = row.global_pool;
+    if (a.args.global_pool != "token") {
+      a.args.class_token = false;
+      a.args.reg_tokens = 1;
+      a.args.layer_scale = true;
+    }
+    a.args.pool_include_prefix = a.args.global_pool == "map";
+    a.mean = a.std = kHalf;
+    a.crop_pct = 0.95;
+    list.push_back(std::move(a));
+  }
 }
 
 /// DeiT (Touvron et al. 2021), its distilled form, and DeiT-III (2022).
@@ -181,28 +214,6 @@ void add_deit(std::vector<Architecture>& list) {
   for (const Size& size : {kSmall, kBase, kLarge}) {
     add3(size, 16, 224);
     add3(size, 16, 384);
-  }
-}
-
-/// DINOv2 (Oquab et al. 2023) and its form with registers (Darcet et al. 2024), whose class position timm
-/// adds to the token.
-void add_dinov2(std::vector<Architecture>& list) {
-  for (const std::size_t registers : {0, 4}) {
-    for (const Size& size : {kSmall, kBase, kLarge, Size{"giant", 1536, 40, 24}}) {
-      Architecture a =
-          make(std::string("vit_") + size.name + "_patch14_" + (registers != 0 ? "reg4_" : "") + "dinov2",
-               "dinov2", size, 14, 518);
-      a.args.reg_tokens = registers;
-      a.args.no_embed_class = registers != 0;
-      a.args.layer_scale = true;
-      a.args.num_classes = 0;
-      a.crop_pct = 1.0;
-      if (size.embed_dim == 1536) {
-        a.args.mlp_ratio = 5.33334;  // counts gate and value: 2 x 4096
-        a.args.swiglu = true;
-      }
-      list.push_back(std::move(a));
-    }
   }
 }
 
@@ -310,9 +321,9 @@ void add_clip(std::vector<Architecture>& list) {
 void add_plain(std::vector<Architecture>& list) {
   add_vit(list);
   add_later_vit(list);
+  add_test_vit(list);
   add_sbb(list);
   add_deit(list);
-  add_dinov2(list);
   add_siglip(list);
   add_clip(list);
 }

@@ -82,6 +82,7 @@ const std::map<std::string, Setter>& setters() {
        [](TimmArgs& a, const Json& v) {
          a.global_pool = one_of(v, {"", "token", "avg", "map"});
        }},
+      {"pool_include_prefix", [](TimmArgs& a, const Json& v) { a.pool_include_prefix = v.as_bool(); }},
       {"class_token", [](TimmArgs& a, const Json& v) { a.class_token = v.as_bool(); }},
       {"reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
       {"num_reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
@@ -149,13 +150,9 @@ const std::set<std::string>& inert_keys() {
 
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
-  static const std::map<std::string, bool> values = {{"qk_norm", false},
-                                                     {"use_post_norm", false},
-                                                     {"dynamic_img_pad", false},
-                                                     {"scale_attn_norm", false},
-                                                     {"scale_mlp_norm", false},
-                                                     {"pool_include_prefix", false},
-                                                     {"attn_only_layer_scale", false}};
+  static const std::map<std::string, bool> values = {
+      {"qk_norm", false},         {"use_post_norm", false},  {"dynamic_img_pad", false},
+      {"scale_attn_norm", false}, {"scale_mlp_norm", false}, {"attn_only_layer_scale", false}};
   return values;
 }
 
@@ -221,11 +218,15 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
     config.pooling = Pooling::class_and_distillation;
     config.head_input = HeadInput::class_and_distillation;
   } else if (args.global_pool == "avg") {
+    VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0, kWhere,
+              "global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
+              " class or register tokens too, is not implemented");
     config.pooling = Pooling::patch_mean;
   } else if (args.global_pool == "map") {
-    // timm's VisionTransformer keeps prefix tokens from the pooling; Eva pools over all tokens, as is done
-    // here
-    VIT_CHECK(args.timm_class == TimmClass::eva || config.num_prefix_tokens() == 0, kWhere,
+    // timm's VisionTransformer keeps prefix tokens from the pooling unless told otherwise; Eva pools over all
+    // tokens, as is done here
+    const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
+    VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere,
               "global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
     config.pooling = Pooling::attention;

@@ -28,6 +28,7 @@ struct TimmArgs {
   std::size_t mlp_dim = 0;  // the hidden width itself where the tensors tell it; 0 = mlp_ratio decides
   std::size_t num_classes = 1000;
   std::string global_pool = "token";
+  bool pool_include_prefix = false;  // VisionTransformer: "map" reads prefix tokens too
   bool class_token = true;
   std::size_t reg_tokens = 0;
   bool no_embed_class = false;
