@@ -269,6 +269,42 @@ TEST_CASE("weights: every architecture validates, and publishers' names stand fo
   CHECK(find_architecture("PE-Core-L14-336").args.embed_dim == 1024);
 }
 
+TEST_CASE("weights: names that timm has given up stand for an architecture and a tag") {
+  const Architecture& dino = find_architecture("vit_base_patch16_224_dino");
+  CHECK(dino.name == "vit_base_patch16_224.dino");
+  CHECK(&find_architecture("timm/vit_base_patch16_224.dino") == &dino);
+  CHECK(&find_architecture("vit_base_patch16_224.augreg_in1k") == &find_architecture("vit_base_patch16_224"));
+  CHECK(dino.args.num_classes == 0);
+  CHECK(find_architecture("vit_tiny_patch16_224_in21k").args.num_classes == 21843);
+  CHECK(find_architecture("vit_large_patch14_224_clip_laion2b").args.num_classes == 768);
+  for (const std::string& name : known_architectures()) {
+    CHECK(find_architecture(name).name == name);  // no former name hides a current one
+  }
+  const auto mean_of = [](const std::string& name) {
+    return architecture_preprocess(random_checkpoint(name).config).mean;
+  };
+  CHECK(mean_of("vit_base_patch16_224_dino") == std::array{0.485, 0.456, 0.406});
+  CHECK(mean_of("vit_base_patch16_224") == std::array{0.5, 0.5, 0.5});
+  const auto edge_of = [](const std::string& name) {
+    return architecture_preprocess(random_checkpoint(name).config).resize_height;
+  };
+  CHECK(edge_of("deit3_small_patch16_224_in21ft1k") == 224);
+  CHECK(edge_of("deit3_small_patch16_224") == 248);
+}
+
+TEST_CASE("weights: a config.json with a name that timm has given up keeps its own values") {
+  const fs::path folder = test::data_path("golden/models/timm-vit");
+  ScratchFolder scratch("former");
+  FileCopy(folder).write_to(scratch.path());
+  std::string text = test::read_text(folder / "config.json");
+  replace(text, "\"vit_tiny_patch16_224\"", "\"vit_tiny_patch16_224_in21k\"");
+  test::write_text(scratch.path() / "config.json", text);
+  const ModelConfig config = load_checkpoint(scratch.path()).config;
+  CHECK(config.architecture == "vit_tiny_patch16_224.augreg_in21k");
+  CHECK(config.num_classes == load_checkpoint(folder).config.num_classes);
+  CHECK(load_preprocess_config(scratch.path()).crop_pct == load_preprocess_config(folder).crop_pct);
+}
+
 TEST_CASE("weights: a tensor missing, renamed, superfluous or misshaped is refused by name (golden models)") {
   for (const fs::path& folder : folders_in(test::data_path("golden/models"))) check_mutations(folder);
 }

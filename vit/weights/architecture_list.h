@@ -24,6 +24,8 @@ inline constexpr Size kLarge{"large", 1024, 24, 16};
 inline constexpr Size kHuge{"huge", 1280, 32, 16};
 inline constexpr Size kSo400m{"so400m", 1152, 27, 16};
 
+inline constexpr std::array<double, 3> kImageNetMean{0.485, 0.456, 0.406};
+inline constexpr std::array<double, 3> kImageNetStd{0.229, 0.224, 0.225};
 inline constexpr std::array<double, 3> kHalf{0.5, 0.5, 0.5};
 inline constexpr std::array<double, 3> kZero{0.0, 0.0, 0.0}, kOne{1.0, 1.0, 1.0};  // no normalisation
 inline constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
@@ -44,5 +46,14 @@ void add_plain(std::vector<Architecture>& list);
 void add_backbones(std::vector<Architecture>& list);
 /// The names that Naver, BAAI and Meta gave to rows that are in `list` already.
 void add_publishers(std::vector<Architecture>& list);
+
+/// A name that timm has given up, and what it stands for: a row under its current name and tag, with the
+/// classes and the preprocessing of that tag.
+struct FormerName {
+  std::string name;
+  Architecture current;
+};
+/// All of them; `list` has their architectures.
+std::vector<FormerName> former_names(const std::vector<Architecture>& list);
 
 }  // namespace vit::architecture_list

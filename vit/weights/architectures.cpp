@@ -76,8 +76,13 @@ std::vector<std::string> nearest_architectures(std::string_view name, std::size_
 }
 
 const Architecture* find_known_architecture(std::string_view name) {
-  std::string_view plain = name.substr(0, name.find('.'));
-  plain = plain.substr(plain.rfind('/') + 1);  // npos + 1 = 0
+  static const std::vector<architecture_list::FormerName> former =
+      architecture_list::former_names(architectures());
+  const std::string_view tagged = name.substr(name.rfind('/') + 1);  // npos + 1 = 0
+  const std::string_view plain = tagged.substr(0, tagged.find('.'));
+  for (const auto& [former_name, current] : former) {
+    if (former_name == plain || current.name == tagged) return &current;
+  }
   for (const Architecture& a : architectures()) {
     if (a.name == plain) return &a;
   }

@@ -120,8 +120,8 @@ void add_later_vit(std::vector<Architecture>& list) {
     Architecture& a = add_gap(size, static_cast<std::size_t>(patch), static_cast<std::size_t>(image),
                               image == 448 ? 1.0 : 0.9);
     a.args.num_classes = 0;
-    a.mean = {0.485, 0.456, 0.406};
-    a.std = {0.229, 0.224, 0.225};
+    a.mean = kImageNetMean;
+    a.std = kImageNetStd;
     if (size.embed_dim == giant.embed_dim) a.args.mlp_ratio = 48.0 / 11;
   }
 
@@ -156,8 +156,8 @@ void add_later_vit(std::vector<Architecture>& list) {
   intern.args.layer_scale = true;
   intern.args.post_norm = false;
   intern.args.num_classes = 0;
-  intern.mean = {0.485, 0.456, 0.406};
-  intern.std = {0.229, 0.224, 0.225};
+  intern.mean = kImageNetMean;
+  intern.std = kImageNetStd;
 }
 
 /// The small models that timm trained for its own tests.

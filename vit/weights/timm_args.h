@@ -80,7 +80,8 @@ struct Architecture {
 
 /// All architectures known by name, in the order of weights/architectures_*.cpp.
 const std::vector<Architecture>& architectures();
-/// The architecture of that name, or null. An owner before a slash and a tag behind a dot are dropped.
+/// The architecture of that name, or null. An owner before a slash is dropped, and so is a tag behind a dot
+/// unless a name that timm has given up stands for it. Such names are known here, but not listed above.
 const Architecture* find_known_architecture(std::string_view name);
 /// The same; throws Error with the nearest names for an unknown one.
 const Architecture& find_architecture(std::string_view name);
