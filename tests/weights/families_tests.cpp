@@ -474,6 +474,30 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
             .find("nonsense") != std::string::npos);
 }
 
+TEST_CASE("weights: a bare file of a size that is no multiple of its patches keeps that size") {
+  const auto folder = test::shared_path("fixtures/models/timm-siglip");
+  if (!folder) return;
+  FileCopy copy(*folder);
+  const auto reshape = [&](const std::string& name, std::vector<std::size_t> shape) {
+    FileCopy::Entry& entry = copy.at(name);
+    std::size_t elements = 1;
+    for (const std::size_t size : shape) elements *= size;
+    entry.shape = std::move(shape);
+    entry.bytes.assign(elements * sizeof(float), std::byte{0});
+  };
+  reshape("patch_embed.proj.weight", {72, 3, 14, 14});
+  const ScratchFolder scratch("rest");
+  const LoadOptions options{.architecture = "vit_so400m_patch14_siglip_384",
+                            .overrides = {{"num_heads", "1"}}};
+  const auto edge_with = [&](std::size_t patches) {
+    reshape("pos_embed", {1, patches, 72});
+    copy.set_config("").write_to(scratch.path());
+    return load_checkpoint(scratch.path(), options).config.image_height;
+  };
+  CHECK(edge_with(27 * 27) == 384);  // 27 patches and 6 pixels
+  CHECK(edge_with(26 * 26) == 364);
+}
+
 TEST_CASE("weights: transformers' tensors without their config.json ask for it") {
   const ScratchFolder scratch("no_config");
   FileCopy(test::data_path("golden/models/hf-vit")).set_config("").write_to(scratch.path());

@@ -58,7 +58,8 @@ std::string architecture_name(const SourceFiles& files);
 /// Whether the architecture was given by a name of this library: "Meta", and of this family where that is not
 /// "".
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family = "");
-/// Sets the image to a square of that many patches; leaves it where no square has so many.
+/// Sets the image to a square of that many patches; leaves it where it is one already, though it be larger by
+/// a part of a patch, and where no square has so many.
 void set_square_image(std::size_t num_patches, TimmArgs& args);
 /// Whether some block has a tensor called "blocks.N." + rest, under the file's own names. Looks at all
 /// tensors: to be asked once, not for every block.
