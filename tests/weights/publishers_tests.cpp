@@ -164,6 +164,37 @@ TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   CHECK(run(load_checkpoint(scratch.path(), rules), 84, 70).tokens == run(timm, 84, 70).tokens);
 }
 
+TEST_CASE(
+    "weights: beside timm's config.json a DINOv2 file follows timm's rules, whoever named its tensors") {
+  const auto folder = test::shared_path("fixtures/models/timm-dinov2");
+  const auto registers = test::shared_path("fixtures/models/timm-dinov2-reg4");
+  if (!folder || !registers) return;
+  const ScratchFolder scratch("dinov2_timm");
+  const auto tokens = [](const fs::path& path, const LoadOptions& options) {
+    return run(load_checkpoint(path, options), 84, 70).tokens;
+  };
+  for (const fs::path& original : {*folder, *registers}) {
+    FileCopy copy(original);
+    copy.add("mask_token", {1, load_checkpoint(original).config.embed_dim}).write_to(scratch.path());
+    CHECK(tokens(scratch.path(), {}) == tokens(original, {}));
+  }
+  FileCopy copy(*folder);
+  copy.add("mask_token", {1, load_checkpoint(*folder).config.embed_dim}).write_to(scratch.path());
+  CHECK(largest_difference(tokens(scratch.path(), {.overrides = {{"rules", "publisher"}}}),
+                           tokens(*folder, {})) > 1e-4);
+
+  FileCopy meta(*registers);  // a row for the class token, and Meta's name of the registers
+  meta.add("mask_token", {1, load_checkpoint(*registers).config.embed_dim});
+  FileCopy::Entry& table = meta.rename("reg_token", "register_tokens").at("pos_embed");
+  table.bytes.insert(table.bytes.begin(), table.shape[2] * sizeof(float), std::byte{0});
+  table.shape[1] += 1;
+  meta.write_to(scratch.path());
+  const ModelConfig config = load_checkpoint(scratch.path()).config;
+  CHECK(config.library == "timm");
+  CHECK(config.position.reuse == TableReuse::equal_grid);
+  CHECK(tokens(scratch.path(), {}) == tokens(*registers, {}));
+}
+
 TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm folds into the class token") {
   const auto folder = test::shared_path("fixtures/models/timm-dinov2-reg4");
   if (!folder) return;

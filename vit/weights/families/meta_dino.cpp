@@ -114,7 +114,18 @@ void adjust_dinov2_args(const SourceFiles& files, const Architecture&, TimmArgs&
   }
 }
 
-void apply_dinov2_rules(const SourceFiles&, ModelConfig& config) {
+/// Whether timm saved the folder, with its name of the architecture and its preprocessing, and nobody asks
+/// for other rules.
+bool follows_timm(const SourceFiles& files) {
+  return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
+         !files.options.overrides.contains("rules");
+}
+
+void apply_dinov2_rules(const SourceFiles& files, ModelConfig& config) {
+  if (follows_timm(files)) {
+    config.library = "timm";
+    return;
+  }
   config.position.resampling = config.num_register_tokens != 0 ? TableResampling::bicubic_antialias
                                                                : TableResampling::bicubic_plus_tenth;
   config.position.reuse = TableReuse::equal_count_and_square;
@@ -155,8 +166,12 @@ constexpr TimmLayout kDinov2Layout{
 bool matches_dinov2(SourceFiles& files) {
   if (!files.find_prefix("patch_embed.proj.weight", kTimmPrefixes)) return false;
   if (is_named_by(files, "Meta", "dinov2")) return true;
-  return files.find("blocks.0.ls1.gamma") != nullptr && files.find("mask_token") != nullptr &&
-         files.find("pos_embed") != nullptr;
+  for (const char* name : {"blocks.0.ls1.gamma", "mask_token", "pos_embed"}) {
+    if (files.find(name) == nullptr) return false;
+  }
+  // timm's own names beside timm's config.json: mask_token is merely left over
+  return !follows_timm(files) || files.find("register_tokens") != nullptr ||
+         files.find("blocks.0.mlp.w12.weight") != nullptr;
 }
 
 }  // namespace
