@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "vit/base/error.h"
@@ -18,11 +19,11 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
 }
 
-/// The rules of the checkpoint's own files; those of the architecture where the caller named one or no file
-/// tells.
-PreprocessConfig preprocess_for(const std::filesystem::path& path, const ModelConfig& config,
-                                const ModelOptions& options) {
-  if (options.load.architecture.empty()) return load_preprocess_config(path, options.preprocess);
+/// The rules of the architecture where the caller named one, else those of the checkpoint's own files;
+/// nothing where these tell none.
+std::optional<PreprocessConfig> preprocess_for(const std::filesystem::path& path, const ModelConfig& config,
+                                               const ModelOptions& options) {
+  if (options.load.architecture.empty()) return find_preprocess_config(path, options.preprocess);
   return architecture_preprocess(config, options.preprocess);
 }
 
@@ -46,12 +47,12 @@ Tensor<float> slice(const Tensor<float>& batched, std::size_t index) {
 
 // -------------------------------------------------------------------------------------------------- Model
 
-Model::Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadReport report)
+Model::Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report)
     : transformer_(std::move(transformer)), preprocess_(std::move(preprocess)), report_(std::move(report)) {}
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
   Checkpoint checkpoint = load_checkpoint(path, options.load);
-  PreprocessConfig preprocess = preprocess_for(path, checkpoint.config, options);
+  std::optional<PreprocessConfig> preprocess = preprocess_for(path, checkpoint.config, options);
   VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
                                 options.dtype);
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
@@ -65,6 +66,11 @@ std::shared_ptr<const Model> Model::random(const std::string& architecture, cons
                                 options.dtype);
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
                                        std::move(checkpoint.report));
+}
+
+const PreprocessConfig& Model::preprocess_config() const {
+  if (!preprocess_) fail_without_preprocess_config(report_.path);
+  return *preprocess_;
 }
 
 std::string Model::label(std::size_t index) const {
@@ -89,7 +95,7 @@ std::span<const float> ImageOutputs::class_token() const {
 
 struct Session::State {
   SessionOptions options;
-  Preprocessor preprocessor;
+  std::optional<Preprocessor> preprocessor;
   ForwardMemory memory;
   Tensor<float> batch;  // pixels of one pass
   Outputs outputs;
@@ -97,15 +103,19 @@ struct Session::State {
 
 Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : model_(std::move(model)) {
   VIT_CHECK(model_ != nullptr, kWhere, "no model");
-  Preprocessor preprocessor(model_->preprocess_config(), options.input_size, model_->config().patch_size);
+  std::optional<Preprocessor> preprocessor;
+  if (model_->has_preprocess_config()) {
+    preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().patch_size);
+  }
   state_ = std::make_unique<State>(State{std::move(options), std::move(preprocessor), {}, {}, {}});
 }
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const Preprocessor& Session::preprocessor() const noexcept {
-  return state_->preprocessor;
+const Preprocessor& Session::preprocessor() const {
+  if (!state_->preprocessor) fail_without_preprocess_config(model_->report().path);
+  return *state_->preprocessor;
 }
 std::size_t Session::workspace_bytes() const noexcept {
   return state_->memory.bytes();
@@ -115,10 +125,7 @@ void Session::measure_stages(StageTimes* times) noexcept {
 }
 
 Tensor<float> Session::preprocess(const ImageView& image) const {
-  const ImageSize size = state_->preprocessor.output_size(image.size());
-  Tensor<float> pixels(Shape{3, size.height, size.width});
-  state_->preprocessor.run(image, pixels);
-  return pixels;
+  return preprocessor().run(image);
 }
 
 std::vector<ImageOutputs> Session::run(std::span<const ImageView> images, const Request& request) {

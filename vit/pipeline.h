@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,7 +30,8 @@ struct ModelOptions {
   Dtype dtype = Dtype::f32;  // arithmetic of the blocks: f32, bf16 or i8; rounded or quantised at load
 };
 
-/// A checkpoint ready to run: weights packed, preprocessing known. Immutable; share it between threads.
+/// A checkpoint ready to run: weights packed, preprocessing known where its files tell it. Immutable; share
+/// it between threads.
 class Model {
  public:
   /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
@@ -42,16 +44,19 @@ class Model {
 
   const ModelConfig& config() const noexcept { return transformer_.config(); }
   const VisionTransformer& transformer() const noexcept { return transformer_; }
-  const PreprocessConfig& preprocess_config() const noexcept { return preprocess_; }
+  /// Whether pictures can be run; prepared pixels always can.
+  bool has_preprocess_config() const noexcept { return preprocess_.has_value(); }
+  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
+  const PreprocessConfig& preprocess_config() const;
   const LoadReport& report() const noexcept { return report_; }
   /// Name of class `index`; its number as text where the checkpoint has no names.
   std::string label(std::size_t index) const;
 
-  Model(VisionTransformer transformer, PreprocessConfig preprocess, LoadReport report);
+  Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report);
 
  private:
   VisionTransformer transformer_;
-  PreprocessConfig preprocess_;
+  std::optional<PreprocessConfig> preprocess_;
   LoadReport report_;
 };
 
@@ -90,7 +95,8 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const noexcept { return *model_; }
-  const Preprocessor& preprocessor() const noexcept;
+  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
+  const Preprocessor& preprocessor() const;
   /// Normalised planes (3, H, W) of one picture.
   Tensor<float> preprocess(const ImageView& image) const;
 

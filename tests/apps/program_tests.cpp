@@ -236,6 +236,45 @@ TEST_CASE("apps: a stage that the rules do not have is refused once, not for eac
   CHECK(contains(result.err, "--stage pixels"));
 }
 
+TEST_CASE("apps: where no file tells how pictures are prepared, prepared pixels run all the same") {
+  const TestFolder folder;
+  const std::string model = folder / "model", pixels = folder / "x.npy", picture = folder / "a.ppm";
+  std::filesystem::create_directory(model);
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy(golden_model("hf-vit") + "/" + name, model);
+  write_npy(pixels, Tensor<float>(Shape{2, 3, 24, 24}).view());
+  write_picture(picture, 30, 30, 1);
+
+  const RunResult bare = run_vit({"classify", "--model", model, "--format", "json", pixels});
+  CHECK(bare.exit_code == 0);
+  CHECK(bare.out == run_vit({"classify", "--model", golden_model("hf-vit"), "--format", "json", pixels}).out);
+  CHECK(run_vit({"embed", "--model", model, pixels, "--output", folder / "x.npz"}).exit_code == 0);
+  CHECK(run_vit({"preprocess", "--model", model, pixels, "--output", folder / "y.npy"}).exit_code == 0);
+  CHECK(parse_npy(read_text(folder / "y.npy")).bytes == parse_npy(read_text(pixels)).bytes);
+
+  const std::string cause = model + ": no file tells how pictures are prepared";
+  const auto fails = [&](const std::vector<std::string>& arguments) {
+    const RunResult result = run_vit(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, cause));
+    CHECK(result.out.empty());
+  };
+  fails({"classify", "--model", model, "--format", "csv", picture, picture});
+  fails({"embed", "--model", model, pixels, picture, "--output", folder / "z.npz"});
+  fails({"preprocess", "--model", model, picture, "--output", folder / "z.npz"});
+  CHECK(!std::filesystem::exists(folder / "z.npz"));
+
+  const RunResult text = run_vit({"info", "--model", model});
+  CHECK(text.exit_code == 0);
+  CHECK(contains(text.out, "preprocessing (unknown)\n  no file tells how pictures are prepared"));
+  const Json facts = parse_json(run_vit({"info", "--model", model, "--json"}).out, "info").at("model");
+  CHECK(!facts.find("preprocessing"));  // null
+  CHECK(facts.at("flops_per_image").at("height").as_size() ==
+        facts.at("config").at("image_height").as_size());
+}
+
 TEST_CASE("apps: an absurd value of a configuration is reported with the file that holds it") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
 #include "vit/kernels/kernels.h"
@@ -105,6 +106,33 @@ TEST_CASE("pipeline: a missing model, a missing file and a wrong kernel name are
   CHECK_THROWS_WITH_AS(Model::load(test::data_path("model"), {.kernels = "abacus"}),
                        doctest::Contains("abacus"), Error);
   CHECK_THROWS_WITH_AS(decode_file("/no/such.png"), doctest::Contains("/no/such.png"), Error);
+}
+
+TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, and a picture is an Error") {
+  const fs::path whole = test::data_path("golden/models/hf-vit");
+  test::ScratchFolder folder("no_rules");
+  test::FileCopy(whole).write_to(folder.path());
+  Session session(Model::load(folder.path()), {.threads = 1});
+  Session reference(Model::load(whole), {.threads = 1});
+  const std::string cause = folder.path().string() + ": no file tells how pictures are prepared";
+
+  const ModelConfig& config = session.model().config();
+  const Tensor<float> pixels = test::random_pixels(1, config.image_height, config.image_width);
+  const TensorView<const float> views[] = {pixels.view()[0]};
+  CHECK(std::ranges::equal(session.run_pixels(views, {.logits = true})[0].logits.flat(),
+                           reference.run_pixels(views, {.logits = true})[0].logits.flat()));
+
+  const Image picture(40, 40);
+  const ImageView images[] = {picture};
+  CHECK_THROWS_WITH_AS(session.run(images, {.logits = true}), doctest::Contains(cause.c_str()), Error);
+  CHECK_THROWS_WITH_AS(session.preprocess(picture), doctest::Contains(cause.c_str()), Error);
+  CHECK_THROWS_WITH_AS(session.preprocessor(), doctest::Contains(cause.c_str()), Error);
+  CHECK_THROWS_WITH_AS(session.model().preprocess_config(), doctest::Contains(cause.c_str()), Error);
+  CHECK(!session.model().has_preprocess_config());
+  CHECK(reference.model().has_preprocess_config());
+
+  test::write_text(folder.path() / "preprocessor_config.json", "{");
+  CHECK_THROWS_WITH_AS(Model::load(folder.path()), doctest::Contains("preprocessor_config.json"), Error);
 }
 
 TEST_CASE("pipeline: results that were not requested are errors, not empty views") {

@@ -180,6 +180,7 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   Folder empty;
   CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }),
                  "no file tells how pictures are prepared"));
+  CHECK(!vit::find_preprocess_config(empty.path()));
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 

@@ -16,6 +16,7 @@ namespace vit {
 namespace {
 
 constexpr const char* kWhere = "load_preprocess_config";
+namespace fs = std::filesystem;
 
 ResizeFilter timm_filter(const Json& value) {
   const std::string_view name = value.as_string();
@@ -123,9 +124,20 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
-                                        const PreprocessLoadOptions& options) {
-  namespace fs = std::filesystem;
+PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLoadOptions& options) {
+  std::optional<PreprocessConfig> config = find_preprocess_config(path, options);
+  if (!config) fail_without_preprocess_config(path);
+  return *std::move(config);
+}
+
+void fail_without_preprocess_config(const fs::path& path) {
+  fail(kWhere, path.string(),
+       ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
+       "processor_config.json of Hugging Face)");
+}
+
+std::optional<PreprocessConfig> find_preprocess_config(const fs::path& path,
+                                                       const PreprocessLoadOptions& options) {
   const fs::file_status status = load_status(path, kWhere);
   VIT_CHECK(fs::exists(status), kWhere, path.string(), ": no such file or folder");
   const fs::path folder = fs::is_directory(status) ? path
@@ -148,10 +160,7 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
     }
   }
   const fs::path preprocessor_path = folder / "preprocessor_config.json";
-  VIT_CHECK(fs::exists(load_status(preprocessor_path, kWhere)), kWhere, folder.string(),
-            ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
-            "processor_config.json "
-            "of Hugging Face)");
+  if (!fs::exists(load_status(preprocessor_path, kWhere))) return std::nullopt;
   return read_hf_preprocess(load_json(preprocessor_path), model_type, options, preprocessor_path.string());
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ struct PreprocessLoadOptions {
 /// file tells the rules.
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
                                         const PreprocessLoadOptions& options = {});
+/// The same, but nothing where no file tells the rules: prepared pixels need none.
+std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
+                                                       const PreprocessLoadOptions& options = {});
+/// Throws the Error of load_preprocess_config for a checkpoint of which no file tells the rules.
+[[noreturn]] void fail_without_preprocess_config(const std::filesystem::path& path);
 
 enum class TimmCropMode { center, squash, border };
 

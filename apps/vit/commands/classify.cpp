@@ -86,6 +86,7 @@ int classify(const ClassifyOptions& options) {
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
   const Labels labels(model->config(), options.labels);
+  check_preparable(list.inputs, *model);
   hold_interrupts();
 
   Session session(model, to_session_options(options.common));

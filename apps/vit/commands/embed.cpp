@@ -70,6 +70,7 @@ int embed(const EmbedOptions& options) {
     fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(),
                "; use .npz or .safetensors");
   }
+  check_preparable(list.inputs, *model);
   hold_interrupts();
 
   const auto writer = make_result_writer(

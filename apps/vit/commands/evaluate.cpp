@@ -179,6 +179,7 @@ int evaluate(const EvaluateOptions& options) {
     fail_usage("this model has no classifier; accuracy cannot be measured");
   const Labels labels(model->config(), options.labels);
   const Dataset dataset = read_dataset(options.folder, labels);
+  check_preparable(dataset.list.inputs, *model);
   hold_interrupts();
 
   Session session(model, to_session_options(options.common));

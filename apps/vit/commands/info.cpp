@@ -38,6 +38,9 @@ constexpr const char* kExamples =
     "  vit info --model vit_base/ --tensors --json\n"
     "  vit info --architecture vit_base_patch16_rope_224";
 
+constexpr const char* kNoPreprocessing =
+    "no file tells how pictures are prepared; prepared pixels (.npy) can be run";
+
 struct InfoOptions {
   CommonOptions common;
   bool json = false;
@@ -118,9 +121,11 @@ std::string machine_text(const ordered_json& machine) {
 
 // ---------------------------------------------------------------------------------------------- the model
 
-/// The grid of the inputs that preprocessing makes; nothing where each image has its own.
+/// The grid of the inputs that preprocessing makes, the model's own where that is unknown; nothing where each
+/// image has its own.
 std::optional<GridSize> grid_of(const ModelFacts& facts) {
-  const PreprocessConfig& preprocess = facts.preprocess;
+  if (!facts.preprocess) return facts.config.native_grid();
+  const PreprocessConfig& preprocess = *facts.preprocess;
   const bool is_cropped = preprocess.crop && preprocess.crop_multiple == 0;
   if (!is_cropped && preprocess.resize != ResizeRule::squash) return std::nullopt;
   const std::size_t height = is_cropped ? preprocess.crop_height : preprocess.resize_height;
@@ -186,8 +191,9 @@ ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
   out["flops_per_image"] = flops_json(facts);
   out["config"] = to_json(facts.config);
   out["labels"] = facts.config.labels.size();
-  out["preprocessing"] = to_json(facts.preprocess);
-  out["preprocessing_steps"] = lines_of(Preprocessor(facts.preprocess).describe());
+  out["preprocessing"] = facts.preprocess ? to_json(*facts.preprocess) : nullptr;
+  out["preprocessing_steps"] =
+      lines_of(facts.preprocess ? Preprocessor(*facts.preprocess).describe() : kNoPreprocessing);
   out["notes"] = report.notes;
   out["ignored"] = ordered_json::array();
   for (const auto& [reason, count] : ignored_by_reason(report)) {
@@ -254,7 +260,9 @@ std::string model_text(const ordered_json& model) {
          ")\n";
   out += flops_text(model["flops_per_image"]);
   out += "configuration\n" + values_text(model["config"]);
-  out += "preprocessing (" + printable(model["preprocessing"]["source"].get<std::string>()) + ")\n";
+  const ordered_json& preprocessing = model["preprocessing"];
+  const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
+  out += "preprocessing (" + printable(source) + ")\n";
   for (const ordered_json& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
   for (const ordered_json& note : model["notes"])
     out += "note          " + printable(note.get<std::string>()) + "\n";

@@ -4,6 +4,7 @@
 #include <array>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
 #include "vit/weights/atomic_file.h"
+#include "vit/weights/preprocess_config.h"
 
 namespace vit::app {
 namespace {
@@ -54,7 +56,7 @@ struct Prepared {
   }
 };
 
-Prepared prepare(const Input& input, const Preprocessor& preprocessor, bool is_cropped) noexcept {
+Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_cropped) noexcept {
   Prepared prepared;
   if (!is_cropped) {
     prepared.pixels = prepare_image(input, preprocessor);
@@ -62,7 +64,7 @@ Prepared prepare(const Input& input, const Preprocessor& preprocessor, bool is_c
   }
   try {
     VIT_CHECK(!input.pixels, "preprocess", "prepared pixels have no cropped stage");
-    prepared.cropped = preprocessor.crop_stage(decode_file(input.path, preprocessor.decode_options()));
+    prepared.cropped = preprocessor->crop_stage(decode_file(input.path, preprocessor->decode_options()));
   } catch (const std::exception& error) {
     prepared.pixels.failure = error.what();
   }
@@ -128,8 +130,11 @@ int preprocess(const PreprocessOptions& options) {
     fail_usage("--output: a .png takes one picture, found ", list.inputs.size(),
                "; use .npz or .safetensors");
   }
-  const Preprocessor preprocessor = load_preprocessor(options.common);
-  VIT_CHECK(!is_cropped || preprocessor.has_crop_stage(), "preprocess", preprocessor.config().source,
+  const std::optional<Preprocessor> found = find_preprocessor(options.common);
+  const Preprocessor* const preprocessor = found ? &*found : nullptr;
+  if (preprocessor == nullptr && (is_cropped || has_pictures(list.inputs)))
+    fail_without_preprocess_config(model_path(options.common));
+  VIT_CHECK(!is_cropped || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
             ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
   hold_interrupts();
 

@@ -45,13 +45,17 @@ bool run_together(const ImageRun& run, std::span<const Input* const> inputs,
 
 }  // namespace
 
-PreparedImage prepare_image(const Input& input, const Preprocessor& preprocessor) noexcept {
+void check_preparable(std::span<const Input> inputs, const Model& model) {
+  if (has_pictures(inputs)) static_cast<void>(model.preprocess_config());
+}
+
+PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor) noexcept {
   PreparedImage prepared;
   try {
     if (input.pixels) {
       prepared.pixels = input.pixels->load(input.pixels_index);
     } else {
-      prepared.pixels = preprocessor.run(decode_file(input.path, preprocessor.decode_options()));
+      prepared.pixels = preprocessor->run(decode_file(input.path, preprocessor->decode_options()));
     }
   } catch (const std::bad_alloc&) {
     prepared.failure = kOutOfMemory;
@@ -69,9 +73,12 @@ std::string defect_of_logits(const ImageOutputs& outputs) {
 }
 
 void run_images(const ImageRun& run, const ConsumeResults& consume) {
-  const VisionTransformer& transformer = run.session.model().transformer();
+  const Model& model = run.session.model();
+  const VisionTransformer& transformer = model.transformer();
+  const Preprocessor* const preprocessor =
+      model.has_preprocess_config() ? &run.session.preprocessor() : nullptr;
   const auto prepare = [&](std::size_t index) {
-    PreparedImage prepared = prepare_image(run.inputs[index], run.session.preprocessor());
+    PreparedImage prepared = prepare_image(run.inputs[index], preprocessor);
     try {
       if (prepared.failure.empty()) transformer.grid_for(prepared.pixels.size(1), prepared.pixels.size(2));
     } catch (const Error& error) {

@@ -21,8 +21,13 @@ struct PreparedImage {
   std::size_t bytes() const noexcept { return pixels.empty() ? 0 : pixels.num_elements() * sizeof(float); }
 };
 
-/// Reads and preprocesses one input; .npy inputs are taken as they are. Never throws.
-PreparedImage prepare_image(const Input& input, const Preprocessor& preprocessor) noexcept;
+/// Throws Error where there are pictures among the inputs and no file of the model tells how they are
+/// prepared.
+void check_preparable(std::span<const Input> inputs, const Model& model);
+
+/// Reads and preprocesses one input; .npy inputs are taken as they are and need no `preprocessor`. Never
+/// throws.
+PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor) noexcept;
 
 struct ImageRun {
   Session& session;
@@ -37,7 +42,7 @@ struct ImageRun {
 using ConsumeResults = std::function<std::string(const Input&, const ImageOutputs&)>;
 
 /// Calls `consume` with the results of each image that could be done, in the order of the inputs. Ends early
-/// after SIGINT.
+/// after SIGINT. Requires check_preparable.
 void run_images(const ImageRun& run, const ConsumeResults& consume);
 
 /// Why no class can be told from these logits; "" where one can.

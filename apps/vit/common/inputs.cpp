@@ -115,6 +115,10 @@ void read_list(std::istream& standard_input, InputList& list) {
 
 }  // namespace
 
+bool has_pictures(std::span<const Input> inputs) {
+  return std::ranges::any_of(inputs, [](const Input& input) { return input.pixels == nullptr; });
+}
+
 bool has_image_extension(const fs::path& path) {
   const std::string extension = lower_extension(path);
   return std::find(kImageExtensions.begin(), kImageExtensions.end(), extension) != kImageExtensions.end();

@@ -37,23 +37,28 @@ ModelFacts load_model_facts(const CommonOptions& options) {
   const bool is_named = options.model.empty() && !options.architecture.empty();
   Checkpoint checkpoint = is_named ? random_checkpoint(options.architecture, model_options.load)
                                    : load_checkpoint(model_path(options), model_options.load);
-  const PreprocessConfig rules = options.architecture.empty()
-                                     ? load_preprocess_config(model_path(options), model_options.preprocess)
-                                     : architecture_preprocess(checkpoint.config, model_options.preprocess);
-  return {.config = checkpoint.config,
-          .preprocess = with_input_size(rules, parse_size(options.size), checkpoint.config.patch_size),
-          .report = std::move(checkpoint.report)};
+  std::optional<PreprocessConfig> rules =
+      options.architecture.empty() ? find_preprocess_config(model_path(options), model_options.preprocess)
+                                   : architecture_preprocess(checkpoint.config, model_options.preprocess);
+  if (rules) rules = with_input_size(*rules, parse_size(options.size), checkpoint.config.patch_size);
+  return {
+      .config = checkpoint.config, .preprocess = std::move(rules), .report = std::move(checkpoint.report)};
 }
 
-Preprocessor load_preprocessor(const CommonOptions& options) {
+std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
   // What an option changes about the model is known only with its weights; configuration files alone answer
   // the rest.
-  if (!options.architecture.empty() || !options.set.empty())
-    return Preprocessor(load_model_facts(options).preprocess);
+  if (!options.architecture.empty() || !options.set.empty()) {
+    const std::optional<PreprocessConfig> rules = load_model_facts(options).preprocess;
+    return rules ? std::optional<Preprocessor>(*rules) : std::nullopt;
+  }
   const fs::path path = model_path(options);
+  const std::optional<PreprocessConfig> rules =
+      find_preprocess_config(path, to_model_options(options).preprocess);
+  if (!rules) return std::nullopt;
   const InputSize size = parse_size(options.size);
   const std::size_t patch_size = size.kind == InputSize::Kind::native ? stated_patch_size(path) : 1;
-  return Preprocessor(load_preprocess_config(path, to_model_options(options).preprocess), size, patch_size);
+  return Preprocessor(*rules, size, patch_size);
 }
 
 }  // namespace vit::app
