@@ -225,6 +225,23 @@ std::vector<fs::path> folders_in(const fs::path& root) {
   return folders;
 }
 
+/// Two checkpoints of one config hold the same numbers.
+void check_same_weights(const fs::path& folder, const fs::path& reference) {
+  Checkpoint checkpoint = load_checkpoint(folder), original = load_checkpoint(reference);
+  std::vector<Tensor<float>> expected;
+  for_each_tensor(original.config, original.weights,
+                  [&](const std::string&, const Shape&, WeightTensor& tensor) {
+                    expected.push_back(tensor.load().to_tensor());
+                  });
+  std::size_t next = 0;
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [&](const std::string& name, const Shape&, WeightTensor& tensor) {
+                    CAPTURE(name);
+                    CHECK(std::ranges::equal(tensor.load().flat(), expected.at(next++).flat()));
+                  });
+  CHECK(next == expected.size());
+}
+
 void replace(std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE_MESSAGE(at != std::string::npos, from);
@@ -357,18 +374,25 @@ TEST_CASE("weights: blocks may stand outside the image tower, as in transformers
   }
   REQUIRE(num_renamed > 0);
   copy.write_to(scratch.path());
-  Checkpoint moved = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
-  std::vector<Tensor<float>> expected;
-  for_each_tensor(original.config, original.weights,
-                  [&](const std::string&, const Shape&, WeightTensor& tensor) {
-                    expected.push_back(tensor.load().to_tensor());
-                  });
-  std::size_t next = 0;
-  for_each_tensor(moved.config, moved.weights,
-                  [&](const std::string& name, const Shape&, WeightTensor& tensor) {
-                    CAPTURE(name);
-                    CHECK(std::ranges::equal(tensor.load().flat(), expected.at(next++).flat()));
-                  });
+  check_same_weights(scratch.path(), folder);
+}
+
+TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") {
+  for (const char* name : {"hf-clip", "hf-clip-vision-projection"}) {
+    CAPTURE(name);
+    const auto folder = test::shared_path(std::string("fixtures/models/") + name);
+    if (!folder) return;
+    const bool whole = std::string_view(name) == "hf-clip";
+    std::string config = test::read_text(*folder / "config.json");
+    replace(config, whole ? "\"model_type\": \"clip\"" : "\"model_type\": \"clip_vision_model\"",
+            whole ? "\"model_type\": \"metaclip_2\"" : "\"model_type\": \"metaclip_2_vision_model\"");
+    replace(config, "\"CLIP", "\"MetaClip2");
+    ScratchFolder scratch("metaclip");
+    FileCopy(*folder).set_config(config).write_to(scratch.path());
+    check_same_weights(scratch.path(), *folder);
+    CHECK(load_checkpoint(scratch.path()).config.projection_dim ==
+          load_checkpoint(*folder).config.projection_dim);
+  }
 }
 
 TEST_CASE("weights: a timm model that transformers wrapped loads, with its classifier and without") {

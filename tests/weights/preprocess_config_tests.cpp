@@ -136,6 +136,8 @@ TEST_CASE("weights: the image processor may stand in processor_config.json, or b
   CHECK(vit::load_preprocess_config(unnamed.path()).resize_height == 512);
   unnamed.add("model.safetensors", "");
   CHECK(vit::load_preprocess_config(unnamed.path() / "model.safetensors").resize_height == 512);
+  unnamed.add("config.json", R"({"model_type": "metaclip_2"})");
+  CHECK(vit::load_preprocess_config(unnamed.path()).source.find("CLIPImageProcessor") != std::string::npos);
 }
 
 TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {

@@ -60,6 +60,8 @@ constexpr ModelType kModelTypes[] = {
     {"siglip_vision_model", "Siglip"},
     {"clip", "CLIP"},
     {"clip_vision_model", "CLIP"},
+    {"metaclip_2", "CLIP"},
+    {"metaclip_2_vision_model", "CLIP"},
 };
 
 /// The class name without the suffix that tells its age or backend.

@@ -1,6 +1,6 @@
-// The image towers of Hugging Face's CLIP and SigLIP, alone or inside the whole model, and their classifiers.
-// CLIP normalises the class token and projects it, SigLIP pools by attention. Source: transformers,
-// models/clip and models/siglip.
+// The image towers of Hugging Face's CLIP, MetaCLIP 2 and SigLIP, alone or inside the whole model, and their
+// classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalise the class token and
+// project it, SigLIP pools by attention. Source: transformers, models/clip, metaclip_2 and siglip.
 #include <map>
 
 #include "vit/base/error.h"
@@ -12,8 +12,11 @@ namespace {
 constexpr const char* kWhere = "hf_clip";
 constexpr std::string_view kPrefixes[] = {"vision_model.", "", "module.vision_model.", "module."};
 
+bool is_whole_clip(const std::string& type) {
+  return type == "clip" || type == "metaclip_2";
+}
 bool is_clip(const std::string& type) {
-  return type == "clip" || type == "clip_vision_model";
+  return is_whole_clip(type) || type == "clip_vision_model" || type == "metaclip_2_vision_model";
 }
 bool is_siglip(const std::string& type) {
   return type == "siglip" || type == "siglip_vision_model";
@@ -98,7 +101,7 @@ class HfClipAdapter final : public Adapter {
     read_classifier(c);
     if (c.num_classes != 0) {
       c.pooled_norm = false;
-    } else if (hf_model_type(files_) == "clip" || hf_class_contains(json, "WithProjection")) {
+    } else if (is_whole_clip(hf_model_type(files_)) || hf_class_contains(json, "WithProjection")) {
       c.projection_dim = json.find_size("projection_dim").value_or(512);
     }
     validate(c);
