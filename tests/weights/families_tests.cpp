@@ -395,6 +395,29 @@ TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") 
   }
 }
 
+TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out") {
+  for (const std::string family : {"vit", "deit"}) {
+    CAPTURE(family);
+    const fs::path folder = test::data_path("golden/models/hf-" + family);
+    FileCopy copy(folder);
+    std::erase_if(copy.entries(), [](const FileCopy::Entry& entry) {
+      return entry.name.find("classifier.") != std::string::npos;
+    });
+    std::string config = test::read_text(folder / "config.json");
+    const std::string name = family == "vit" ? "ViT" : "DeiT";
+    replace(config, name + "ForImageClassification" + (family == "vit" ? "" : "WithTeacher"),
+            name + "ForMaskedImageModeling");
+    copy.set_config(config);
+    const std::size_t width = load_checkpoint(folder).config.embed_dim;
+    ScratchFolder scratch("masked");
+    copy.add("decoder.0.weight", {768, width, 1, 1}).add("decoder.0.bias", {768});
+    copy.add(family + ".embeddings.mask_token", {1, 1, width}).write_to(scratch.path());
+    CHECK(load_checkpoint(scratch.path()).config.num_classes == 0);
+    copy.add("decoder.1.weight", {3}).write_to(scratch.path());
+    CHECK(refusal(scratch.path(), {}).find("unexpected \"decoder.1.weight\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("weights: a timm model that transformers wrapped loads, with its classifier and without") {
   const fs::path folder = test::data_path("golden/models/rope-axial");
   FileCopy copy(folder);

@@ -1,7 +1,8 @@
 // Hugging Face's ViT, DeiT, MAE, MSN and I-JEPA (model_type "vit", "deit", "vit_mae", "vit_msn", "ijepa"),
-// bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a pooler. MAE's encoder
-// sees every patch here, as after its pretraining. I-JEPA has no class token; the mean of its patches is the
-// embedding. Source: transformers, models/vit, deit, vit_mae, vit_msn, ijepa.
+// bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a pooler. Of models
+// that were pretrained on masked pictures the decoder is left out, and the encoder sees every patch. I-JEPA
+// has no class token; the mean of its patches is the embedding. Source: transformers, models/vit, deit,
+// vit_mae, vit_msn, ijepa.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -59,9 +60,7 @@ class HfVitAdapter final : public Adapter {
   }
 
   std::string ignore_reason(const std::string& name, bool has_prefix) const override {
-    if (config_.family == "vit_mae" && name.starts_with(hf_outer_prefix(files_) + "decoder.")) {
-      return "decoder of the pretraining task";
-    }
+    if (is_decoder(name)) return "decoder of the pretraining task";
     if (!has_prefix) return "";
     if (name == "pooler.dense.weight" || name == "pooler.dense.bias") {
       return "pooler of the pretraining task, which a classifier does not read";
@@ -71,6 +70,13 @@ class HfVitAdapter final : public Adapter {
   }
 
  private:
+  /// MAE's decoder is a transformer, that of ViTForMaskedImageModeling and its like in DeiT one convolution.
+  bool is_decoder(const std::string& name) const {
+    const std::string decoder = hf_outer_prefix(files_) + "decoder.";
+    if (config_.family == "vit_mae") return name.starts_with(decoder);
+    const bool has_masked_class = config_.family == "vit" || config_.family == "deit";
+    return has_masked_class && (name == decoder + "0.weight" || name == decoder + "0.bias");
+  }
   /// transformers 5 writes MSN's classifier with "vit." before all names but those of the blocks.
   bool blocks_stand_outside() const {
     constexpr const char* kFirst = "encoder.layer.0.layernorm_before.weight";
