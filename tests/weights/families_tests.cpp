@@ -418,6 +418,20 @@ TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out"
   }
 }
 
+TEST_CASE("weights: DINOv2 with registers may have none of them") {
+  const auto folder = test::shared_path("fixtures/models/hf-dinov2-registers");
+  if (!folder) return;
+  std::string config = test::read_text(*folder / "config.json");
+  replace(config, "\"num_register_tokens\": 4", "\"num_register_tokens\": 0");
+  FileCopy copy(*folder);
+  copy.set_config(config).remove("embeddings.register_tokens");
+  ScratchFolder scratch("registers");
+  copy.write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+  copy.add("embeddings.register_tokens", {1, 0, 48}).write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+}
+
 TEST_CASE("weights: a timm model that transformers wrapped loads, with its classifier and without") {
   const fs::path folder = test::data_path("golden/models/rope-axial");
   FileCopy copy(folder);

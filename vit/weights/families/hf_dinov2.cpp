@@ -41,11 +41,16 @@ class HfDinov2Adapter final : public Adapter {
   }
 
   std::string ignore_reason(const std::string& name, bool has_prefix) const override {
-    return has_prefix && name == "embeddings.mask_token" ? "used in training only" : "";
+    if (!has_prefix) return "";
+    if (name == "embeddings.mask_token") return "used in training only";
+    // transformers writes the tensor (1, 0, C) too
+    if (name == "embeddings.register_tokens" && has_register_class() && config_.num_register_tokens == 0)
+      return "holds no tokens";
+    return "";
   }
 
   std::vector<std::string> notes() const override {
-    if (config_.num_register_tokens != 0) return {};
+    if (has_register_class()) return {};
     return {
         "other sizes: the learned table is resampled to the exact size, as transformers does today (its "
         "first releases "
@@ -53,9 +58,11 @@ class HfDinov2Adapter final : public Adapter {
   }
 
  private:
+  bool has_register_class() const { return hf_model_type(files_) == "dinov2_with_registers"; }
+
   ModelConfig read_config() const {
     const Json& json = *files_.config;
-    const bool registers = hf_model_type(files_) == "dinov2_with_registers";
+    const bool registers = has_register_class();
     ModelConfig c = read_hf_sizes(files_, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
     c.family = "dinov2";
     c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
