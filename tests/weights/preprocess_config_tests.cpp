@@ -118,6 +118,17 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
   CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"max_height": 9, "max_width": 12}})")
             .resize == vit::ResizeRule::contain_trunc);
   CHECK(hf(R"({"image_processor_type": "ViTImageProcessor", "image_mean": 0.25})").mean[2] == 0.25);
+  const vit::PreprocessConfig beit = hf(R"({"feature_extractor_type": "BeitFeatureExtractor", "size": 384})");
+  CHECK(beit.resize == vit::ResizeRule::squash);
+  CHECK(beit.resize_height == 384);
+  CHECK(beit.filter == vit::ResizeFilter::bicubic);
+  CHECK_FALSE(beit.crop);
+  CHECK(beit.mean[0] == 0.5);
+  const vit::PreprocessConfig pvt = hf(R"({"image_processor_type": "PvtImageProcessor"})");
+  CHECK(pvt.resize == vit::ResizeRule::squash);
+  CHECK(pvt.filter == vit::ResizeFilter::bicubic);
+  CHECK_FALSE(pvt.crop);
+  CHECK(pvt.mean[0] == 0.485);
   const vit::PreprocessConfig dino = hf(R"({"image_processor_type": "DINOv3ViTImageProcessorFast"})");
   CHECK(dino.normalize == vit::NormalizeRule::rescale_first);
   CHECK_FALSE(dino.crop);

@@ -1,5 +1,5 @@
-// The image processors of ViT, DeiT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers, torchvision and
-// pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
+// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers,
+// torchvision and pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
 // models/*/image_processing_*.py.
 #include "vit/weights/hf_preprocess.h"
 
@@ -38,6 +38,8 @@ struct ProcessorClass {
 constexpr ProcessorClass kClasses[] = {
     {"ViT", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
     {"DeiT", ResizeFilter::bicubic, 256, true, true, 224, kHalf, kHalf},
+    {"Beit", ResizeFilter::bicubic, 224, true, true, 0, kHalf, kHalf},
+    {"Pvt", ResizeFilter::bicubic, 224, true, true, 0, kImageNetMean, kImageNetStd},
     {"Bit", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
     {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
     {"Siglip", ResizeFilter::bicubic, 224, true, false, 0, kHalf, kHalf},
@@ -90,7 +92,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     if (known.name == wanted) return known;
   }
   fail(kWhere, source, ": image_processor_type ", in_quotes(*named),
-       " is not implemented; ViT, DeiT, Bit, DINOv3ViT, Siglip and CLIP are");
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip and CLIP are");
 }
 
 // Keys of other processors that would change the picture, where they are set.
