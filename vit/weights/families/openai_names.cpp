@@ -1,22 +1,21 @@
 // Files under the names of OpenAI's CLIP code: CLIP, OpenCLIP, and Meta's Perception Encoder, which grew out
 // of it. The text tower beside the image tower is left alone. Source: openai/CLIP, clip/model.py;
 // facebookresearch/perception_models, core/vision_encoder/pe.py and rope.py.
+#include "vit/weights/families/openai_names.h"
+
 #include <map>
 
 #include "vit/weights/families/timm_layout.h"
 
 namespace vit {
-namespace {
 
-constexpr std::string_view kPrefixes[] = {"visual.",       "",        "module.visual.",
-                                          "model.visual.", "module.", "model."};
-
-std::string rename(const std::string& name) {
+std::string openai_name(const std::string& name) {
   static const std::map<std::string, std::string> stems = {{"cls_token", "class_embedding"},
                                                            {"pos_embed", "positional_embedding"},
                                                            {"patch_embed.proj", "conv1"},
                                                            {"norm_pre", "ln_pre"},
                                                            {"norm", "ln_post"},
+                                                           {"fc_norm", "ln_post"},
                                                            {"attn_pool.latent", "attn_pool.probe"},
                                                            {"attn_pool.proj", "attn_pool.attn.out_proj"},
                                                            {"attn_pool.norm", "attn_pool.layernorm"},
@@ -46,6 +45,26 @@ std::string rename(const std::string& name) {
   return stem == stems.end() ? name : front + stem->second + rest.substr(dot);
 }
 
+std::vector<Piece> openai_pieces(const SourceFiles&, const ModelConfig& config, const std::string& canonical,
+                                 const Shape& shape) {
+  const std::size_t width = config.embed_dim;
+  if (canonical == "class_token") return {{.source = "class_embedding", .shape = {width}}};
+  if (canonical == "position_table") return {{.source = "positional_embedding", .shape = sizes_of(shape)}};
+  if (canonical.starts_with("pool.q.") || canonical.starts_with("pool.kv.")) {
+    return {pool_rows("attn_pool.attn.in_proj_", canonical, width)};
+  }
+  if (canonical == "projection.weight" || canonical == "head.weight") {
+    return {{.source = "proj", .shape = {width, shape[0]}, .transposed = true}};
+  }
+  if (canonical == "head.bias") return {{.zeros = shape[0]}};
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view kPrefixes[] = {"visual.",       "",        "module.visual.",
+                                          "model.visual.", "module.", "model."};
+
 /// `proj` (C, E) is applied as x @ proj: timm's classifier, transposed and without bias.
 std::size_t projection_width(const SourceFiles& files) {
   const TensorEntry* const proj = files.find("proj");
@@ -68,27 +87,12 @@ void adjust_config(const SourceFiles&, ModelConfig& config) {
   config.projection_dim = config.num_classes;
 }
 
-std::vector<Piece> pieces(const SourceFiles&, const ModelConfig& config, const std::string& canonical,
-                          const Shape& shape) {
-  const std::size_t width = config.embed_dim;
-  if (canonical == "class_token") return {{.source = "class_embedding", .shape = {width}}};
-  if (canonical == "position_table") return {{.source = "positional_embedding", .shape = sizes_of(shape)}};
-  if (canonical.starts_with("pool.q.") || canonical.starts_with("pool.kv.")) {
-    return {pool_rows("attn_pool.attn.in_proj_", canonical, width)};
-  }
-  if (canonical == "projection.weight" || canonical == "head.weight") {
-    return {{.source = "proj", .shape = {width, shape[0]}, .transposed = true}};
-  }
-  if (canonical == "head.bias") return {{.zeros = shape[0]}};
-  return {};
-}
-
 constexpr TimmLayout kClipLayout{
     .library = "OpenAI",
-    .rename = rename,
+    .rename = openai_name,
     .adjust_args = adjust_args,
     .adjust_config = adjust_config,
-    .pieces = pieces,
+    .pieces = openai_pieces,
     .notes = [](const SourceFiles&, const ModelConfig&) -> std::vector<std::string> {
       return {"logits and projected are the same embedding; timm calls the projection a classifier",
               "other sizes: the original has no rule, timm's is used (table bicubic with antialias)"};
@@ -96,11 +100,11 @@ constexpr TimmLayout kClipLayout{
 
 constexpr TimmLayout kPeLayout{
     .library = "Meta",
-    .rename = rename,
+    .rename = openai_name,
     .adjust_args = adjust_args,
     .apply_rules = apply_rules,
     .adjust_config = adjust_config,
-    .pieces = pieces,
+    .pieces = openai_pieces,
     .notes = [](const SourceFiles& files, const ModelConfig&) -> std::vector<std::string> {
       std::vector<std::string> lines = {
           "other sizes: raw patch indices and a bilinear table, as Meta's code has it; --set rules=timm "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
@@ -83,7 +84,7 @@ TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Arc
   if (files.config && files.config->find("architecture")) {
     apply_config(*files.config, args);
     if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
-  } else {
+  } else if (layout.sizes_from_tensors) {
     infer_from_tensors(files, layout, args);
   }
   if (layout.adjust_args) layout.adjust_args(files, architecture, args);
@@ -126,12 +127,12 @@ std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_c
 
 class TimmAdapter final : public Adapter {
  public:
-  TimmAdapter(const SourceFiles& files, const TimmLayout& layout, const Architecture& architecture)
+  TimmAdapter(const SourceFiles& files, const TimmLayout& layout, Architecture architecture)
       : files_(files),
         layout_(layout),
-        architecture_(architecture),
-        args_(read_args(files, layout, architecture)),
-        config_(to_config(args_, architecture)) {
+        architecture_(std::move(architecture)),
+        args_(read_args(files, layout, architecture_)),
+        config_(to_config(args_, architecture_)) {
     config_.labels = read_labels(files, config_.num_classes);
     config_.library = layout.library;
     if (layout.apply_rules && !asks_timm_rules(files)) layout.apply_rules(files, config_);
@@ -252,7 +253,7 @@ class TimmAdapter final : public Adapter {
 
   const SourceFiles files_;
   const TimmLayout& layout_;
-  const Architecture& architecture_;
+  const Architecture architecture_;
   TimmArgs args_;
   ModelConfig config_;
 };
@@ -341,7 +342,12 @@ std::unique_ptr<Adapter> adapt_timm_layout(const SourceFiles& files, const TimmL
   const std::string name = architecture_name(files);
   const Architecture* const known = name.empty() ? nullptr : find_known_architecture(name);
   if (known == nullptr) refuse_unknown(files, layout, name);
-  return std::make_unique<TimmAdapter>(files, layout, *known);
+  return adapt_timm_layout(files, layout, *known);
+}
+
+std::unique_ptr<Adapter> adapt_timm_layout(const SourceFiles& files, const TimmLayout& layout,
+                                           Architecture architecture) {
+  return std::make_unique<TimmAdapter>(files, layout, std::move(architecture));
 }
 
 std::string architecture_name(const SourceFiles& files) {

@@ -32,6 +32,9 @@ struct TimmLayout {
   const char* library = "timm";
   /// The file's name for the tensor that timm calls `name`.
   std::string (*rename)(const std::string& name) = nullptr;
+  /// Whether a file without timm's config tells its sizes by its tensors; false where the architecture that
+  /// is handed over holds them all.
+  bool sizes_from_tensors = true;
   /// Arguments that follow from this layout's tensors, or from the publisher's way of using the model.
   /// `--set` comes later.
   void (*adjust_args)(const SourceFiles& files, const Architecture& architecture, TimmArgs& args) = nullptr;
@@ -52,6 +55,10 @@ struct TimmLayout {
 /// The adapter of a checkpoint in this layout. Throws Error where no architecture is known; the message names
 /// those whose tensors these are.
 std::unique_ptr<Adapter> adapt_timm_layout(const SourceFiles& files, const TimmLayout& layout);
+
+/// The same for an architecture that need not be known by name.
+std::unique_ptr<Adapter> adapt_timm_layout(const SourceFiles& files, const TimmLayout& layout,
+                                           Architecture architecture);
 
 /// --architecture, else the config's; "" where neither is given.
 std::string architecture_name(const SourceFiles& files);
