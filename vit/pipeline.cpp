@@ -19,14 +19,6 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
 }
 
-/// The rules of the architecture where the caller named one, else those of the checkpoint's own files;
-/// nothing where these tell none.
-std::optional<PreprocessConfig> preprocess_for(const std::filesystem::path& path, const ModelConfig& config,
-                                               const ModelOptions& options) {
-  if (options.load.architecture.empty()) return find_preprocess_config(path, options.preprocess);
-  return architecture_preprocess(config, options.preprocess);
-}
-
 /// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the
 /// caches.
 std::size_t choose_batch(std::size_t num_tokens) {
@@ -52,7 +44,8 @@ Model::Model(VisionTransformer transformer, std::optional<PreprocessConfig> prep
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
   Checkpoint checkpoint = load_checkpoint(path, options.load);
-  std::optional<PreprocessConfig> preprocess = preprocess_for(path, checkpoint.config, options);
+  std::optional<PreprocessConfig> preprocess =
+      checkpoint_preprocess(path, checkpoint.config, options.load, options.preprocess);
   VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
                                 options.dtype);
   return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),

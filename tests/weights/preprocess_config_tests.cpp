@@ -35,6 +35,14 @@ vit::PreprocessConfig hf(const std::string& text, const vit::PreprocessLoadOptio
   return vit::load_preprocess_config(folder.path(), options);
 }
 
+/// OpenCLIP's with these members of model_cfg.vision_cfg and of preprocess_cfg.
+vit::PreprocessConfig open_clip(const std::string& vision_cfg, const std::string& preprocess_cfg) {
+  Folder folder;
+  folder.add("open_clip_config.json", R"({"model_cfg": {"vision_cfg": {)" + vision_cfg +
+                                          R"(}}, "preprocess_cfg": {)" + preprocess_cfg + "}}");
+  return vit::load_preprocess_config(folder.path());
+}
+
 template <typename Read>
 std::string refusal(Read read) {
   try {
@@ -197,6 +205,51 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 
+TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
+  const vit::PreprocessConfig defaults = open_clip("", "");
+  CHECK(defaults.resampler == vit::Resampler::pillow);
+  CHECK(defaults.resize == vit::ResizeRule::shortest_edge);
+  CHECK(defaults.resize_height == 224);
+  CHECK(defaults.crop_height == 224);
+  CHECK(defaults.filter == vit::ResizeFilter::bicubic);
+  CHECK(defaults.mean == std::array<double, 3>{0.48145466, 0.4578275, 0.40821073});
+  CHECK(defaults.std == std::array<double, 3>{0.26862954, 0.26130258, 0.27577711});
+  CHECK_FALSE(defaults.apply_orientation);
+
+  // the model's size outranks the transform's
+  const vit::PreprocessConfig squash =
+      open_clip(R"("image_size": 256)", R"("size": 96, "mode": "RGB", "mean": [0.5, 0.5, 0.25],
+                "interpolation": "bilinear", "resize_mode": "squash", "std": null, "later_idea": 1)");
+  CHECK(squash.resize == vit::ResizeRule::squash);
+  CHECK(squash.resize_width == 256);
+  CHECK(squash.filter == vit::ResizeFilter::bilinear);
+  CHECK(squash.mean[2] == 0.25);
+  CHECK(squash.std[0] == 0.26862954);
+  const vit::PreprocessConfig longest =
+      open_clip(R"("image_size": [160, 224])",
+                R"("resize_mode": "longest", "fill_color": 77, "interpolation": "bilinear")");
+  CHECK(longest.resize == vit::ResizeRule::contain);
+  CHECK(longest.crop_height == 160);
+  CHECK(longest.crop_width == 224);
+  CHECK(longest.pad_color == std::array<unsigned char, 3>{77, 77, 77});
+  CHECK(longest.filter == vit::ResizeFilter::bilinear);
+  const vit::PreprocessConfig rectangle =
+      open_clip(R"("image_size": [160, 224])", R"("interpolation": "bilinear")");
+  CHECK(rectangle.resize == vit::ResizeRule::cover);
+  CHECK(rectangle.filter == vit::ResizeFilter::bicubic);
+
+  for (const char* const wrong :
+       {R"("resize_mode": "widest")", R"("interpolation": "lanczos")", R"("mode": "L")",
+        R"("fill_color": 256)", R"("mean": [0.5])", R"("std": [0, 1, 1])"}) {
+    CAPTURE(wrong);
+    const std::string message = refusal([&] { open_clip("", wrong); });
+    CHECK_MESSAGE(contains(message, "open_clip_config.json: preprocess_cfg."), message);
+  }
+  Folder without_model;
+  without_model.add("open_clip_config.json", R"({"preprocess_cfg": {}})");
+  CHECK(contains(refusal([&] { vit::load_preprocess_config(without_model.path()); }), "model_cfg"));
+}
+
 TEST_CASE("weights: what preprocessing files say is quoted in one short line") {
   const std::string hostile = R"(x\n[load_checkpoint] fine\u001b[2J)" + std::string(100'000, 'x');
   const auto check = [](const std::string& message) {
@@ -208,6 +261,7 @@ TEST_CASE("weights: what preprocessing files say is quoted in one short line") {
   check(refusal([&] { timm(R"({"interpolation": ")" + hostile + "\"}"); }));
   check(refusal([&] { timm(R"({"crop_mode": ")" + hostile + "\"}"); }));
   check(refusal([&] { hf(R"({"image_processor_type": ")" + hostile + "\"}"); }));
+  check(refusal([&] { open_clip("", R"("resize_mode": ")" + hostile + "\""); }));
   Folder typed;
   typed.add("config.json", R"({"model_type": ")" + hostile + "\"}").add("preprocessor_config.json", "{}");
   check(refusal([&] { vit::load_preprocess_config(typed.path()); }));
@@ -225,7 +279,8 @@ TEST_CASE("weights: preprocessing files that the system does not show are an Err
     std::filesystem::create_symlink(name, folder.path() / name);
     return refusal([&] { vit::load_preprocess_config(folder.path()); });
   };
-  for (const char* name : {"config.json", "processor_config.json", "preprocessor_config.json"}) {
+  for (const char* name :
+       {"config.json", "processor_config.json", "preprocessor_config.json", "open_clip_config.json"}) {
     CAPTURE(name);
     const vit::test::TemporaryFolder folder;
     const std::string message = loop(folder, name);

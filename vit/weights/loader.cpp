@@ -9,6 +9,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/family.h"
 #include "vit/weights/file_status.h"
+#include "vit/weights/folder_files.h"
 #include "vit/weights/in_quotes.h"
 #include "vit/weights/pickle.h"
 #include "vit/weights/safetensors.h"
@@ -26,40 +27,15 @@ struct FoundFiles {
   std::optional<fs::path> config;
 };
 
-bool is_pickle(const fs::path& ending) {
-  return ending == ".pth" || ending == ".pt" || ending == ".bin";
-}
-
-/// Weight file of a folder: the names that timm and Hugging Face write, in their order of preference, else
-/// the only one there.
-fs::path weights_in(const fs::path& folder) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                           "pytorch_model.bin.index.json", "pytorch_model.pth", "model.pth",
-                           "open_clip_model.safetensors", "open_clip_pytorch_model.bin"}) {
-    if (fs::exists(load_status(folder / name, kWhere))) return folder / name;
-  }
-  std::vector<fs::path> others;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const fs::path ending = entry->path().extension();
-    if (ending != ".safetensors" && !is_pickle(ending)) continue;
-    if (fs::is_regular_file(load_status(entry->path(), kWhere))) others.push_back(entry->path());
-  }
-  VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
-  VIT_CHECK(!others.empty(), kWhere, folder.string(),
-            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
-            "model.pth expected");
-  VIT_CHECK(others.size() == 1, kWhere, folder.string(), " holds ", others.size(),
-            " weight files and none is called model.safetensors; name one of them");
-  return others.front();
-}
-
 FoundFiles find_files(const fs::path& path, const LoadOptions& options) {
   const fs::file_status status = load_status(path, kWhere);
   VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string());
   FoundFiles found;
-  found.weights = fs::is_directory(status) ? weights_in(path) : path;
+  found.weights = fs::is_directory(status) ? find_weights(path) : path;
+  if (const auto open_clip = find_open_clip_config(found.weights)) {
+    if (options.architecture.empty()) found.config = open_clip;
+    return found;
+  }
   const fs::path config = found.weights.parent_path() / "config.json";
   // a bare file beside its config is as good as the folder, unless the caller says what it is
   const bool counts = fs::is_directory(status) || options.architecture.empty();
@@ -72,7 +48,7 @@ TensorFile open_tensors(const fs::path& path) {
   if (name.ends_with(".bin.index.json")) return open_shards(path, open_pickle);
   if (name.ends_with(".index.json")) return open_shards(path, open_safetensors);
   if (name.ends_with(".safetensors")) return open_safetensors(path);
-  if (is_pickle(path.extension())) return open_pickle(path);
+  if (is_pickle(path)) return open_pickle(path);
   fail(kWhere, path.string(),
        ": unknown kind of weight file; .safetensors, .pth, .pt, .bin or the .index.json of shards expected");
 }
@@ -227,7 +203,8 @@ class Matcher {
     append(message, "wrong", wrong_);
     append(message, "unexpected", unexpected_);
     VIT_CHECK(message.empty(), kWhere, files_.weights_name, ": ", message,
-              files_.config ? " (do weights and config.json belong together?)"
+              files_.config ? text(" (do weights and ", fs::path(files_.config->where()).filename().string(),
+                                   " belong together?)")
                             : " (does the file fit the architecture that was named?)");
   }
 
@@ -332,6 +309,15 @@ Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   report.stored_dtype = most_common_dtype(*tensors);
   report.notes = adapter->notes();
   return checkpoint;
+}
+
+std::optional<PreprocessConfig> checkpoint_preprocess(const fs::path& path, const ModelConfig& config,
+                                                      const LoadOptions& options,
+                                                      const PreprocessLoadOptions& preprocess_options) {
+  if (options.architecture.empty() || find_open_clip_config(path)) {
+    return find_preprocess_config(path, preprocess_options);
+  }
+  return architecture_preprocess(config, preprocess_options);
 }
 
 Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options, unsigned seed) {

@@ -43,9 +43,9 @@ struct Checkpoint {
   LoadReport report;
 };
 
-/// Loads a folder as downloaded (timm, Hugging Face, publisher), or one weight file. Every tensor of the file
-/// is used or ignored for a stated reason and every expected one is found with its shape; otherwise throws
-/// Error naming them.
+/// Loads a folder as downloaded (timm, Hugging Face, OpenCLIP, publisher), or one weight file. Every tensor
+/// of the file is used or ignored for a stated reason and every expected one is found with its shape;
+/// otherwise throws Error naming them.
 Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// A checkpoint of a known architecture with seeded random weights.
@@ -57,6 +57,13 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
 /// for an unknown name.
 PreprocessConfig architecture_preprocess(const ModelConfig& config,
                                          const PreprocessLoadOptions& options = {});
+
+/// How a checkpoint that was loaded with these options wants its pictures: as its own files say, or as the
+/// architecture's published weights do where the caller named one. OpenCLIP's file counts in either case: it
+/// speaks of these very weights. Nothing where no file tells.
+std::optional<PreprocessConfig> checkpoint_preprocess(const std::filesystem::path& path,
+                                                      const ModelConfig& config, const LoadOptions& options,
+                                                      const PreprocessLoadOptions& preprocess_options = {});
 
 /// Names of all architectures known without a config.
 std::vector<std::string> known_architectures();

@@ -1,4 +1,5 @@
-// timm's rules, and which of a folder's files tells the rules. Hugging Face's are hf_preprocess.cpp.
+// timm's rules, and which of a folder's files tells the rules. Hugging Face's are hf_preprocess.cpp,
+// OpenCLIP's open_clip_preprocess.cpp.
 #include "vit/weights/preprocess_config.h"
 
 #include <charconv>
@@ -6,9 +7,11 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/file_status.h"
+#include "vit/weights/folder_files.h"
 #include "vit/weights/hf_preprocess.h"
 #include "vit/weights/in_quotes.h"
 #include "vit/weights/json.h"
+#include "vit/weights/open_clip_preprocess.h"
 #include "vit/weights/preprocess_values.h"
 
 namespace vit {
@@ -133,7 +136,7 @@ PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLo
 void fail_without_preprocess_config(const fs::path& path) {
   fail(kWhere, path.string(),
        ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
-       "processor_config.json of Hugging Face)");
+       "processor_config.json of Hugging Face, open_clip_config.json of OpenCLIP)");
 }
 
 std::optional<PreprocessConfig> find_preprocess_config(const fs::path& path,
@@ -143,6 +146,9 @@ std::optional<PreprocessConfig> find_preprocess_config(const fs::path& path,
   const fs::path folder = fs::is_directory(status) ? path
                           : path.has_parent_path() ? path.parent_path()
                                                    : fs::path(".");
+  if (const auto open_clip = find_open_clip_config(path)) {
+    return read_open_clip_preprocess(load_json(*open_clip), options, open_clip->string());
+  }
   const fs::path config_path = folder / "config.json";
   std::string model_type;
   if (fs::exists(load_status(config_path, kWhere))) {

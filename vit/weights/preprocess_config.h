@@ -1,6 +1,6 @@
 // Reads how a checkpoint wants its pictures prepared, from the files that its library writes: timm's
-// config.json, Hugging Face's preprocessor_config.json or processor_config.json. Applying the rules is
-// image/preprocess.h.
+// config.json, Hugging Face's preprocessor_config.json or processor_config.json, OpenCLIP's
+// open_clip_config.json. Applying the rules is image/preprocess.h.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 namespace vit {
 
 enum class ResamplerChoice {
-  automatic,    // what the checkpoint's own library does: timm Pillow, Hugging Face torchvision
+  automatic,    // what the checkpoint's own library does: timm and OpenCLIP Pillow, Hugging Face torchvision
   pillow,       // timm's rules, or those of Hugging Face's pil backend
   torchvision,  // the 8-bit kernel of torch
 };
 
 enum class ExifChoice {
-  automatic,  // timm ignores the orientation, Hugging Face applies it
+  automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
   apply,
   ignore,
 };

@@ -5,6 +5,7 @@
 
 #include "vit/base/error.h"
 #include "vit/pipeline.h"
+#include "vit/weights/folder_files.h"
 #include "vit/weights/json.h"
 #include "vit/weights/preprocess_config.h"
 #include "vit/weights/timm_args.h"
@@ -38,17 +39,21 @@ ModelFacts load_model_facts(const CommonOptions& options) {
   Checkpoint checkpoint = is_named ? random_checkpoint(options.architecture, model_options.load)
                                    : load_checkpoint(model_path(options), model_options.load);
   std::optional<PreprocessConfig> rules =
-      options.architecture.empty() ? find_preprocess_config(model_path(options), model_options.preprocess)
-                                   : architecture_preprocess(checkpoint.config, model_options.preprocess);
+      is_named ? architecture_preprocess(checkpoint.config, model_options.preprocess)
+               : checkpoint_preprocess(model_path(options), checkpoint.config, model_options.load,
+                                       model_options.preprocess);
   if (rules) rules = with_input_size(*rules, parse_size(options.size), checkpoint.config.patch_size);
   return {
       .config = checkpoint.config, .preprocess = std::move(rules), .report = std::move(checkpoint.report)};
 }
 
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
-  // What an option changes about the model is known only with its weights; configuration files alone answer
-  // the rest.
-  if (!options.architecture.empty() || !options.set.empty()) {
+  // What an option changes about the model is known only with its weights, and so is the patch size of an
+  // OpenCLIP model; configuration files alone answer the rest.
+  const InputSize size = parse_size(options.size);
+  const bool is_native = size.kind == InputSize::Kind::native;
+  if (!options.architecture.empty() || !options.set.empty() ||
+      (is_native && find_open_clip_config(model_path(options)))) {
     const std::optional<PreprocessConfig> rules = load_model_facts(options).preprocess;
     return rules ? std::optional<Preprocessor>(*rules) : std::nullopt;
   }
@@ -56,9 +61,7 @@ std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
   const std::optional<PreprocessConfig> rules =
       find_preprocess_config(path, to_model_options(options).preprocess);
   if (!rules) return std::nullopt;
-  const InputSize size = parse_size(options.size);
-  const std::size_t patch_size = size.kind == InputSize::Kind::native ? stated_patch_size(path) : 1;
-  return Preprocessor(*rules, size, patch_size);
+  return Preprocessor(*rules, size, is_native ? stated_patch_size(path) : 1);
 }
 
 }  // namespace vit::app

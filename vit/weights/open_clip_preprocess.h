@@ -1,0 +1,19 @@
+// OpenCLIP's evaluation transform: preprocess_cfg of open_clip_config.json. Called by preprocess_config.cpp.
+#pragma once
+
+#include <string>
+
+#include "vit/config.h"
+#include "vit/weights/json.h"
+#include "vit/weights/preprocess_config.h"
+
+namespace vit {
+
+/// image_size of model_cfg.vision_cfg, one number or [height, width].
+GridSize read_open_clip_image_size(const Json& vision_cfg);
+
+/// `root` is the whole of open_clip_config.json.
+PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoadOptions& options,
+                                           const std::string& source);
+
+}  // namespace vit
