@@ -45,6 +45,20 @@ std::vector<std::string> hf_config_seeds() {
   return {test::read_file(golden("hf-vit") / "config.json")};
 }
 
+void run_open_clip_config(std::string_view input) {
+  static const test::TemporaryFolder folder;
+  const std::filesystem::path weights = folder.path() / "open_clip_model.safetensors";
+  if (!std::filesystem::exists(weights))
+    std::filesystem::copy_file(golden("open-clip") / weights.filename(), weights);
+  folder.write("open_clip_config.json", input);
+  load_preprocess_config(folder.path());
+  load_checkpoint(folder.path());
+}
+
+std::vector<std::string> open_clip_config_seeds() {
+  return {test::read_file(golden("open-clip") / "open_clip_config.json")};
+}
+
 void run_timm_preprocess(std::string_view input) {
   const test::TemporaryFolder& folder = checkpoint_folder("");
   folder.write("config.json", input);

@@ -15,6 +15,10 @@ std::vector<std::string> timm_config_seeds();
 void run_hf_config(std::string_view input);
 std::vector<std::string> hf_config_seeds();
 
+/// The input is OpenCLIP's open_clip_config.json beside the weights of a tiny model.
+void run_open_clip_config(std::string_view input);
+std::vector<std::string> open_clip_config_seeds();
+
 /// The input is timm's config.json, read for its preprocessing.
 void run_timm_preprocess(std::string_view input);
 

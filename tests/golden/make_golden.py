@@ -1,10 +1,12 @@
 """Writes data/golden/models: one tiny random checkpoint per model family, with inputs and named results of
-timm and transformers.
+timm, transformers and OpenCLIP.
 
-    python tests/golden/make_golden.py     (about 20 seconds; needs torch, timm, transformers, safetensors)
+    python tests/golden/make_golden.py     (about 20 seconds; needs torch, timm, transformers, safetensors,
+                                            open_clip_torch)
 
 Every folder holds config.json and model.safetensors as the library itself writes them,
-preprocessor_config.json where the library is transformers, and expected.safetensors. For each input I
+preprocessor_config.json where the library is transformers (open_clip_config.json and
+open_clip_model.safetensors where it is OpenCLIP), and expected.safetensors. For each input I
 (`native`: a batch of two at the model's own size; `wide`: a rectangle; `large`: a bigger square) the latter has
 
     I.pixels      (B, 3, H, W)   model input, already normalised
@@ -13,8 +15,10 @@ preprocessor_config.json where the library is transformers, and expected.safeten
     I.block.K     (B, T, C)      leaving block K; not for large
     I.tokens      (B, T, C)      after the final norm, if the model has one there
     I.pooled      (B, C)         what the classifier reads; without one, what the pooler gives, if there is one
+    I.projected   (B, E)         the pooled vector in the space that images and texts share, if there is one
     I.logits      (B, classes)
-    I.pooled.f64, I.logits.f64, native.tokens.f64   the same from a double precision run of the same weights
+    I.pooled.f64, I.projected.f64, I.logits.f64, native.tokens.f64
+                                 the same from a double precision run of the same weights
 
 float32 unless the name ends in .f64. Before anything is written, the folder is loaded again by its library
 and must reproduce the results bit for bit, and every parameter is removed once to see that the results notice
@@ -23,17 +27,21 @@ and must reproduce the results bit for bit, and every parameter is removed once 
 
 import argparse
 import copy
+import dataclasses
 import logging
+import types
 import warnings
 from pathlib import Path
 
+import open_clip
 import timm
 import torch
 import transformers
+from open_clip.push_to_hf_hub import save_config_for_hf
 from safetensors.torch import save_file
 
 ROOT = Path(__file__).resolve().parents[2] / "data" / "golden" / "models"
-FINAL = ("tokens", "pooled", "logits")
+FINAL = ("tokens", "pooled", "projected", "logits")
 
 # Sizes differ from case to case so that heads of 8 to 16 channels and hidden layers that no vector width
 # divides occur. The `wide` of rope-axial-ape has as many patches as its table, which must be resampled
@@ -152,6 +160,22 @@ HF_CASES = {
                         wide=(16, 40),
                         large=(32, 32)),
 }
+OPEN_CLIP_CASES = {
+    "open-clip": dict(size=24,
+                      config=dict(embed_dim=10,
+                                  quick_gelu=True,
+                                  vision_cfg=dict(image_size=24,
+                                                  layers=2,
+                                                  width=24,
+                                                  head_width=8,
+                                                  patch_size=8,
+                                                  mlp_ratio=1.75,
+                                                  ls_init_value=0.1),
+                                  text_cfg=dict(context_length=4, vocab_size=6, width=8, heads=1, layers=1)),
+                      preprocess=dict(mean=(0.5, 0.4, 0.6), std=(0.25, 0.3, 0.2), resize_mode="squash"),
+                      wide=(16, 40),
+                      large=(32, 32)),
+}
 DEPTH = 2
 
 
@@ -164,9 +188,9 @@ def randomise(model, seed):
         noise = torch.randn(p.shape, generator=generator)
         if name == "rope.freqs":
             p.mul_(1 + 0.3 * noise)  # learned frequencies: keep their scale
-        elif "patch_embed" in name or "patch_embeddings" in name:
+        elif p.ndim == 4 or "patch_embed" in name or "patch_embeddings" in name:
             p.copy_(noise * (0.04 / p[0].numel()**0.5 if p.ndim == 4 else 0.01))
-        elif p.ndim == 3:
+        elif p.ndim == 3 or name in ("class_embedding", "positional_embedding"):
             p.copy_(0.02 * noise)  # tables and prefix tokens
         elif p.ndim == 2:
             p.copy_(noise * 1.5 / p.shape[1]**0.5)
@@ -235,6 +259,30 @@ def run_hf(model, pixels):
     return kept
 
 
+def open_clip_at_size(visual, size):
+    """The tower as OpenCLIP loads it for another image_size."""
+    visual = copy.deepcopy(visual)
+    visual.grid_size = tuple(edge // patch for edge, patch in zip(size, visual.patch_size))
+    state = {"visual.positional_embedding": visual.positional_embedding}
+    open_clip.model.resize_pos_embed(state, types.SimpleNamespace(visual=visual))
+    visual.positional_embedding = torch.nn.Parameter(state["visual.positional_embedding"])
+    return visual
+
+
+@torch.no_grad()
+def run_open_clip(visual, pixels):
+    visual = open_clip_at_size(visual, pixels.shape[2:])
+    kept = {}
+    visual.transformer.register_forward_pre_hook(lambda _, inputs: kept.update(tokens_in=inputs[0]))
+    for k, block in enumerate(visual.transformer.resblocks):
+        block.register_forward_hook(lambda _, inputs, output, k=k: kept.update({f"block.{k}": output}))
+    visual.ln_post.register_forward_hook(lambda _, inputs, output: kept.update(tokens=output))
+    kept["projected"] = visual(pixels)
+    visual.proj = None
+    kept["pooled"] = visual(pixels)
+    return kept
+
+
 def build_timm(case):
     model_args = {
         "img_size": [case["size"], case["size"]], "patch_size": case["patch"], "embed_dim": case["dim"],
@@ -286,6 +334,22 @@ def load_hf(case, folder):
     return getattr(transformers, case["model"]).from_pretrained(folder, attn_implementation="sdpa").eval()
 
 
+def build_open_clip(case):
+    model = open_clip.CLIP(**case["config"])
+    preprocess = open_clip.transform.PreprocessCfg(size=case["size"], **case["preprocess"])
+    open_clip.model.set_model_preprocess_cfg(model, dataclasses.asdict(preprocess))
+    return model
+
+
+def save_open_clip(model, case, folder):
+    save_config_for_hf(model, folder / "open_clip_config.json", case["config"])
+    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
+
+
+def load_open_clip(folder):
+    return open_clip.create_model(f"local-dir:{folder}").eval().visual
+
+
 def inputs_of(case, seed):
     generator = torch.Generator().manual_seed(seed)
     shapes = {
@@ -319,9 +383,11 @@ def expected_tensors(model, run, inputs):
 
 @torch.no_grad()
 def parameters_without_effect(model, run, pixels):
-    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits (or what a pooler
-    gives, or tokens where there is neither) within 1e-3. A decoder is no part of the model."""
-    result = ("logits" if "logits" in run(model, pixels) else
+    """Names whose neutral value (norms and scales one, anything else zero) leaves all logits (or the
+    projection, or what a pooler gives, or tokens where there is none of them) within 1e-3. A decoder is no
+    part of the model."""
+    found = run(model, pixels)
+    result = ("logits" if "logits" in found else "projected" if "projected" in found else
               "pooled" if isinstance(model, transformers.ViTModel) else "tokens")
     logits = run(model, pixels)[result]
     unseen = []
@@ -330,7 +396,7 @@ def parameters_without_effect(model, run, pixels):
             continue
         stored = p.detach().clone()
         neutral = 1.0 if p.ndim == 1 and (name.endswith("weight") or "gamma" in name) else 0.0
-        parts = 3 if name.endswith("qkv.bias") else 1
+        parts = 3 if name.endswith(("qkv.bias", "in_proj_bias")) else 1
         for part, view in zip(("q", "k", "v") if parts == 3 else ("",), p.chunk(parts)):
             view.fill_(neutral)
             if (run(model, pixels)[result] - logits).abs().max() < 1e-3:
@@ -354,7 +420,7 @@ def write_case(name, model, run, save, load, inputs):
     rotates = any(key.endswith("rope_cos") for key in tensors)
     unseen = [
         n for n in parameters_without_effect(model, run, inputs["native"])
-        if rotates or not (n.endswith("qkv.bias k") or n.endswith("key.bias") or n.endswith("k_proj.bias"))
+        if rotates or not n.endswith(("qkv.bias k", "in_proj_bias k", "key.bias", "k_proj.bias"))
     ]
     if unseen:
         raise SystemExit(f"{name}: no effect of {', '.join(unseen)}")
@@ -380,6 +446,12 @@ def main():
         model = randomise(build_hf(case), seed)
         write_case(name, model, run_hf, lambda folder: save_hf(model, case, folder),
                    lambda folder: load_hf(case, folder), inputs_of(case, 1000 + seed))
+    for seed, (name, case) in enumerate(OPEN_CLIP_CASES.items(), start=300):
+        torch.manual_seed(seed)
+        model = build_open_clip(case)
+        write_case(name, randomise(model.visual, seed), run_open_clip,
+                   lambda folder: save_open_clip(model, case, folder), load_open_clip,
+                   inputs_of(case, 1000 + seed))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
 #include "vit/kernels/kernels.h"
 #include "vit/model.h"
@@ -137,7 +138,7 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
 /// What the publisher's files cannot tell: their name, and the heads of these shrunken models.
 LoadOptions options_of(const fs::path& folder) {
   LoadOptions options;
-  if (fs::exists(folder / "config.json")) return options;
+  if (fs::exists(test::config_file(folder))) return options;
   const Json facts = load_json(folder / "case.json");
   options.architecture = facts.at("architecture").as_string();
   options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());

@@ -50,7 +50,13 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// config.json and all tensors of a folder, whatever the format of its weights.
+/// The file of a folder that says what its model is; config.json where there is none.
+inline std::filesystem::path config_file(const std::filesystem::path& folder) {
+  const bool open_clip = std::filesystem::exists(folder / "open_clip_config.json");
+  return folder / (open_clip ? "open_clip_config.json" : "config.json");
+}
+
+/// The config and all tensors of a folder, whatever the format of its weights.
 class FileCopy {
  public:
   struct Entry {
@@ -61,7 +67,8 @@ class FileCopy {
   };
 
   explicit FileCopy(const std::filesystem::path& folder) {
-    if (std::filesystem::exists(folder / "config.json")) config_ = read_text(folder / "config.json");
+    config_name_ = config_file(folder).filename();
+    if (std::filesystem::exists(folder / config_name_)) config_ = read_text(folder / config_name_);
     const TensorFile file = open_weights(folder);
     for (const TensorEntry& entry : file.entries()) {
       VIT_CHECK(entry.strides.empty(), "FileCopy", entry.describe(), " is not row-major");
@@ -105,23 +112,26 @@ class FileCopy {
     return *this;
   }
 
-  /// model.safetensors and, where there is one, config.json.
+  /// model.safetensors and, where there is one, the config.
   void write_to(const std::filesystem::path& folder) const {
     std::vector<TensorToWrite> tensors;
     for (const Entry& entry : entries_)
       tensors.push_back({entry.name, entry.dtype, entry.shape, entry.bytes});
     write_safetensors(folder / "model.safetensors", tensors);
-    if (!config_.empty()) write_text(folder / "config.json", config_);
+    if (!config_.empty()) write_text(folder / config_name_, config_);
   }
 
  private:
   static TensorFile open_weights(const std::filesystem::path& folder) {
     if (std::filesystem::exists(folder / "model.safetensors"))
       return open_safetensors(folder / "model.safetensors");
+    if (std::filesystem::exists(folder / "open_clip_model.safetensors"))
+      return open_safetensors(folder / "open_clip_model.safetensors");
     if (std::filesystem::exists(folder / "model.pth")) return open_pickle(folder / "model.pth");
     return open_shards(folder / "model.safetensors.index.json", open_safetensors);
   }
 
+  std::filesystem::path config_name_;
   std::string config_;
   std::vector<Entry> entries_;
 };

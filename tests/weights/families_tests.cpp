@@ -156,7 +156,7 @@ constexpr Total kTotals[] = {
 /// What the publisher's file cannot tell: its name, and the heads of a shrunken model.
 LoadOptions options_of(const fs::path& folder) {
   LoadOptions options;
-  if (fs::exists(folder / "config.json")) return options;
+  if (fs::exists(test::config_file(folder))) return options;
   const Json facts = load_json(folder / "case.json");
   options.architecture = facts.at("architecture").as_string();
   options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
@@ -333,23 +333,24 @@ TEST_CASE(
   for (const fs::path& folder : folders_in(*root)) check_mutations(folder);
 }
 
-TEST_CASE("weights: absurd numbers in config.json are refused or without effect, never worse") {
+TEST_CASE("weights: absurd numbers in the config are refused or without effect, never worse") {
   std::vector<fs::path> folders = folders_in(test::data_path("golden/models"));
   if (const auto root = test::shared_path("fixtures/models")) {
     for (const fs::path& folder : folders_in(*root)) folders.push_back(folder);
   }
   for (const fs::path& folder : folders) {
-    if (!fs::exists(folder / "config.json")) continue;
+    const fs::path config = test::config_file(folder);
+    if (!fs::exists(config)) continue;
     CAPTURE(folder.filename().string());
     ScratchFolder scratch("absurd");
     FileCopy(folder).write_to(scratch.path());
-    const std::string sound = test::read_text(folder / "config.json");
+    const std::string sound = test::read_text(config);
     const std::size_t depth = load_checkpoint(folder).config.depth;
     for (const auto& [start, length] : numbers_in(sound)) {
       for (const char* absurd : {"0", "-1", "1e300", "1000000000", "0.5", "null", "\"4\"", "[[]]"}) {
         std::string text = sound;
         text.replace(start, length, absurd);
-        test::write_text(scratch.path() / "config.json", text);
+        test::write_text(scratch.path() / config.filename(), text);
         std::size_t found = depth;  // accepted: a number that means nothing here
         try {
           found = load_checkpoint(scratch.path()).config.depth;

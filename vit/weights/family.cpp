@@ -38,9 +38,10 @@ std::size_t SourceFiles::count_blocks(const std::string& stem) const {
 }
 
 std::span<const Family* const> families() {
-  static constexpr const Family* kAll[] = {
-      &kHfVitFamily,      &kHfDinov2Family, &kHfDinov3Family, &kHfClipFamily, &kMetaDinov3Family,
-      &kMetaDinov2Family, &kBaaiFamily,     &kNaverFamily,    &kOpenAiFamily, &kTimmFamily};
+  static constexpr const Family* kAll[] = {&kHfVitFamily,      &kHfDinov2Family, &kHfDinov3Family,
+                                           &kHfClipFamily,     &kOpenClipFamily, &kMetaDinov3Family,
+                                           &kMetaDinov2Family, &kBaaiFamily,     &kNaverFamily,
+                                           &kOpenAiFamily,     &kTimmFamily};
   return kAll;
 }
 

@@ -24,7 +24,7 @@ namespace vit {
 struct SourceFiles {
   const TensorFile& tensors;
   const LoadOptions& options;
-  std::optional<Json> config;  // config.json; nothing for a bare file
+  std::optional<Json> config;  // config.json or open_clip_config.json; nothing for a bare file
   std::string weights_name;    // path of the weight file, for messages
   std::string prefix;          // in front of every tensor name of the image tower: "", "module.", "vit.", ...
 
@@ -82,6 +82,7 @@ extern const Family kBaaiFamily;        // families/baai_eva02.cpp
 extern const Family kMetaDinov2Family;  // families/meta_dino.cpp
 extern const Family kMetaDinov3Family;
 extern const Family kOpenAiFamily;    // families/openai_names.cpp
+extern const Family kOpenClipFamily;  // families/open_clip.cpp
 extern const Family kHfVitFamily;     // families/hf_vit.cpp
 extern const Family kHfDinov2Family;  // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;  // families/hf_dinov3.cpp

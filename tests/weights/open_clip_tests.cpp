@@ -1,0 +1,220 @@
+// OpenCLIP's folders: what open_clip_config.json makes of a tower, which file of a folder counts, and what is
+// refused. Numbers are compared in model/fixture_tests.cpp (OpenCLIP's own tower).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/checkpoint_files.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/error.h"
+#include "vit/weights/loader.h"
+
+namespace vit {
+namespace {
+
+namespace fs = std::filesystem;
+using test::FileCopy;
+using test::ScratchFolder;
+
+constexpr const char* kConfigName = "open_clip_config.json";
+
+fs::path golden() {
+  return test::data_path("golden/models/open-clip");
+}
+
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  return text.replace(at, from.size(), to);
+}
+
+/// The golden config with fields put in front of those of vision_cfg.
+std::string with_vision_fields(const std::string& fields) {
+  return edited(test::read_text(golden() / kConfigName), R"("vision_cfg": {)",
+                R"("vision_cfg": {)" + fields + ",");
+}
+
+std::string refusal(const fs::path& path, const LoadOptions& options = {}) {
+  try {
+    static_cast<void>(load_checkpoint(path, options));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// timm's tiny ViT as OpenCLIP keeps it, beside a text tower.
+FileCopy timm_tower() {
+  FileCopy copy(test::data_path("golden/models/timm-vit"));
+  for (FileCopy::Entry& entry : copy.entries()) entry.name = "visual.trunk." + entry.name;
+  copy.add("text.transformer.resblocks.0.ln_1.weight", {4}).add("logit_scale", {}).add("logit_bias", {});
+  return copy.set_config("");
+}
+
+void write_timm_config(const fs::path& folder, const std::string& vision_fields) {
+  test::write_text(
+      folder / kConfigName,
+      R"({"model_cfg": {"embed_dim": 9, "custom_text": true, "init_logit_bias": -10, "text_cfg": {},
+                   "vision_cfg": {"image_size": 24, "timm_model_name": "vit_tiny_patch16_224")" +
+          vision_fields + "}}}");
+}
+
+/// The sizes that the names of published models do not stand for.
+const LoadOptions kTinyTimm{
+    .overrides = {
+        {"img_size", "24"}, {"patch_size", "8"}, {"embed_dim", "30"}, {"depth", "2"}, {"mlp_ratio", "2.5"}}};
+
+}  // namespace
+
+TEST_CASE("weights: OpenCLIP's own tower is what model_cfg says") {
+  const ModelConfig plain = load_checkpoint(golden()).config;
+  CHECK(plain.library == "OpenCLIP");
+  CHECK(plain.family == "clip");
+  CHECK(plain.num_heads == 3);
+  CHECK(plain.mlp_dim == 42);
+  CHECK(plain.activation == Activation::quick_gelu);
+  CHECK(plain.norm_eps == 1e-5f);
+  CHECK(plain.layer_scale);
+  CHECK(plain.projection_dim == 10);
+  CHECK(plain.num_classes == 0);
+
+  const ScratchFolder scratch("open_clip_own");
+  FileCopy(golden())
+      .remove("visual.ln_pre.weight")
+      .remove("visual.ln_pre.bias")
+      .set_config(
+          edited(with_vision_fields(R"("no_ln_pre": true, "final_ln_after_pool": true, "qk_norm": false,
+                         "pool_type": "avg", "norm_kwargs": {"eps": 0.001}, "block_type": null,
+                         "act_kwargs": {"approximate": "tanh"})"),
+                 R"("quick_gelu": true)", R"("quick_gelu": false)"))
+      .write_to(scratch.path());
+  const ModelConfig clipa = load_checkpoint(scratch.path()).config;
+  CHECK(clipa.pooling == Pooling::patch_mean);
+  CHECK(clipa.pooled_norm);
+  CHECK_FALSE(clipa.token_norm);
+  CHECK_FALSE(clipa.norm_pre);
+  CHECK_FALSE(clipa.patch_bias);
+  CHECK(clipa.activation == Activation::gelu_tanh);
+  CHECK(clipa.norm_eps == 1e-3f);
+}
+
+TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all") {
+  const ScratchFolder scratch("open_clip_timm");
+  timm_tower().write_to(scratch.path());
+  write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": null)");
+  const Checkpoint inside = load_checkpoint(scratch.path(), kTinyTimm);
+  const Checkpoint original = load_checkpoint(test::data_path("golden/models/timm-vit"));
+  CHECK(inside.config.architecture == "vit_tiny_patch16_224");
+  CHECK(inside.config.projection_dim == 9);
+  CHECK(inside.config.num_classes == 0);
+  const auto same = [](const WeightTensor& a, const WeightTensor& b) {
+    return std::ranges::equal(a.load().to_tensor().flat(), b.load().to_tensor().flat());
+  };
+  CHECK(same(inside.weights.projection.weight, original.weights.head.weight));
+  CHECK(same(inside.weights.projection.bias, original.weights.head.bias));
+
+  // without a field the pooling is the mean; the norm stays where the model was built with it
+  FileCopy outside = timm_tower();
+  outside.rename("visual.trunk.head.weight", "visual.head.proj.weight").remove("visual.trunk.head.bias");
+  outside.write_to(scratch.path());
+  write_timm_config(scratch.path(), "");
+  const ModelConfig linear = load_checkpoint(scratch.path(), kTinyTimm).config;
+  CHECK(linear.pooling == Pooling::patch_mean);
+  CHECK(linear.token_norm);
+  CHECK_FALSE(linear.pooled_norm);
+  CHECK_FALSE(linear.projection_bias);
+  write_timm_config(scratch.path(), R"(, "timm_proj_bias": true, "timm_pool": "")");
+  CHECK(refusal(scratch.path(), kTinyTimm).find("visual.head.proj.bias") != std::string::npos);
+  outside.add("visual.head.proj.bias", {9}).write_to(scratch.path());
+  const ModelConfig biased = load_checkpoint(scratch.path(), kTinyTimm).config;
+  CHECK(biased.projection_bias);
+  CHECK(biased.pooling == Pooling::class_token);
+
+  timm_tower().remove("visual.trunk.head.weight").remove("visual.trunk.head.bias").write_to(scratch.path());
+  write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": "none")");
+  CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.projection_dim == 0);
+  // the name stands for all sizes, so another depth does not pass
+  CHECK(refusal(scratch.path()).find("missing") != std::string::npos);
+}
+
+TEST_CASE("weights: what OpenCLIP has and this library has not is refused by name") {
+  const ScratchFolder scratch("open_clip_refused");
+  FileCopy(golden()).write_to(scratch.path());
+  const auto check = [&](const std::string& config, const std::string& part) {
+    test::write_text(scratch.path() / kConfigName, config);
+    const std::string message = refusal(scratch.path());
+    CHECK_MESSAGE(message.find(part) != std::string::npos, message);
+    CHECK_MESSAGE(message.find(kConfigName) != std::string::npos, message);
+  };
+  check(with_vision_fields(R"("attentional_pool": true)"), "attentional_pool is set");
+  check(with_vision_fields(R"("attentional_pool": "cascade")"), "attentional_pool is set");
+  check(with_vision_fields(R"("scale_fc": true)"), "scale_fc is set");
+  check(with_vision_fields(R"("pool_type": "none")"), "pool_type");
+  check(with_vision_fields(R"("new_idea": 1)"), "new_idea: unknown field");
+  check(with_vision_fields(R"("norm_kwargs": {"bias": false})"), "norm_kwargs.bias is not implemented");
+  check(with_vision_fields(R"("act_kwargs": {"approximate": "tanh"})"), "quick_gelu has no tanh form");
+  check(with_vision_fields(R"("timm_model_name": "convnext_base")"),
+        "\"convnext_base\" is no Vision Transformer");
+  check(with_vision_fields(R"("timm_model_name": "PE-Core-L14-336")"), "the nearest known names are");
+  check(with_vision_fields(R"("timm_model_name": "vit_tiny_patch16_224")"),
+        "no tensor visual.trunk.patch_embed.proj.weight");
+  check(with_vision_fields(R"("timm_proj": "mlp")"), "timm_proj is \"mlp\"");
+  check(with_vision_fields(R"("timm_pool": "abs_attn")"), "timm_pool is \"abs_attn\"");
+  const std::string sound = test::read_text(golden() / kConfigName);
+  check(edited(sound, R"("layers": 2)", R"("layers": [3, 4, 6, 3])"), "a ResNet");
+  check(edited(sound, R"("head_width": 8)", R"("head_width": 25)"), "num_heads");
+  check(edited(sound, R"("quick_gelu")", R"("other_gelu")"), "other_gelu: unknown field");
+  check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"),
+        "do weights and open_clip_config.json belong");
+  test::write_text(scratch.path() / kConfigName, "{}");
+  CHECK(refusal(scratch.path()).find("give --architecture") != std::string::npos);
+
+  timm_tower().write_to(scratch.path());
+  write_timm_config(scratch.path(), R"(, "timm_pool": "", "timm_proj": "none")");
+  CHECK(refusal(scratch.path(), kTinyTimm).find("keeps all tokens") != std::string::npos);
+}
+
+TEST_CASE("weights: the weight file decides which of two configs counts") {
+  const ScratchFolder scratch("open_clip_both");
+  const fs::path& folder = scratch.path();
+  const auto check = [](const fs::path& path, const char* library, std::size_t edge, const char* config) {
+    CAPTURE(path);
+    const ModelConfig found = load_checkpoint(path).config;
+    CHECK(found.library == library);
+    const PreprocessConfig preprocess = checkpoint_preprocess(path, found, {});
+    CHECK(preprocess.crop_height == edge);
+    CHECK_MESSAGE(preprocess.source.find(config) != std::string::npos, preprocess.source);
+  };
+  fs::copy(golden() / kConfigName, folder);
+  fs::copy(golden() / "open_clip_model.safetensors", folder);
+  check(folder, "OpenCLIP", 24, "open_clip_config.json (OpenCLIP)");
+
+  // transformers' or timm's config beside it says nothing about these weights
+  FileCopy other(test::data_path("golden/models/rope-axial-avg"));
+  test::write_text(folder / "config.json",
+                   test::read_text(test::data_path("golden/models/rope-axial-avg/config.json")));
+  check(folder, "OpenCLIP", 24, "open_clip_config.json (OpenCLIP)");
+
+  other.write_to(folder);  // model.safetensors, the first choice
+  check(folder, "timm", 16, "config.json (timm");
+  check(folder / "model.safetensors", "timm", 16, "config.json (timm");
+  check(folder / "open_clip_model.safetensors", "OpenCLIP", 24, "open_clip_config.json (OpenCLIP)");
+}
+
+TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing") {
+  const LoadOptions named{.architecture = "vit_base_patch32_clip_224", .overrides = {{"num_heads", "3"}}};
+  const Checkpoint checkpoint = load_checkpoint(golden(), named);
+  CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
+  CHECK(checkpoint.config.num_classes == 10);
+  const PreprocessConfig preprocess = checkpoint_preprocess(golden(), checkpoint.config, named);
+  CHECK(preprocess.mean == std::array<double, 3>{0.5, 0.4, 0.6});
+  CHECK(preprocess.resize == ResizeRule::squash);
+
+  const ScratchFolder scratch("open_clip_bare");
+  FileCopy(golden()).set_config("").write_to(scratch.path());
+  CHECK(checkpoint_preprocess(scratch.path(), checkpoint.config, named).mean[0] == 0.48145466);
+}
+
+}  // namespace vit

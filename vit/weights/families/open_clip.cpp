@@ -1,0 +1,283 @@
+// OpenCLIP's folders: open_clip_config.json says what the image tower is, either OpenCLIP's own Vision
+// Transformer under the names of OpenAI's code, or one of timm's behind visual.trunk. with the projection
+// inside or outside. The text tower is left alone. Source: mlfoundations/open_clip, src/open_clip/model.py
+// (CLIPVisionCfg, _build_vision_tower), transformer.py (VisionTransformer) and timm_model.py.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "vit/base/error.h"
+#include "vit/weights/families/openai_names.h"
+#include "vit/weights/families/timm_layout.h"
+#include "vit/weights/in_quotes.h"
+#include "vit/weights/open_clip_preprocess.h"
+
+namespace vit {
+namespace {
+
+constexpr const char* kWhere = "open_clip";
+constexpr SizeRange kCount{1, 1'000'000};
+
+/// vision_cfg with OpenCLIP's defaults. timm_model_name outranks the sizes of OpenCLIP's own tower.
+struct VisionCfg {
+  std::size_t layers = 12, width = 768, head_width = 64, patch_size = 16;
+  double mlp_ratio = 4.0;
+  bool layer_scale = false;  // ls_init_value is not None
+  bool no_ln_pre = false;
+  bool final_ln_after_pool = false;
+  bool tanh = false;  // act_kwargs
+  double norm_eps = 1e-5;
+  std::string pool_type = "tok";
+
+  std::string timm_model_name{};
+  std::optional<std::string> timm_pool = "avg";  // nothing: the model's own
+  std::string timm_proj = "linear";              // "": the model's classifier projects
+  bool timm_proj_bias = false;
+};
+
+std::string one_of(const Json& value, std::initializer_list<std::string_view> words, const char* why) {
+  const std::string_view found = value.as_string();
+  std::string wanted;
+  for (const std::string_view word : words) {
+    if (found == word) return std::string(found);
+    wanted += (wanted.empty() ? "" : ", ") + std::string(in_quotes(word));
+  }
+  fail(kWhere, value.where(), " is ", in_quotes(found), ", but ", why, "; ", wanted, " are");
+}
+
+/// The only member that an object of keyword arguments may hold here.
+std::optional<Json> only_member(const Json& kwargs, std::string_view key) {
+  for (std::size_t i = 0; i < kwargs.size(); ++i) {
+    VIT_CHECK(kwargs[i].key() == key, kWhere, kwargs[i].where(), " is not implemented; ", key, " is");
+  }
+  return kwargs.find(key);
+}
+
+using Setter = std::function<void(VisionCfg&, const Json&)>;
+
+const std::map<std::string_view, Setter>& setters() {
+  static const std::map<std::string_view, Setter> table = {
+      {"layers",
+       [](VisionCfg& c, const Json& v) {
+         VIT_CHECK(!v.is_array(), kWhere, v.where(), " is a list: a ResNet, not a Vision Transformer");
+         c.layers = v.as_size(kCount);
+       }},
+      {"width", [](VisionCfg& c, const Json& v) { c.width = v.as_size(kCount); }},
+      {"head_width", [](VisionCfg& c, const Json& v) { c.head_width = v.as_size(kCount); }},
+      {"mlp_ratio", [](VisionCfg& c, const Json& v) { c.mlp_ratio = v.as_double(); }},
+      {"patch_size",
+       [](VisionCfg& c, const Json& v) {
+         VIT_CHECK(!v.is_array() || (v.size() == 2 && v[0].as_size() == v[1].as_size()), kWhere, v.where(),
+                   " must be square");
+         c.patch_size = (v.is_array() ? v[0] : v).as_size(kCount);
+       }},
+      {"ls_init_value", [](VisionCfg& c, const Json&) { c.layer_scale = true; }},
+      {"no_ln_pre", [](VisionCfg& c, const Json& v) { c.no_ln_pre = v.as_bool(); }},
+      {"final_ln_after_pool", [](VisionCfg& c, const Json& v) { c.final_ln_after_pool = v.as_bool(); }},
+      {"pool_type",
+       [](VisionCfg& c, const Json& v) {
+         c.pool_type = one_of(v, {"tok", "avg"}, "other pooling is not implemented");
+       }},
+      {"act_kwargs",
+       [](VisionCfg& c, const Json& v) {
+         const auto value = only_member(v, "approximate");
+         c.tanh = value && one_of(*value, {"none", "tanh"}, "GELU has no such form") == "tanh";
+       }},
+      {"norm_kwargs",
+       [](VisionCfg& c, const Json& v) {
+         if (const auto value = only_member(v, "eps")) c.norm_eps = value->as_double();
+       }},
+      {"timm_model_name", [](VisionCfg& c, const Json& v) { c.timm_model_name = v.as_string(); }},
+      {"timm_pool",
+       [](VisionCfg& c, const Json& v) {
+         c.timm_pool = one_of(v, {"", "token", "avg", "map"}, "other pooling is not implemented");
+       }},
+      {"timm_proj",
+       [](VisionCfg& c, const Json& v) {
+         c.timm_proj = one_of(v, {"", "none", "linear"}, "other projections are not implemented");
+       }},
+      {"timm_proj_bias", [](VisionCfg& c, const Json& v) { c.timm_proj_bias = v.as_bool(); }},
+  };
+  return table;
+}
+
+/// Fields that matter while training only, or that the tensors themselves tell. Blocks of the "custom" type
+/// are the default ones where no switch is on.
+constexpr std::string_view kInert[] = {
+    "image_size",    "patch_dropout", "attn_pooler_queries",   "attn_pooler_heads", "pos_embed_type",
+    "output_tokens", "block_type",    "timm_model_pretrained", "timm_drop",         "timm_drop_path"};
+
+/// Fields that change the arithmetic and are not implemented: CoCa's pooling, variants of attention.
+constexpr std::string_view kSwitches[] = {"attentional_pool", "qk_norm",          "scaled_cosine_attn",
+                                          "scale_heads",      "scale_attn_inner", "scale_attn",
+                                          "scale_fc"};
+
+constexpr std::string_view kModelFields[] = {
+    "embed_dim",  "vision_cfg",  "text_cfg",        "multimodal_cfg",   "custom_text",          "quick_gelu",
+    "cast_dtype", "output_dict", "init_logit_bias", "init_logit_scale", "nonscalar_logit_scale"};
+
+bool contains(std::span<const std::string_view> fields, std::string_view key) {
+  return std::ranges::find(fields, key) != fields.end();
+}
+
+Json model_cfg(const SourceFiles& files) {
+  Json cfg = files.config->at("model_cfg");
+  for (std::size_t i = 0; i < cfg.size(); ++i) {
+    VIT_CHECK(contains(kModelFields, cfg[i].key()), kWhere, cfg[i].where(), ": unknown field");
+  }
+  return cfg;
+}
+
+VisionCfg read_vision_cfg(const SourceFiles& files) {
+  const Json json = model_cfg(files).at("vision_cfg");
+  VisionCfg cfg;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const Json value = json[i];
+    const std::string_view key = value.key();
+    if (value.is_null()) {
+      if (key == "timm_pool") cfg.timm_pool.reset();
+      if (key == "timm_proj") cfg.timm_proj = "";
+    } else if (contains(kSwitches, key)) {
+      VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(), " is set, but not implemented");
+    } else if (!contains(kInert, key)) {
+      const auto setter = setters().find(key);
+      VIT_CHECK(setter != setters().end(), kWhere, value.where(), ": unknown field");
+      setter->second(cfg, value);
+    }
+  }
+  return cfg;
+}
+
+std::size_t read_embed_dim(const SourceFiles& files) {
+  return model_cfg(files).at("embed_dim").as_size(kCount);
+}
+
+Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
+  const Json json = model_cfg(files);
+  const bool quick_gelu = json.find_bool("quick_gelu").value_or(false);
+  VIT_CHECK(!quick_gelu || !cfg.tanh, kWhere, json.where(), ": quick_gelu has no tanh form");
+  const GridSize image = read_open_clip_image_size(json.at("vision_cfg"));
+  Architecture tower;
+  tower.family = "clip";
+  TimmArgs& args = tower.args;
+  args.image_height = image.rows;
+  args.image_width = image.columns;
+  args.patch_size = cfg.patch_size;
+  args.embed_dim = cfg.width;
+  args.depth = cfg.layers;
+  args.num_heads = cfg.width / cfg.head_width;
+  args.mlp_ratio = cfg.mlp_ratio;
+  args.num_classes = read_embed_dim(files);
+  args.global_pool = cfg.pool_type == "avg" ? "avg" : "token";
+  args.fc_norm = cfg.final_ln_after_pool;
+  args.layer_scale = cfg.layer_scale;
+  args.pre_norm = !cfg.no_ln_pre;
+  args.norm_eps = cfg.norm_eps;
+  args.activation = quick_gelu ? Activation::quick_gelu : cfg.tanh ? Activation::gelu_tanh : Activation::gelu;
+  return tower;
+}
+
+/// What timm calls a classifier is the projection into the space that images and texts share.
+void set_projection(ModelConfig& config, bool bias) {
+  config.projection_dim = config.num_classes;
+  config.projection_bias = config.num_classes != 0 && bias;
+  config.num_classes = 0;
+}
+
+constexpr TimmLayout kOwnLayout{
+    .library = "OpenCLIP",
+    .rename = openai_name,
+    .sizes_from_tensors = false,
+    .adjust_config =
+        [](const SourceFiles&, ModelConfig& config) {
+          config.patch_bias = false;
+          set_projection(config, /*bias=*/false);
+        },
+    .pieces = openai_pieces,
+    .notes = [](const SourceFiles&, const ModelConfig&) -> std::vector<std::string> {
+      return {"projected is OpenCLIP's image embedding",
+              "other sizes: the learned table is resampled as OpenCLIP does while loading (bicubic with "
+              "antialias)"};
+    }};
+
+const Architecture& find_timm_tower(const SourceFiles& files, const std::string& name) {
+  const Architecture* const known = find_known_architecture(name);
+  if (known != nullptr && known->library == "timm") return *known;
+  std::string near;
+  for (const std::string& candidate : nearest_architectures(name, 3))
+    near += (near.empty() ? "" : ", ") + candidate;
+  fail(kWhere, files.config->where(), ": timm_model_name ", in_quotes(name),
+       " is no Vision Transformer that is known here; the nearest known names are ", near);
+}
+
+/// The arguments that OpenCLIP gives to timm's create_model and reset_classifier.
+Architecture timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
+  Architecture tower = find_timm_tower(files, cfg.timm_model_name);
+  TimmArgs& args = tower.args;
+  args.num_classes = cfg.timm_proj == "none" ? 0 : read_embed_dim(files);
+  if (cfg.timm_proj == "linear") {
+    // a pooling that is changed after construction leaves the last norm where it was
+    if (!args.fc_norm) args.fc_norm = args.global_pool == "avg";
+    if (cfg.timm_pool && !cfg.timm_pool->empty()) args.global_pool = *cfg.timm_pool;
+  } else if (cfg.timm_pool) {
+    args.global_pool = *cfg.timm_pool;
+  }
+  VIT_CHECK(!args.global_pool.empty(), kWhere, files.config->where(),
+            ": timm_pool \"\" keeps all tokens, which makes no embedding of the image");
+  return tower;
+}
+
+bool projects_outside(const SourceFiles& files) {
+  return read_vision_cfg(files).timm_proj == "linear";
+}
+
+std::vector<Piece> timm_tower_pieces(const SourceFiles& files, const ModelConfig&,
+                                     const std::string& canonical, const Shape& shape) {
+  if (!canonical.starts_with("projection.")) return {};
+  const std::string ending = canonical.substr(canonical.find('.'));
+  if (!projects_outside(files)) return {{.source = "head" + ending, .shape = sizes_of(shape)}};
+  const std::string outer = files.prefix.substr(0, files.prefix.rfind("trunk."));
+  return {{.source = outer + "head.proj" + ending, .shape = sizes_of(shape), .absolute = true}};
+}
+
+constexpr TimmLayout kTimmLayout{
+    .library = "OpenCLIP",
+    .sizes_from_tensors = false,
+    .adjust_config =
+        [](const SourceFiles& files, ModelConfig& config) {
+          const VisionCfg cfg = read_vision_cfg(files);
+          set_projection(config, cfg.timm_proj != "linear" || cfg.timm_proj_bias);
+        },
+    .pieces = timm_tower_pieces,
+    .notes = [](const SourceFiles&, const ModelConfig& config) -> std::vector<std::string> {
+      return {config.projection_dim != 0
+                  ? "projected is OpenCLIP's image embedding"
+                  : "pooled is OpenCLIP's image embedding: the tower has no projection"};
+    }};
+
+bool matches(SourceFiles& files) {
+  if (!files.config || !files.config->find("model_cfg")) return false;
+  const VisionCfg cfg = read_vision_cfg(files);
+  const bool own = cfg.timm_model_name.empty();
+  const std::string anchor = own ? "conv1.weight" : "patch_embed.proj.weight";
+  constexpr std::string_view kOwnPrefixes[] = {"visual.", "module.visual."};
+  constexpr std::string_view kTimmTrunk[] = {"visual.trunk.", "module.visual.trunk."};
+  if (!own) find_timm_tower(files, cfg.timm_model_name);  // a network of another kind is refused by its name
+  const bool found = own ? files.find_prefix(anchor, kOwnPrefixes) : files.find_prefix(anchor, kTimmTrunk);
+  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", own ? kOwnPrefixes[0] : kTimmTrunk[0], anchor,
+            ", which the tower of ", files.config->where(), " has; are these weights another library's?");
+  return true;
+}
+
+std::unique_ptr<Adapter> adapt(const SourceFiles& files) {
+  const VisionCfg cfg = read_vision_cfg(files);
+  return cfg.timm_model_name.empty() ? adapt_timm_layout(files, kOwnLayout, own_tower(files, cfg))
+                                     : adapt_timm_layout(files, kTimmLayout, timm_tower(files, cfg));
+}
+
+}  // namespace
+
+constinit const Family kOpenClipFamily{"open_clip", "conv1.weight", matches, adapt};
+
+}  // namespace vit
