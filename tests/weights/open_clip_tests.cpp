@@ -183,7 +183,7 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
     CAPTURE(path);
     const ModelConfig found = load_checkpoint(path).config;
     CHECK(found.library == library);
-    const PreprocessConfig preprocess = checkpoint_preprocess(path, found, {});
+    const PreprocessConfig preprocess = checkpoint_preprocess(path, found, {}).value();
     CHECK(preprocess.crop_height == edge);
     CHECK_MESSAGE(preprocess.source.find(config) != std::string::npos, preprocess.source);
   };
@@ -208,13 +208,13 @@ TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing
   const Checkpoint checkpoint = load_checkpoint(golden(), named);
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
   CHECK(checkpoint.config.num_classes == 10);
-  const PreprocessConfig preprocess = checkpoint_preprocess(golden(), checkpoint.config, named);
+  const PreprocessConfig preprocess = checkpoint_preprocess(golden(), checkpoint.config, named).value();
   CHECK(preprocess.mean == std::array<double, 3>{0.5, 0.4, 0.6});
   CHECK(preprocess.resize == ResizeRule::squash);
 
   const ScratchFolder scratch("open_clip_bare");
   FileCopy(golden()).set_config("").write_to(scratch.path());
-  CHECK(checkpoint_preprocess(scratch.path(), checkpoint.config, named).mean[0] == 0.48145466);
+  CHECK(checkpoint_preprocess(scratch.path(), checkpoint.config, named)->mean[0] == 0.48145466);
 }
 
 }  // namespace vit
