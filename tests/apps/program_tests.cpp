@@ -262,9 +262,15 @@ TEST_CASE("apps: where no file tells how pictures are prepared, prepared pixels 
     CHECK(result.out.empty());
   };
   fails({"classify", "--model", model, "--format", "csv", picture, picture});
-  fails({"embed", "--model", model, pixels, picture, "--output", folder / "z.npz"});
+  fails({"embed", "--model", model, picture, "--output", folder / "z.npz"});
   fails({"preprocess", "--model", model, picture, "--output", folder / "z.npz"});
   CHECK(!std::filesystem::exists(folder / "z.npz"));
+
+  const RunResult mixed = run_vit({"embed", "--model", model, picture, pixels, "--output", folder / "z.npz"});
+  CHECK(mixed.exit_code == 1);
+  CHECK(mixed.num_errors() == 1);
+  CHECK(contains(mixed.err, picture + ": no file of the model tells how pictures are prepared"));
+  CHECK(read_npz(folder / "z.npz").at("files").strings().size() == 2);
 
   const RunResult text = run_vit({"info", "--model", model});
   CHECK(text.exit_code == 0);

@@ -132,7 +132,7 @@ int preprocess(const PreprocessOptions& options) {
   }
   const std::optional<Preprocessor> found = find_preprocessor(options.common);
   const Preprocessor* const preprocessor = found ? &*found : nullptr;
-  if (preprocessor == nullptr && (is_cropped || has_pictures(list.inputs)))
+  if (preprocessor == nullptr && (is_cropped || are_pictures(list.inputs)))
     fail_without_preprocess_config(model_path(options.common));
   VIT_CHECK(!is_cropped || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
             ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");

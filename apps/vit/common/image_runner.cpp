@@ -46,7 +46,7 @@ bool run_together(const ImageRun& run, std::span<const Input* const> inputs,
 }  // namespace
 
 void check_preparable(std::span<const Input> inputs, const Model& model) {
-  if (has_pictures(inputs)) static_cast<void>(model.preprocess_config());
+  if (are_pictures(inputs)) static_cast<void>(model.preprocess_config());
 }
 
 PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor) noexcept {
@@ -54,6 +54,8 @@ PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor
   try {
     if (input.pixels) {
       prepared.pixels = input.pixels->load(input.pixels_index);
+    } else if (preprocessor == nullptr) {
+      prepared.failure = "no file of the model tells how pictures are prepared";
     } else {
       prepared.pixels = preprocessor->run(decode_file(input.path, preprocessor->decode_options()));
     }

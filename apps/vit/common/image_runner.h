@@ -21,12 +21,11 @@ struct PreparedImage {
   std::size_t bytes() const noexcept { return pixels.empty() ? 0 : pixels.num_elements() * sizeof(float); }
 };
 
-/// Throws Error where there are pictures among the inputs and no file of the model tells how they are
-/// prepared.
+/// Throws Error where all inputs are pictures and no file of the model tells how they are prepared.
 void check_preparable(std::span<const Input> inputs, const Model& model);
 
-/// Reads and preprocesses one input; .npy inputs are taken as they are and need no `preprocessor`. Never
-/// throws.
+/// Reads and preprocesses one input; .npy inputs are taken as they are and need no `preprocessor`, pictures
+/// fail without. Never throws.
 PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor) noexcept;
 
 struct ImageRun {
@@ -42,7 +41,7 @@ struct ImageRun {
 using ConsumeResults = std::function<std::string(const Input&, const ImageOutputs&)>;
 
 /// Calls `consume` with the results of each image that could be done, in the order of the inputs. Ends early
-/// after SIGINT. Requires check_preparable.
+/// after SIGINT.
 void run_images(const ImageRun& run, const ConsumeResults& consume);
 
 /// Why no class can be told from these logits; "" where one can.

@@ -115,8 +115,9 @@ void read_list(std::istream& standard_input, InputList& list) {
 
 }  // namespace
 
-bool has_pictures(std::span<const Input> inputs) {
-  return std::ranges::any_of(inputs, [](const Input& input) { return input.pixels == nullptr; });
+bool are_pictures(std::span<const Input> inputs) {
+  return !inputs.empty() &&
+         std::ranges::all_of(inputs, [](const Input& input) { return input.pixels == nullptr; });
 }
 
 bool has_image_extension(const fs::path& path) {

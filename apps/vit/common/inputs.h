@@ -38,8 +38,8 @@ struct InputList {
 /// "-" for the paths on `standard_input`, one a line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
-/// Whether any of the inputs is a picture, not prepared pixels.
-bool has_pictures(std::span<const Input> inputs);
+/// Whether there are pictures among the inputs and no prepared pixels.
+bool are_pictures(std::span<const Input> inputs);
 
 /// Whether the extension is one of a picture, in any case.
 bool has_image_extension(const std::filesystem::path& path);
