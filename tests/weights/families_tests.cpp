@@ -558,6 +558,8 @@ TEST_CASE("weights: a bare file of a size that is no multiple of its patches kee
   };
   CHECK(edge_with(27 * 27) == 384);  // 27 patches and 6 pixels
   CHECK(edge_with(26 * 26) == 364);
+  reshape("patch_embed.proj.weight", {72, 3, 0, 0});
+  CHECK_THROWS_AS(static_cast<void>(edge_with(27 * 27)), Error);
 }
 
 TEST_CASE("weights: transformers' tensors without their config.json ask for it") {

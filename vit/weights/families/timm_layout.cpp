@@ -364,7 +364,8 @@ void set_square_image(std::size_t num_patches, TimmArgs& args) {
   const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(num_patches))));
   if (edge * edge != num_patches) return;
   // 384 pixels have 27 patches of 14 and a rest: the architecture's own size tells more than the table
-  if (args.image_height == args.image_width && args.image_height / args.patch_size == edge) return;
+  const bool is_square = args.patch_size != 0 && args.image_height == args.image_width;
+  if (is_square && args.image_height / args.patch_size == edge) return;
   args.image_height = args.image_width = edge * args.patch_size;
 }
 
