@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/weights/preprocess_values.h"
 #include "vit/weights/timm_args.h"
 
 namespace vit::architecture_list {
@@ -24,12 +25,7 @@ inline constexpr Size kLarge{"large", 1024, 24, 16};
 inline constexpr Size kHuge{"huge", 1280, 32, 16};
 inline constexpr Size kSo400m{"so400m", 1152, 27, 16};
 
-inline constexpr std::array<double, 3> kImageNetMean{0.485, 0.456, 0.406};
-inline constexpr std::array<double, 3> kImageNetStd{0.229, 0.224, 0.225};
-inline constexpr std::array<double, 3> kHalf{0.5, 0.5, 0.5};
 inline constexpr std::array<double, 3> kZero{0.0, 0.0, 0.0}, kOne{1.0, 1.0, 1.0};  // no normalisation
-inline constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
-inline constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
 
 /// A row with the sizes filled in and everything else at the defaults of timm's VisionTransformer.
 Architecture make(std::string name, std::string family, const Size& size, std::size_t patch_size,

@@ -17,12 +17,6 @@ namespace {
 
 constexpr const char* kWhere = "load_preprocess_config";
 
-constexpr std::array<double, 3> kHalf{0.5, 0.5, 0.5};
-constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
-constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
-constexpr std::array<double, 3> kImageNetMean{0.485, 0.456, 0.406};
-constexpr std::array<double, 3> kImageNetStd{0.229, 0.224, 0.225};
-
 /// What a class says where the file is silent.
 struct ProcessorClass {
   std::string_view name;

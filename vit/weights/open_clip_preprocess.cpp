@@ -42,11 +42,8 @@ PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoa
                                            const std::string& source) {
   // the picture is made for the model, whatever preprocess_cfg.size says
   const GridSize size = read_open_clip_image_size(root.at("model_cfg").at("vision_cfg"));
-  TimmPreprocess timm{.height = size.rows,
-                      .width = size.columns,
-                      .crop_pct = 1.0,
-                      .mean = {0.48145466, 0.4578275, 0.40821073},
-                      .std = {0.26862954, 0.26130258, 0.27577711}};
+  TimmPreprocess timm{
+      .height = size.rows, .width = size.columns, .crop_pct = 1.0, .mean = kClipMean, .std = kClipStd};
   std::size_t fill = 0;
   if (const auto cfg = root.find("preprocess_cfg")) {
     const auto mode = cfg->find("mode");
