@@ -10,10 +10,14 @@
 
 namespace vit {
 
+/// Whether a * b exceeds 64 bits.
+constexpr bool product_overflows(std::size_t a, std::size_t b) {
+  return a != 0 && b > std::numeric_limits<std::size_t>::max() / a;
+}
+
 /// a * b; throws Error where the product exceeds 64 bits.
 inline std::size_t checked_mul(std::size_t a, std::size_t b, std::string_view where) {
-  VIT_CHECK(a == 0 || b <= std::numeric_limits<std::size_t>::max() / a, where, "size overflow: ", a, " * ",
-            b);
+  VIT_CHECK(!product_overflows(a, b), where, "size overflow: ", a, " * ", b);
   return a * b;
 }
 

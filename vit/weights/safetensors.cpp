@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -77,8 +76,7 @@ Located read_entry(const Json& value, const std::string& file_name) {
   std::size_t num_bits = type->bits;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::size_t size = shape[i].as_size();
-    check(size == 0 || num_bits <= std::numeric_limits<std::size_t>::max() / size,
-          " has a shape of more numbers than any file holds");
+    check(!product_overflows(size, num_bits), " has a shape of more numbers than any file holds");
     out.entry.shape.push_back(size);
     num_bits *= size;
   }
