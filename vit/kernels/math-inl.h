@@ -71,14 +71,16 @@ HWY_INLINE V exp_of_negative(V x) {
   return hn::Mul(exp_of_remainder(r), power_of_two(n));
 }
 
+/// 1.5 * 2^23: adding it rounds to an integer, which the low bits of the sum then hold.
+constexpr float kRounder = 12582912.0f;
+
 /// 2^x for x <= 0, 1 ulp; zero for anything below -126.5. NaN stays NaN.
-/// 2^x = 2^n 2^r, |r| <= 1/2; adding 1.5 * 2^23 rounds to an integer, which the low bits of the sum then
-/// hold.
+/// 2^x = 2^n 2^r, |r| <= 1/2.
 HWY_INLINE V exp2_of_negative(V x) {
-  const V magic = set(12582912.0f);
+  const V rounder = set(kRounder);
   const V clamped = hn::Max(set(-127.0f), x);
-  const V shifted = hn::Add(clamped, magic);
-  const V r = hn::Sub(clamped, hn::Sub(shifted, magic));
+  const V shifted = hn::Add(clamped, rounder);
+  const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
   const V r2 = hn::Mul(r, r);
   const V p01 = hn::MulAdd(set(6.931471825e-1f), r, set(1.0f));
   const V p23 = hn::MulAdd(set(5.550332367e-2f), r, set(2.402264774e-1f));

@@ -110,7 +110,7 @@ HWY_INLINE void choose_steps(Scaling& scaling) {
   hn::Store(zero, d, scaling.zero);
 }
 
-/// Adding 1.5 * 2^23 rounds to a whole number, which the low bits of the sum then hold.
+/// The numbers times `factor`, rounded by way of kRounder, and `zero` added.
 template <class Form>
 HWY_INLINE void quantise_group(const float* in, size_t count, float factor, float zero,
                                typename Form::Value* to) {
@@ -118,9 +118,9 @@ HWY_INLINE void quantise_group(const float* in, size_t count, float factor, floa
   const D d;
   const hn::Rebind<Bits, D> d_bits;
   const V scale = set(factor);
-  const V magic = set(12582912.0f + zero);
+  const V rounder = set(kRounder + zero);
   const auto whole = [&](V x) HWY_ATTR {
-    const V sum = hn::Add(hn::Mul(x, scale), magic);
+    const V sum = hn::Add(hn::Mul(x, scale), rounder);
     return hn::TruncateTo(d_bits, hn::BitCast(hn::RebindToUnsigned<D>(), sum));
   };
   Bits* const out = reinterpret_cast<Bits*>(to);
