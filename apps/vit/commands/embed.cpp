@@ -1,7 +1,5 @@
 // vit embed: features of pictures, to a file.
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <span>
@@ -50,8 +48,7 @@ struct EmbedOptions {
 std::string defect_of(std::span<const ResultArray> arrays) {
   for (const ResultArray& array : arrays) {
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
-    if (!std::all_of(numbers.begin(), numbers.end(), [](float number) { return std::isfinite(number); }))
-      return "the features are not finite; damaged pixels or weights?";
+    if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
   }
   return "";
 }

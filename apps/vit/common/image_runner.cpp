@@ -67,11 +67,12 @@ PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor
   return prepared;
 }
 
+bool are_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
 std::string defect_of_logits(const ImageOutputs& outputs) {
-  const std::span<const float> logits = outputs.logits.flat();
-  const bool is_finite =
-      std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); });
-  return is_finite ? "" : "the logits are not finite; damaged pixels or weights?";
+  return are_finite(outputs.logits.flat()) ? "" : "the logits are not finite; damaged pixels or weights?";
 }
 
 void run_images(const ImageRun& run, const ConsumeResults& consume) {

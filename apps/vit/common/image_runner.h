@@ -44,6 +44,9 @@ using ConsumeResults = std::function<std::string(const Input&, const ImageOutput
 /// after SIGINT.
 void run_images(const ImageRun& run, const ConsumeResults& consume);
 
+/// Whether none of the numbers is a NaN or infinite.
+bool are_finite(std::span<const float> numbers);
+
 /// Why no class can be told from these logits; "" where one can.
 std::string defect_of_logits(const ImageOutputs& outputs);
 

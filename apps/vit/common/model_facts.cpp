@@ -52,16 +52,16 @@ std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
   // OpenCLIP model; configuration files alone answer the rest.
   const InputSize size = parse_size(options.size);
   const bool is_native = size.kind == InputSize::Kind::native;
-  if (!options.architecture.empty() || !options.set.empty() ||
-      (is_native && find_open_clip_config(model_path(options)))) {
-    const std::optional<PreprocessConfig> rules = load_model_facts(options).preprocess;
-    return rules ? std::optional<Preprocessor>(*rules) : std::nullopt;
-  }
   const fs::path path = model_path(options);
-  const std::optional<PreprocessConfig> rules =
-      find_preprocess_config(path, to_model_options(options).preprocess);
+  std::optional<PreprocessConfig> rules;
+  if (!options.architecture.empty() || !options.set.empty() || (is_native && find_open_clip_config(path))) {
+    rules = load_model_facts(options).preprocess;
+  } else {
+    rules = find_preprocess_config(path, to_model_options(options).preprocess);
+    if (rules) rules = with_input_size(*rules, size, is_native ? stated_patch_size(path) : 1);
+  }
   if (!rules) return std::nullopt;
-  return Preprocessor(*rules, size, is_native ? stated_patch_size(path) : 1);
+  return Preprocessor(*rules);
 }
 
 }  // namespace vit::app

@@ -158,7 +158,7 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
 }
 
 std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments) {
-  for (std::string& argument : arguments) {
+  for (const std::string& argument : arguments) {
     if (argument == "--") break;
     if (argument.starts_with("--") && argument.find('=') + 1 == argument.size())
       throw CLI::ArgumentMismatch(argument.substr(0, argument.size() - 1) + ": is empty");

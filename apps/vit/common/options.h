@@ -44,7 +44,8 @@ void add_common_options(CLI::App& command, CommonOptions& options,
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs);
 
 /// CLI11 takes an argument of the form [a,b] for a list; here it is the name of a file. "./" before such
-/// names hides them, and add_inputs takes it off again.
+/// names hides them, and add_inputs takes it off again. It gives an option with = and nothing behind it the
+/// next argument for its value; that is a CLI::ParseError here.
 std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments);
 
 /// Decimal digits alone: CLI11 reads 010 as eight and 0x1 as one.
