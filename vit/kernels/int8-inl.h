@@ -9,6 +9,7 @@
 
 #include "hwy/highway.h"
 #include "vit/kernels/gemm-inl.h"
+#include "vit/kernels/int8-lines-inl.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/quantise-inl.h"
@@ -18,118 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::kernels::HWY_NAMESPACE {
 namespace {
 namespace int8 {
-
-template <class Form>
-constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
-
-/// What stands before the weights of a panel, for every group: the scales of its columns and, where inputs
-/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (floats, but
-/// whole: below 2^24).
-template <class Form>
-constexpr size_t kHeadLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
-
-template <class Form>
-HWY_INLINE size_t head_bytes(size_t in_features) {
-  return round_up(int8_groups(in_features) * kHeadLanes<Form> * sizeof(float), 64);
-}
-
-template <class Form>
-HWY_INLINE size_t panel_bytes(size_t in_features) {
-  const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
-  return round_up(head_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
-}
-
-template <class Form>
-size_t packed_bytes(size_t columns, size_t in_features) noexcept {
-  return columns / kPanel * panel_bytes<Form>(in_features);
-}
-
-template <class Form>
-void pack(const Int8PackArgs& args) noexcept {
-  const size_t padded = round_up(args.in_features, Form::kStep);
-  const size_t groups = int8_groups(args.in_features);
-  for (size_t column = 0; column < args.out_features; column += kPanel) {
-    std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
-    float* const head = reinterpret_cast<float*>(panel);
-    int8_t* const lines = reinterpret_cast<int8_t*>(panel + head_bytes<Form>(args.in_features));
-    for (size_t c = 0; c < kPanel; ++c) {
-      const bool is_column = column + c < args.out_features;
-      const int8_t* const row = args.weight + (column + c) * args.in_features;
-      int32_t sum = 0;  // of the group so far
-      for (size_t k = 0; k < padded; ++k) {
-        const int8_t value = is_column && k < args.in_features ? row[k] : int8_t{0};
-        lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
-        sum += value;
-        if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
-        const size_t group = k / kInt8Group;
-        float* const lane = head + group * kHeadLanes<Form> + c;
-        lane[0] = is_column ? args.scales[(column + c) * groups + group] : 0.0f;
-        if constexpr (Form::kHasZero) lane[kPanel] = static_cast<float>(sum);
-        sum = 0;
-      }
-    }
-  }
-}
-
-/// sum + the products of the inputs in one lane with the weights in every lane.
-HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
-  const auto lower = [](VI pair) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)); };
-  const auto upper = [](VI pair) { return hn::ShiftRight<16>(pair); };
-  return hn::Add(sum,
-                 hn::Add(hn::Mul(lower(inputs), lower(weights)), hn::Mul(upper(inputs), upper(weights))));
-}
-
-/// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
-/// rows.
-HWY_INLINE const int32_t* unpack_lines(Pairs, const int8_t* lines, size_t steps, int32_t* memory) {
-  for (size_t i = 0; i < steps * kPanel; i += kLanes) {
-#if HWY_TARGET == HWY_SCALAR
-    memory[i] = (lines[2 * i] & 0xFFFF) | lines[2 * i + 1] * 0x10000;
-#else
-    const hn::Repartition<int16_t, DI> d16;
-    const auto pairs = hn::PromoteTo(d16, hn::Load(hn::Rebind<int8_t, decltype(d16)>(), lines + 2 * i));
-    hn::Store(hn::BitCast(DI(), pairs), DI(), memory + i);
-#endif
-  }
-  return memory;
-}
-
-HWY_INLINE const int32_t* unpack_lines(Bytes, const int8_t* lines, size_t, int32_t*) {
-  return reinterpret_cast<const int32_t*>(lines);
-}
-
-#if HWY_TARGET == HWY_AVX2
-alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-// Twelve sums, two vectors of weights, inputs and products are all sixteen registers: the ones stay in
-// memory, which compilers would not think of.
-HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
-  VI products;
-  __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
-          : "+x"(sum.raw), "=&x"(products.raw)
-          : "x"(inputs.raw), "x"(weights.raw), "m"(kOnes));
-  return sum;
-}
-#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
-  const hn::Repartition<int16_t, DI> d16;
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Vec<decltype(d16)> pairs{_mm512_maddubs_epi16(inputs.raw, weights.raw)};
-#else
-  const hn::Vec<decltype(d16)> pairs{_mm_maddubs_epi16(inputs.raw, weights.raw)};
-#endif
-  VI unused = hn::Zero(DI());
-  return hn::ReorderWidenMulAccumulate(DI(), pairs, hn::Set(d16, 1), sum, unused);
-}
-#endif
-
-#if HWY_TARGET == HWY_AVX3
-// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
-HWY_INLINE VI add_products(VnniBytes, VI sum, VI inputs, VI weights) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
-  return sum;
-}
-#endif
 
 HWY_INLINE VI load_inputs(const std::byte* from) {
   int32_t lane;
@@ -162,13 +51,13 @@ HWY_INLINE void multiply_row(const std::byte*& a, size_t offset, VI b0, VI b1, V
 }
 
 template <class Form, size_t kRows, size_t kVectors>
-HWY_INLINE void multiply_six(const std::byte*& a, size_t first, size_t step, VI b0, VI b1, SixSums& c) {
-  multiply_row<Form, kVectors>(a, first, b0, b1, c.c00, c.c01);
-  if constexpr (kRows > 1) multiply_row<Form, kVectors>(a, first + step, b0, b1, c.c10, c.c11);
-  if constexpr (kRows > 2) multiply_row<Form, kVectors>(a, first + 2 * step, b0, b1, c.c20, c.c21);
-  if constexpr (kRows > 3) multiply_row<Form, kVectors>(a, first + 3 * step, b0, b1, c.c30, c.c31);
-  if constexpr (kRows > 4) multiply_row<Form, kVectors>(a, first + 4 * step, b0, b1, c.c40, c.c41);
-  if constexpr (kRows > 5) multiply_row<Form, kVectors>(a, first + 5 * step, b0, b1, c.c50, c.c51);
+HWY_INLINE void multiply_six(const std::byte*& a, size_t step, VI b0, VI b1, SixSums& c) {
+  multiply_row<Form, kVectors>(a, 0, b0, b1, c.c00, c.c01);
+  if constexpr (kRows > 1) multiply_row<Form, kVectors>(a, step, b0, b1, c.c10, c.c11);
+  if constexpr (kRows > 2) multiply_row<Form, kVectors>(a, 2 * step, b0, b1, c.c20, c.c21);
+  if constexpr (kRows > 3) multiply_row<Form, kVectors>(a, 3 * step, b0, b1, c.c30, c.c31);
+  if constexpr (kRows > 4) multiply_row<Form, kVectors>(a, 4 * step, b0, b1, c.c40, c.c41);
+  if constexpr (kRows > 5) multiply_row<Form, kVectors>(a, 5 * step, b0, b1, c.c50, c.c51);
 }
 
 /// One group of one panel, and the rows that it meets.
@@ -193,34 +82,64 @@ HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* he
   return hn::Mul(whole, hn::Load(d, head));
 }
 
-/// Scales the sums of a group and stores or adds them.
-template <class Form, size_t kVectors>
-HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale,
-                           float* HWY_RESTRICT to) {
+/// Where the scaled sums of a row go: to memory, rows of kPanel,
+struct ToSums {
+  float* sums;
+
+  template <size_t kVectors>
+  HWY_INLINE void put_row(size_t row, V first, V second) const {
+    hn::Store(first, D(), sums + row * kPanel);
+    if constexpr (kVectors > 1) hn::Store(second, D(), sums + row * kPanel + kLanes);
+  }
+};
+
+/// or through bias and last step to the output, so that the stores of one tile go on below the
+/// multiplications of the next. Activations would not: they are bound by their own multiplications.
+template <Last kLast>
+struct ToOutput {
+  PanelOutput output;
+
+  template <size_t kVectors>
+  HWY_INLINE void put_row(size_t row, V first, V second) const {
+    output.template put<Precision::full, Activation::none, kLast>(row, 0, first);
+    output.template put<Precision::full, Activation::none, kLast>(row, kLanes, second);
+  }
+};
+
+/// Scales the sums of a group and adds those that earlier groups left in `sums`.
+template <class Form, size_t kVectors, class Ending>
+HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale, size_t row,
+                           const float* sums, const Ending& ending) {
   const D d;
   const V factor = set(scale.step);
   const V first = scaled_as_weights<Form>(c0, scale, group.head);
   const V second = kVectors > 1 ? scaled_as_weights<Form>(c1, scale, group.head + kLanes) : first;
   if (group.start == TileStart::zero) {
-    hn::Store(hn::Mul(first, factor), d, to);
-    if constexpr (kVectors > 1) hn::Store(hn::Mul(second, factor), d, to + kLanes);
+    ending.template put_row<kVectors>(row, hn::Mul(first, factor), hn::Mul(second, factor));
   } else {
-    hn::Store(hn::MulAdd(first, factor, hn::Load(d, to)), d, to);
-    if constexpr (kVectors > 1)
-      hn::Store(hn::MulAdd(second, factor, hn::Load(d, to + kLanes)), d, to + kLanes);
+    const float* const from = sums + row * kPanel;
+    ending.template put_row<kVectors>(
+        row, hn::MulAdd(first, factor, hn::Load(d, from)),
+        kVectors > 1 ? hn::MulAdd(second, factor, hn::Load(d, from + kLanes)) : first);
   }
 }
 
-template <class Form, size_t kRows, size_t kVectors>
-HWY_INLINE void finish_six(const SixSums& c, const Group& group, const InputScale* scales,
-                           float* HWY_RESTRICT to) {
+template <class Form, size_t kRows, size_t kVectors, class Ending>
+HWY_INLINE void finish_six(const SixSums& c, const Group& group, size_t row, const float* sums,
+                           const Ending& ending) {
   const size_t step = group.scale_step;
-  finish_row<Form, kVectors>(c.c00, c.c01, group, scales[0], to);
-  if constexpr (kRows > 1) finish_row<Form, kVectors>(c.c10, c.c11, group, scales[step], to + kPanel);
-  if constexpr (kRows > 2) finish_row<Form, kVectors>(c.c20, c.c21, group, scales[2 * step], to + 2 * kPanel);
-  if constexpr (kRows > 3) finish_row<Form, kVectors>(c.c30, c.c31, group, scales[3 * step], to + 3 * kPanel);
-  if constexpr (kRows > 4) finish_row<Form, kVectors>(c.c40, c.c41, group, scales[4 * step], to + 4 * kPanel);
-  if constexpr (kRows > 5) finish_row<Form, kVectors>(c.c50, c.c51, group, scales[5 * step], to + 5 * kPanel);
+  const InputScale* const scales = group.scales + row * step;
+  finish_row<Form, kVectors>(c.c00, c.c01, group, scales[0], row, sums, ending);
+  if constexpr (kRows > 1)
+    finish_row<Form, kVectors>(c.c10, c.c11, group, scales[step], row + 1, sums, ending);
+  if constexpr (kRows > 2)
+    finish_row<Form, kVectors>(c.c20, c.c21, group, scales[2 * step], row + 2, sums, ending);
+  if constexpr (kRows > 3)
+    finish_row<Form, kVectors>(c.c30, c.c31, group, scales[3 * step], row + 3, sums, ending);
+  if constexpr (kRows > 4)
+    finish_row<Form, kVectors>(c.c40, c.c41, group, scales[4 * step], row + 4, sums, ending);
+  if constexpr (kRows > 5)
+    finish_row<Form, kVectors>(c.c50, c.c51, group, scales[5 * step], row + 5, sums, ending);
 }
 
 HWY_INLINE SixSums no_sums() {
@@ -228,53 +147,54 @@ HWY_INLINE SixSums no_sums() {
   return {zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
 }
 
-/// sums (kRows, kPanel) = or += one group of rows [row, row + kRows), the first kVectors vectors of each row.
-template <class Form, size_t kRows, size_t kVectors>
-HWY_INLINE void multiply_tile(const Group& group, size_t row, float* HWY_RESTRICT sums) {
+/// One group of rows [row, row + kRows), the first kVectors vectors of each, added to `sums` where it is not
+/// the first; goes to `ending`.
+template <class Form, size_t kRows, size_t kVectors, class Ending>
+HWY_INLINE void multiply_tile(const Group& group, size_t row, const float* sums, const Ending& ending) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   SixSums upper = no_sums(), lower = no_sums();
   const size_t in_step = group.in_step;
+  // Two pointers: with offsets to twelve rows from one, compilers run out of registers in the loop.
   const std::byte* a = group.in + row * in_step;
+  const std::byte* a_lower = kLower > 0 ? a + 6 * in_step : a;
   const int32_t* b = group.lines;
   for (size_t k = 0; k < group.steps; ++k) {
     const VI b0 = hn::Load(DI(), b);
     const VI b1 = kVectors > 1 ? hn::Load(DI(), b + kLanes) : b0;
-    multiply_six<Form, kUpper, kVectors>(a, 0, in_step, b0, b1, upper);
-    if constexpr (kLower > 0) multiply_six<Form, kLower, kVectors>(a, 6 * in_step, in_step, b0, b1, lower);
+    multiply_six<Form, kUpper, kVectors>(a, in_step, b0, b1, upper);
+    if constexpr (kLower > 0) multiply_six<Form, kLower, kVectors>(a_lower, in_step, b0, b1, lower);
     a += Form::kStep * sizeof(typename Form::Value);
+    a_lower += Form::kStep * sizeof(typename Form::Value);
     b += kPanel;
   }
-  const InputScale* const scales = group.scales + row * group.scale_step;
-  finish_six<Form, kUpper, kVectors>(upper, group, scales, sums + row * kPanel);
-  if constexpr (kLower > 0) {
-    finish_six<Form, kLower, kVectors>(lower, group, scales + 6 * group.scale_step,
-                                       sums + (row + 6) * kPanel);
-  }
+  finish_six<Form, kUpper, kVectors>(upper, group, row, sums, ending);
+  if constexpr (kLower > 0) finish_six<Form, kLower, kVectors>(lower, group, row + 6, sums, ending);
 }
 
-template <class Form, size_t kVectors>
-HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, float* sums) {
+template <class Form, size_t kVectors, class Ending>
+HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, const float* sums,
+                                Ending ending) {
   switch (rows) {
-    case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums);
-    case 2: return multiply_tile<Form, 2, kVectors>(group, row, sums);
-    case 3: return multiply_tile<Form, 3, kVectors>(group, row, sums);
-    case 4: return multiply_tile<Form, 4, kVectors>(group, row, sums);
-    case 5: return multiply_tile<Form, 5, kVectors>(group, row, sums);
+    case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums, ending);
+    case 2: return multiply_tile<Form, 2, kVectors>(group, row, sums, ending);
+    case 3: return multiply_tile<Form, 3, kVectors>(group, row, sums, ending);
+    case 4: return multiply_tile<Form, 4, kVectors>(group, row, sums, ending);
+    case 5: return multiply_tile<Form, 5, kVectors>(group, row, sums, ending);
     default: break;
   }
   if constexpr (kTileRows > 6) {
-    multiply_tile<Form, 6, kVectors>(group, row, sums);
-    if (rows > 6) multiply_rest<Form, kVectors>(group, row + 6, rows - 6, sums);
+    multiply_tile<Form, 6, kVectors>(group, row, sums, ending);
+    if (rows > 6) multiply_rest<Form, kVectors>(group, row + 6, rows - 6, sums, ending);
   }
 }
 
-template <class Form, size_t kVectors>
-HWY_NOINLINE void multiply_group(const Group& group, size_t rows, float* sums) {
+template <class Form, size_t kVectors, class Ending>
+HWY_NOINLINE void multiply_group(const Group& group, size_t rows, const float* sums, Ending ending) {
   size_t row = 0;
   for (; row + kTileRows <= rows; row += kTileRows)
-    multiply_tile<Form, kTileRows, kVectors>(group, row, sums);
-  if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums);
+    multiply_tile<Form, kTileRows, kVectors>(group, row, sums, ending);
+  if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);
 }
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
@@ -287,6 +207,10 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
   const size_t bytes = row_bytes<Form>(args.in_features);
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
   const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + head_bytes<Form>(args.in_features));
+  const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
+  Last last = Last::nothing;
+  const bool direct =
+      columns == kPanel && args.epilogue->activation == Activation::none && has_last(*args.epilogue, last);
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -298,14 +222,17 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
                       .start = g == 0 ? TileStart::zero : TileStart::stored};
-    if (columns > kLanes) {
-      multiply_group<Form, 2>(group, rows, sums);
+    if (direct && g + 1 == groups) {
+      with_last(last, [&](auto known) HWY_ATTR {
+        multiply_group<Form, 2>(group, rows, sums, ToOutput<known.value>{panel_output(finish, row, column)});
+      });
+    } else if (columns > kLanes) {
+      multiply_group<Form, 2>(group, rows, sums, ToSums{sums});
     } else {
-      multiply_group<Form, 1>(group, rows, sums);
+      multiply_group<Form, 1>(group, rows, sums, ToSums{sums});
     }
   }
-  const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
-  finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});
+  if (!direct) finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});
 }
 
 template <class Form>

@@ -1,0 +1,140 @@
+// How int8 weights lie in memory and how one step of a product multiplies them with inputs. Compiled once for
+// each instruction set.
+//
+//   panel:  scales and sums of every group | k0: kPanel x kStep weights | k1: ... |    a step reads one line
+#if defined(VIT_KERNELS_INT8_LINES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_INT8_LINES_INL_H_
+#undef VIT_KERNELS_INT8_LINES_INL_H_
+#else
+#define VIT_KERNELS_INT8_LINES_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/kernels/int8.h"
+#include "vit/kernels/math-inl.h"
+#include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+namespace int8 {
+
+template <class Form>
+constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
+
+/// What stands before the weights of a panel, for every group: the scales of its columns and, where inputs
+/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (floats, but
+/// whole: below 2^24).
+template <class Form>
+constexpr size_t kHeadLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
+
+template <class Form>
+HWY_INLINE size_t head_bytes(size_t in_features) {
+  return round_up(int8_groups(in_features) * kHeadLanes<Form> * sizeof(float), 64);
+}
+
+template <class Form>
+HWY_INLINE size_t panel_bytes(size_t in_features) {
+  const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
+  return round_up(head_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
+}
+
+template <class Form>
+size_t packed_bytes(size_t columns, size_t in_features) noexcept {
+  return columns / kPanel * panel_bytes<Form>(in_features);
+}
+
+template <class Form>
+void pack(const Int8PackArgs& args) noexcept {
+  const size_t padded = round_up(args.in_features, Form::kStep);
+  const size_t groups = int8_groups(args.in_features);
+  for (size_t column = 0; column < args.out_features; column += kPanel) {
+    std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
+    float* const head = reinterpret_cast<float*>(panel);
+    int8_t* const lines = reinterpret_cast<int8_t*>(panel + head_bytes<Form>(args.in_features));
+    for (size_t c = 0; c < kPanel; ++c) {
+      const bool is_column = column + c < args.out_features;
+      const int8_t* const row = args.weight + (column + c) * args.in_features;
+      int32_t sum = 0;  // of the group so far
+      for (size_t k = 0; k < padded; ++k) {
+        const int8_t value = is_column && k < args.in_features ? row[k] : int8_t{0};
+        lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
+        sum += value;
+        if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
+        const size_t group = k / kInt8Group;
+        float* const lane = head + group * kHeadLanes<Form> + c;
+        lane[0] = is_column ? args.scales[(column + c) * groups + group] : 0.0f;
+        if constexpr (Form::kHasZero) lane[kPanel] = static_cast<float>(sum);
+        sum = 0;
+      }
+    }
+  }
+}
+
+/// sum + the products of the inputs in one lane with the weights in every lane.
+HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
+  const auto lower = [](VI pair) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)); };
+  const auto upper = [](VI pair) { return hn::ShiftRight<16>(pair); };
+  return hn::Add(sum,
+                 hn::Add(hn::Mul(lower(inputs), lower(weights)), hn::Mul(upper(inputs), upper(weights))));
+}
+
+/// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
+/// rows.
+HWY_INLINE const int32_t* unpack_lines(Pairs, const int8_t* lines, size_t steps, int32_t* memory) {
+  for (size_t i = 0; i < steps * kPanel; i += kLanes) {
+#if HWY_TARGET == HWY_SCALAR
+    memory[i] = (lines[2 * i] & 0xFFFF) | lines[2 * i + 1] * 0x10000;
+#else
+    const hn::Repartition<int16_t, DI> d16;
+    const auto pairs = hn::PromoteTo(d16, hn::Load(hn::Rebind<int8_t, decltype(d16)>(), lines + 2 * i));
+    hn::Store(hn::BitCast(DI(), pairs), DI(), memory + i);
+#endif
+  }
+  return memory;
+}
+
+HWY_INLINE const int32_t* unpack_lines(Bytes, const int8_t* lines, size_t, int32_t*) {
+  return reinterpret_cast<const int32_t*>(lines);
+}
+
+#if HWY_TARGET == HWY_AVX2
+alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+// Twelve sums, two vectors of weights, inputs and products are all sixteen registers: the ones stay in
+// memory, which compilers would not think of.
+HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
+  VI products;
+  __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
+          : "+x"(sum.raw), "=&x"(products.raw)
+          : "x"(inputs.raw), "x"(weights.raw), "m"(kOnes));
+  return sum;
+}
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
+  const hn::Repartition<int16_t, DI> d16;
+#if HWY_TARGET <= HWY_AVX3
+  const hn::Vec<decltype(d16)> pairs{_mm512_maddubs_epi16(inputs.raw, weights.raw)};
+#else
+  const hn::Vec<decltype(d16)> pairs{_mm_maddubs_epi16(inputs.raw, weights.raw)};
+#endif
+  VI unused = hn::Zero(DI());
+  return hn::ReorderWidenMulAccumulate(DI(), pairs, hn::Set(d16, 1), sum, unused);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+HWY_INLINE VI add_products(VnniBytes, VI sum, VI inputs, VI weights) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  return sum;
+}
+#endif
+
+}  // namespace int8
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_INT8_LINES_INL_H_
