@@ -120,7 +120,7 @@ struct PairOperands {
     const D d;
     V sum = hn::Zero(d);
     const auto weight = [&](size_t k) HWY_ATTR {
-      return exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+      return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
     };
     for (size_t k = 0; k < keys; k += 2) {
       const V first = weight(k);

@@ -12,6 +12,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "vit/kernels/activation-inl.h"
 #include "vit/kernels/bf16.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/math-inl.h"

@@ -11,6 +11,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "vit/kernels/activation-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/tile-inl.h"

@@ -8,6 +8,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "vit/kernels/activation-inl.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/int8-lines-inl.h"
 #include "vit/kernels/int8.h"

@@ -1,6 +1,5 @@
-// Exponential, activations and partial loads on Highway vectors. Compiled once for each instruction set.
-// Errors quoted are maxima over all floats of the range against double precision, in units of the last place
-// (ulp).
+// Exponentials and partial loads on Highway vectors. Compiled once for each instruction set. Errors quoted
+// are maxima over all floats of the range against double precision, in units of the last place (ulp).
 #if defined(VIT_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIT_KERNELS_MATH_INL_H_
 #undef VIT_KERNELS_MATH_INL_H_
@@ -9,7 +8,6 @@
 #endif
 
 #include "hwy/highway.h"
-#include "vit/base/activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vit::kernels::HWY_NAMESPACE {
@@ -39,10 +37,6 @@ HWY_INLINE void store_first(V value, size_t count, float* HWY_RESTRICT to) {
   hn::Store(value, D(), lanes);
   for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
-
-/// What an activation is good for: full keeps nearly all digits of a float32; coarse is for numbers that are
-/// rounded to bfloat16 or 8 bits next, and loses little among what that loses.
-enum class Precision { full, coarse };
 
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. ln 2 is split so that n * kLn2High is exact.
 constexpr float kLog2E = 1.44269504f;
@@ -100,67 +94,32 @@ HWY_INLINE V exp_of(V x) {
   return hn::Mul(hn::Mul(exp_of_remainder(r), power_of_two(half)), power_of_two(hn::Sub(n, half)));
 }
 
-/// max(x, 0), which keeps NaN: Max may drop it.
-HWY_INLINE V ramp(V x) {
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(D())), x);
+#if HWY_TARGET == HWY_AVX3
+/// The numbers of a table of sixteen that the low four bits of `index` name.
+HWY_INLINE V look_up(const float (&table)[kLanes], hn::Vec<DI> index) {
+  const D d;
+  return hn::TableLookupLanes(hn::Load(d, table), hn::IndicesFromVec(d, hn::And(index, hn::Set(DI(), 15))));
 }
 
-/// x Phi(x), the exact GELU, off by at most 1e-7 |x|, as x (1 + erf(x / sqrt(2))) / 2 is in float. The tail
-/// keeps its digits longer: 9 ulp for x > -2, 30 ulp for x > -4; zero below -13.
-///   x Phi(x) = max(x, 0) - t Phi(-t),  t = |x|,   Phi(-t) = 2^p(t)
-/// The logarithm of Phi(-t) is so smooth that a polynomial meets it: p(0) = -1 is exact, the rest minimax in
-/// the error of Phi(-t) relative to exp(-0.2 t^2) for t <= 9, and falls to the end of the range.
-HWY_INLINE V gelu(V x) {
-  const V t = hn::Min(set(16.0f), hn::Abs(x));
-  // In pairs, which makes the chain of dependent instructions short; one by one at the end, for the rounding.
-  const V t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2);
-  const V p23 = hn::MulAdd(set(-5.244593944e-2f), t, set(-4.592178883e-1f));
-  const V p45 = hn::MulAdd(set(1.055932221e-5f), t, set(6.945021766e-3f));
-  const V p67 = hn::MulAdd(set(8.113789757e-5f), t, set(-2.899225250e-4f));
-  const V p89 = hn::MulAdd(set(9.953120265e-7f), t, set(-1.209022683e-5f));
-  const V p8 = hn::MulAdd(set(-3.544964294e-8f), t2, p89);
-  const V p2 = hn::MulAdd(hn::MulAdd(p8, t2, p67), t4, hn::MulAdd(p45, t2, p23));
-  const V p = hn::MulAdd(hn::MulAdd(p2, t, set(-1.151104621e+0f)), t, set(-1.0f));
-  return hn::NegMulAdd(t, exp2_of_negative(p), ramp(x));
+/// 2^x for x <= 0, off by at most 6e-7 of it: for weights that are rounded to bfloat16 next. At least 2^-126.
+/// NaN stays NaN.
+/// 2^x = 2^n 2^(i/16) 2^r, |r| <= 1/32.
+HWY_INLINE V coarse_exp2_of_negative(V x) {
+  alignas(64) static constexpr float kPowers[16] = {1.000000000f, 1.044273734f, 1.090507746f, 1.138788581f,
+                                                    1.189207077f, 1.241857767f, 1.296839595f, 1.354255557f,
+                                                    1.414213538f, 1.476826191f, 1.542210817f, 1.610490322f,
+                                                    1.681792855f, 1.756252170f, 1.834008098f, 1.915206552f};
+  const V rounder = set(kRounder / 16);  // to sixteenths
+  const V clamped = hn::Max(set(-126.0f), x);
+  const V shifted = hn::Add(clamped, rounder);
+  const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
+  const V p = hn::MulAdd(hn::MulAdd(set(2.402264327e-1f), r, set(6.931877136e-1f)), r, set(1.0f));
+  const hn::Vec<DI> sixteenths = hn::BitCast(DI(), shifted);
+  const hn::Vec<DI> power = hn::BitCast(DI(), look_up(kPowers, sixteenths));
+  const hn::Vec<DI> n = hn::ShiftLeft<23>(hn::ShiftRight<4>(sixteenths));
+  return hn::Mul(p, hn::BitCast(D(), hn::Add(power, n)));
 }
-
-/// gelu, off by at most 9e-5 and a rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
-/// Phi(t) for t <= 4.145, where it meets 1/2.
-HWY_INLINE V coarse_gelu(V x) {
-  const V t = hn::Min(set(4.145f), hn::Abs(x));
-  const V t2 = hn::Mul(t, t);
-  V p = hn::MulAdd(set(-9.376008160e-10f), t2, set(8.176071340e-8f));
-  p = hn::MulAdd(p, t2, set(-3.099768730e-6f));
-  p = hn::MulAdd(p, t2, set(6.772825570e-5f));
-  p = hn::MulAdd(p, t2, set(-9.568325520e-4f));
-  p = hn::MulAdd(p, t2, set(9.322293420e-3f));
-  p = hn::MulAdd(p, t2, set(-6.557201210e-2f));
-  p = hn::MulAdd(p, t2, set(3.984923400e-1f));
-  return hn::NegMulAdd(t, hn::NegMulAdd(t, p, set(0.5f)), ramp(x));
-}
-
-/// x / (1 + exp(-y)): x times the logistic function of y.
-HWY_INLINE V times_sigmoid(V x, V y) {
-  return hn::Div(x, hn::Add(set(1.0f), exp_of(hn::Neg(y))));
-}
-
-/// gelu_tanh through 0.5 (1 + tanh z) = sigmoid(2 z).
-HWY_INLINE V gelu_tanh(V x) {
-  constexpr float kTwiceSqrt2OverPi = 1.5957691216f;
-  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), set(0.044715f), x);
-  return times_sigmoid(x, hn::Mul(cubic, set(kTwiceSqrt2OverPi)));
-}
-
-template <Precision kPrecision, Activation kActivation>
-HWY_INLINE V activated(V x) {
-  if constexpr (kActivation == Activation::gelu)
-    return kPrecision == Precision::full ? gelu(x) : coarse_gelu(x);
-  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh(x);
-  if constexpr (kActivation == Activation::quick_gelu) return times_sigmoid(x, hn::Mul(x, set(1.702f)));
-  if constexpr (kActivation == Activation::silu) return times_sigmoid(x, x);
-  if constexpr (kActivation == Activation::relu) return hn::Max(set(0.0f), x);
-  return x;
-}
+#endif
 
 }  // namespace
 }  // namespace vit::kernels::HWY_NAMESPACE

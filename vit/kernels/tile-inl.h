@@ -9,6 +9,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "vit/kernels/activation-inl.h"
 #include "vit/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

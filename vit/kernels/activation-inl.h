@@ -1,0 +1,114 @@
+// Activations on Highway vectors. Compiled once for each instruction set.
+#if defined(VIT_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIT_KERNELS_ACTIVATION_INL_H_
+#undef VIT_KERNELS_ACTIVATION_INL_H_
+#else
+#define VIT_KERNELS_ACTIVATION_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "vit/base/activation.h"
+#include "vit/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::kernels::HWY_NAMESPACE {
+namespace {
+
+/// What an activation is good for: full keeps nearly all digits of a float32; coarse is for numbers that are
+/// rounded to bfloat16 or 8 bits next, and loses little among what that loses.
+enum class Precision { full, coarse };
+
+/// max(x, 0), which keeps NaN: Max may drop it.
+HWY_INLINE V ramp(V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(D())), x);
+}
+
+/// x Phi(x), the exact GELU, off by at most 1e-7 |x|, as x (1 + erf(x / sqrt(2))) / 2 is in float. The tail
+/// keeps its digits longer: 9 ulp for x > -2, 30 ulp for x > -4; zero below -13.
+///   x Phi(x) = max(x, 0) - t Phi(-t),  t = |x|,   Phi(-t) = 2^p(t)
+/// The logarithm of Phi(-t) is so smooth that a polynomial meets it: p(0) = -1 is exact, the rest minimax in
+/// the error of Phi(-t) relative to exp(-0.2 t^2) for t <= 9, and falls to the end of the range.
+HWY_INLINE V gelu(V x) {
+  const V t = hn::Min(set(16.0f), hn::Abs(x));
+  // In pairs, which makes the chain of dependent instructions short; one by one at the end, for the rounding.
+  const V t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2);
+  const V p23 = hn::MulAdd(set(-5.244593944e-2f), t, set(-4.592178883e-1f));
+  const V p45 = hn::MulAdd(set(1.055932221e-5f), t, set(6.945021766e-3f));
+  const V p67 = hn::MulAdd(set(8.113789757e-5f), t, set(-2.899225250e-4f));
+  const V p89 = hn::MulAdd(set(9.953120265e-7f), t, set(-1.209022683e-5f));
+  const V p8 = hn::MulAdd(set(-3.544964294e-8f), t2, p89);
+  const V p2 = hn::MulAdd(hn::MulAdd(p8, t2, p67), t4, hn::MulAdd(p45, t2, p23));
+  const V p = hn::MulAdd(hn::MulAdd(p2, t, set(-1.151104621e+0f)), t, set(-1.0f));
+  return hn::NegMulAdd(t, exp2_of_negative(p), ramp(x));
+}
+
+#if HWY_TARGET == HWY_AVX3
+/// gelu, off by at most 5e-5 and a rounding: Phi(-t) as sixteen parabolas side by side, each minimax in the
+/// error of t Phi(-t); the last one ends in zero at kEnd.
+HWY_INLINE V coarse_gelu(V x) {
+  constexpr float kWidth = 17.0f / 64, kEnd = 543.0f / 128;
+  alignas(64) static constexpr float kC0[16] = {
+      5.000000000e-1f, 5.034855604e-1f, 5.123755336e-1f, 5.206303596e-1f, 5.157473087e-1f, 4.862735569e-1f,
+      4.287601709e-1f, 3.498451710e-1f, 2.627599537e-1f, 1.812745929e-1f, 1.148260236e-1f, 6.681671739e-2f,
+      3.574886173e-2f, 1.760458201e-2f, 7.987955585e-3f, 7.504709065e-4f};
+  alignas(64) static constexpr float kC1[16] = {
+      -4.015902579e-1f, -4.269683957e-1f, -4.605930448e-1f, -4.819354415e-1f,
+      -4.734228253e-1f, -4.295393825e-1f, -3.576116860e-1f, -2.727525532e-1f,
+      -1.906779706e-1f, -1.223454773e-1f, -7.216170430e-2f, -3.918470442e-2f,
+      -1.961636357e-2f, -9.064503014e-3f, -3.870400367e-3f, -1.769065857e-4f};
+  alignas(64) static constexpr float kC2[16] = {
+      2.712189592e-2f, 7.420404255e-2f, 1.061512381e-1f, 1.199633256e-1f, 1.162714958e-1f, 9.992551059e-2f,
+      7.742429525e-2f, 5.460200831e-2f, 3.525775671e-2f, 2.092851326e-2f, 1.145158987e-2f, 5.787805654e-3f,
+      2.706079511e-3f, 1.171794604e-3f, 4.703748855e-4f, 0.000000000e+0f};
+  const V t = hn::Min(set(kEnd), hn::Abs(x));
+  // 8 + t / (4 kWidth): between 8 and 12 the uppermost bits of a float count quarters.
+  const V quarters = hn::MulAdd(t, set(0.25f / kWidth), set(8.0f));
+  const hn::Vec<DI> index = hn::ShiftRight<18>(hn::BitCast(DI(), quarters));
+  const V slope = hn::MulAdd(look_up(kC2, index), t, look_up(kC1, index));
+  return hn::NegMulAdd(t, hn::MulAdd(slope, t, look_up(kC0, index)), ramp(x));
+}
+#else
+/// gelu, off by at most 9e-5 and a rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
+/// Phi(t) for t <= 4.145, where it meets 1/2.
+HWY_INLINE V coarse_gelu(V x) {
+  const V t = hn::Min(set(4.145f), hn::Abs(x));
+  const V t2 = hn::Mul(t, t);
+  V p = hn::MulAdd(set(-9.376008160e-10f), t2, set(8.176071340e-8f));
+  p = hn::MulAdd(p, t2, set(-3.099768730e-6f));
+  p = hn::MulAdd(p, t2, set(6.772825570e-5f));
+  p = hn::MulAdd(p, t2, set(-9.568325520e-4f));
+  p = hn::MulAdd(p, t2, set(9.322293420e-3f));
+  p = hn::MulAdd(p, t2, set(-6.557201210e-2f));
+  p = hn::MulAdd(p, t2, set(3.984923400e-1f));
+  return hn::NegMulAdd(t, hn::NegMulAdd(t, p, set(0.5f)), ramp(x));
+}
+#endif
+
+/// x / (1 + exp(-y)): x times the logistic function of y.
+HWY_INLINE V times_sigmoid(V x, V y) {
+  return hn::Div(x, hn::Add(set(1.0f), exp_of(hn::Neg(y))));
+}
+
+/// gelu_tanh through 0.5 (1 + tanh z) = sigmoid(2 z).
+HWY_INLINE V gelu_tanh(V x) {
+  constexpr float kTwiceSqrt2OverPi = 1.5957691216f;
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), set(0.044715f), x);
+  return times_sigmoid(x, hn::Mul(cubic, set(kTwiceSqrt2OverPi)));
+}
+
+template <Precision kPrecision, Activation kActivation>
+HWY_INLINE V activated(V x) {
+  if constexpr (kActivation == Activation::gelu)
+    return kPrecision == Precision::full ? gelu(x) : coarse_gelu(x);
+  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh(x);
+  if constexpr (kActivation == Activation::quick_gelu) return times_sigmoid(x, hn::Mul(x, set(1.702f)));
+  if constexpr (kActivation == Activation::silu) return times_sigmoid(x, x);
+  if constexpr (kActivation == Activation::relu) return hn::Max(set(0.0f), x);
+  return x;
+}
+
+}  // namespace
+}  // namespace vit::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIT_KERNELS_ACTIVATION_INL_H_
