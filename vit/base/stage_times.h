@@ -7,6 +7,7 @@
 
 namespace vit {
 
+/// norms: those before attention and MLP, with the rounding of their rows for bfloat16 and int8.
 enum class Stage { patchify, embed, norms, qkv, attention, proj, mlp, head };
 
 inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",

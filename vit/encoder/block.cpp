@@ -14,13 +14,15 @@ Block::Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNo
       mlp_(std::move(mlp)),
       scale2_(std::move(scale2)) {}
 
+PreparedRows Block::prepare_attention(TensorView<const float> x, Workspace& workspace, int threads) const {
+  const StageTimer timer(workspace.stages, Stage::norms);
+  const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
+  return attention_.prepare(norm1_, x, normed, workspace, threads);
+}
+
 void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace,
                     int threads) const {
-  const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  {
-    const StageTimer timer(workspace.stages, Stage::norms);
-    norm1_.forward(x, normed, threads);
-  }
+  const PreparedRows normed = prepare_attention(x, workspace, threads);
   attention_.forward(normed, input, scale1_.flat(), x, workspace,
                      threads);         // x += scale1 * attention(norm1(x))
   forward_mlp(x, workspace, threads);  // x += scale2 * mlp(norm2(x))
@@ -28,11 +30,7 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace&
 
 void Block::forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                             Workspace& workspace, int threads) const {
-  const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  {
-    const StageTimer timer(workspace.stages, Stage::norms);
-    norm1_.forward(x, normed, threads);
-  }
+  const PreparedRows normed = prepare_attention(x, workspace, threads);
   for (std::size_t row = 0; row < out.num_rows(); ++row) {
     const std::size_t image = row / input.num_queries;
     const float* const source = x.row(image * input.num_tokens + row % input.num_queries);
@@ -43,13 +41,19 @@ void Block::forward_leading(TensorView<const float> x, const AttentionInput& inp
 }
 
 void Block::forward_mlp(TensorView<float> x, Workspace& workspace, int threads) const {
-  const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  {
-    const StageTimer timer(workspace.stages, Stage::norms);
-    norm2_.forward(x, normed, threads);
-  }
-  const StageTimer timer(workspace.stages, Stage::mlp);
-  std::visit([&](const auto& mlp) { mlp.forward(normed, scale2_.flat(), x, workspace, threads); }, mlp_);
+  std::visit(
+      [&](const auto& mlp) {
+        PreparedRows normed;
+        {
+          const StageTimer timer(workspace.stages, Stage::norms);
+          normed =
+              mlp.prepare(norm2_, x, Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns()),
+                          workspace, threads);
+        }
+        const StageTimer timer(workspace.stages, Stage::mlp);
+        mlp.forward(normed, scale2_.flat(), x, workspace, threads);
+      },
+      mlp_);
 }
 
 }  // namespace vit

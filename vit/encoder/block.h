@@ -26,6 +26,8 @@ class Block {
                        Workspace& workspace, int threads) const;
 
  private:
+  /// norm1(x), for the attention.
+  PreparedRows prepare_attention(TensorView<const float> x, Workspace& workspace, int threads) const;
   void forward_mlp(TensorView<float> x, Workspace& workspace, int threads) const;
 
   LayerNorm norm1_;

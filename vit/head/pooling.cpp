@@ -35,8 +35,8 @@ void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> qu
          {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace,
          threads, *kernels_);
   proj_.forward(heads, pooled, threads);
-  norm_.forward(pooled, heads, threads);
-  mlp_.forward(heads, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
+  const PreparedRows normed = mlp_.prepare(norm_, pooled, heads, workspace, threads);
+  mlp_.forward(normed, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
 }
 
 void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<float> out) {

@@ -210,30 +210,30 @@ Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std
             norm_ ? norm_->num_features() : 0, " of ", embed_dim(), " channels");
 }
 
-void Attention::multiply_qkv(TensorView<const float> normed, const AttentionInput& input,
-                             std::size_t num_queries, TensorView<float> qkv, Workspace& workspace,
-                             int threads) const {
+PreparedRows Attention::prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                                const Workspace& workspace, int threads) const {
+  return qkv_.prepare_normed(norm, in, normed, threads, workspace.quantised);
+}
+
+void Attention::multiply_qkv(const PreparedRows& normed, const AttentionInput& input, std::size_t num_queries,
+                             TensorView<float> qkv, const Workspace& workspace, int threads) const {
   const std::size_t channels = embed_dim();
-  if (num_queries == input.num_tokens) {
-    qkv_.forward(normed, qkv, threads, {}, workspace.quantised);
-    return;
-  }
-  qkv_.forward_range(normed, qkv, {channels, 3 * channels}, threads, {}, workspace.quantised);
+  if (num_queries == input.num_tokens) return qkv_.multiply(normed, qkv, threads);
+  qkv_.multiply_range(normed, qkv, {channels, 3 * channels}, threads);
   for (std::size_t query = 0; query < num_queries; ++query) {  // of all images together
-    const TensorView<const float> rows(normed.row(query), Shape{input.num_images, channels},
-                                       input.num_tokens * normed.row_stride());
+    const TensorView<const float> rows(normed.rows.row(query), Shape{input.num_images, channels},
+                                       input.num_tokens * normed.rows.row_stride());
     const TensorView<float> queries(qkv.row(query), Shape{input.num_images, 3 * channels},
                                     input.num_tokens * qkv.row_stride());
-    qkv_.forward_range(rows, queries, {0, channels}, threads, {}, workspace.quantised);
+    qkv_.multiply_range(qkv_.prepare(rows, threads, workspace.quantised), queries, {0, channels}, threads);
   }
 }
 
-void Attention::forward(TensorView<const float> normed, const AttentionInput& input,
-                        std::span<const float> scale, TensorView<float> out, Workspace& workspace,
-                        int threads) const {
+void Attention::forward(const PreparedRows& normed, const AttentionInput& input, std::span<const float> scale,
+                        TensorView<float> out, Workspace& workspace, int threads) const {
   const std::size_t channels = embed_dim();
   const std::size_t num_queries = input.num_queries == 0 ? input.num_tokens : input.num_queries;
-  const TensorView<float> qkv = Workspace::view_rows(workspace.qkv, normed.num_rows(), 3 * channels);
+  const TensorView<float> qkv = Workspace::view_rows(workspace.qkv, normed.rows.num_rows(), 3 * channels);
   const TensorView<float> heads = Workspace::view_rows(
       workspace.heads, checked_mul(input.num_images, num_queries, "Attention"), channels);
   {
@@ -249,8 +249,9 @@ void Attention::forward(TensorView<const float> normed, const AttentionInput& in
            input, num_heads_, heads, workspace, threads, *kernels_, dtype_);
   }
   const StageTimer timer(workspace.stages, Stage::proj);
-  if (norm_) norm_->forward(heads, heads, threads);
-  proj_.forward(heads, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
+  const PreparedRows rows = norm_ ? proj_.prepare_normed(*norm_, heads, heads, threads, workspace.quantised)
+                                  : proj_.prepare(heads, threads, workspace.quantised);
+  proj_.multiply(rows, out, threads, {.scale = scale, .residual = out});
 }
 
 std::size_t Attention::weight_bytes() const {

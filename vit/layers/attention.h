@@ -52,10 +52,13 @@ class Attention {
   Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
             const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
 
+  /// norm(in) as forward takes it, which is left in normed (B * T, C), too.
+  PreparedRows prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                       const Workspace& workspace, int threads) const;
   /// out += scale * proj(attend(qkv(normed))). normed (B * T, C), a row for every token; out (B * R, C), the
   /// rows of the queries alone; scale (C) or empty for 1. normed and out must not overlap. Uses workspace.qkv
   /// and .heads.
-  void forward(TensorView<const float> normed, const AttentionInput& input, std::span<const float> scale,
+  void forward(const PreparedRows& normed, const AttentionInput& input, std::span<const float> scale,
                TensorView<float> out, Workspace& workspace, int threads) const;
 
   std::size_t embed_dim() const noexcept { return proj_.out_features(); }
@@ -64,8 +67,8 @@ class Attention {
 
  private:
   /// Keys and values of all rows, queries of those that ask.
-  void multiply_qkv(TensorView<const float> normed, const AttentionInput& input, std::size_t num_queries,
-                    TensorView<float> qkv, Workspace& workspace, int threads) const;
+  void multiply_qkv(const PreparedRows& normed, const AttentionInput& input, std::size_t num_queries,
+                    TensorView<float> qkv, const Workspace& workspace, int threads) const;
 
   Linear qkv_;
   std::optional<LayerNorm> norm_;

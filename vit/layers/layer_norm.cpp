@@ -16,23 +16,31 @@ LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, 
 }
 
 void LayerNorm::forward(TensorView<const float> in, TensorView<float> out, int threads) const {
-  const std::size_t rows = in.num_rows();
-  VIT_CHECK(
-      in.num_columns() == num_features() && out.num_columns() == num_features() && out.num_rows() == rows,
-      "LayerNorm", "over ", num_features(), " channels cannot take ", in.shape().to_string(), " to ",
-      out.shape().to_string());
+  check(in, out);
   constexpr std::size_t kRowsPerTask = 16;
-  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
-    kernels_->layer_norm({.in = in.row(row),
-                          .in_stride = in.row_stride(),
-                          .rows = count,
-                          .columns = num_features(),
-                          .gamma = gamma_.data(),
-                          .beta = beta_.data(),
-                          .eps = eps_,
-                          .out = out.row(row),
-                          .out_stride = out.row_stride()});
-  });
+  parallel_for_parts(in.num_rows(), kRowsPerTask, threads,
+                     [&](std::size_t first, std::size_t count) { forward_rows(in, out, first, count); });
+}
+
+void LayerNorm::forward_rows(TensorView<const float> in, TensorView<float> out, std::size_t first,
+                             std::size_t count) const {
+  check(in, out);
+  kernels_->layer_norm({.in = in.row(first),
+                        .in_stride = in.row_stride(),
+                        .rows = count,
+                        .columns = num_features(),
+                        .gamma = gamma_.data(),
+                        .beta = beta_.data(),
+                        .eps = eps_,
+                        .out = out.row(first),
+                        .out_stride = out.row_stride()});
+}
+
+void LayerNorm::check(const TensorView<const float>& in, const TensorView<float>& out) const {
+  VIT_CHECK(in.num_columns() == num_features() && out.num_columns() == num_features() &&
+                out.num_rows() == in.num_rows(),
+            "LayerNorm", "over ", num_features(), " channels cannot take ", in.shape().to_string(), " to ",
+            out.shape().to_string());
 }
 
 }  // namespace vit

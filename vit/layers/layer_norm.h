@@ -16,11 +16,16 @@ class LayerNorm {
 
   /// in (M, C) -> out (M, C), out may be in. Throws Error where shapes disagree.
   void forward(TensorView<const float> in, TensorView<float> out, int threads) const;
+  /// The same for `count` rows from `first` alone, in the calling thread.
+  void forward_rows(TensorView<const float> in, TensorView<float> out, std::size_t first,
+                    std::size_t count) const;
 
   std::size_t num_features() const { return gamma_.num_elements(); }
   std::size_t weight_bytes() const { return 2 * num_features() * sizeof(float); }
 
  private:
+  void check(const TensorView<const float>& in, const TensorView<float>& out) const;
+
   Tensor<float> gamma_;  // (C)
   Tensor<float> beta_;   // (C)
   float eps_;

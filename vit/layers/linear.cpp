@@ -72,12 +72,11 @@ void for_each_part(std::size_t rows, OutputRange range, const kernels::KernelTab
 
 /// What a product is made of besides its weight.
 struct Product {
-  TensorView<const float> in;
+  const PreparedRows& in;
   TensorView<float> out;
   OutputRange range;
   int threads;
   const LinearEpilogue& epilogue;
-  const QuantisedMemory& memory;
 };
 
 kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<float>& bias, std::size_t row) {
@@ -93,52 +92,91 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .residual_stride = epilogue.residual.row_stride()};
 }
 
-constexpr std::size_t kRowsPerTask = 16;  // that are quantised or rounded
+/// Rows to be prepared: those of `rows`, computed first where there is a norm.
+struct Source {
+  TensorView<const float> rows;
+  const LayerNorm* norm = nullptr;
+  TensorView<const float> before{};  // norm
+  TensorView<float> normed{};        // rows
 
-/// The rows of `in` as whole numbers in `memory`.
-void quantise(const TensorView<const float>& in, const kernels::KernelTable& table, int threads,
-              const QuantisedMemory& memory) {
-  const std::size_t rows = in.num_rows(), columns = in.num_columns();
-  const std::size_t row_bytes = table.int8->row_bytes(columns), groups = kernels::int8_groups(columns);
-  VIT_CHECK(checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
-                checked_mul(rows, groups, "Linear") <= memory.scales.num_elements(),
-            "Linear", "no memory for ", in.shape().to_string(), " as int8");
-  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
-    table.int8->quantise({.in = in.row(row),
-                          .in_stride = in.row_stride(),
-                          .rows = count,
-                          .in_features = columns,
-                          .out = memory.values.data() + row * row_bytes,
-                          .scales = memory.scales.data() + row * groups});
+  /// Calls prepare(first, count) for all rows, a few at a time, once they are computed.
+  template <typename Prepare>
+  void for_each_part(int threads, const Prepare& prepare) const {
+    constexpr std::size_t kRowsPerTask = 16;
+    parallel_for_parts(rows.num_rows(), kRowsPerTask, threads, [&](std::size_t first, std::size_t count) {
+      if (norm) norm->forward_rows(before, normed, first, count);
+      prepare(first, count);
+    });
+  }
+};
+
+/// Whether `rows` rows of bfloat16 pairs, or of whole numbers, have room in `memory`.
+bool has_room(const kernels::PackedBf16Matrix& weight, std::size_t rows, const QuantisedMemory& memory) {
+  const std::size_t row_bytes = kernels::bf16_row_lanes(weight.in_features()) * sizeof(float);
+  return checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements();
+}
+
+bool has_room(const kernels::PackedInt8Matrix& weight, std::size_t rows, const QuantisedMemory& memory) {
+  const std::size_t row_bytes = weight.table().int8->row_bytes(weight.in_features());
+  return checked_mul(rows, row_bytes, "Linear") <= memory.values.num_elements() &&
+         checked_mul(rows, kernels::int8_groups(weight.in_features()), "Linear") <=
+             memory.scales.num_elements();
+}
+
+void prepare_as_float(const Source& source, int threads) {
+  if (source.norm) source.norm->forward(source.before, source.normed, threads);
+}
+
+void prepare(const kernels::PackedMatrix&, const Source& source, int threads, const QuantisedMemory&) {
+  prepare_as_float(source, threads);
+}
+
+/// The rows in bfloat16, pairs in the lanes of `memory`.
+void prepare(const kernels::PackedBf16Matrix& weight, const Source& source, int threads,
+             const QuantisedMemory& memory) {
+  const kernels::Bf16Kernels& bf16 = *weight.table().bf16;
+  if (!bf16.round_rows) return prepare_as_float(source, threads);
+  const TensorView<const float>& in = source.rows;
+  const std::size_t row_lanes = kernels::bf16_row_lanes(in.num_columns());
+  VIT_CHECK(has_room(weight, in.num_rows(), memory), "Linear", "no memory for ", in.shape().to_string(),
+            " as bfloat16");
+  float* const lanes = reinterpret_cast<float*>(memory.values.data());
+  source.for_each_part(threads, [&](std::size_t row, std::size_t count) {
+    bf16.round_rows({.in = in.row(row),
+                     .in_stride = in.row_stride(),
+                     .rows = count,
+                     .in_features = in.num_columns(),
+                     .out = lanes + row * row_lanes});
   });
 }
 
-/// Rows of `in` in bfloat16, pairs in the lanes of `memory`.
-TensorView<const float> rounded(const TensorView<const float>& in, const kernels::KernelTable& table,
-                                int threads, const QuantisedMemory& memory) {
-  const std::size_t rows = in.num_rows(), columns = in.num_columns();
-  const std::size_t row_lanes = kernels::bf16_row_lanes(columns);
-  VIT_CHECK(checked_mul(rows, row_lanes * sizeof(float), "Linear") <= memory.values.num_elements(), "Linear",
-            "no memory for ", in.shape().to_string(), " as bfloat16");
-  float* const lanes = reinterpret_cast<float*>(memory.values.data());
-  parallel_for_parts(rows, kRowsPerTask, threads, [&](std::size_t row, std::size_t count) {
-    table.bf16->round_rows({.in = in.row(row),
-                            .in_stride = in.row_stride(),
-                            .rows = count,
-                            .in_features = columns,
-                            .out = lanes + row * row_lanes});
+/// The rows as whole numbers in `memory`.
+void prepare(const kernels::PackedInt8Matrix& weight, const Source& source, int threads,
+             const QuantisedMemory& memory) {
+  const kernels::Int8Kernels& int8 = *weight.table().int8;
+  const TensorView<const float>& in = source.rows;
+  const std::size_t columns = in.num_columns();
+  const std::size_t row_bytes = int8.row_bytes(columns), groups = kernels::int8_groups(columns);
+  VIT_CHECK(has_room(weight, in.num_rows(), memory), "Linear", "no memory for ", in.shape().to_string(),
+            " as int8");
+  source.for_each_part(threads, [&](std::size_t row, std::size_t count) {
+    int8.quantise({.in = in.row(row),
+                   .in_stride = in.row_stride(),
+                   .rows = count,
+                   .in_features = columns,
+                   .out = memory.values.data() + row * row_bytes,
+                   .scales = memory.scales.data() + row * groups});
   });
-  return {lanes, {rows, row_lanes}};
 }
 
 /// The product of `gemm` with rows and weight as it takes them.
 template <typename Packed>
 void multiply_with(void (*gemm)(const kernels::GemmArgs&) noexcept, const Packed& weight,
-                   const Tensor<float>& bias, const Product& product) {
-  for_each_part(product.in.num_rows(), product.range, weight.table(), product.threads,
+                   const TensorView<const float>& in, const Tensor<float>& bias, const Product& product) {
+  for_each_part(in.num_rows(), product.range, weight.table(), product.threads,
                 [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
-                  gemm({.in = product.in.row(row),
-                        .in_stride = product.in.row_stride(),
+                  gemm({.in = in.row(row),
+                        .in_stride = in.row_stride(),
                         .rows = rows,
                         .packed = weight.data(),
                         .in_features = weight.in_features(),
@@ -151,35 +189,39 @@ void multiply_with(void (*gemm)(const kernels::GemmArgs&) noexcept, const Packed
 }
 
 void multiply(const kernels::PackedMatrix& weight, const Tensor<float>& bias, const Product& product) {
-  multiply_with(weight.table().gemm, weight, bias, product);
+  multiply_with(weight.table().gemm, weight, product.in.rows, bias, product);
 }
 
-void multiply(const kernels::PackedBf16Matrix& weight, const Tensor<float>& bias, Product product) {
-  if (weight.table().bf16->round_rows)
-    product.in = rounded(product.in, weight.table(), product.threads, product.memory);
-  multiply_with(weight.table().bf16->gemm, weight, bias, product);
+void multiply(const kernels::PackedBf16Matrix& weight, const Tensor<float>& bias, const Product& product) {
+  const kernels::Bf16Kernels& bf16 = *weight.table().bf16;
+  if (!bf16.round_rows) return multiply_with(bf16.gemm, weight, product.in.rows, bias, product);
+  VIT_CHECK(has_room(weight, product.in.rows.num_rows(), product.in.quantised), "Linear",
+            "rows that are not prepared as bfloat16");
+  const TensorView<const float> pairs(
+      reinterpret_cast<const float*>(product.in.quantised.values.data()),
+      {product.in.rows.num_rows(), kernels::bf16_row_lanes(weight.in_features())});
+  multiply_with(bf16.gemm, weight, pairs, bias, product);
 }
 
 void multiply(const kernels::PackedInt8Matrix& weight, const Tensor<float>& bias, const Product& product) {
-  const QuantisedMemory& memory = product.memory;
-  quantise(product.in, weight.table(), product.threads, memory);
+  const QuantisedMemory& in = product.in.quantised;
+  VIT_CHECK(has_room(weight, product.in.rows.num_rows(), in), "Linear", "rows that are not prepared as int8");
   const kernels::Int8Kernels& int8 = *weight.table().int8;
   const std::size_t row_bytes = int8.row_bytes(weight.in_features());
-  for_each_part(
-      product.in.num_rows(), product.range, weight.table(), product.threads,
-      [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
-        const kernels::Epilogue finish = epilogue_from(product.epilogue, bias, row);
-        int8.gemm({.in = memory.values.data() + row * row_bytes,
-                   .in_scales = memory.scales.data() + row * kernels::int8_groups(weight.in_features()),
-                   .rows = rows,
-                   .packed = weight.data(),
-                   .in_features = weight.in_features(),
-                   .column_begin = column,
-                   .column_end = column_end,
-                   .out = product.out.row(row),
-                   .out_stride = product.out.row_stride(),
-                   .epilogue = &finish});
-      });
+  for_each_part(product.in.rows.num_rows(), product.range, weight.table(), product.threads,
+                [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t column_end) {
+                  const kernels::Epilogue finish = epilogue_from(product.epilogue, bias, row);
+                  int8.gemm({.in = in.values.data() + row * row_bytes,
+                             .in_scales = in.scales.data() + row * kernels::int8_groups(weight.in_features()),
+                             .rows = rows,
+                             .packed = weight.data(),
+                             .in_features = weight.in_features(),
+                             .column_begin = column,
+                             .column_end = column_end,
+                             .out = product.out.row(row),
+                             .out_stride = product.out.row_stride(),
+                             .epilogue = &finish});
+                });
 }
 
 std::variant<kernels::PackedMatrix, kernels::PackedBf16Matrix, kernels::PackedInt8Matrix> pack(
@@ -221,16 +263,41 @@ std::size_t Linear::weight_bytes() const {
 
 void Linear::forward(TensorView<const float> in, TensorView<float> out, int threads,
                      const LinearEpilogue& epilogue, const QuantisedMemory& memory) const {
-  forward_range(in, out, {0, out_features()}, threads, epilogue, memory);
+  multiply(prepare(in, threads, memory), out, threads, epilogue);
 }
 
-void Linear::forward_range(TensorView<const float> in, TensorView<float> out, OutputRange range, int threads,
-                           const LinearEpilogue& epilogue, const QuantisedMemory& memory) const {
-  const std::size_t rows = in.num_rows();
+void Linear::check_rows(const TensorView<const float>& in) const {
+  VIT_CHECK(in.num_columns() == in_features(), "Linear", "a weight ", describe(), " cannot take ",
+            in.shape().to_string());
+}
+
+PreparedRows Linear::prepare(TensorView<const float> in, int threads, const QuantisedMemory& memory) const {
+  check_rows(in);
+  std::visit([&](const auto& weight) { vit::prepare(weight, {.rows = in}, threads, memory); }, weight_);
+  return {in, memory};
+}
+
+PreparedRows Linear::prepare_normed(const LayerNorm& norm, TensorView<const float> in,
+                                    TensorView<float> normed, int threads,
+                                    const QuantisedMemory& memory) const {
+  check_rows(normed);
+  const Source source{.rows = normed, .norm = &norm, .before = in, .normed = normed};
+  std::visit([&](const auto& weight) { vit::prepare(weight, source, threads, memory); }, weight_);
+  return {normed, memory};
+}
+
+void Linear::multiply(const PreparedRows& in, TensorView<float> out, int threads,
+                      const LinearEpilogue& epilogue) const {
+  multiply_range(in, out, {0, out_features()}, threads, epilogue);
+}
+
+void Linear::multiply_range(const PreparedRows& in, TensorView<float> out, OutputRange range, int threads,
+                            const LinearEpilogue& epilogue) const {
+  const std::size_t rows = in.rows.num_rows();
   VIT_CHECK(
-      in.num_columns() == in_features() && out.num_columns() == out_features() && out.num_rows() == rows,
-      "Linear", "a weight (", out_features(), ", ", in_features(), ") cannot take ", in.shape().to_string(),
-      " to ", out.shape().to_string());
+      in.rows.num_columns() == in_features() && out.num_columns() == out_features() && out.num_rows() == rows,
+      "Linear", "a weight ", describe(), " cannot take ", in.rows.shape().to_string(), " to ",
+      out.shape().to_string());
   for (const TensorView<const float>& same : {epilogue.multiplier, epilogue.residual}) {
     VIT_CHECK(same.empty() || (same.num_columns() == out_features() && same.num_rows() == rows), "Linear",
               "multiplier or residual ", same.shape().to_string(), " for an output ",
@@ -246,7 +313,7 @@ void Linear::forward_range(TensorView<const float> in, TensorView<float> out, Ou
         const std::size_t panel = weight.table().panel_columns;
         const OutputRange panels{range.begin / panel * panel,
                                  std::min(round_up(range.end, panel), out_features())};
-        multiply(weight, bias_, {in, out, panels, threads, epilogue, memory});
+        vit::multiply(weight, bias_, {in, out, panels, threads, epilogue});
       },
       weight_);
 }

@@ -10,6 +10,7 @@
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/pack.h"
+#include "vit/layers/layer_norm.h"
 
 namespace vit {
 
@@ -25,6 +26,13 @@ struct LinearEpilogue {
 struct QuantisedMemory {
   TensorView<std::byte> values{};
   TensorView<kernels::InputScale> scales{};  // int8 alone
+};
+
+/// Rows (M, K) in the form in which they are multiplied, good for every Linear of the same input features,
+/// kernels and dtype until the memory is used again.
+struct PreparedRows {
+  TensorView<const float> rows{};  // in float32
+  QuantisedMemory quantised{};     // in bfloat16 or int8
 };
 
 /// Outputs [begin, end) of a Linear.
@@ -48,10 +56,17 @@ class Linear {
   void forward(TensorView<const float> in, TensorView<float> out, int threads,
                const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
 
-  /// The same for the outputs in `range`, rounded to whole panels of the kernels; the others in out (M, N)
-  /// stay as they are. The bits are those of a whole product.
-  void forward_range(TensorView<const float> in, TensorView<float> out, OutputRange range, int threads,
-                     const LinearEpilogue& epilogue = {}, const QuantisedMemory& memory = {}) const;
+  /// forward in two steps, of which the first serves several products: the rows `in` (M, K),
+  PreparedRows prepare(TensorView<const float> in, int threads, const QuantisedMemory& memory = {}) const;
+  /// or norm(in), left in normed (M, K) too, which may be `in`: each row is read while it is at hand.
+  PreparedRows prepare_normed(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                              int threads, const QuantisedMemory& memory = {}) const;
+  void multiply(const PreparedRows& in, TensorView<float> out, int threads,
+                const LinearEpilogue& epilogue = {}) const;
+  /// The outputs in `range`, rounded to whole panels of the kernels; the others in out (M, N) stay as they
+  /// are. The bits are those of a whole product.
+  void multiply_range(const PreparedRows& in, TensorView<float> out, OutputRange range, int threads,
+                      const LinearEpilogue& epilogue = {}) const;
 
   std::size_t in_features() const noexcept;
   std::size_t out_features() const noexcept;
@@ -61,6 +76,8 @@ class Linear {
   std::size_t weight_bytes() const;
 
  private:
+  void check_rows(const TensorView<const float>& in) const;
+
   std::variant<kernels::PackedMatrix, kernels::PackedBf16Matrix, kernels::PackedInt8Matrix> weight_;
   Tensor<float> bias_;  // (N) or empty
 };

@@ -10,6 +10,15 @@ void check_norm(const std::optional<LayerNorm>& norm, std::size_t hidden_dim) {
             norm ? norm->num_features() : 0, " of ", hidden_dim, " channels");
 }
 
+/// out += scale * fc2(norm(hidden))
+void add_result(const Linear& fc2, const std::optional<LayerNorm>& norm, TensorView<float> hidden,
+                std::span<const float> scale, TensorView<float> out, const Workspace& workspace,
+                int threads) {
+  const PreparedRows rows = norm ? fc2.prepare_normed(*norm, hidden, hidden, threads, workspace.quantised)
+                                 : fc2.prepare(hidden, threads, workspace.quantised);
+  fc2.multiply(rows, out, threads, {.scale = scale, .residual = out});
+}
+
 }  // namespace
 
 Mlp::Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation)
@@ -19,12 +28,16 @@ Mlp::Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activ
   check_norm(norm_, hidden_dim());
 }
 
-void Mlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
+PreparedRows Mlp::prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                          const Workspace& workspace, int threads) const {
+  return fc1_.prepare_normed(norm, in, normed, threads, workspace.quantised);
+}
+
+void Mlp::forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
                   Workspace& workspace, int threads) const {
-  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, normed.num_rows(), hidden_dim());
-  fc1_.forward(normed, hidden, threads, {.activation = activation_}, workspace.quantised);
-  if (norm_) norm_->forward(hidden, hidden, threads);
-  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
+  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
+  fc1_.multiply(normed, hidden, threads, {.activation = activation_});
+  add_result(fc2_, norm_, hidden, scale, out, workspace, threads);
 }
 
 std::size_t Mlp::weight_bytes() const {
@@ -45,14 +58,17 @@ GatedMlp::GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Lin
   check_norm(norm_, hidden_dim());
 }
 
-void GatedMlp::forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
+PreparedRows GatedMlp::prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                               const Workspace& workspace, int threads) const {
+  return gate_.prepare_normed(norm, in, normed, threads, workspace.quantised);
+}
+
+void GatedMlp::forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
                        Workspace& workspace, int threads) const {
-  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, normed.num_rows(), hidden_dim());
-  gate_.forward(normed, hidden, threads, {.activation = activation_}, workspace.quantised);
-  value_.forward(normed, hidden, threads, {.multiplier = hidden},
-                 workspace.quantised);  // hidden = act(gate x) * value x
-  if (norm_) norm_->forward(hidden, hidden, threads);
-  fc2_.forward(hidden, out, threads, {.scale = scale, .residual = out}, workspace.quantised);
+  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
+  gate_.multiply(normed, hidden, threads, {.activation = activation_});
+  value_.multiply(normed, hidden, threads, {.multiplier = hidden});  // hidden = act(gate x) * value x
+  add_result(fc2_, norm_, hidden, scale, out, workspace, threads);
 }
 
 std::size_t GatedMlp::weight_bytes() const {

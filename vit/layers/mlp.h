@@ -16,9 +16,12 @@ class Mlp {
   /// fc1 (C -> F), norm over the hidden vector, if any, fc2 (F -> C). Throws Error where shapes disagree.
   Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
 
+  /// norm(in) as forward takes it, which is left in normed (M, C), too.
+  PreparedRows prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                       const Workspace& workspace, int threads) const;
   /// out += scale * fc2(...) for normed (M, C) and out (M, C), which must not overlap; scale (C) or empty
   /// for 1. Uses workspace.hidden.
-  void forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
+  void forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
                Workspace& workspace, int threads) const;
 
   std::size_t hidden_dim() const noexcept { return fc1_.out_features(); }
@@ -38,8 +41,10 @@ class GatedMlp {
   /// disagree.
   GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
 
-  /// As Mlp::forward.
-  void forward(TensorView<const float> normed, std::span<const float> scale, TensorView<float> out,
+  /// As those of Mlp.
+  PreparedRows prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
+                       const Workspace& workspace, int threads) const;
+  void forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
                Workspace& workspace, int threads) const;
 
   std::size_t hidden_dim() const noexcept { return gate_.out_features(); }
