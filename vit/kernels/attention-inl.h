@@ -39,18 +39,18 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
 }
 
 size_t attention_scratch_floats(size_t head_dim) noexcept {
-  return (2 * head_dim + 1) * kPanel + kBlockKeys * kPanel;
+  return 2 * head_dim * kPanel + kBlockKeys * kPanel;
 }
 
 struct AttentionScratch {
-  float* queries;  // (d, kPanel), and one more row
+  float* queries;  // (d, kPanel)
   float* sums;     // (d, kPanel), the output before division
   float* scores;   // (kBlockKeys, kPanel)
 };
 
 HWY_INLINE AttentionScratch lay_out(float* memory, size_t head_dim) {
   const size_t panel = head_dim * kPanel;
-  return {memory, memory + panel + kPanel, memory + 2 * panel + kPanel};
+  return {memory, memory + panel, memory + 2 * panel};
 }
 
 /// Operands as float32. A key is a row of lanes; a weight has a line of its own.
@@ -65,7 +65,10 @@ struct FloatOperands {
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     copy_row(args.values + t * args.value_stride, args.head_dim, line);
   }
-  static HWY_INLINE void pack_queries(float*, size_t) {}
+  /// A query that is turned already, times `scale`, as a row of key_lanes.
+  static HWY_INLINE void pack_query(float* turned, size_t head_dim, V scale, float* row) {
+    scale_row(turned, head_dim, scale, row);
+  }
   /// exp2(score - maximum) in the place of the scores of `keys` keys, one vector of queries; returns their
   /// sum.
   static HWY_INLINE V weigh(float* HWY_RESTRICT scores, size_t keys, V maximum) {
@@ -104,17 +107,9 @@ struct PairOperands {
       store_first(bf16::pairs(load_first(first + c, rest, 0.0f), upper), rest, line + c);
     }
   }
-  /// queries (d, kPanel), and room for one more row, to lines of pairs.
-  static HWY_INLINE void pack_queries(float* queries, size_t head_dim) {
-    const D d;
-    for (size_t i = 0; i < kPanel; i += kLanes) hn::Store(hn::Zero(d), d, queries + head_dim * kPanel + i);
-    for (size_t c = 0; c < head_dim; c += 2) {
-      for (size_t i = 0; i < kPanel; i += kLanes) {
-        const float* const lanes = queries + c * kPanel + i;
-        hn::Store(bf16::pairs(hn::Load(d, lanes), hn::Load(d, lanes + kPanel)), d,
-                  queries + c / 2 * kPanel + i);
-      }
-    }
+  static HWY_INLINE void pack_query(float* turned, size_t head_dim, V scale, float* row) {
+    scale_row(turned, head_dim, scale, turned);
+    bf16::round_row(turned, head_dim, row);
   }
   static HWY_INLINE V weigh(float* HWY_RESTRICT scores, size_t keys, V maximum) {
     const D d;
@@ -157,23 +152,18 @@ void attention_pack(const KeyValueArgs& args) noexcept {
 template <class Operands>
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
-  const D d;
   const size_t used = HWY_MIN(kPanel, (count + kLanes - 1) / kLanes * kLanes);
+  const size_t lanes = Operands::key_lanes(args.head_dim);
   const V scale = set(args.scale * kLog2E);
-  float* const rows = scratch.sums;  // (used, d), not needed yet
+  float* const turned = scratch.queries;  // (d), not needed yet, as
+  float* const rows = scratch.sums;       // (used, lanes)
   for (size_t i = 0; i < count; ++i) {
     rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,
-                 args.rotation, rows + i * args.head_dim);
+                 args.rotation, turned);
+    Operands::pack_query(turned, args.head_dim, scale, rows + i * lanes);
   }
-  for (size_t i = count * args.head_dim; i < used * args.head_dim; ++i) rows[i] = 0.0f;
-  transpose(rows, args.head_dim, used, args.head_dim, scratch.queries, kPanel);
-  for (size_t c = 0; c < args.head_dim; ++c) {
-    for (size_t i = 0; i < used; i += kLanes) {
-      float* const lanes = scratch.queries + c * kPanel + i;
-      hn::Store(hn::Mul(hn::Load(d, lanes), scale), d, lanes);
-    }
-  }
-  Operands::pack_queries(scratch.queries, args.head_dim);
+  for (size_t i = count * lanes; i < used * lanes; ++i) rows[i] = 0.0f;
+  transpose(rows, lanes, used, lanes, scratch.queries, kPanel);
 }
 
 /// scores (keys, kPanel) of the keys [key, key + keys).

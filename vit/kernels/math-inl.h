@@ -95,29 +95,30 @@ HWY_INLINE V exp_of(V x) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-/// The numbers of a table of sixteen that the low four bits of `index` name.
+/// The numbers of a table of sixteen that the low four bits of `index` name; the others do not matter.
 HWY_INLINE V look_up(const float (&table)[kLanes], hn::Vec<DI> index) {
-  const D d;
-  return hn::TableLookupLanes(hn::Load(d, table), hn::IndicesFromVec(d, hn::And(index, hn::Set(DI(), 15))));
+  return V{_mm512_permutexvar_ps(index.raw, hn::Load(D(), table).raw)};
+}
+HWY_INLINE hn::Vec<DI> look_up(const int32_t (&table)[kLanes], hn::Vec<DI> index) {
+  return hn::Vec<DI>{_mm512_permutexvar_epi32(index.raw, hn::Load(DI(), table).raw)};
 }
 
 /// 2^x for x <= 0, off by at most 6e-7 of it: for weights that are rounded to bfloat16 next. At least 2^-126.
 /// NaN stays NaN.
 /// 2^x = 2^n 2^(i/16) 2^r, |r| <= 1/32.
 HWY_INLINE V coarse_exp2_of_negative(V x) {
-  alignas(64) static constexpr float kPowers[16] = {1.000000000f, 1.044273734f, 1.090507746f, 1.138788581f,
-                                                    1.189207077f, 1.241857767f, 1.296839595f, 1.354255557f,
-                                                    1.414213538f, 1.476826191f, 1.542210817f, 1.610490322f,
-                                                    1.681792855f, 1.756252170f, 1.834008098f, 1.915206552f};
+  // 2^(i/16) less i where the shift below puts it, above the 19 lower bits.
+  alignas(64) static constexpr int32_t kPowers[16] = {
+      0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
+      0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
   const V rounder = set(kRounder / 16);  // to sixteenths
   const V clamped = hn::Max(set(-126.0f), x);
   const V shifted = hn::Add(clamped, rounder);
   const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
   const V p = hn::MulAdd(hn::MulAdd(set(2.402264327e-1f), r, set(6.931877136e-1f)), r, set(1.0f));
   const hn::Vec<DI> sixteenths = hn::BitCast(DI(), shifted);
-  const hn::Vec<DI> power = hn::BitCast(DI(), look_up(kPowers, sixteenths));
-  const hn::Vec<DI> n = hn::ShiftLeft<23>(hn::ShiftRight<4>(sixteenths));
-  return hn::Mul(p, hn::BitCast(D(), hn::Add(power, n)));
+  const hn::Vec<DI> power = look_up(kPowers, sixteenths);
+  return hn::Mul(p, hn::BitCast(D(), hn::Add(power, hn::ShiftLeft<19>(sixteenths))));
 }
 #endif
 

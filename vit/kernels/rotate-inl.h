@@ -21,6 +21,13 @@ HWY_INLINE void copy_row(const float* from, size_t count, float* to) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
+HWY_INLINE void scale_row(const float* from, size_t count, V scale, float* to) {
+  const D d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), scale), d, to + i);
+  if (i < count) store_first(hn::Mul(load_first(from + i, count - i, 0.0f), scale), count - i, to + i);
+}
+
 struct Pair {
   V p, q;
 };
