@@ -7,15 +7,16 @@
 namespace vit {
 namespace {
 
-/// How a product is cut into tasks: blocks of whole tiles of rows times blocks of whole panels.
+/// How a product is cut into tasks: blocks of rows times blocks of whole panels.
 ///
 /// The blocks of rows form as many parts as there are threads, where rows suffice; parallel_for starts each
-/// thread on a part of its own. Of a part, all blocks meet some columns before they meet the next: those of
-/// the weight come from memory once.
+/// thread on a part of its own. A single block for each is cut to the row, so that none has a tile more than
+/// the others; several are cut into whole tiles, which are faster. Of a part, all blocks meet some columns
+/// before they meet the next: those of the weight come from memory once.
 class Split {
  public:
   Split(std::size_t rows, OutputRange range, const kernels::KernelTable& table, int threads)
-      : rows_(rows), range_(range), tile_(table.tile_rows) {
+      : rows_(rows), range_(range) {
     // A block of rows should stay in the second-level cache while the weight streams past it; the tasks
     // should outnumber the threads several times so that a slow core does not hold up the others.
     constexpr std::size_t kRowsInCache = 108, kFewRows = 48;
@@ -25,6 +26,7 @@ class Split {
     const std::size_t even = round_up(row_blocks_, num_threads);
     if (rows / even >= kFewRows) row_blocks_ = even;
     parts_ = std::min(row_blocks_, num_threads);
+    if (row_blocks_ > parts_) unit_ = table.tile_rows;
     const std::size_t panels = ceil_div(range.end - range.begin, table.panel_columns);
     const std::size_t wanted = ceil_div(kTasksPerThread * num_threads, row_blocks_);
     columns_per_task_ = ceil_div(panels, std::min(wanted, panels)) * table.panel_columns;
@@ -50,12 +52,12 @@ class Split {
  private:
   std::size_t first_block(std::size_t part) const { return part * row_blocks_ / parts_; }
   std::size_t first_row(std::size_t block) const {
-    return std::min(block * ceil_div(rows_, tile_) / row_blocks_ * tile_, rows_);
+    return std::min(block * ceil_div(rows_, unit_) / row_blocks_ * unit_, rows_);
   }
 
   std::size_t rows_;
   OutputRange range_;
-  std::size_t tile_;
+  std::size_t unit_ = 1;  // of rows
   std::size_t row_blocks_, column_blocks_, parts_, columns_per_task_;
 };
 
