@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/coarse_gelu.h"
+#include "tests/support/coarse_activations.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/base/dtype.h"
@@ -219,16 +219,19 @@ TEST_CASE("kernels: bfloat16 gives a row the same bits in every company, and kee
   }
 }
 
-TEST_CASE("kernels: gelu after bfloat16 products is off by at most 9e-5 and a rounding") {
-  const std::vector<float> x = test::numbers_for_gelu();
+TEST_CASE("kernels: activations after bfloat16 products are off by at most 9e-5 and a rounding") {
+  const std::vector<float> x = test::numbers_for_activations();
   const Tensor<float> zeros(Shape{1, 3}), weight(Shape{x.size(), 3});
-  const Epilogue epilogue{.bias = x.data(), .activation = Activation::gelu};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(std::string(table->name));
-    const std::vector<float> out = bf16_product(*table, zeros, weight, epilogue);
-    for (std::size_t n = 0; n < x.size(); ++n) {
-      CAPTURE(x[n]);
-      REQUIRE(test::is_coarse_gelu(out[n], x[n]));
+    for (const Activation activation : test::kActivations) {
+      CAPTURE(std::string(to_string(activation)));
+      const Epilogue epilogue{.bias = x.data(), .activation = activation};
+      const std::vector<float> out = bf16_product(*table, zeros, weight, epilogue);
+      for (std::size_t n = 0; n < x.size(); ++n) {
+        CAPTURE(x[n]);
+        REQUIRE(test::is_coarse_activation(out[n], x[n], activation));
+      }
     }
   }
 }

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "tests/support/coarse_gelu.h"
+#include "tests/support/coarse_activations.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/kernels/pack.h"
@@ -287,18 +288,56 @@ TEST_CASE("kernels: int8 gives a row the same bits in every company, and every e
   }
 }
 
-TEST_CASE("kernels: gelu after int8 products is off by at most 9e-5 and a rounding") {
-  const std::vector<float> x = test::numbers_for_gelu();
+TEST_CASE("kernels: int8 products without activation end in every last step with its own rounding alone") {
+  const Sizes sizes{31, 75, 300};
+  test::Rng rng(9);
+  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
+  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
+  const std::vector<float> bias = rng.numbers(sizes.out_features), scale = rng.numbers(sizes.out_features);
+  const std::size_t stride = sizes.out_features + 5;
+  const std::vector<float> other = rng.numbers(sizes.rows * stride);
+  for (const KernelTable* table : available_kernels()) {
+    if (table == &find_kernels("reference")) continue;  // rounds once, after the last step
+    CAPTURE(table->name);
+    const auto run = [&](const Epilogue& epilogue) {
+      return product(*table, in, sizes.in_features, weight, sizes, epilogue);
+    };
+    const std::vector<float> plain = run({.bias = bias.data()});
+    const std::vector<float> multiplied =
+        run({.bias = bias.data(), .multiplier = other.data(), .multiplier_stride = stride});
+    const std::vector<float> scaled = run({.bias = bias.data(), .scale = scale.data()});
+    const std::vector<float> added =
+        run({.bias = bias.data(), .residual = other.data(), .residual_stride = stride});
+    const std::vector<float> scaled_and_added = run(
+        {.bias = bias.data(), .scale = scale.data(), .residual = other.data(), .residual_stride = stride});
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      const std::size_t n = i % stride;
+      if (n >= sizes.out_features) continue;
+      REQUIRE(multiplied[i] == plain[i] * other[i]);
+      REQUIRE(scaled[i] == plain[i] * scale[n]);
+      REQUIRE(added[i] == plain[i] + other[i]);
+      const float rounded_twice = scaled[i] + other[i];  // where there is no fused multiply-add
+      REQUIRE((scaled_and_added[i] == std::fma(plain[i], scale[n], other[i]) ||
+               scaled_and_added[i] == rounded_twice));
+    }
+  }
+}
+
+TEST_CASE("kernels: activations after int8 products are off by at most 9e-5 and a rounding") {
+  const std::vector<float> x = test::numbers_for_activations();
   const Sizes sizes{1, x.size(), 3};
   const std::vector<float> zeros(sizes.in_features);
   const Tensor<float> weight(Shape{sizes.out_features, sizes.in_features});
-  const Epilogue epilogue{.bias = x.data(), .activation = Activation::gelu};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> out = product(*table, zeros, sizes.in_features, weight, sizes, epilogue);
-    for (std::size_t n = 0; n < x.size(); ++n) {
-      CAPTURE(x[n]);
-      REQUIRE(test::is_coarse_gelu(out[n], x[n]));
+    for (const Activation activation : test::kActivations) {
+      CAPTURE(std::string(to_string(activation)));
+      const Epilogue epilogue{.bias = x.data(), .activation = activation};
+      const std::vector<float> out = product(*table, zeros, sizes.in_features, weight, sizes, epilogue);
+      for (std::size_t n = 0; n < x.size(); ++n) {
+        CAPTURE(x[n]);
+        REQUIRE(test::is_coarse_activation(out[n], x[n], activation));
+      }
     }
   }
 }
