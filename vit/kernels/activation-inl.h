@@ -43,6 +43,18 @@ HWY_INLINE V gelu(V x) {
 }
 
 #if HWY_TARGET == HWY_AVX3
+/// Sixteen or 32 parabolas side by side, each `width` wide: c0[i] + c1[i] t + c2[i] t^2 for t from i width to
+/// (i + 1) width.
+template <size_t kCount>
+HWY_INLINE V parabolas(V t, float width, const float (&c0)[kCount], const float (&c1)[kCount],
+                       const float (&c2)[kCount]) {
+  // 8 + t / (4 width): between 8 and 16 the uppermost bits of a float count quarters.
+  const V quarters = hn::MulAdd(t, set(0.25f / width), set(8.0f));
+  const hn::Vec<DI> index = hn::ShiftRight<18>(hn::BitCast(DI(), quarters));
+  const V slope = hn::MulAdd(look_up(c2, index), t, look_up(c1, index));
+  return hn::MulAdd(slope, t, look_up(c0, index));
+}
+
 /// gelu, off by at most 5e-5 and a rounding: Phi(-t) as sixteen parabolas side by side, each minimax in the
 /// error of t Phi(-t); the last one ends in zero at kEnd.
 HWY_INLINE V coarse_gelu(V x) {
@@ -61,11 +73,7 @@ HWY_INLINE V coarse_gelu(V x) {
       7.742429525e-2f, 5.460200831e-2f, 3.525775671e-2f, 2.092851326e-2f, 1.145158987e-2f, 5.787805654e-3f,
       2.706079511e-3f, 1.171794604e-3f, 4.703748855e-4f, 0.000000000e+0f};
   const V t = hn::Min(set(kEnd), hn::Abs(x));
-  // 8 + t / (4 kWidth): between 8 and 12 the uppermost bits of a float count quarters.
-  const V quarters = hn::MulAdd(t, set(0.25f / kWidth), set(8.0f));
-  const hn::Vec<DI> index = hn::ShiftRight<18>(hn::BitCast(DI(), quarters));
-  const V slope = hn::MulAdd(look_up(kC2, index), t, look_up(kC1, index));
-  return hn::NegMulAdd(t, hn::MulAdd(slope, t, look_up(kC0, index)), ramp(x));
+  return hn::NegMulAdd(t, parabolas(t, kWidth, kC0, kC1, kC2), ramp(x));
 }
 #else
 /// gelu, off by at most 9e-5 and a rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
@@ -114,11 +122,7 @@ HWY_INLINE V coarse_times_sigmoid(V x, V y) {
       2.387068162e-5f, 1.590275497e-5f, 1.059424176e-5f, 7.057649327e-6f, 4.701598755e-6f, 3.132042821e-6f,
       2.086447012e-6f, 0.000000000e+0f};
   const V t = hn::Min(set(kEnd), hn::Abs(y));
-  // 8 + t / (4 kWidth): between 8 and 16 the uppermost bits of a float count quarters.
-  const V quarters = hn::MulAdd(t, set(0.25f / kWidth), set(8.0f));
-  const hn::Vec<DI> index = hn::ShiftRight<18>(hn::BitCast(DI(), quarters));
-  const V slope = hn::MulAdd(look_up(kC2, index), t, look_up(kC1, index));
-  const V s = hn::MulAdd(slope, t, look_up(kC0, index));
+  const V s = parabolas(t, kWidth, kC0, kC1, kC2);
   return hn::NegMulAdd(hn::Min(set(hwy::HighestValue<float>()), hn::Abs(x)), s, ramp(x));
 }
 #endif
