@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/coarse_activations.h"
+#include "tests/support/activations.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/kernels/pack.h"
