@@ -155,7 +155,8 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
   const size_t used = HWY_MIN(kPanel, (count + kLanes - 1) / kLanes * kLanes);
   const size_t lanes = Operands::key_lanes(args.head_dim);
   const V scale = set(args.scale * kLog2E);
-  float* const turned = scratch.queries;  // (d), not needed yet, as
+  // In memory that is not needed yet.
+  float* const turned = scratch.queries;  // (d)
   float* const rows = scratch.sums;       // (used, lanes)
   for (size_t i = 0; i < count; ++i) {
     rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,

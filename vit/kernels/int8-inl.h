@@ -83,30 +83,6 @@ HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* he
   return hn::Mul(whole, hn::Load(d, head));
 }
 
-/// Where the scaled sums of a row go: to memory, rows of kPanel,
-struct ToSums {
-  float* sums;
-
-  template <size_t kVectors>
-  HWY_INLINE void put_row(size_t row, V first, V second) const {
-    hn::Store(first, D(), sums + row * kPanel);
-    if constexpr (kVectors > 1) hn::Store(second, D(), sums + row * kPanel + kLanes);
-  }
-};
-
-/// or through bias and last step to the output, so that the stores of one tile go on below the
-/// multiplications of the next. Activations would not: they are bound by their own multiplications.
-template <Last kLast>
-struct ToOutput {
-  PanelOutput output;
-
-  template <size_t kVectors>
-  HWY_INLINE void put_row(size_t row, V first, V second) const {
-    output.template put<Precision::full, Activation::none, kLast>(row, 0, first);
-    output.template put<Precision::full, Activation::none, kLast>(row, kLanes, second);
-  }
-};
-
 /// Scales the sums of a group and adds those that earlier groups left in `sums`.
 template <class Form, size_t kVectors, class Ending>
 HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale, size_t row,
@@ -209,6 +185,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
   const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + head_bytes<Form>(args.in_features));
   const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
+  const KeptSums kept{TileStart::zero, sums};  // earlier groups are added before
   Last last = Last::nothing;
   const bool direct =
       columns == kPanel && args.epilogue->activation == Activation::none && has_last(*args.epilogue, last);
@@ -225,12 +202,13 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .start = g == 0 ? TileStart::zero : TileStart::stored};
     if (direct && g + 1 == groups) {
       with_last(last, [&](auto known) HWY_ATTR {
-        multiply_group<Form, 2>(group, rows, sums, ToOutput<known.value>{panel_output(finish, row, column)});
+        multiply_group<Form, 2>(group, rows, sums,
+                                DirectEnding<known.value>{kept, panel_output(finish, row, column)});
       });
     } else if (columns > kLanes) {
-      multiply_group<Form, 2>(group, rows, sums, ToSums{sums});
+      multiply_group<Form, 2>(group, rows, sums, kept);
     } else {
-      multiply_group<Form, 1>(group, rows, sums, ToSums{sums});
+      multiply_group<Form, 1>(group, rows, sums, kept);
     }
   }
   if (!direct) finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});
