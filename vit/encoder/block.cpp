@@ -14,15 +14,17 @@ Block::Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNo
       mlp_(std::move(mlp)),
       scale2_(std::move(scale2)) {}
 
-PreparedRows Block::prepare_attention(TensorView<const float> x, Workspace& workspace, int threads) const {
+template <typename Branch>
+PreparedRows Block::prepare(const Branch& branch, const LayerNorm& norm, TensorView<const float> x,
+                            Workspace& workspace, int threads) {
   const StageTimer timer(workspace.stages, Stage::norms);
   const TensorView<float> normed = Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns());
-  return attention_.prepare(norm1_, x, normed, workspace, threads);
+  return branch.prepare(norm, x, normed, workspace, threads);
 }
 
 void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace& workspace,
                     int threads) const {
-  const PreparedRows normed = prepare_attention(x, workspace, threads);
+  const PreparedRows normed = prepare(attention_, norm1_, x, workspace, threads);
   attention_.forward(normed, input, scale1_.flat(), x, workspace,
                      threads);         // x += scale1 * attention(norm1(x))
   forward_mlp(x, workspace, threads);  // x += scale2 * mlp(norm2(x))
@@ -30,7 +32,7 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, Workspace&
 
 void Block::forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                             Workspace& workspace, int threads) const {
-  const PreparedRows normed = prepare_attention(x, workspace, threads);
+  const PreparedRows normed = prepare(attention_, norm1_, x, workspace, threads);
   for (std::size_t row = 0; row < out.num_rows(); ++row) {
     const std::size_t image = row / input.num_queries;
     const float* const source = x.row(image * input.num_tokens + row % input.num_queries);
@@ -43,13 +45,7 @@ void Block::forward_leading(TensorView<const float> x, const AttentionInput& inp
 void Block::forward_mlp(TensorView<float> x, Workspace& workspace, int threads) const {
   std::visit(
       [&](const auto& mlp) {
-        PreparedRows normed;
-        {
-          const StageTimer timer(workspace.stages, Stage::norms);
-          normed =
-              mlp.prepare(norm2_, x, Workspace::view_rows(workspace.normed, x.num_rows(), x.num_columns()),
-                          workspace, threads);
-        }
+        const PreparedRows normed = prepare(mlp, norm2_, x, workspace, threads);
         const StageTimer timer(workspace.stages, Stage::mlp);
         mlp.forward(normed, scale2_.flat(), x, workspace, threads);
       },

@@ -26,8 +26,10 @@ class Block {
                        Workspace& workspace, int threads) const;
 
  private:
-  /// norm1(x), for the attention.
-  PreparedRows prepare_attention(TensorView<const float> x, Workspace& workspace, int threads) const;
+  /// norm(x), for `branch`.
+  template <typename Branch>
+  static PreparedRows prepare(const Branch& branch, const LayerNorm& norm, TensorView<const float> x,
+                              Workspace& workspace, int threads);
   void forward_mlp(TensorView<float> x, Workspace& workspace, int threads) const;
 
   LayerNorm norm1_;

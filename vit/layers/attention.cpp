@@ -249,9 +249,7 @@ void Attention::forward(const PreparedRows& normed, const AttentionInput& input,
            input, num_heads_, heads, workspace, threads, *kernels_, dtype_);
   }
   const StageTimer timer(workspace.stages, Stage::proj);
-  const PreparedRows rows = norm_ ? proj_.prepare_normed(*norm_, heads, heads, threads, workspace.quantised)
-                                  : proj_.prepare(heads, threads, workspace.quantised);
-  proj_.multiply(rows, out, threads, {.scale = scale, .residual = out});
+  proj_.add_to(out, scale, norm_, heads, threads, workspace.quantised);
 }
 
 std::size_t Attention::weight_bytes() const {

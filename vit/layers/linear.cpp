@@ -288,6 +288,13 @@ PreparedRows Linear::prepare_normed(const LayerNorm& norm, TensorView<const floa
   return {normed, memory};
 }
 
+void Linear::add_to(TensorView<float> out, std::span<const float> scale, const std::optional<LayerNorm>& norm,
+                    TensorView<float> in, int threads, const QuantisedMemory& memory) const {
+  const PreparedRows rows =
+      norm ? prepare_normed(*norm, in, in, threads, memory) : prepare(in, threads, memory);
+  multiply(rows, out, threads, {.scale = scale, .residual = out});
+}
+
 void Linear::multiply(const PreparedRows& in, TensorView<float> out, int threads,
                       const LinearEpilogue& epilogue) const {
   multiply_range(in, out, {0, out_features()}, threads, epilogue);

@@ -2,6 +2,7 @@
 // Letters: M = rows, K = input features, N = output features.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -67,6 +68,11 @@ class Linear {
   /// are. The bits are those of a whole product.
   void multiply_range(const PreparedRows& in, TensorView<float> out, OutputRange range, int threads,
                       const LinearEpilogue& epilogue = {}) const;
+
+  /// out += scale * (norm(in) W^T + b), as a residual branch ends; without a norm in (M, K) is multiplied as
+  /// it is, else it is norm(in) afterwards. scale (N) or empty for 1.
+  void add_to(TensorView<float> out, std::span<const float> scale, const std::optional<LayerNorm>& norm,
+              TensorView<float> in, int threads, const QuantisedMemory& memory) const;
 
   std::size_t in_features() const noexcept;
   std::size_t out_features() const noexcept;

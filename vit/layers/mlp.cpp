@@ -10,15 +10,6 @@ void check_norm(const std::optional<LayerNorm>& norm, std::size_t hidden_dim) {
             norm ? norm->num_features() : 0, " of ", hidden_dim, " channels");
 }
 
-/// out += scale * fc2(norm(hidden))
-void add_result(const Linear& fc2, const std::optional<LayerNorm>& norm, TensorView<float> hidden,
-                std::span<const float> scale, TensorView<float> out, const Workspace& workspace,
-                int threads) {
-  const PreparedRows rows = norm ? fc2.prepare_normed(*norm, hidden, hidden, threads, workspace.quantised)
-                                 : fc2.prepare(hidden, threads, workspace.quantised);
-  fc2.multiply(rows, out, threads, {.scale = scale, .residual = out});
-}
-
 }  // namespace
 
 Mlp::Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation)
@@ -37,7 +28,7 @@ void Mlp::forward(const PreparedRows& normed, std::span<const float> scale, Tens
                   Workspace& workspace, int threads) const {
   const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
   fc1_.multiply(normed, hidden, threads, {.activation = activation_});
-  add_result(fc2_, norm_, hidden, scale, out, workspace, threads);
+  fc2_.add_to(out, scale, norm_, hidden, threads, workspace.quantised);
 }
 
 std::size_t Mlp::weight_bytes() const {
@@ -68,7 +59,7 @@ void GatedMlp::forward(const PreparedRows& normed, std::span<const float> scale,
   const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
   gate_.multiply(normed, hidden, threads, {.activation = activation_});
   value_.multiply(normed, hidden, threads, {.multiplier = hidden});  // hidden = act(gate x) * value x
-  add_result(fc2_, norm_, hidden, scale, out, workspace, threads);
+  fc2_.add_to(out, scale, norm_, hidden, threads, workspace.quantised);
 }
 
 std::size_t GatedMlp::weight_bytes() const {
