@@ -71,6 +71,7 @@ struct Group {
   const int32_t* lines;  // (steps, kPanel)
   size_t steps;
   TileStart start;
+  const int8_t* upcoming;  // what follows in memory, for the next group; need not be valid
 };
 
 /// Products of one row with one vector of columns, scaled as the weights: their sums without what the zero of
@@ -166,11 +167,18 @@ HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, con
   }
 }
 
+/// Bytes of the next group that a row fetches: 96 rows then fetch one as long as their own.
+template <class Form>
+constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / 96;
+
 template <class Form, size_t kVectors, class Ending>
 HWY_NOINLINE void multiply_group(const Group& group, size_t rows, const float* sums, Ending ending) {
   size_t row = 0;
-  for (; row + kTileRows <= rows; row += kTileRows)
+  for (; row + kTileRows <= rows; row += kTileRows) {
+    const size_t end = (row + kTileRows) * kBytesPerRow<Form>;
+    for (size_t at = row * kBytesPerRow<Form>; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
     multiply_tile<Form, kTileRows, kVectors>(group, row, sums, ending);
+  }
   if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);
 }
 
@@ -199,7 +207,8 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .head = reinterpret_cast<const float*>(panel) + g * kHeadLanes<Form>,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
-                      .start = g == 0 ? TileStart::zero : TileStart::stored};
+                      .start = g == 0 ? TileStart::zero : TileStart::stored,
+                      .upcoming = lines + (k + count) * kPanel};
     if (direct && g + 1 == groups) {
       with_last(last, [&](auto known) HWY_ATTR {
         multiply_group<Form, 2>(group, rows, sums,
