@@ -98,18 +98,18 @@ position::Position make_position(const ModelConfig& config, const ModelWeights& 
 }
 
 std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWeights& weights,
-                                       const kernels::KernelTable& kernels) {
+                                       const kernels::KernelTable& kernels, Dtype dtype) {
   if (config.pooling != Pooling::attention) return std::nullopt;
   const AttentionPoolWeights& pool = weights.pool;
   const WeightNumbers probe = pool.probe.load();
   Tensor<float> query(Shape{1, config.embed_dim});  // the projected probe is the same for every image
   make_linear(pool.q, kernels)
       .forward(TensorView<const float>(probe.data(), Shape{1, config.embed_dim}), query, /*threads=*/1);
-  return AttentionPool(std::move(query), make_linear(pool.kv, kernels), make_linear(pool.proj, kernels),
-                       make_norm(pool.norm, config.norm_eps, kernels),
-                       make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps,
-                                kernels, Dtype::f32),
-                       config.attention_pool.num_heads, kernels);
+  return AttentionPool(
+      std::move(query), make_linear(pool.kv, kernels, dtype), make_linear(pool.proj, kernels, dtype),
+      make_norm(pool.norm, config.norm_eps, kernels),
+      make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps, kernels, dtype),
+      config.attention_pool.num_heads, kernels, dtype);
 }
 
 ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
@@ -118,7 +118,7 @@ ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
                      .position = make_position(config, weights),
                      .encoder = make_encoder(config, weights, kernels, dtype),
                      .norm = make_optional_norm(weights.norm, config.norm_eps, kernels),
-                     .pool = make_pool(config, weights, kernels),
+                     .pool = make_pool(config, weights, kernels, dtype),
                      .pooled_norm = make_optional_norm(weights.pooled_norm, config.norm_eps, kernels)};
   if (config.pooler) layers.pooler.emplace(make_linear(weights.pooler, kernels));
   if (config.projection_dim != 0) layers.projection.emplace(make_linear(weights.projection, kernels));

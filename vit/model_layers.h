@@ -28,9 +28,9 @@ struct ModelLayers {
   std::optional<Linear> head_distillation{};
 };
 
-/// Packs every tensor that the config has for `kernels`; the products of the blocks compute in `dtype` (f32,
-/// bf16, i8), the patch embedding in bf16 beside i8 where `kernels` multiply that, all others in float32.
-/// Throws Error where a shape does not fit.
+/// Packs every tensor that the config has for `kernels`; the products of blocks and attention pooling compute
+/// in `dtype` (f32, bf16, i8), the patch embedding in bf16 beside i8 where `kernels` multiply that, all
+/// others in float32. Throws Error where a shape does not fit.
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
                          const kernels::KernelTable& kernels, Dtype dtype);
 

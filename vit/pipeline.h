@@ -27,7 +27,7 @@ struct ModelOptions {
   LoadOptions load{};                  // architecture name of a bare file, overrides: weights/loader.h
   PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
   std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
-  Dtype dtype = Dtype::f32;  // arithmetic of the blocks: f32, bf16 or i8; rounded or quantised at load
+  Dtype dtype = Dtype::f32;  // arithmetic of blocks and attention pooling: f32, bf16 or i8, rounded at load
 };
 
 /// A checkpoint ready to run: weights packed, preprocessing known where its files tell it. Immutable; share

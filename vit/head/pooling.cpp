@@ -8,14 +8,15 @@
 namespace vit {
 
 AttentionPool::AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerNorm norm, Mlp mlp,
-                             std::size_t num_heads, const kernels::KernelTable& kernels)
+                             std::size_t num_heads, const kernels::KernelTable& kernels, Dtype dtype)
     : query_(std::move(query)),
       kv_(std::move(kv)),
       proj_(std::move(proj)),
       norm_(std::move(norm)),
       mlp_(std::move(mlp)),
       num_heads_(num_heads),
-      kernels_(&kernels) {}
+      kernels_(&kernels),
+      dtype_(dtype) {}
 
 void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries,
                             TensorView<float> heads, TensorView<float> pooled, Workspace& workspace,
@@ -25,7 +26,8 @@ void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> qu
   const std::size_t width = tokens.size(2);
   const std::size_t num_rows = num_images * num_tokens;
   const TensorView<float> kv = Workspace::view_rows(workspace.qkv, num_rows, 2 * width);
-  kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads);
+  kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads, {},
+              workspace.quantised);
   for (std::size_t image = 0; image < num_images; ++image)
     std::ranges::copy(query_.flat(), queries.row(image));
 
@@ -33,8 +35,8 @@ void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> qu
   const TensorView<const float> values(kv.data() + width, Shape{num_rows, width}, kv.row_stride());
   attend({.queries = queries, .query_rows_per_image = 1, .keys = keys, .values = values},
          {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace,
-         threads, *kernels_);
-  proj_.forward(heads, pooled, threads);
+         threads, *kernels_, dtype_);
+  proj_.forward(heads, pooled, threads, {}, workspace.quantised);
   const PreparedRows normed = mlp_.prepare(norm_, pooled, heads, workspace, threads);
   mlp_.forward(normed, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
 }

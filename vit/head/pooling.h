@@ -17,9 +17,10 @@ namespace vit {
 /// Transformer" (2019), in the form of SigLIP and Perception Encoder: the query itself is not added.
 class AttentionPool {
  public:
-  /// query: W_q probe + b_q (C), the same for every image; kv: (2C, C), rows ordered k, v.
+  /// query: W_q probe + b_q (C), the same for every image; kv: (2C, C), rows ordered k, v; dtype as attend
+  /// takes it.
   AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerNorm norm, Mlp mlp, std::size_t num_heads,
-                const kernels::KernelTable& kernels);
+                const kernels::KernelTable& kernels, Dtype dtype = Dtype::f32);
 
   /// tokens (B, T, C) -> pooled (B, C); `queries` (B, C) and `heads` (B, C) are scratch. Uses workspace.qkv
   /// and .hidden.
@@ -34,6 +35,7 @@ class AttentionPool {
   Mlp mlp_;
   std::size_t num_heads_;
   const kernels::KernelTable* kernels_;
+  Dtype dtype_;
 };
 
 /// Token `index` of every image: tokens (B, T, C) -> out (B, C).
