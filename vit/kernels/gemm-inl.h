@@ -193,7 +193,8 @@ constexpr size_t lines_of(size_t in_features) {
 }
 
 /// Takes the sums of a tile out of the registers through bias and last step to the output, so that the stores
-/// of one tile go on below the multiplications of the next.
+/// of one tile go on below the multiplications of the next. Activations would not: they are bound by their
+/// own multiplications.
 template <Last kLast>
 struct DirectEnding {
   KeptSums kept;  // of earlier blocks of k

@@ -167,9 +167,9 @@ HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, con
   }
 }
 
-/// Bytes of the next group that a row fetches: 96 rows then fetch one as long as their own.
+/// Bytes of the next group that a row fetches.
 template <class Form>
-constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / 96;
+constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / kFetchingRows;
 
 template <class Form, size_t kVectors, class Ending>
 HWY_NOINLINE void multiply_group(const Group& group, size_t rows, const float* sums, Ending ending) {

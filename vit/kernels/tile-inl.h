@@ -60,9 +60,11 @@ struct Upcoming {
   size_t row_stride;
 };
 constexpr size_t kLineFloats = 16;  // of a 64-byte cache line
-/// Bytes of `stream` per step: 96 rows then fetch a panel as long as their own.
+/// Rows that, together, fetch as much as they multiply with.
+constexpr size_t kFetchingRows = 96;
+/// Bytes of `stream` per step.
 template <class Form>
-constexpr size_t kBytesPerStep = Form::kLine * sizeof(float) * kTileRows / 96;
+constexpr size_t kBytesPerStep = Form::kLine * sizeof(float) * kTileRows / kFetchingRows;
 
 /// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
 struct SixRows {
