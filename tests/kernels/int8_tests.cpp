@@ -22,6 +22,21 @@ struct Sizes {
   std::size_t rows, out_features, in_features;
 };
 
+/// Random inputs, dense rows, weights and what an epilogue takes of each column.
+struct Case {
+  Case(Sizes s, std::uint64_t seed) : sizes(s) {
+    test::Rng rng(seed);
+    in = rng.numbers(s.rows * s.in_features);
+    weight = rng.tensor({s.out_features, s.in_features});
+    bias = rng.numbers(s.out_features);
+    scale = rng.numbers(s.out_features);
+  }
+  Sizes sizes;
+  std::vector<float> in;
+  Tensor<float> weight;
+  std::vector<float> bias, scale;
+};
+
 /// Rows as a table keeps them.
 struct QuantisedRows {
   QuantisedRows(const KernelTable& table, const std::vector<float>& in, std::size_t stride, Sizes sizes)
@@ -241,23 +256,20 @@ TEST_CASE("kernels: the largest whole numbers do not overflow") {
 
 TEST_CASE(
     "kernels: int8 rows of zeros give the bias, rows that are not finite give NaN, others do not notice") {
-  const Sizes sizes{4, 9, kInt8Group + 2};
-  test::Rng rng(3);
-  std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
-  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
-  const std::vector<float> bias = rng.numbers(sizes.out_features);
-  const Epilogue epilogue{.bias = bias.data()};
+  const Case c({4, 9, kInt8Group + 2}, /*seed=*/3);
+  const Sizes& sizes = c.sizes;
+  const Epilogue epilogue{.bias = c.bias.data()};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> before = product(*table, in, sizes.in_features, weight, sizes, epilogue);
-    std::vector<float> odd = in;
+    const std::vector<float> before = product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
+    std::vector<float> odd = c.in;
     for (std::size_t k = 0; k < sizes.in_features; ++k) odd[k] = 0.0f;
     odd[1 * sizes.in_features + 5] = std::numeric_limits<float>::quiet_NaN();
     odd[3 * sizes.in_features - 1] = std::numeric_limits<float>::infinity();
-    const std::vector<float> after = product(*table, odd, sizes.in_features, weight, sizes, epilogue);
+    const std::vector<float> after = product(*table, odd, sizes.in_features, c.weight, sizes, epilogue);
     for (std::size_t n = 0; n < sizes.out_features; ++n) {
       const std::size_t stride = sizes.out_features + 5;
-      CHECK(after[n] == bias[n]);
+      CHECK(after[n] == c.bias[n]);
       CHECK(std::isnan(after[stride + n]));
       CHECK(std::isnan(after[2 * stride + n]));
       CHECK(after[3 * stride + n] == before[3 * stride + n]);
@@ -266,21 +278,18 @@ TEST_CASE(
 }
 
 TEST_CASE("kernels: int8 gives a row the same bits in every company, and every epilogue") {
-  const Sizes sizes{31, 75, 300};
-  test::Rng rng(5);
-  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
-  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
-  const std::vector<float> bias = rng.numbers(sizes.out_features), scale = rng.numbers(sizes.out_features);
-  const Epilogue epilogue{.bias = bias.data(), .activation = Activation::gelu, .scale = scale.data()};
+  const Case c({31, 75, 300}, /*seed=*/5);
+  const Sizes& sizes = c.sizes;
+  const Epilogue epilogue{.bias = c.bias.data(), .activation = Activation::gelu, .scale = c.scale.data()};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> whole = product(*table, in, sizes.in_features, weight, sizes, epilogue);
+    const std::vector<float> whole = product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
     for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
       for (std::size_t row = 0; row < sizes.rows; row += rows_at_once) {
         const Sizes part{std::min(rows_at_once, sizes.rows - row), sizes.out_features, sizes.in_features};
-        const std::vector<float> rows(in.begin() + static_cast<std::ptrdiff_t>(row * sizes.in_features),
-                                      in.end());
-        const std::vector<float> out = product(*table, rows, sizes.in_features, weight, part, epilogue);
+        const std::vector<float> rows(c.in.begin() + static_cast<std::ptrdiff_t>(row * sizes.in_features),
+                                      c.in.end());
+        const std::vector<float> out = product(*table, rows, sizes.in_features, c.weight, part, epilogue);
         CHECK(std::equal(out.begin(), out.end(),
                          whole.begin() + static_cast<std::ptrdiff_t>(row * (sizes.out_features + 5))));
       }
@@ -289,35 +298,34 @@ TEST_CASE("kernels: int8 gives a row the same bits in every company, and every e
 }
 
 TEST_CASE("kernels: int8 products without activation end in every last step with its own rounding alone") {
-  const Sizes sizes{31, 75, 300};
-  test::Rng rng(9);
-  const std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features);
-  const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
-  const std::vector<float> bias = rng.numbers(sizes.out_features), scale = rng.numbers(sizes.out_features);
+  const Case c({31, 75, 300}, /*seed=*/9);
+  const Sizes& sizes = c.sizes;
   const std::size_t stride = sizes.out_features + 5;
-  const std::vector<float> other = rng.numbers(sizes.rows * stride);
+  const std::vector<float> other = test::Rng(10).numbers(sizes.rows * stride);
   for (const KernelTable* table : available_kernels()) {
     if (table == &find_kernels("reference")) continue;  // rounds once, after the last step
     CAPTURE(table->name);
     const auto run = [&](const Epilogue& epilogue) {
-      return product(*table, in, sizes.in_features, weight, sizes, epilogue);
+      return product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
     };
-    const std::vector<float> plain = run({.bias = bias.data()});
+    const std::vector<float> plain = run({.bias = c.bias.data()});
     const std::vector<float> multiplied =
-        run({.bias = bias.data(), .multiplier = other.data(), .multiplier_stride = stride});
-    const std::vector<float> scaled = run({.bias = bias.data(), .scale = scale.data()});
+        run({.bias = c.bias.data(), .multiplier = other.data(), .multiplier_stride = stride});
+    const std::vector<float> scaled = run({.bias = c.bias.data(), .scale = c.scale.data()});
     const std::vector<float> added =
-        run({.bias = bias.data(), .residual = other.data(), .residual_stride = stride});
-    const std::vector<float> scaled_and_added = run(
-        {.bias = bias.data(), .scale = scale.data(), .residual = other.data(), .residual_stride = stride});
+        run({.bias = c.bias.data(), .residual = other.data(), .residual_stride = stride});
+    const std::vector<float> scaled_and_added = run({.bias = c.bias.data(),
+                                                     .scale = c.scale.data(),
+                                                     .residual = other.data(),
+                                                     .residual_stride = stride});
     for (std::size_t i = 0; i < plain.size(); ++i) {
       const std::size_t n = i % stride;
       if (n >= sizes.out_features) continue;
       REQUIRE(multiplied[i] == plain[i] * other[i]);
-      REQUIRE(scaled[i] == plain[i] * scale[n]);
+      REQUIRE(scaled[i] == plain[i] * c.scale[n]);
       REQUIRE(added[i] == plain[i] + other[i]);
       const float rounded_twice = scaled[i] + other[i];  // where there is no fused multiply-add
-      REQUIRE((scaled_and_added[i] == std::fma(plain[i], scale[n], other[i]) ||
+      REQUIRE((scaled_and_added[i] == std::fma(plain[i], c.scale[n], other[i]) ||
                scaled_and_added[i] == rounded_twice));
     }
   }

@@ -108,7 +108,8 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
 TEST_CASE("model: a warm forward pass allocates nothing") {
   for (const auto& [architecture, dtype] :
        {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
-        Variant{"vit_tiny_patch16_224", Dtype::bf16}, Variant{"vit_base_patch16_siglip_224", Dtype::i8}}) {
+        Variant{"vit_tiny_patch16_224", Dtype::bf16}, Variant{"vit_tiny_patch16_224", Dtype::i8},
+        Variant{"vit_base_patch16_siglip_224", Dtype::i8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
     for (const std::size_t batch : {2, 64}) {
       const Tensor<float> pixels = test::random_pixels(batch, 64, 48);
