@@ -65,9 +65,9 @@ class VisionTransformer {
  public:
   /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards. `dtype`: how
   /// the products of blocks and attention pooling compute; f32, bf16 for rounded weights (kernels/bf16.h), or
-  /// i8 for whole numbers with scales (kernels/int8.h), rounded or quantised here. Where the kernels multiply
-  /// bfloat16, both round inside attention too, and i8 patches before they are embedded. Throws Error for
-  /// others.
+  /// i8 for whole numbers with scales (kernels/int8.h), rounded or quantised here. Inside attention the
+  /// kernels may round as well (AttentionKernels), and where they multiply bfloat16, i8 rounds patches before
+  /// they are embedded. Throws Error for others.
   VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
                     Dtype dtype = Dtype::f32);
   ~VisionTransformer();

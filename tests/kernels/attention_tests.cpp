@@ -2,8 +2,13 @@
 // but its head.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <numbers>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,25 +26,27 @@ struct HeadCase {
   bool rotated = true;
 };
 
+enum class Rounding { none, bfloat16, words };
+
 /// One of the attentions of a table.
 struct Arithmetic {
   const KernelTable& table;
   const AttentionKernels& attention;
+  Rounding rounding;
 };
 
-/// All of them; bf16_attention only where it is another.
+/// All of them, each once.
 std::vector<Arithmetic> all_arithmetic() {
   std::vector<Arithmetic> found;
   for (const KernelTable* table : available_kernels()) {
-    found.push_back({*table, table->attention});
-    if (table->bf16_attention.attend != table->attention.attend)
-      found.push_back({*table, table->bf16_attention});
+    found.push_back({*table, table->attention, Rounding::none});
+    const bool has_bf16 = table->bf16_attention.attend != table->attention.attend;
+    if (has_bf16) found.push_back({*table, table->bf16_attention, Rounding::bfloat16});
+    const bool has_words = table->int8_attention.attend != table->attention.attend &&
+                           table->int8_attention.attend != table->bf16_attention.attend;
+    if (has_words) found.push_back({*table, table->int8_attention, Rounding::words});
   }
   return found;
-}
-
-bool rounds(const Arithmetic& with) {
-  return &with.attention == &with.table.bf16_attention;
 }
 
 /// One head inside fused rows of q, k, v, two heads wide each.
@@ -61,24 +68,23 @@ class Head {
     return {.cos = cos_.data(), .sin = sin_.data(), .num_prefix = case_.prefix, .pairing = case_.pairing};
   }
 
-  /// The head whose attention in float32 is the bf16_attention of this one but for the rounding of weights:
-  /// operands turned and rounded, queries scaled to exponents of two before.
-  Head rounded(const KernelTable& table) const {
+  /// The head whose attention in float32 is that of this one in `with` but for the rounding of weights:
+  /// operands turned and rounded before.
+  Head rounded(const Arithmetic& with) const {
     Head head = *this;
     for (const std::size_t column : {1, 3}) {
-      table.rotate({.data = head.qkv_.data() + column * case_.head_dim,
-                    .stride = stride_,
-                    .rows = case_.tokens,
-                    .columns = case_.head_dim},
-                   rotation());
-    }
-    const float factor = scale_ * std::numbers::log2e_v<float>;
-    for (std::size_t i = 0; i < head.qkv_.size(); ++i) {
-      const bool is_query = i % stride_ < 2 * case_.head_dim;
-      head.qkv_[i] = bf16_to_float(float_to_bf16(is_query ? head.qkv_[i] * factor : head.qkv_[i]));
+      with.table.rotate({.data = head.qkv_.data() + column * case_.head_dim,
+                         .stride = stride_,
+                         .rows = case_.tokens,
+                         .columns = case_.head_dim},
+                        rotation());
     }
     head.case_.rotated = false;
-    head.scale_ = std::numbers::ln2_v<float>;
+    if (with.rounding == Rounding::bfloat16) {
+      head.round_to_bfloat16();
+    } else {
+      head.round_to_words();
+    }
     return head;
   }
 
@@ -143,14 +149,46 @@ class Head {
     const double terms = static_cast<double>(case_.head_dim);
     return 2.0 * test::dot_bound(case_.head_dim + 4, 8.0 * terms / std::sqrt(terms)) + 16 * test::kRoundoff;
   }
-  double output_bound(const Arithmetic& with) const {
-    const double rounded_weights = rounds(with) ? 2.0 * 0x1p-8 : 0.0;  // values are at most 2
+  /// largest_weight: of the query.
+  double output_bound(Rounding rounding, double largest_weight) const {
+    double rounded_weights = 0.0;  // values are at most 2
+    if (rounding == Rounding::bfloat16) rounded_weights = 2.0 * 0x1p-8;
+    // Half a step of 2^-13, if the largest is 1, for each key.
+    if (rounding == Rounding::words)
+      rounded_weights = 2.0 * 0x1p-14 * largest_weight * static_cast<double>(case_.tokens);
     return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)) + rounded_weights;
+  }
+
+  /// Of q (0), k (1) or v (2) of one token.
+  float& first_number(std::size_t token, std::size_t which) {
+    return qkv_[token * stride_ + (1 + 2 * which) * case_.head_dim];
   }
 
   static constexpr float kUntouched = 54321.0f;
 
  private:
+  /// Queries are scaled to exponents of two before.
+  void round_to_bfloat16() {
+    const float factor = scale_ * std::numbers::log2e_v<float>;
+    for (std::size_t i = 0; i < qkv_.size(); ++i) {
+      const bool is_query = i % stride_ < 2 * case_.head_dim;
+      qkv_[i] = bf16_to_float(float_to_bf16(is_query ? qkv_[i] * factor : qkv_[i]));
+    }
+    scale_ = std::numbers::ln2_v<float>;
+  }
+
+  void round_to_words() {
+    const float of_queries = std::floor(std::sqrt(2147483000.0f / static_cast<float>(case_.head_dim)));
+    for (std::size_t i = 0; i < qkv_.size(); i += case_.head_dim) {
+      const bool is_value = i % stride_ >= 4 * case_.head_dim;
+      const float steps = is_value ? 1023.0f : std::min(of_queries, 32'767.0f);
+      const std::span<float> row(qkv_.data() + i, case_.head_dim);
+      float largest = 0.0f;
+      for (const float x : row) largest = std::max(largest, std::fabs(x));
+      for (float& x : row) x = std::nearbyint(x * (steps / largest)) * (largest / steps);
+    }
+  }
+
   HeadCase case_;
   std::size_t stride_;
   float scale_;
@@ -158,29 +196,33 @@ class Head {
 };
 
 void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
-  CAPTURE(with.table.name);
-  CAPTURE(rounds(with));
+  CAPTURE(std::string(with.table.name));
+  CAPTURE(static_cast<int>(with.rounding));
   CAPTURE(c.tokens);
   CAPTURE(c.head_dim);
   CAPTURE(queries);
   const Head head(c);
-  const Head exact = rounds(with) ? head.rounded(with.table) : head;
+  const Head exact = with.rounding == Rounding::none ? head : head.rounded(with);
   const KernelTable& table = find_kernels("reference");
-  const Arithmetic reference{table, table.attention};
+  const Arithmetic reference{table, table.attention, Rounding::none};
   const std::size_t first = c.tokens - queries;
-  const std::vector<float> out = head.attend(with, first, queries);
-  const std::vector<float> expected = exact.attend(reference, first, queries);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i % (c.head_dim + 3) >= c.head_dim) {
-      REQUIRE(out[i] == Head::kUntouched);
-    } else {
-      REQUIRE(std::fabs(out[i] - expected[i]) <= head.output_bound(with));
-    }
-  }
   const std::vector<float> weights = head.probabilities(with, first, queries);
   const std::vector<float> expected_weights = exact.probabilities(reference, first, queries);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     REQUIRE(std::fabs(weights[i] - expected_weights[i]) <= head.weight_bound() * expected_weights[i]);
+  }
+  const std::vector<float> out = head.attend(with, first, queries);
+  const std::vector<float> expected = exact.attend(reference, first, queries);
+  for (std::size_t query = 0; query < queries; ++query) {
+    const auto row = expected_weights.begin() + static_cast<std::ptrdiff_t>(query * c.tokens);
+    const float largest = *std::max_element(row, row + static_cast<std::ptrdiff_t>(c.tokens));
+    for (std::size_t i = query * (c.head_dim + 3); i < (query + 1) * (c.head_dim + 3); ++i) {
+      if (i % (c.head_dim + 3) >= c.head_dim) {
+        REQUIRE(out[i] == Head::kUntouched);
+      } else {
+        REQUIRE(std::fabs(out[i] - expected[i]) <= head.output_bound(with.rounding, largest));
+      }
+    }
   }
 }
 
@@ -214,8 +256,8 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
   const HeadCase c{.tokens = tokens, .head_dim = 24, .prefix = 1};
   const Head head(c);
   for (const Arithmetic& with : all_arithmetic()) {
-    CAPTURE(with.table.name);
-    CAPTURE(rounds(with));
+    CAPTURE(std::string(with.table.name));
+    CAPTURE(static_cast<int>(with.rounding));
     const std::vector<float> whole = head.attend(with, 0, tokens);
     const std::vector<float> weights = head.probabilities(with, 0, tokens);
     for (const std::size_t at_once : {1, 3, 8, 31}) {
@@ -268,7 +310,24 @@ TEST_CASE("kernels: attention stays finite for scores far apart") {
                            .out = out.data(),
                            .out_stride = d,
                            .scratch = scratch.data()});
-    for (const float x : out) CHECK(x == 280.0f);
+    const float rounded_weight = with.rounding == Rounding::words ? 300.0f * 0x1p-14f : 0.0f;
+    for (const float x : out) CHECK(std::fabs(x - 280.0f) <= rounded_weight);
+  }
+}
+
+TEST_CASE("kernels: attention hides no NaN") {
+  const HeadCase c{.tokens = 300, .head_dim = 16, .prefix = 1};
+  for (const Arithmetic& with : all_arithmetic()) {
+    CAPTURE(std::string(with.table.name));
+    CAPTURE(static_cast<int>(with.rounding));
+    for (const std::size_t which : {0, 1, 2}) {
+      CAPTURE(which);
+      for (const std::size_t token : {3, 299}) {
+        Head head(c);
+        head.first_number(token, which) = std::numeric_limits<float>::quiet_NaN();
+        CHECK(std::isnan(head.attend(with, token, 1)[0]));
+      }
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "tests/support/activations.h"
@@ -115,6 +116,19 @@ TEST_CASE("kernels: activations keep NaN and stay finite at the ends of the rang
       CHECK(x[2] == 0.0f);
       CHECK(x[3] == 0.0f);
       CHECK(x[4] == std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
+TEST_CASE("kernels: softmax hides no NaN") {
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(std::string(table->name));
+    for (const std::size_t place : {0, 20, 36}) {
+      std::vector<float> x(37, 1.0f);
+      x[place] = std::nanf("");
+      table->softmax({.data = x.data(), .stride = 37, .rows = 1, .columns = 37});
+      CHECK(std::isnan(x[place]));
+      CHECK(std::isnan(x[5]));
     }
   }
 }

@@ -72,6 +72,9 @@ struct Group {
   size_t steps;
   TileStart start;
   const int8_t* upcoming;  // what follows in memory, for the next group; need not be valid
+
+  /// Bytes between the inputs of two steps.
+  static constexpr size_t k_step() { return sizeof(int32_t); }
 };
 
 /// Products of one row with one vector of columns, scaled as the weights: their sums without what the zero of
@@ -127,8 +130,8 @@ HWY_INLINE SixSums no_sums() {
 
 /// One group of rows [row, row + kRows), the first kVectors vectors of each, added to `sums` where it is not
 /// the first; goes to `ending`.
-template <class Form, size_t kRows, size_t kVectors, class Ending>
-HWY_INLINE void multiply_tile(const Group& group, size_t row, const float* sums, const Ending& ending) {
+template <class Form, size_t kRows, size_t kVectors, class SomeGroup, class Ending>
+HWY_INLINE void multiply_tile(const SomeGroup& group, size_t row, const float* sums, const Ending& ending) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   SixSums upper = no_sums(), lower = no_sums();
@@ -142,16 +145,16 @@ HWY_INLINE void multiply_tile(const Group& group, size_t row, const float* sums,
     const VI b1 = kVectors > 1 ? hn::Load(DI(), b + kLanes) : b0;
     multiply_six<Form, kUpper, kVectors>(a, in_step, b0, b1, upper);
     if constexpr (kLower > 0) multiply_six<Form, kLower, kVectors>(a_lower, in_step, b0, b1, lower);
-    a += Form::kStep * sizeof(typename Form::Value);
-    a_lower += Form::kStep * sizeof(typename Form::Value);
+    a += group.k_step();
+    a_lower += group.k_step();
     b += kPanel;
   }
   finish_six<Form, kUpper, kVectors>(upper, group, row, sums, ending);
   if constexpr (kLower > 0) finish_six<Form, kLower, kVectors>(lower, group, row + 6, sums, ending);
 }
 
-template <class Form, size_t kVectors, class Ending>
-HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, const float* sums,
+template <class Form, size_t kVectors, class SomeGroup, class Ending>
+HWY_NOINLINE void multiply_rest(const SomeGroup& group, size_t row, size_t rows, const float* sums,
                                 Ending ending) {
   switch (rows) {
     case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums, ending);
@@ -171,12 +174,14 @@ HWY_NOINLINE void multiply_rest(const Group& group, size_t row, size_t rows, con
 template <class Form>
 constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / kFetchingRows;
 
-template <class Form, size_t kVectors, class Ending>
-HWY_NOINLINE void multiply_group(const Group& group, size_t rows, const float* sums, Ending ending) {
+template <class Form, size_t kVectors, bool kPrefetch, class SomeGroup, class Ending>
+HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const float* sums, Ending ending) {
   size_t row = 0;
   for (; row + kTileRows <= rows; row += kTileRows) {
-    const size_t end = (row + kTileRows) * kBytesPerRow<Form>;
-    for (size_t at = row * kBytesPerRow<Form>; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
+    if constexpr (kPrefetch) {
+      const size_t end = (row + kTileRows) * kBytesPerRow<Form>;
+      for (size_t at = row * kBytesPerRow<Form>; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
+    }
     multiply_tile<Form, kTileRows, kVectors>(group, row, sums, ending);
   }
   if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);
@@ -211,13 +216,13 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
                       .upcoming = lines + (k + count) * kPanel};
     if (direct && g + 1 == groups) {
       with_last(last, [&](auto known) HWY_ATTR {
-        multiply_group<Form, 2>(group, rows, sums,
-                                DirectEnding<known.value>{kept, panel_output(finish, row, column)});
+        multiply_group<Form, 2, true>(group, rows, sums,
+                                      DirectEnding<known.value>{kept, panel_output(finish, row, column)});
       });
     } else if (columns > kLanes) {
-      multiply_group<Form, 2>(group, rows, sums, kept);
+      multiply_group<Form, 2, true>(group, rows, sums, kept);
     } else {
-      multiply_group<Form, 1>(group, rows, sums, kept);
+      multiply_group<Form, 1, true>(group, rows, sums, kept);
     }
   }
   if (!direct) finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});

@@ -74,10 +74,17 @@ void pack(const Int8PackArgs& args) noexcept {
 
 /// sum + the products of the inputs in one lane with the weights in every lane.
 HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  const hn::Repartition<int16_t, DI> d16;
+  VI unused = hn::Zero(DI());
+  return hn::ReorderWidenMulAccumulate(DI(), hn::BitCast(d16, inputs), hn::BitCast(d16, weights), sum,
+                                       unused);
+#else
   const auto lower = [](VI pair) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)); };
   const auto upper = [](VI pair) { return hn::ShiftRight<16>(pair); };
   return hn::Add(sum,
                  hn::Add(hn::Mul(lower(inputs), lower(weights)), hn::Mul(upper(inputs), upper(weights))));
+#endif
 }
 
 /// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
@@ -128,6 +135,11 @@ HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
 // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
 HWY_INLINE VI add_products(VnniBytes, VI sum, VI inputs, VI weights) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  return sum;
+}
+
+HWY_INLINE VI add_products(VnniPairs, VI sum, VI inputs, VI weights) {
+  __asm__("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
   return sum;
 }
 #endif

@@ -140,6 +140,10 @@ struct KernelTable {
   /// With queries, keys, values and weights rounded to bfloat16, softmax and sums in float32, where this
   /// table has products of bfloat16 pairs; `attention` elsewhere.
   AttentionKernels bf16_attention;
+  /// The attention between layers in int8, rounded as finely or finer: bf16_attention where it rounds; with
+  /// queries, keys, values and weights as whole numbers of 16 bits where their products are faster than those
+  /// of floats; `attention` elsewhere.
+  AttentionKernels int8_attention;
 
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
   /// done; `sink` keeps the compiler from dropping them.

@@ -38,6 +38,22 @@ HWY_INLINE void store_first(V value, size_t count, float* HWY_RESTRICT to) {
   for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
+/// The larger of the two; NaN stays NaN, which Highway's emulation of vectors would drop.
+HWY_INLINE V at_least(float bound, V x) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::Lt(x, set(bound)), set(bound), x);
+#else
+  return hn::Max(set(bound), x);
+#endif
+}
+HWY_INLINE V at_most(float bound, V x) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::Gt(x, set(bound)), set(bound), x);
+#else
+  return hn::Min(set(bound), x);
+#endif
+}
+
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. ln 2 is split so that n * kLn2High is exact.
 constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2High = 0.693145751953125f;
@@ -58,7 +74,7 @@ HWY_INLINE V power_of_two(hn::Vec<DI> n) {
 
 /// exp(x) for x <= 0, 1 ulp; exp(-87.3) = 1.2e-38 for anything smaller. NaN stays NaN.
 HWY_INLINE V exp_of_negative(V x) {
-  const V clamped = hn::Max(set(-87.3f), x);
+  const V clamped = at_least(-87.3f, x);
   const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
   const V n_float = hn::ConvertTo(D(), n);
   const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
@@ -72,7 +88,7 @@ constexpr float kRounder = 12582912.0f;
 /// 2^x = 2^n 2^r, |r| <= 1/2.
 HWY_INLINE V exp2_of_negative(V x) {
   const V rounder = set(kRounder);
-  const V clamped = hn::Max(set(-127.0f), x);
+  const V clamped = at_least(-127.0f, x);
   const V shifted = hn::Add(clamped, rounder);
   const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
   const V r2 = hn::Mul(r, r);
@@ -86,7 +102,7 @@ HWY_INLINE V exp2_of_negative(V x) {
 
 /// exp(x), 1 ulp; overflows to infinity, underflows through the subnormals to zero. NaN stays NaN.
 HWY_INLINE V exp_of(V x) {
-  const V clamped = hn::Min(set(89.0f), hn::Max(set(-104.0f), x));
+  const V clamped = at_most(89.0f, at_least(-104.0f, x));
   const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
   const V n_float = hn::ConvertTo(D(), n);
   const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
@@ -117,13 +133,18 @@ HWY_INLINE V coarse_exp2_of_negative(V x) {
       0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
       0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
   const V rounder = set(kRounder / 16);  // to sixteenths
-  const V clamped = hn::Max(set(-126.0f), x);
+  const V clamped = at_least(-126.0f, x);
   const V shifted = hn::Add(clamped, rounder);
   const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
   const V p = hn::MulAdd(hn::MulAdd(set(2.402264327e-1f), r, set(6.931877136e-1f)), r, set(1.0f));
   const hn::Vec<DI> sixteenths = hn::BitCast(DI(), shifted);
   const hn::Vec<DI> power = look_up(kPowers, sixteenths);
   return hn::Mul(p, hn::BitCast(D(), hn::Add(power, hn::ShiftLeft<19>(sixteenths))));
+}
+#else
+/// Without such tables in registers the exact one is as fast.
+HWY_INLINE V coarse_exp2_of_negative(V x) {
+  return exp2_of_negative(x);
 }
 #endif
 

@@ -30,6 +30,9 @@ struct Pairs {
   static constexpr Precision kPrecision = Precision::full;  // of activations
 };
 
+/// The same, added to the sum at once.
+struct VnniPairs : Pairs {};
+
 /// Four unsigned bytes times four signed ones, added in pairs in 16 bits (vpmaddubsw), then in 32.
 struct Bytes {
   static constexpr const char* kDescription = "products of bytes";
@@ -84,11 +87,10 @@ HWY_INLINE void look_at(const float* in, size_t count, Scaling& scaling, size_t 
 }
 
 /// The factor 0 makes all numbers zero; what it makes of one that is not finite is as good, since the step
-/// then is NaN.
+/// then is NaN. input_largest: steps from 0 to the largest magnitude.
 template <class Form>
-HWY_INLINE void choose_steps(Scaling& scaling) {
+HWY_INLINE void choose_steps(Scaling& scaling, float input_largest = Form::kLargest) {
   const D d;
-  constexpr float kLargest = Form::kLargest;
   const V lowest = hn::Load(d, scaling.lowest), highest = hn::Load(d, scaling.highest);
   const V largest = hn::Max(highest, hn::Neg(lowest));
   const auto is_zero = hn::Lt(largest, set(1e-30f));
@@ -97,12 +99,12 @@ HWY_INLINE void choose_steps(Scaling& scaling) {
   V step, factor, zero;
   if constexpr (Form::kHasZero) {
     // One of the 256 numbers is spare, so that both ends can be rounded away from 0.
-    step = hn::Sub(hn::Div(highest, set(2 * kLargest)), hn::Div(lowest, set(2 * kLargest)));
+    step = hn::Sub(hn::Div(highest, set(2 * input_largest)), hn::Div(lowest, set(2 * input_largest)));
     factor = hn::Div(set(1.0f), step);
     zero = hn::Round(hn::IfThenElseZero(is_usual, hn::Mul(hn::Neg(lowest), factor)));
   } else {
-    step = hn::Div(largest, set(kLargest));
-    factor = hn::Div(set(kLargest), largest);
+    step = hn::Div(largest, set(input_largest));
+    factor = hn::Div(set(input_largest), largest);
     zero = hn::Zero(d);
   }
   step = hn::IfThenElse(is_finite, hn::IfThenZeroElse(is_zero, step), hn::NaN(d));
@@ -130,7 +132,7 @@ HWY_INLINE void quantise_group(const float* in, size_t count, float factor, floa
   if (k == count) return;
   HWY_ALIGN Bits lanes[kLanes];
   hn::Store(whole(load_first(in + k, count - k, 0.0f)), d_bits, lanes);
-  for (size_t i = 0; k + i < count; ++i) out[k + i] = lanes[i];
+  __builtin_memcpy(out + k, lanes, (count - k) * sizeof(Bits));
 }
 
 /// Walks the groups of a row, then those of the next.

@@ -356,6 +356,7 @@ constexpr KernelTable kReference{
     .attention_scratch_floats = attention_scratch_floats,
     .attention = kAttention,
     .bf16_attention = kAttention,
+    .int8_attention = kAttention,
     .multiply_adds = multiply_adds,
 };
 

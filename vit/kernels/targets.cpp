@@ -64,6 +64,7 @@ constexpr KernelTable kTable{
     .attention_scratch_floats = attention_scratch_floats,
     .attention = kAttention<FloatOperands>,
     .bf16_attention = kAttention<FloatOperands>,
+    .int8_attention = kAttention<int8::UsualOperands>,
     .multiply_adds = multiply_adds,
 };
 
@@ -74,6 +75,7 @@ constexpr KernelTable kVnniTable = [] {
   table.name = "avx512_vnni";
   table.description = "AVX-512 with VNNI: the same, and its products of bytes for int8";
   table.int8 = &int8::kKernels<int8::VnniBytes>;
+  table.int8_attention = kAttention<int8::WordOperands<int8::VnniPairs>>;
   return table;
 }();
 
@@ -84,6 +86,7 @@ constexpr KernelTable kBf16Table = [] {
   table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
   table.bf16 = &bf16::kKernels<bf16::PairLines>;
   table.bf16_attention = kAttention<PairOperands>;
+  table.int8_attention = table.bf16_attention;
   return table;
 }();
 #endif

@@ -17,6 +17,14 @@ TensorView<const float> view_third(const TensorView<float>& qkv, std::size_t thi
   return {qkv.data() + third * channels, {qkv.num_rows(), channels}, qkv.row_stride()};
 }
 
+const kernels::AttentionKernels& kernels_of(const kernels::KernelTable& kernels, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::bf16: return kernels.bf16_attention;
+    case Dtype::i8: return kernels.int8_attention;
+    default: return kernels.attention;
+  }
+}
+
 /// attend() with its sizes worked out.
 class AttentionPass {
  public:
@@ -28,7 +36,7 @@ class AttentionPass {
         out_(out),
         workspace_(workspace),
         kernels_(kernels),
-        attention_(dtype == Dtype::f32 ? kernels.attention : kernels.bf16_attention) {
+        attention_(kernels_of(kernels, dtype)) {
     const std::size_t channels = out.num_columns();
     num_queries_ = input.num_queries == 0 ? input.num_tokens : input.num_queries;
     VIT_CHECK(num_heads > 0 && channels % num_heads == 0, "attend", channels, " channels cannot be cut into ",

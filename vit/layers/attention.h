@@ -38,8 +38,8 @@ struct AttentionRows {
 };
 
 /// out (B * R, C) = the heads' softmax(q k^T / sqrt(d)) v, side by side. Takes scratch from a workspace
-/// reserved for T tokens and H heads (or pool_heads) and for `threads`. A dtype other than f32 takes the
-/// bf16_attention of `kernels`. Throws Error where shapes disagree.
+/// reserved for T tokens and H heads (or pool_heads) and for `threads`. bf16 takes the bf16_attention of
+/// `kernels`, i8 the int8_attention. Throws Error where shapes disagree.
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
             TensorView<float> out, Workspace& workspace, int threads,
             const kernels::KernelTable& kernels = kernels::default_kernels(), Dtype dtype = Dtype::f32);
