@@ -3,8 +3,8 @@
 //   S^T (keys, queries)     = K (keys, d) * Q^T (d, queries)        one panel of kPanel queries at a time
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
-// with T. Where there are products of bfloat16 pairs, queries, keys, values and weights can be rounded to
-// them; softmax and all sums are float32 still.
+// with T. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
+// attention-words-inl.h; softmax is float32 still.
 #if defined(VIT_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIT_KERNELS_ATTENTION_INL_H_
 #undef VIT_KERNELS_ATTENTION_INL_H_

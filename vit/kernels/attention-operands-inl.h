@@ -53,7 +53,7 @@ HWY_INLINE void transpose_queries(float* rows, size_t count, size_t lanes, const
 }
 
 /// Operands of which a lane is a float32, or a pair of bfloat16: what they have in common. A key is a row of
-/// lanes; kColumns keys share a line of values. Parts: how rows are packed, and how scores become weights.
+/// lanes; kColumns keys share a line of values. Parts: how rows are packed.
 template <class Parts, class Form>
 struct LaneOperands {
   static_assert(kBlockKeys % Form::kColumns == 0);
