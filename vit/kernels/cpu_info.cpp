@@ -5,9 +5,25 @@
 #include <fstream>
 #include <numeric>
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
 #include "vit/base/parallel.h"
 
 namespace vit::kernels {
+
+bool cpu_has_avx_vnni() {
+#if defined(__x86_64__) || defined(__i386__)
+  // Not every compiler's run-time support knows it. Leaf 7 says how many subleaves it has.
+  __builtin_cpu_init();
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__builtin_cpu_supports("avx2") || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+#else
+  return false;
+#endif
+}
 
 std::vector<std::string> cpu_instruction_sets() {
   std::vector<std::string> names;
@@ -18,6 +34,7 @@ std::vector<std::string> cpu_instruction_sets() {
   if (__builtin_cpu_supports("avx")) names.emplace_back("avx");
   if (__builtin_cpu_supports("avx2")) names.emplace_back("avx2");
   if (__builtin_cpu_supports("fma")) names.emplace_back("fma");
+  if (cpu_has_avx_vnni()) names.emplace_back("avxvnni");
   if (__builtin_cpu_supports("avx512f")) names.emplace_back("avx512f");
   if (__builtin_cpu_supports("avx512vl")) names.emplace_back("avx512vl");
   if (__builtin_cpu_supports("avx512dq")) names.emplace_back("avx512dq");

@@ -13,6 +13,9 @@ namespace vit::kernels {
 /// {"sse4.2", "avx2", "fma"}.
 std::vector<std::string> cpu_instruction_sets();
 
+/// VNNI beside AVX2, without AVX-512.
+bool cpu_has_avx_vnni();
+
 /// The processor's name as the operating system tells it, or the architecture where it does not.
 std::string cpu_name();
 

@@ -131,17 +131,28 @@ HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
 }
 #endif
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target. Those
+// of AVX-512 and of AVX differ in their encoding alone.
 #if HWY_TARGET == HWY_AVX3
-// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+#define VIT_MULTIPLY_ADD(name, sum, inputs, weights) \
+  __asm__(name " %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw))
+#else
+#define VIT_MULTIPLY_ADD(name, sum, inputs, weights) \
+  __asm__("%{vex%} " name " %2, %1, %0" : "+x"(sum.raw) : "x"(inputs.raw), "x"(weights.raw))
+#endif
+
 HWY_INLINE VI add_products(VnniBytes, VI sum, VI inputs, VI weights) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  VIT_MULTIPLY_ADD("vpdpbusd", sum, inputs, weights);
   return sum;
 }
 
 HWY_INLINE VI add_products(VnniPairs, VI sum, VI inputs, VI weights) {
-  __asm__("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
+  VIT_MULTIPLY_ADD("vpdpwssd", sum, inputs, weights);
   return sum;
 }
+
+#undef VIT_MULTIPLY_ADD
 #endif
 
 }  // namespace int8

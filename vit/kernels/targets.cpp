@@ -4,12 +4,13 @@
 // one at link time.
 
 // Not worth a copy of their own: SSSE3 beside SSE4, scalable vectors. Ice Lake's extensions do not name VNNI
-// of AVX-512 in Highway 1.0; it and BF16 are asked for below.
+// of AVX-512 in Highway 1.0; it, that of AVX, and BF16 are asked for below.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 #include <vector>
 
+#include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
@@ -68,17 +69,24 @@ constexpr KernelTable kTable{
     .multiply_adds = multiply_adds,
 };
 
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 extern const KernelTable kVnniTable;
 constexpr KernelTable kVnniTable = [] {
   KernelTable table = kTable;
+#if HWY_TARGET == HWY_AVX3
   table.name = "avx512_vnni";
   table.description = "AVX-512 with VNNI: the same, and its products of bytes for int8";
+#else
+  table.name = "avx2_vnni";
+  table.description = "AVX2 with AVX-VNNI: the same, and its products of bytes for int8";
+#endif
   table.int8 = &int8::kKernels<int8::VnniBytes>;
   table.int8_attention = kAttention<int8::WordOperands<int8::VnniPairs>>;
   return table;
 }();
+#endif
 
+#if HWY_TARGET == HWY_AVX3
 extern const KernelTable kBf16Table;
 constexpr KernelTable kBf16Table = [] {
   KernelTable table = kVnniTable;
@@ -110,6 +118,7 @@ const std::vector<CompiledTarget>& compiled_targets() {
     found.push_back({&N_AVX3::kTable, (supported & HWY_AVX3) != 0});
 #endif
 #if HWY_TARGETS & HWY_AVX2
+    found.push_back({&N_AVX2::kVnniTable, cpu_has_avx_vnni() && (supported & HWY_AVX2) != 0});
     found.push_back({&N_AVX2::kTable, (supported & HWY_AVX2) != 0});
 #endif
 #if HWY_TARGETS & HWY_SSE4
