@@ -38,19 +38,19 @@ HWY_INLINE void store_first(V value, size_t count, float* HWY_RESTRICT to) {
   for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-/// The larger of the two; NaN stays NaN, which Highway's emulation of vectors would drop.
+/// The larger of the two; NaN stays NaN. Of the instructions for a maximum those of x86 alone keep it.
 HWY_INLINE V at_least(float bound, V x) {
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Lt(x, set(bound)), set(bound), x);
-#else
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   return hn::Max(set(bound), x);
+#else
+  return hn::IfThenElse(hn::Lt(x, set(bound)), set(bound), x);
 #endif
 }
 HWY_INLINE V at_most(float bound, V x) {
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Gt(x, set(bound)), set(bound), x);
-#else
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   return hn::Min(set(bound), x);
+#else
+  return hn::IfThenElse(hn::Gt(x, set(bound)), set(bound), x);
 #endif
 }
 

@@ -1,5 +1,9 @@
 // Compiles resample-inl.h for every instruction set of the platform and picks the best one of the running
 // machine.
+
+// Vectors without a size cannot be members of structs.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vit/kernels/resample.cpp"
 #include <hwy/foreach_target.h>
