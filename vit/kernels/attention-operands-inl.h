@@ -111,6 +111,26 @@ struct LaneOperands {
   }
 };
 
+/// exp2(score - maximum) of keys k and k + 1, zero where there is none, as the lanes that lanes_of(k, first,
+/// second) makes of them: in the place of the scores of a block, one vector of queries that begins at column
+/// `column`. Returns their sum.
+template <class LanesOf>
+HWY_INLINE V weigh_pairs(const AttentionBlock& block, size_t column, V maximum, const LanesOf& lanes_of) {
+  const D d;
+  float* const HWY_RESTRICT scores = block.scratch.scores + column;
+  V sum = hn::Zero(d);
+  const auto weight = [&](size_t k) HWY_ATTR {
+    return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+  };
+  for (size_t k = 0; k < block.keys; k += 2) {
+    const V first = weight(k);
+    const V second = k + 1 < block.keys ? weight(k + 1) : hn::Zero(d);
+    sum = hn::Add(sum, hn::Add(first, second));
+    hn::Store(lanes_of(k, first, second), d, scores + k / 2 * kPanel);
+  }
+  return sum;
+}
+
 struct FloatParts {
   static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
     rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, key);
@@ -119,10 +139,8 @@ struct FloatParts {
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     copy_row(args.values + t * args.value_stride, args.head_dim, line);
   }
-  /// A query as a row of key_lanes, which may begin where the query does.
-  static HWY_INLINE void pack_query(const float* query, size_t head_dim, float* row) {
-    if (row != query) copy_row(query, head_dim, row);
-  }
+  /// A query as a row of key_lanes, which may begin where the query does: here it is one.
+  static HWY_INLINE void pack_query(const float*, size_t, float*) {}
 };
 
 struct FloatOperands : LaneOperands<FloatParts, FloatLines> {
@@ -169,19 +187,8 @@ struct PairParts {
 
 struct PairOperands : LaneOperands<PairParts, bf16::PairLines> {
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
-    const D d;
-    float* const HWY_RESTRICT scores = block.scratch.scores + column;
-    V sum = hn::Zero(d);
-    const auto weight = [&](size_t k) HWY_ATTR {
-      return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
-    };
-    for (size_t k = 0; k < block.keys; k += 2) {
-      const V first = weight(k);
-      const V second = k + 1 < block.keys ? weight(k + 1) : hn::Zero(d);
-      sum = hn::Add(sum, hn::Add(first, second));
-      hn::Store(bf16::pairs(first, second), d, scores + k / 2 * kPanel);
-    }
-    return sum;
+    return weigh_pairs(block, column, maximum,
+                       [](size_t, V first, V second) HWY_ATTR { return bf16::pairs(first, second); });
   }
 };
 #endif

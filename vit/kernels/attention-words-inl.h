@@ -81,10 +81,16 @@ struct WordOperands {
     return lay_out(num_tokens, head_dim).end;
   }
 
-  static HWY_INLINE void quantise_row(const float* row, size_t count, float factor, float* lanes) {
-    int16_t* const words = reinterpret_cast<int16_t*>(lanes);
-    quantise_group<Form>(row, count, factor, 0.0f, words);
-    if (count % 2 != 0) __builtin_memset(words + count, 0, sizeof(int16_t));
+  /// Queries or keys (count, d), at most kLanes, as rows of key_lanes, which may begin where they do.
+  static HWY_INLINE void quantise_rows(const float* rows, size_t count, size_t head_dim, Scaling& scaling,
+                                       float* to) {
+    for (size_t i = 0; i < count; ++i) look_at(rows + i * head_dim, head_dim, scaling, i);
+    choose_steps<Form>(scaling, largest_factor(head_dim));
+    for (size_t i = 0; i < count; ++i) {
+      int16_t* const words = reinterpret_cast<int16_t*>(to + i * key_lanes(head_dim));
+      quantise_group<Form>(rows + i * head_dim, head_dim, scaling.factor[i], 0.0f, words);
+      if (head_dim % 2 != 0) __builtin_memset(words + head_dim, 0, sizeof(int16_t));
+    }
   }
 
   static HWY_INLINE void pack(const KeyValueArgs& args) {
@@ -94,16 +100,11 @@ struct WordOperands {
     for (size_t t = args.first_token; t < args.last_token; t += kLanes) {
       const size_t count = HWY_MIN(kLanes, args.last_token - t);
       for (size_t i = 0; i < count; ++i) {
-        float* const key = args.scratch + i * args.head_dim;
-        rotate_token(args.keys + (t + i) * args.key_stride, t + i, args.head_dim, args.rotation, key);
-        look_at(key, args.head_dim, scaling, i);
+        rotate_token(args.keys + (t + i) * args.key_stride, t + i, args.head_dim, args.rotation,
+                     args.scratch + i * args.head_dim);
       }
-      choose_steps<Form>(scaling, largest_factor(args.head_dim));
-      for (size_t i = 0; i < count; ++i) {
-        quantise_row(args.scratch + i * args.head_dim, args.head_dim, scaling.factor[i],
-                     args.packed + (t + i) * key_lanes(args.head_dim));
-        key_scales[t + i] = {scaling.step[i], 0.0f};
-      }
+      quantise_rows(args.scratch, count, args.head_dim, scaling, args.packed + t * key_lanes(args.head_dim));
+      for (size_t i = 0; i < count; ++i) key_scales[t + i] = {scaling.step[i], 0.0f};
       const float* const values = args.values + t * args.value_stride;
       for (size_t i = 0; i < count; ++i) look_at(values + i * args.value_stride, args.head_dim, scaling, i);
       choose_steps<Form>(scaling, kLargestValue);
@@ -141,12 +142,8 @@ struct WordOperands {
     Scaling scaling = {};
     for (size_t first = 0; first < count; first += kLanes) {
       const size_t some = HWY_MIN(kLanes, count - first);
-      float* const rows = turned + first * head_dim;
-      for (size_t i = 0; i < some; ++i) look_at(rows + i * head_dim, head_dim, scaling, i);
-      choose_steps<Form>(scaling, largest_factor(head_dim));
+      quantise_rows(turned + first * head_dim, some, head_dim, scaling, turned + first * lanes);
       hn::Store(hn::Mul(hn::Load(D(), scaling.step), scale), D(), scratch.query_steps + first);
-      for (size_t i = 0; i < some; ++i)
-        quantise_row(rows + i * head_dim, head_dim, scaling.factor[i], turned + (first + i) * lanes);
     }
     transpose_queries(turned, count, lanes, scratch);
   }
@@ -187,23 +184,13 @@ struct WordOperands {
   }
 
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
-    const D d;
-    float* const HWY_RESTRICT scores = block.scratch.scores + column;
     const float* const HWY_RESTRICT factors = block.scratch.weight_factors;
     const V rounder = set(kRounder);
-    V sum = hn::Zero(d);
-    const auto weight = [&](size_t k) HWY_ATTR {
-      return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
-    };
-    for (size_t k = 0; k < block.keys; k += 2) {
-      const bool has_second = k + 1 < block.keys;
-      const V first = weight(k);
-      const V second = has_second ? weight(k + 1) : hn::Zero(d);
-      sum = hn::Add(sum, hn::Add(first, second));
-      const V upper = has_second ? hn::MulAdd(second, set(factors[k + 1]), rounder) : rounder;
-      hn::Store(word_pairs(hn::MulAdd(first, set(factors[k]), rounder), upper), d, scores + k / 2 * kPanel);
-    }
-    return sum;
+    return weigh_pairs(block, column, maximum, [&](size_t k, V first, V second) HWY_ATTR {
+      const float second_factor = k + 1 < block.keys ? factors[k + 1] : 0.0f;
+      return word_pairs(hn::MulAdd(first, set(factors[k]), rounder),
+                        hn::MulAdd(second, set(second_factor), rounder));
+    });
   }
 
   static HWY_INLINE void add_values(const AttentionBlock& block) {
