@@ -76,6 +76,8 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--size", "big", picture}),
       with_model("classify", {"--dtype", "float7", picture}),
       with_model("classify", {"--kernels", "nonsense", picture}),
+      with_model("classify", {"--architecture", "nonsense", picture}),
+      {"bench", "--architecture", "vit_base_patch16_ropes_224"},
       with_model("classify", {"--resampler", "nonsense", picture}),
       with_model("classify", {"--pillow", "nonsense", picture}),
       with_model("classify", {"--exif", "nonsense", picture}),

@@ -9,6 +9,7 @@
 #include "vit/base/error.h"
 #include "vit/kernels/kernels.h"
 #include "vit/weights/preprocess_config.h"
+#include "vit/weights/timm_args.h"
 
 namespace vit::app {
 namespace {
@@ -68,6 +69,15 @@ void check_kernels(const std::string& name) {
     kernels::find_kernels(name);
   } catch (const Error& error) {
     fail_usage("--kernels: ", error.what());
+  }
+}
+
+void check_architecture(const std::string& name) {
+  if (name.empty()) return;
+  try {
+    find_architecture(name);
+  } catch (const Error& error) {
+    fail_usage("--architecture: ", error.what());
   }
 }
 
@@ -196,6 +206,7 @@ void validate(const CommonOptions& options) {
   parse_pillow(options.pillow);
   parse_overrides(options.set);
   check_kernels(options.kernels);
+  check_architecture(options.architecture);
 }
 
 InputSize parse_size(std::string_view size) {
