@@ -210,10 +210,11 @@ struct DirectEnding {
     output.put<Precision::full, Activation::none, kLast>(row, 0, c0);
     output.put<Precision::full, Activation::none, kLast>(row, kLanes, c1);
   }
-  HWY_INLINE void next_tile() {
-    kept.next_tile();
-    output.out += kTileRows * output.out_stride;
-    if constexpr (kLast != Last::nothing) output.other += kTileRows * output.other_stride;
+  HWY_INLINE DirectEnding at_tile(size_t tile) const {
+    DirectEnding moved{kept.at_tile(tile), output};
+    moved.output.out += tile * kTileRows * output.out_stride;
+    if constexpr (kLast != Last::nothing) moved.output.other += tile * kTileRows * output.other_stride;
+    return moved;
   }
 };
 

@@ -176,14 +176,17 @@ constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / kF
 
 template <class Form, size_t kVectors, bool kPrefetch, class SomeGroup, class Ending>
 HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const float* sums, Ending ending) {
-  size_t row = 0;
-  for (; row + kTileRows <= rows; row += kTileRows) {
+  const size_t tiles = rows / kTileRows;
+  for (size_t i = 0; i < tiles; ++i) {
     if constexpr (kPrefetch) {
-      const size_t end = (row + kTileRows) * kBytesPerRow<Form>;
-      for (size_t at = row * kBytesPerRow<Form>; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
+      const size_t begin = i * kTileRows * kBytesPerRow<Form>;
+      const size_t end = begin + kTileRows * kBytesPerRow<Form>;
+      for (size_t at = begin; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
     }
-    multiply_tile<Form, kTileRows, kVectors>(group, row, sums, ending);
+    const size_t tile = kPrefetch ? tile_in_turn(i, tiles) : i;
+    multiply_tile<Form, kTileRows, kVectors>(group, tile * kTileRows, sums, ending);
   }
+  const size_t row = tiles * kTileRows;
   if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);
 }
 

@@ -105,7 +105,7 @@ struct KeptSums {
       hn::Store(c1, d, to + kLanes);
     }
   }
-  HWY_INLINE void next_tile() { sums += kTileRows * kPanel; }
+  HWY_INLINE KeptSums at_tile(size_t tile) const { return {start, sums + tile * kTileRows * kPanel}; }
 };
 
 template <size_t kRows, size_t kVectors, class Ending>
@@ -179,16 +179,26 @@ HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand righ
   }
 }
 
+/// The tile that comes as number i: from both ends to the middle. Where tiles follow each other at even
+/// distances, hardware fetches ahead the outputs of rows that would come next, and behind the last of them
+/// those that another core is writing.
+HWY_INLINE size_t tile_in_turn(size_t i, size_t tiles) {
+  return i % 2 == 0 ? i / 2 : tiles - 1 - i / 2;
+}
+
 /// As many whole tiles as `rows` has.
 template <class Form, size_t kVectors, bool kPrefetch, class Ending>
 HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Upcoming upcoming,
                                  Ending ending) {
-  for (; rows >= kTileRows; rows -= kTileRows) {
-    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, right, upcoming, ending);
-    left.data += kTileRows * left.row_step;
-    ending.next_tile();
+  const size_t tiles = rows / kTileRows;
+  for (size_t i = 0; i < tiles; ++i) {
+    const size_t tile = kPrefetch ? tile_in_turn(i, tiles) : i;
+    const size_t row = tile * kTileRows;
+    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(
+        {left.data + row * left.row_step, left.row_step, left.k_step}, right,
+        {upcoming.stream, upcoming.rows + row * upcoming.row_stride, upcoming.row_stride},
+        ending.at_tile(tile));
     upcoming.stream += right.count * kBytesPerStep<Form>;
-    upcoming.rows += kTileRows * upcoming.row_stride;
   }
 }
 
