@@ -26,25 +26,34 @@ struct HeadCase {
   bool rotated = true;
 };
 
-enum class Rounding { none, bfloat16, words };
+enum class Rounding { none, bfloat16, words, bytes };
 
-/// One of the attentions of a table.
+/// One of the attentions of a table, and how it rounds: queries and keys, values and weights.
 struct Arithmetic {
   const KernelTable& table;
   const AttentionKernels& attention;
-  Rounding rounding;
+  Rounding keys, values;
+
+  bool has_whole_values() const { return values == Rounding::words || values == Rounding::bytes; }
+  std::string name() const {
+    static constexpr const char* kNames[] = {"float32", "bfloat16", "words", "bytes"};
+    return std::string(table.name) + ", keys " + kNames[static_cast<int>(keys)] + ", values " +
+           kNames[static_cast<int>(values)];
+  }
 };
 
 /// All of them, each once.
 std::vector<Arithmetic> all_arithmetic() {
   std::vector<Arithmetic> found;
   for (const KernelTable* table : available_kernels()) {
-    found.push_back({*table, table->attention, Rounding::none});
+    found.push_back({*table, table->attention, Rounding::none, Rounding::none});
     const bool has_bf16 = table->bf16_attention.attend != table->attention.attend;
-    if (has_bf16) found.push_back({*table, table->bf16_attention, Rounding::bfloat16});
-    const bool has_words = table->int8_attention.attend != table->attention.attend &&
-                           table->int8_attention.attend != table->bf16_attention.attend;
-    if (has_words) found.push_back({*table, table->int8_attention, Rounding::words});
+    if (has_bf16) found.push_back({*table, table->bf16_attention, Rounding::bfloat16, Rounding::bfloat16});
+    if (table->int8_attention.attend != table->attention.attend) {
+      const bool has_vnni = table->int8->input_largest == 127 && table->int8->pair_largest == 255;
+      found.push_back({*table, table->int8_attention, has_bf16 ? Rounding::bfloat16 : Rounding::words,
+                       has_vnni ? Rounding::bytes : Rounding::words});
+    }
   }
   return found;
 }
@@ -80,11 +89,13 @@ class Head {
                         rotation());
     }
     head.case_.rotated = false;
-    if (with.rounding == Rounding::bfloat16) {
-      head.round_to_bfloat16();
-    } else {
-      head.round_to_words();
+    for (std::size_t row = 0; row < case_.tokens; ++row) {
+      head.round_query_or_key(row, 1, with.keys);
+      head.round_query_or_key(row, 3, with.keys);
+      head.round_value(row, with.values);
     }
+    // Queries were scaled to exponents of two before.
+    if (with.keys == Rounding::bfloat16) head.scale_ = std::numbers::ln2_v<float>;
     return head;
   }
 
@@ -92,7 +103,7 @@ class Head {
   Tensor<float> packed(const Arithmetic& with) const {
     Tensor<float> out(Shape{with.table.attention_packed_floats(case_.tokens, case_.head_dim)});
     Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
-    const std::size_t middle = case_.tokens / 4 * 2;
+    const std::size_t middle = case_.tokens / 8 * 4;
     for (const auto& [first, last] : {std::pair{middle, case_.tokens}, std::pair{std::size_t{0}, middle}}) {
       with.attention.pack({.keys = qkv_.data() + 3 * case_.head_dim,
                            .key_stride = stride_,
@@ -149,14 +160,39 @@ class Head {
     const double terms = static_cast<double>(case_.head_dim);
     return 2.0 * test::dot_bound(case_.head_dim + 4, 8.0 * terms / std::sqrt(terms)) + 16 * test::kRoundoff;
   }
-  /// largest_weight: of the query.
-  double output_bound(Rounding rounding, double largest_weight) const {
-    double rounded_weights = 0.0;  // values are at most 2
-    if (rounding == Rounding::bfloat16) rounded_weights = 2.0 * 0x1p-8;
-    // Half a step of 2^-13, if the largest is 1, for each key.
-    if (rounding == Rounding::words)
-      rounded_weights = 2.0 * 0x1p-14 * largest_weight * static_cast<double>(case_.tokens);
+  double output_bound(Rounding values) const {
+    const double rounded_weights = values == Rounding::bfloat16 ? 2.0 * 0x1p-8 : 0.0;  // values are at most 2
     return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)) + rounded_weights;
+  }
+
+  /// What a query with these weights (T) makes of values that are rounded, as attention-whole-inl.h tells:
+  /// its output (d), and the largest share of a key in it.
+  struct WholeOutput {
+    std::vector<double> numbers;
+    double largest_share = 0.0;
+  };
+  WholeOutput whole_output(const float* weights, Rounding rounding) const {
+    constexpr std::size_t kBlock = 252;
+    const bool is_bytes = rounding == Rounding::bytes;
+    const std::size_t keys_per_lane = is_bytes ? 4 : 2;
+    const double largest_weight = is_bytes ? 254.0 : 8192.0;
+    WholeOutput out{std::vector<double>(case_.head_dim)};
+    const auto share = [&](std::size_t t) { return weights[t] * value_step(value_row(t), rounding); };
+    std::vector<double> rests(keys_per_lane);
+    for (std::size_t t = 0; t < case_.tokens; ++t) {
+      if (t % kBlock == 0) {
+        for (std::size_t k = t; k < std::min(t + kBlock, case_.tokens); ++k)
+          out.largest_share = std::max(out.largest_share, share(k));
+        rests.assign(keys_per_lane, 0.0);
+      }
+      double& rest = rests[t % kBlock % keys_per_lane];
+      const double exact = share(t) / out.largest_share * largest_weight + rest;
+      const double whole = std::nearbyint(exact);
+      rest = exact - whole;
+      const double factor = whole / largest_weight * out.largest_share / value_step(value_row(t), rounding);
+      for (std::size_t c = 0; c < case_.head_dim; ++c) out.numbers[c] += factor * value_row(t)[c];
+    }
+    return out;
   }
 
   /// Of q (0), k (1) or v (2) of one token.
@@ -167,26 +203,40 @@ class Head {
   static constexpr float kUntouched = 54321.0f;
 
  private:
-  /// Queries are scaled to exponents of two before.
-  void round_to_bfloat16() {
-    const float factor = scale_ * std::numbers::log2e_v<float>;
-    for (std::size_t i = 0; i < qkv_.size(); ++i) {
-      const bool is_query = i % stride_ < 2 * case_.head_dim;
-      qkv_[i] = bf16_to_float(float_to_bf16(is_query ? qkv_[i] * factor : qkv_[i]));
-    }
-    scale_ = std::numbers::ln2_v<float>;
+  std::span<const float> value_row(std::size_t token) const {
+    return {qkv_.data() + token * stride_ + 5 * case_.head_dim, case_.head_dim};
   }
 
-  void round_to_words() {
-    const float of_queries = std::floor(std::sqrt(2147483000.0f / static_cast<float>(case_.head_dim)));
-    for (std::size_t i = 0; i < qkv_.size(); i += case_.head_dim) {
-      const bool is_value = i % stride_ >= 4 * case_.head_dim;
-      const float steps = is_value ? 1023.0f : std::min(of_queries, 32'767.0f);
-      const std::span<float> row(qkv_.data() + i, case_.head_dim);
-      float largest = 0.0f;
-      for (const float x : row) largest = std::max(largest, std::fabs(x));
-      for (float& x : row) x = std::nearbyint(x * (steps / largest)) * (largest / steps);
+  static float largest_of(std::span<const float> row) {
+    float largest = 0.0f;
+    for (const float x : row) largest = std::max(largest, std::fabs(x));
+    return largest;
+  }
+
+  /// The least power of two of which `row` is at most 127 or 1023 times as much.
+  static double value_step(std::span<const float> row, Rounding rounding) {
+    int exponent = 0;
+    const float least = largest_of(row) / (rounding == Rounding::bytes ? 127.0f : 1023.0f);
+    const bool is_power = std::frexp(least, &exponent) == 0.5f;
+    return std::ldexp(is_power ? 0.5 : 1.0, exponent);
+  }
+
+  void round_query_or_key(std::size_t token, std::size_t column, Rounding rounding) {
+    const std::span<float> row(qkv_.data() + token * stride_ + column * case_.head_dim, case_.head_dim);
+    const float factor = column == 1 ? scale_ * std::numbers::log2e_v<float> : 1.0f;
+    const float of_words = std::floor(std::sqrt(2147483000.0f / static_cast<float>(case_.head_dim)));
+    const float steps = std::min(of_words, 32'767.0f), largest = largest_of(row);
+    for (float& x : row) {
+      if (rounding == Rounding::bfloat16) x = bf16_to_float(float_to_bf16(x * factor));
+      if (rounding == Rounding::words) x = std::nearbyint(x * (steps / largest)) * (largest / steps);
     }
+  }
+
+  void round_value(std::size_t token, Rounding rounding) {
+    const std::span<float> row(qkv_.data() + token * stride_ + 5 * case_.head_dim, case_.head_dim);
+    const auto step = static_cast<float>(value_step(row, rounding));
+    for (float& x : row)
+      x = rounding == Rounding::bfloat16 ? bf16_to_float(float_to_bf16(x)) : std::nearbyint(x / step) * step;
   }
 
   HeadCase case_;
@@ -196,15 +246,14 @@ class Head {
 };
 
 void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
-  CAPTURE(std::string(with.table.name));
-  CAPTURE(static_cast<int>(with.rounding));
+  CAPTURE(with.name());
   CAPTURE(c.tokens);
   CAPTURE(c.head_dim);
   CAPTURE(queries);
   const Head head(c);
-  const Head exact = with.rounding == Rounding::none ? head : head.rounded(with);
+  const Head exact = with.keys == Rounding::none ? head : head.rounded(with);
   const KernelTable& table = find_kernels("reference");
-  const Arithmetic reference{table, table.attention, Rounding::none};
+  const Arithmetic reference{table, table.attention, Rounding::none, Rounding::none};
   const std::size_t first = c.tokens - queries;
   const std::vector<float> weights = head.probabilities(with, first, queries);
   const std::vector<float> expected_weights = exact.probabilities(reference, first, queries);
@@ -213,17 +262,27 @@ void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
   }
   const std::vector<float> out = head.attend(with, first, queries);
   const std::vector<float> expected = exact.attend(reference, first, queries);
+  std::size_t rounded_otherwise = 0;
   for (std::size_t query = 0; query < queries; ++query) {
-    const auto row = expected_weights.begin() + static_cast<std::ptrdiff_t>(query * c.tokens);
-    const float largest = *std::max_element(row, row + static_cast<std::ptrdiff_t>(c.tokens));
-    for (std::size_t i = query * (c.head_dim + 3); i < (query + 1) * (c.head_dim + 3); ++i) {
-      if (i % (c.head_dim + 3) >= c.head_dim) {
-        REQUIRE(out[i] == Head::kUntouched);
-      } else {
-        REQUIRE(std::fabs(out[i] - expected[i]) <= head.output_bound(with.rounding, largest));
-      }
+    const std::span<const float> row(out.data() + query * (c.head_dim + 3), c.head_dim + 3);
+    for (const float gap : row.last(3)) REQUIRE(gap == Head::kUntouched);
+    if (!with.has_whole_values()) {
+      for (std::size_t i = 0; i < c.head_dim; ++i)
+        REQUIRE(std::fabs(row[i] - expected[query * (c.head_dim + 3) + i]) <= head.output_bound(with.values));
+      continue;
     }
+    // A weight next to a half may be rounded up here and down there; the next one makes up for it. That moves
+    // the output by no more than a step of weights times the difference of two values.
+    const Head::WholeOutput whole =
+        exact.whole_output(expected_weights.data() + query * c.tokens, with.values);
+    const double step =
+        whole.largest_share * (with.values == Rounding::bytes ? 2 * 127.0 / 254 : 2 * 1023.0 / 8192);
+    double off = 0.0;
+    for (std::size_t i = 0; i < c.head_dim; ++i) off = std::max(off, std::fabs(row[i] - whole.numbers[i]));
+    REQUIRE(off <= head.output_bound(with.values) + 2.0 * step);
+    if (off > head.output_bound(with.values)) ++rounded_otherwise;
   }
+  CHECK(rounded_otherwise <= 1 + queries / 16);
 }
 
 }  // namespace
@@ -256,8 +315,7 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
   const HeadCase c{.tokens = tokens, .head_dim = 24, .prefix = 1};
   const Head head(c);
   for (const Arithmetic& with : all_arithmetic()) {
-    CAPTURE(std::string(with.table.name));
-    CAPTURE(static_cast<int>(with.rounding));
+    CAPTURE(with.name());
     const std::vector<float> whole = head.attend(with, 0, tokens);
     const std::vector<float> weights = head.probabilities(with, 0, tokens);
     for (const std::size_t at_once : {1, 3, 8, 31}) {
@@ -310,16 +368,53 @@ TEST_CASE("kernels: attention stays finite for scores far apart") {
                            .out = out.data(),
                            .out_stride = d,
                            .scratch = scratch.data()});
-    const float rounded_weight = with.rounding == Rounding::words ? 300.0f * 0x1p-14f : 0.0f;
-    for (const float x : out) CHECK(std::fabs(x - 280.0f) <= rounded_weight);
+    for (const float x : out) CHECK(x == 280.0f);
+  }
+}
+
+TEST_CASE("kernels: attention takes account of many keys that weigh little") {
+  constexpr std::size_t kTokens = 501, kDim = 16;
+  // One key weighs 500 times as much as each of the others. In the second case its values are so small that
+  // the others make up the output.
+  for (const float of_first : {-1.0f, 1e-6f}) {
+    CAPTURE(of_first);
+    std::vector<float> keys(kTokens * kDim, 0.0f), values(kTokens * kDim, 1.0f), queries(kDim, 1.0f);
+    keys[0] = static_cast<float>(std::log(500.0));
+    std::fill_n(values.begin(), kDim, of_first);
+    for (const Arithmetic& with : all_arithmetic()) {
+      CAPTURE(with.name());
+      Tensor<float> packed(Shape{with.table.attention_packed_floats(kTokens, kDim)});
+      Tensor<float> scratch(Shape{with.table.attention_scratch_floats(kDim)});
+      with.attention.pack({.keys = keys.data(),
+                           .key_stride = kDim,
+                           .values = values.data(),
+                           .value_stride = kDim,
+                           .num_tokens = kTokens,
+                           .last_token = kTokens,
+                           .head_dim = kDim,
+                           .packed = packed.data(),
+                           .scratch = scratch.data()});
+      std::vector<float> out(kDim);
+      with.attention.attend({.queries = queries.data(),
+                             .query_stride = kDim,
+                             .num_queries = 1,
+                             .packed = packed.data(),
+                             .num_tokens = kTokens,
+                             .head_dim = kDim,
+                             .out = out.data(),
+                             .out_stride = kDim,
+                             .scratch = scratch.data()});
+      // bfloat16 rounds key and query by up to 2^-9: the score by 0.025, the share of the first key by a
+      // quarter of that.
+      for (const float x : out) CHECK(std::fabs(x - (0.5f + 0.5f * of_first)) <= 0.0125f);
+    }
   }
 }
 
 TEST_CASE("kernels: attention hides no NaN") {
   const HeadCase c{.tokens = 300, .head_dim = 16, .prefix = 1};
   for (const Arithmetic& with : all_arithmetic()) {
-    CAPTURE(std::string(with.table.name));
-    CAPTURE(static_cast<int>(with.rounding));
+    CAPTURE(with.name());
     for (const std::size_t which : {0, 1, 2}) {
       CAPTURE(which);
       for (const std::size_t token : {3, 299}) {

@@ -4,7 +4,7 @@
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
 // with T. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
-// attention-words-inl.h; softmax is float32 still.
+// attention-whole-inl.h; softmax is float32 still.
 #if defined(VIT_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIT_KERNELS_ATTENTION_INL_H_
 #undef VIT_KERNELS_ATTENTION_INL_H_
@@ -14,7 +14,7 @@
 
 #include "hwy/highway.h"
 #include "vit/kernels/attention-operands-inl.h"
-#include "vit/kernels/attention-words-inl.h"
+#include "vit/kernels/attention-whole-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
@@ -32,14 +32,13 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
 }
 
 size_t attention_scratch_floats(size_t head_dim) noexcept {
-  return 2 * head_dim * kPanel + kBlockKeys * kPanel + kPanel + round_to_line(kBlockKeys);
+  return 2 * head_dim * kPanel + kBlockKeys * kPanel + kPanel;
 }
 
 HWY_INLINE AttentionScratch lay_out(float* memory, size_t head_dim) {
   const size_t panel = head_dim * kPanel;
   float* const scores = memory + 2 * panel;
-  float* const query_steps = scores + kBlockKeys * kPanel;
-  return {memory, memory + panel, scores, query_steps, query_steps + kPanel};
+  return {memory, memory + panel, scores, scores + kBlockKeys * kPanel};
 }
 
 template <class Operands>
@@ -60,19 +59,20 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
   Operands::pack_queries(turned, count, args.head_dim, set(args.scale * kLog2E), scratch);
 }
 
-/// The maximum of `start` and the scores of `keys` keys, one vector of queries; four at a time, as one chain
-/// of maxima would wait for each of them.
-HWY_INLINE V maximum_of(const float* HWY_RESTRICT scores, size_t keys, V start) {
-  const D d;
+/// The maximum of `start` and the scores of a block, one vector of queries that begins at column `column`;
+/// four at a time, as one chain of maxima would wait for each of them.
+template <class Operands>
+HWY_INLINE V maximum_of(const AttentionBlock& block, size_t column, V start) {
+  const auto score = [&](size_t k) HWY_ATTR { return Operands::exponent(block, column, k); };
   V max0 = start, max1 = start, max2 = start, max3 = start;
   size_t k = 0;
-  for (; k + 4 <= keys; k += 4) {
-    max0 = hn::Max(max0, hn::Load(d, scores + k * kPanel));
-    max1 = hn::Max(max1, hn::Load(d, scores + (k + 1) * kPanel));
-    max2 = hn::Max(max2, hn::Load(d, scores + (k + 2) * kPanel));
-    max3 = hn::Max(max3, hn::Load(d, scores + (k + 3) * kPanel));
+  for (; k + 4 <= block.keys; k += 4) {
+    max0 = hn::Max(max0, score(k));
+    max1 = hn::Max(max1, score(k + 1));
+    max2 = hn::Max(max2, score(k + 2));
+    max3 = hn::Max(max3, score(k + 3));
   }
-  for (; k < keys; ++k) max0 = hn::Max(max0, hn::Load(d, scores + k * kPanel));
+  for (; k < block.keys; ++k) max0 = hn::Max(max0, score(k));
   return hn::Max(hn::Max(max0, max1), hn::Max(max2, max3));
 }
 
@@ -86,7 +86,7 @@ struct Running {
 template <class Operands>
 HWY_INLINE void weigh(const AttentionBlock& block, size_t column, Running& running) {
   const D d;
-  const V maximum = maximum_of(block.scratch.scores + column, block.keys, running.maximum);
+  const V maximum = maximum_of<Operands>(block, column, running.maximum);
   V sum = Operands::weigh(block, column, maximum);
   if (!block.is_first()) {
     const V factor = exp2_of_negative(hn::Sub(running.maximum, maximum));
@@ -124,7 +124,7 @@ void attention(const AttentionArgs& args) noexcept {
     Running left{lowest, set(0.0f)};
     Running right{lowest, set(0.0f)};
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
-      AttentionBlock block{args, scratch, key, HWY_MIN(kBlockKeys, args.num_tokens - key), count};
+      AttentionBlock block = Operands::block(args, scratch, key, count);
       Operands::score(block);
       Operands::prepare_weights(block);
       weigh<Operands>(block, 0, left);
@@ -142,7 +142,7 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
     pack_queries<Operands>(args, first, count, scratch);
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
-      const AttentionBlock block{args, scratch, key, HWY_MIN(kBlockKeys, args.num_tokens - key), count};
+      const AttentionBlock block = Operands::block(args, scratch, key, count);
       Operands::score(block);
       transpose(scratch.scores, kPanel, block.keys, count, args.out + first * args.out_stride + key,
                 args.out_stride);

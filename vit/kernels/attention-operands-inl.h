@@ -27,22 +27,62 @@ constexpr size_t round_to_line(size_t floats) {
 }
 
 struct AttentionScratch {
-  float* queries;         // (d, kPanel)
-  float* sums;            // (d, kPanel), the output before division
-  float* scores;          // (kBlockKeys, kPanel)
-  float* query_steps;     // (kPanel), of whole numbers
-  float* weight_factors;  // (kBlockKeys), what makes them whole numbers
+  float* queries;      // (d, kPanel)
+  float* sums;         // (d, kPanel), the output before division
+  float* scores;       // (kBlockKeys, kPanel)
+  float* query_steps;  // (kPanel), of whole numbers
 };
 
 /// Keys [key, key + keys) and the panel of queries that meets them.
 struct AttentionBlock {
   const AttentionArgs& args;
   const AttentionScratch& scratch;
+  const float* packed_keys;    // of all tokens
+  const float* packed_values;  // of all tokens
   size_t key, keys;
-  size_t queries;           // of kPanel
-  float value_step = 0.0f;  // of whole numbers
+  size_t queries;                    // of kPanel
+  const float* exponents = nullptr;  // of whole values, one for each key
 
   bool is_first() const { return key == 0; }
+};
+
+/// What a head is computed with: Keys make the scores, Values the sums of values. Of `num_tokens` tokens they
+/// pack so many floats, whole cache lines:
+template <class Keys, class Values>
+struct Operands {
+  static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
+    return Keys::packed_floats(num_tokens, head_dim) + Values::packed_floats(num_tokens, head_dim);
+  }
+  static HWY_INLINE void pack(const KeyValueArgs& args) {
+    Keys::pack(args, args.packed);
+    Values::pack(args, args.packed + Keys::packed_floats(args.num_tokens, args.head_dim));
+  }
+  /// Turned queries (count, d), times `scale`, as a panel; missing queries are zero. Overwrites `turned`.
+  static HWY_INLINE void pack_queries(float* turned, size_t count, size_t head_dim, V scale,
+                                      const AttentionScratch& scratch) {
+    Keys::pack_queries(turned, count, head_dim, scale, scratch);
+  }
+  static HWY_INLINE AttentionBlock block(const AttentionArgs& args, const AttentionScratch& scratch,
+                                         size_t key, size_t queries) {
+    const float* const values = args.packed + Keys::packed_floats(args.num_tokens, args.head_dim);
+    return {args, scratch, args.packed, values, key, HWY_MIN(kBlockKeys, args.num_tokens - key), queries};
+  }
+  /// scores (keys, kPanel) of a block.
+  static HWY_INLINE void score(const AttentionBlock& block) { Keys::score(block); }
+  /// What weigh() needs to know of the values.
+  static HWY_INLINE void prepare_weights(AttentionBlock& block) { Values::prepare_weights(block); }
+  /// What two to the power of is the share of key `key` of a block in the sums of values, up to a factor: its
+  /// score, and what Values add to it. One vector of queries that begins at column `column`.
+  static HWY_INLINE V exponent(const AttentionBlock& block, size_t column, size_t key) {
+    return Values::exponent(block, column, key);
+  }
+  /// exp2(exponent - maximum) in the place of the scores of a block, as Values take it; returns the sum of
+  /// the weights.
+  static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
+    return Values::weigh(block, column, maximum);
+  }
+  /// sums (d, kPanel) = or += values^T * weights.
+  static HWY_INLINE void add_values(const AttentionBlock& block) { Values::add_values(block); }
 };
 
 /// Rows of lanes, overwritten where queries are missing, as the panel of queries.
@@ -52,37 +92,25 @@ HWY_INLINE void transpose_queries(float* rows, size_t count, size_t lanes, const
   transpose(rows, lanes, used, lanes, scratch.queries, kPanel);
 }
 
-/// Operands of which a lane is a float32, or a pair of bfloat16: what they have in common. A key is a row of
-/// lanes; kColumns keys share a line of values. Parts: how rows are packed.
+/// Lanes that hold kColumns numbers each.
+template <class Form>
+HWY_INLINE size_t lanes_for(size_t numbers) {
+  return (numbers + Form::kColumns - 1) / Form::kColumns;
+}
+
+/// Keys and queries as rows of lanes that are a float32, or a pair of bfloat16. Parts: how rows are packed.
 template <class Parts, class Form>
-struct LaneOperands {
-  static_assert(kBlockKeys % Form::kColumns == 0);
-
-  static HWY_INLINE size_t key_lanes(size_t head_dim) {
-    return (head_dim + Form::kColumns - 1) / Form::kColumns;
-  }
-  /// Where the values begin.
-  static HWY_INLINE size_t key_floats(size_t num_tokens, size_t head_dim) {
-    return round_to_line(num_tokens * key_lanes(head_dim));
-  }
+struct LaneKeys {
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
-    return key_floats(num_tokens, head_dim) +
-           round_to_line((num_tokens + Form::kColumns - 1) / Form::kColumns * head_dim);
+    return round_to_line(num_tokens * lanes_for<Form>(head_dim));
   }
-
-  static HWY_INLINE void pack(const KeyValueArgs& args) {
-    const size_t lanes = key_lanes(args.head_dim);
-    float* const values = args.packed + key_floats(args.num_tokens, args.head_dim);
-    for (size_t t = args.first_token; t < args.last_token; ++t)
-      Parts::pack_key(args, t, args.packed + t * lanes);
-    for (size_t t = args.first_token; t < args.last_token; t += Form::kColumns)
-      Parts::pack_values(args, t, values + t / Form::kColumns * args.head_dim);
+  static HWY_INLINE void pack(const KeyValueArgs& args, float* keys) {
+    const size_t lanes = lanes_for<Form>(args.head_dim);
+    for (size_t t = args.first_token; t < args.last_token; ++t) Parts::pack_key(args, t, keys + t * lanes);
   }
-
-  /// Turned queries (count, d), times `scale`, as a panel; missing queries are zero. Overwrites `turned`.
   static HWY_INLINE void pack_queries(float* turned, size_t count, size_t head_dim, V scale,
                                       const AttentionScratch& scratch) {
-    const size_t lanes = key_lanes(head_dim);
+    const size_t lanes = lanes_for<Form>(head_dim);
     for (size_t i = 0; i < count; ++i) {
       float* const query = turned + i * head_dim;
       scale_row(query, head_dim, scale, query);
@@ -90,23 +118,37 @@ struct LaneOperands {
     }
     transpose_queries(turned, count, lanes, scratch);
   }
-
-  /// scores (keys, kPanel) of a block.
   static HWY_INLINE void score(const AttentionBlock& block) {
-    const size_t lanes = key_lanes(block.args.head_dim);
-    multiply<Form>({block.args.packed + block.key * lanes, lanes, 1}, block.keys,
+    const size_t lanes = lanes_for<Form>(block.args.head_dim);
+    multiply<Form>({block.packed_keys + block.key * lanes, lanes, 1}, block.keys,
                    {block.scratch.queries, lanes}, block.queries, {TileStart::zero, block.scratch.scores});
   }
+};
 
-  /// What weigh() needs to know of the values.
+/// Values of which a weight is worth the same whichever key it belongs to.
+struct ValuesOfOneStep {
+  static HWY_INLINE V exponent(const AttentionBlock& block, size_t column, size_t key) {
+    return hn::Load(D(), block.scratch.scores + key * kPanel + column);
+  }
+};
+
+/// Values as lanes that are a float32, or a pair of bfloat16: kColumns of them share a line.
+template <class Parts, class Form>
+struct LaneValues : ValuesOfOneStep {
+  static_assert(kBlockKeys % Form::kColumns == 0);
+
+  static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
+    return round_to_line(lanes_for<Form>(num_tokens) * head_dim);
+  }
+  static HWY_INLINE void pack(const KeyValueArgs& args, float* values) {
+    for (size_t t = args.first_token; t < args.last_token; t += Form::kColumns)
+      Parts::pack_values(args, t, values + t / Form::kColumns * args.head_dim);
+  }
   static HWY_INLINE void prepare_weights(AttentionBlock&) {}
-
-  /// sums (d, kPanel) = or += values^T * weights.
   static HWY_INLINE void add_values(const AttentionBlock& block) {
     const size_t head_dim = block.args.head_dim;
-    const float* const values = block.args.packed + key_floats(block.args.num_tokens, head_dim);
-    multiply<Form>({values + block.key / Form::kColumns * head_dim, 1, head_dim}, head_dim,
-                   {block.scratch.scores, (block.keys + Form::kColumns - 1) / Form::kColumns}, block.queries,
+    multiply<Form>({block.packed_values + block.key / Form::kColumns * head_dim, 1, head_dim}, head_dim,
+                   {block.scratch.scores, lanes_for<Form>(block.keys)}, block.queries,
                    {block.is_first() ? TileStart::zero : TileStart::stored, block.scratch.sums});
   }
 };
@@ -139,13 +181,12 @@ struct FloatParts {
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     copy_row(args.values + t * args.value_stride, args.head_dim, line);
   }
-  /// A query as a row of key_lanes, which may begin where the query does: here it is one.
+  /// A query as a row of lanes, which may begin where the query does: here it is one.
   static HWY_INLINE void pack_query(const float*, size_t, float*) {}
 };
 
-struct FloatOperands : LaneOperands<FloatParts, FloatLines> {
-  /// exp2(score - maximum) in the place of the scores of the keys of a block, one vector of queries that
-  /// begins at column `column`; returns their sum.
+using FloatKeys = LaneKeys<FloatParts, FloatLines>;
+struct FloatValues : LaneValues<FloatParts, FloatLines> {
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
     const D d;
     float* const HWY_RESTRICT scores = block.scratch.scores + column;
@@ -158,6 +199,7 @@ struct FloatOperands : LaneOperands<FloatParts, FloatLines> {
     return sum;
   }
 };
+using FloatOperands = Operands<FloatKeys, FloatValues>;
 
 #if HWY_TARGET == HWY_AVX3
 /// Pairs of bfloat16: two channels of a key or query, two keys of a value or weight.
@@ -185,12 +227,14 @@ struct PairParts {
   }
 };
 
-struct PairOperands : LaneOperands<PairParts, bf16::PairLines> {
+using PairKeys = LaneKeys<PairParts, bf16::PairLines>;
+struct PairValues : LaneValues<PairParts, bf16::PairLines> {
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
     return weigh_pairs(block, column, maximum,
                        [](size_t, V first, V second) HWY_ATTR { return bf16::pairs(first, second); });
   }
 };
+using PairOperands = Operands<PairKeys, PairValues>;
 #endif
 
 }  // namespace

@@ -152,6 +152,17 @@ HWY_INLINE VI add_products(VnniPairs, VI sum, VI inputs, VI weights) {
   return sum;
 }
 
+/// Inputs that are signed, with weights that are not.
+struct VnniSignedBytes {
+  static constexpr size_t kStep = 4;
+  static constexpr bool kHasZero = false;
+};
+
+HWY_INLINE VI add_products(VnniSignedBytes, VI sum, VI inputs, VI weights) {
+  VIT_MULTIPLY_ADD("vpdpbusd", sum, weights, inputs);
+  return sum;
+}
+
 #undef VIT_MULTIPLY_ADD
 #endif
 

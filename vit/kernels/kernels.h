@@ -82,8 +82,8 @@ struct KeyValueArgs {
   const float* values = nullptr;  // (T, d)
   std::size_t value_stride = 0;
   std::size_t num_tokens = 0;   // T
-  std::size_t first_token = 0;  // even
-  std::size_t last_token = 0;   // even or T
+  std::size_t first_token = 0;  // a multiple of 4
+  std::size_t last_token = 0;   // a multiple of 4, or T
   std::size_t head_dim = 0;
   Rotation rotation{};       // of the keys
   float* packed = nullptr;   // attention_packed_floats(T, d) floats, 64-byte aligned
@@ -140,9 +140,9 @@ struct KernelTable {
   /// With queries, keys, values and weights rounded to bfloat16, softmax and sums in float32, where this
   /// table has products of bfloat16 pairs; `attention` elsewhere.
   AttentionKernels bf16_attention;
-  /// The attention between layers in int8, rounded as finely or finer: bf16_attention where it rounds; with
-  /// queries, keys, values and weights as whole numbers of 16 bits where their products are faster than those
-  /// of floats; `attention` elsewhere.
+  /// The attention between layers in int8: queries and keys rounded to bfloat16 where bf16_attention rounds,
+  /// else whole numbers of 16 bits where their products are faster than those of floats; values and weights
+  /// whole numbers of 8 or 16 bits. `attention` where products of whole numbers are no faster.
   AttentionKernels int8_attention;
 
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations

@@ -81,7 +81,7 @@ constexpr KernelTable kVnniTable = [] {
   table.description = "AVX2 with AVX-VNNI: the same, and its products of bytes for int8";
 #endif
   table.int8 = &int8::kKernels<int8::VnniBytes>;
-  table.int8_attention = kAttention<int8::WordOperands<int8::VnniPairs>>;
+  table.int8_attention = kAttention<Operands<int8::WordKeys<int8::VnniPairs>, int8::ByteValues>>;
   return table;
 }();
 #endif
@@ -94,7 +94,7 @@ constexpr KernelTable kBf16Table = [] {
   table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
   table.bf16 = &bf16::kKernels<bf16::PairLines>;
   table.bf16_attention = kAttention<PairOperands>;
-  table.int8_attention = table.bf16_attention;
+  table.int8_attention = kAttention<Operands<PairKeys, int8::ByteValues>>;
   return table;
 }();
 #endif
