@@ -46,8 +46,8 @@ struct AttentionBlock {
   bool is_first() const { return key == 0; }
 };
 
-/// What a head is computed with: Keys make the scores, Values the sums of values. Of `num_tokens` tokens they
-/// pack so many floats, whole cache lines:
+/// What a head is computed with: Keys make the scores, Values the sums of values. Each packs its part of the
+/// tokens into packed_floats floats, whole cache lines.
 template <class Keys, class Values>
 struct Operands {
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
@@ -92,12 +92,6 @@ HWY_INLINE void transpose_queries(float* rows, size_t count, size_t lanes, const
   transpose(rows, lanes, used, lanes, scratch.queries, kPanel);
 }
 
-/// Lanes that hold kColumns numbers each.
-template <class Form>
-HWY_INLINE size_t lanes_for(size_t numbers) {
-  return (numbers + Form::kColumns - 1) / Form::kColumns;
-}
-
 /// Keys and queries as rows of lanes that are a float32, or a pair of bfloat16. Parts: how rows are packed.
 template <class Parts, class Form>
 struct LaneKeys {
@@ -125,8 +119,8 @@ struct LaneKeys {
   }
 };
 
-/// Values of which a weight is worth the same whichever key it belongs to.
-struct ValuesOfOneStep {
+/// Values that add nothing to the scores.
+struct PlainScores {
   static HWY_INLINE V exponent(const AttentionBlock& block, size_t column, size_t key) {
     return hn::Load(D(), block.scratch.scores + key * kPanel + column);
   }
@@ -134,7 +128,7 @@ struct ValuesOfOneStep {
 
 /// Values as lanes that are a float32, or a pair of bfloat16: kColumns of them share a line.
 template <class Parts, class Form>
-struct LaneValues : ValuesOfOneStep {
+struct LaneValues : PlainScores {
   static_assert(kBlockKeys % Form::kColumns == 0);
 
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
@@ -152,26 +146,6 @@ struct LaneValues : ValuesOfOneStep {
                    {block.is_first() ? TileStart::zero : TileStart::stored, block.scratch.sums});
   }
 };
-
-/// exp2(score - maximum) of keys k and k + 1, zero where there is none, as the lanes that lanes_of(k, first,
-/// second) makes of them: in the place of the scores of a block, one vector of queries that begins at column
-/// `column`. Returns their sum.
-template <class LanesOf>
-HWY_INLINE V weigh_pairs(const AttentionBlock& block, size_t column, V maximum, const LanesOf& lanes_of) {
-  const D d;
-  float* const HWY_RESTRICT scores = block.scratch.scores + column;
-  V sum = hn::Zero(d);
-  const auto weight = [&](size_t k) HWY_ATTR {
-    return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
-  };
-  for (size_t k = 0; k < block.keys; k += 2) {
-    const V first = weight(k);
-    const V second = k + 1 < block.keys ? weight(k + 1) : hn::Zero(d);
-    sum = hn::Add(sum, hn::Add(first, second));
-    hn::Store(lanes_of(k, first, second), d, scores + k / 2 * kPanel);
-  }
-  return sum;
-}
 
 struct FloatParts {
   static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
@@ -230,8 +204,19 @@ struct PairParts {
 using PairKeys = LaneKeys<PairParts, bf16::PairLines>;
 struct PairValues : LaneValues<PairParts, bf16::PairLines> {
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
-    return weigh_pairs(block, column, maximum,
-                       [](size_t, V first, V second) HWY_ATTR { return bf16::pairs(first, second); });
+    const D d;
+    float* const HWY_RESTRICT scores = block.scratch.scores + column;
+    const auto weight = [&](size_t k) HWY_ATTR {
+      return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+    };
+    V sum = hn::Zero(d);
+    for (size_t k = 0; k < block.keys; k += 2) {
+      const V first = weight(k);
+      const V second = k + 1 < block.keys ? weight(k + 1) : hn::Zero(d);
+      sum = hn::Add(sum, hn::Add(first, second));
+      hn::Store(bf16::pairs(first, second), d, scores + k / 2 * kPanel);
+    }
+    return sum;
   }
 };
 using PairOperands = Operands<PairKeys, PairValues>;

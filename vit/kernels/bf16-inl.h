@@ -130,7 +130,7 @@ struct PairLines {
 
 template <class Form>
 size_t packed_lanes(size_t columns, size_t in_features) noexcept {
-  return columns / kPanel * lines_of<Form>(in_features) * Form::kLine;
+  return columns / kPanel * lanes_for<Form>(in_features) * Form::kLine;
 }
 
 template <class Form>

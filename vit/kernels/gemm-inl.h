@@ -186,12 +186,6 @@ HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   }
 }
 
-/// Lines of a panel, and so lanes, that in_features columns take.
-template <class Form>
-constexpr size_t lines_of(size_t in_features) {
-  return (in_features + Form::kColumns - 1) / Form::kColumns;
-}
-
 /// Takes the sums of a tile out of the registers through bias and last step to the output, so that the stores
 /// of one tile go on below the multiplications of the next. Activations would not: they are bound by their
 /// own multiplications.
@@ -209,12 +203,6 @@ struct DirectEnding {
     }
     output.put<Precision::full, Activation::none, kLast>(row, 0, c0);
     output.put<Precision::full, Activation::none, kLast>(row, kLanes, c1);
-  }
-  HWY_INLINE DirectEnding at_tile(size_t tile) const {
-    DirectEnding moved{kept.at_tile(tile), output};
-    moved.output.out += tile * kTileRows * output.out_stride;
-    if constexpr (kLast != Last::nothing) moved.output.other += tile * kTileRows * output.other_stride;
-    return moved;
   }
 };
 
@@ -245,7 +233,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
   const bool direct = block.columns == kPanel && args.epilogue.activation == Activation::none &&
                       has_last(args.epilogue, last);
   constexpr size_t kBlockLines = kBlockK / Form::kColumns;
-  const size_t lines = lines_of<Form>(args.in_features);
+  const size_t lines = lanes_for<Form>(args.in_features);
   const float* panel = args.packed + column / kPanel * lines * Form::kLine;
   for (size_t line = 0; line < lines; line += kBlockLines) {
     const LeftOperand left{args.in + row * args.in_stride + line, args.in_stride, 1};

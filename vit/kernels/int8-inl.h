@@ -183,8 +183,8 @@ HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const floa
       const size_t end = begin + kTileRows * kBytesPerRow<Form>;
       for (size_t at = begin; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
     }
-    const size_t tile = kPrefetch ? tile_in_turn(i, tiles) : i;
-    multiply_tile<Form, kTileRows, kVectors>(group, tile * kTileRows, sums, ending);
+    multiply_tile<Form, kTileRows, kVectors>(group, tile_in_turn<kPrefetch>(i, tiles) * kTileRows, sums,
+                                             ending);
   }
   const size_t row = tiles * kTileRows;
   if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);

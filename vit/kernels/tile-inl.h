@@ -52,6 +52,12 @@ struct FloatLines {
   static HWY_INLINE V multiply_add(V factor, V line, V sum) { return hn::MulAdd(factor, line, sum); }
 };
 
+/// Lanes that `columns` columns of K take, and so lines of a panel.
+template <class Form>
+constexpr size_t lanes_for(size_t columns) {
+  return (columns + Form::kColumns - 1) / Form::kColumns;
+}
+
 /// What the next tiles will touch, fetched in the shade of the arithmetic: `stream`, a part of it in each
 /// step, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be valid.
 struct Upcoming {
@@ -105,7 +111,6 @@ struct KeptSums {
       hn::Store(c1, d, to + kLanes);
     }
   }
-  HWY_INLINE KeptSums at_tile(size_t tile) const { return {start, sums + tile * kTileRows * kPanel}; }
 };
 
 template <size_t kRows, size_t kVectors, class Ending>
@@ -118,22 +123,23 @@ HWY_INLINE void put_six(const SixRows& c, size_t row, const Ending& ending) {
   if constexpr (kRows > 5) ending.template put_row<kVectors>(row + 5, c.c50, c.c51);
 }
 
-/// left (kRows, count) * panel (count, kPanel), the first kVectors vectors of each row, goes to `ending`.
+/// Rows [row, row + kRows) of left (rows, count) * panel (count, kPanel), the first kVectors vectors of each,
+/// go to `ending`.
 template <class Form, size_t kRows, size_t kVectors, bool kPrefetch, class Ending>
-HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, const Upcoming& upcoming,
+HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, const Upcoming& upcoming,
                               const Ending& ending) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   const V zero = hn::Zero(D());
   SixRows upper{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
   SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
-  const float* HWY_RESTRICT a = left.data;
+  const float* HWY_RESTRICT a = left.data + row * left.row_step;
   const float* HWY_RESTRICT b = right.panel;
   const char* stream = upcoming.stream;
   if constexpr (kPrefetch) {
     for (size_t r = 0; r < kRows; ++r) {
       for (size_t c = 0; c < kPanel; c += kLineFloats) {
-        __builtin_prefetch(upcoming.rows + r * upcoming.row_stride + c, 1, 2);
+        __builtin_prefetch(upcoming.rows + (row + r) * upcoming.row_stride + c, 1, 2);
       }
     }
   }
@@ -151,38 +157,38 @@ HWY_INLINE void multiply_tile(LeftOperand left, RightOperand right, const Upcomi
     a += left.k_step;
     b += Form::kLine;
   }
-  put_six<kUpper, kVectors>(upper, 0, ending);
-  if constexpr (kLower > 0) put_six<kLower, kVectors>(lower, 6, ending);
+  put_six<kUpper, kVectors>(upper, row, ending);
+  if constexpr (kLower > 0) put_six<kLower, kVectors>(lower, row + 6, ending);
 }
 
 /// What whole tiles leave of `rows`.
 template <class Form, size_t kVectors>
 HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, KeptSums ending) {
-  const size_t done = rows / kTileRows * kTileRows;
-  left.data += done * left.row_step;
-  ending.sums += done * kPanel;
+  const size_t row = rows / kTileRows * kTileRows;
   const Upcoming none{};
-  switch (rows - done) {
-    case 1: return multiply_tile<Form, 1, kVectors, false>(left, right, none, ending);
-    case 2: return multiply_tile<Form, 2, kVectors, false>(left, right, none, ending);
-    case 3: return multiply_tile<Form, 3, kVectors, false>(left, right, none, ending);
-    case 4: return multiply_tile<Form, 4, kVectors, false>(left, right, none, ending);
-    case 5: return multiply_tile<Form, 5, kVectors, false>(left, right, none, ending);
+  switch (rows - row) {
+    case 1: return multiply_tile<Form, 1, kVectors, false>(left, row, right, none, ending);
+    case 2: return multiply_tile<Form, 2, kVectors, false>(left, row, right, none, ending);
+    case 3: return multiply_tile<Form, 3, kVectors, false>(left, row, right, none, ending);
+    case 4: return multiply_tile<Form, 4, kVectors, false>(left, row, right, none, ending);
+    case 5: return multiply_tile<Form, 5, kVectors, false>(left, row, right, none, ending);
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
-    case 6: return multiply_tile<Form, 6, kVectors, false>(left, right, none, ending);
-    case 7: return multiply_tile<Form, 7, kVectors, false>(left, right, none, ending);
-    case 8: return multiply_tile<Form, 8, kVectors, false>(left, right, none, ending);
-    case 9: return multiply_tile<Form, 9, kVectors, false>(left, right, none, ending);
-    case 10: return multiply_tile<Form, 10, kVectors, false>(left, right, none, ending);
-    case 11: return multiply_tile<Form, 11, kVectors, false>(left, right, none, ending);
+    case 6: return multiply_tile<Form, 6, kVectors, false>(left, row, right, none, ending);
+    case 7: return multiply_tile<Form, 7, kVectors, false>(left, row, right, none, ending);
+    case 8: return multiply_tile<Form, 8, kVectors, false>(left, row, right, none, ending);
+    case 9: return multiply_tile<Form, 9, kVectors, false>(left, row, right, none, ending);
+    case 10: return multiply_tile<Form, 10, kVectors, false>(left, row, right, none, ending);
+    case 11: return multiply_tile<Form, 11, kVectors, false>(left, row, right, none, ending);
 #endif
   }
 }
 
-/// The tile that comes as number i: from both ends to the middle. Where tiles follow each other at even
-/// distances, hardware fetches ahead the outputs of rows that would come next, and behind the last of them
-/// those that another core is writing.
+/// The tile that comes as number i: one after the other or, for operands that come from far away, from both
+/// ends to the middle. Where tiles follow each other at even distances, hardware fetches ahead the outputs of
+/// rows that would come next, and behind the last of them those that another core is writing.
+template <bool kPrefetch>
 HWY_INLINE size_t tile_in_turn(size_t i, size_t tiles) {
+  if constexpr (!kPrefetch) return i;
   return i % 2 == 0 ? i / 2 : tiles - 1 - i / 2;
 }
 
@@ -192,12 +198,8 @@ HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand rig
                                  Ending ending) {
   const size_t tiles = rows / kTileRows;
   for (size_t i = 0; i < tiles; ++i) {
-    const size_t tile = kPrefetch ? tile_in_turn(i, tiles) : i;
-    const size_t row = tile * kTileRows;
-    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(
-        {left.data + row * left.row_step, left.row_step, left.k_step}, right,
-        {upcoming.stream, upcoming.rows + row * upcoming.row_stride, upcoming.row_stride},
-        ending.at_tile(tile));
+    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, tile_in_turn<kPrefetch>(i, tiles) * kTileRows,
+                                                        right, upcoming, ending);
     upcoming.stream += right.count * kBytesPerStep<Form>;
   }
 }
