@@ -248,6 +248,23 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
   text.replace(at, from.size(), to);
 }
 
+/// Of a gated MLP in transformers' DINOv2 the joined matrix becomes two, as release 5 has them in memory.
+void split_gates(FileCopy& copy) {
+  std::vector<FileCopy::Entry> split;
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (entry.name.find("mlp.weights_in.") == std::string::npos) continue;
+    FileCopy::Entry value = entry;
+    replace(value.name, "weights_in", "up_proj");
+    replace(entry.name, "weights_in", "gate_proj");
+    entry.shape[0] = value.shape[0] /= 2;
+    const auto half = static_cast<std::ptrdiff_t>(entry.bytes.size() / 2);
+    value.bytes.erase(value.bytes.begin(), value.bytes.begin() + half);
+    entry.bytes.erase(entry.bytes.begin() + half, entry.bytes.end());
+    split.push_back(std::move(value));
+  }
+  std::ranges::move(split, std::back_inserter(copy.entries()));
+}
+
 /// All numeric members of a JSON text: positions of their digits.
 std::vector<std::pair<std::size_t, std::size_t>> numbers_in(const std::string& json) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
@@ -376,6 +393,45 @@ TEST_CASE("weights: blocks may stand outside the image tower, as in transformers
   REQUIRE(num_renamed > 0);
   copy.write_to(scratch.path());
   check_same_weights(scratch.path(), folder);
+}
+
+TEST_CASE("weights: ViT and DINOv2 load under the names of transformers 5's modules") {
+  // what save_pretrained(save_original_format=False) of transformers 5.23 writes; blocks of DINOv2 stay
+  const std::pair<std::string, std::string> renamings[] = {
+      {"attention.attention.query.", "attention.q_proj."},
+      {"attention.attention.key.", "attention.k_proj."},
+      {"attention.attention.value.", "attention.v_proj."},
+      {"attention.output.dense.", "attention.o_proj."},
+      {"intermediate.dense.", "mlp.fc1."},
+      {".output.dense.", ".mlp.fc2."},
+      {"mlp.weights_out.", "mlp.down_proj."}};
+  std::vector<fs::path> folders;
+  for (const char* name : {"hf-vit", "hf-vit-bare", "hf-deit", "hf-mae"})
+    folders.push_back(test::data_path(std::string("golden/models/") + name));
+  for (const char* name :
+       {"hf-ijepa", "hf-dinov2", "hf-dinov2-classifier", "hf-dinov2-registers", "hf-dinov2-swiglu"}) {
+    if (const auto folder = test::shared_path(std::string("fixtures/models/") + name))
+      folders.push_back(*folder);
+  }
+  for (const fs::path& folder : folders) {
+    CAPTURE(folder.filename().string());
+    const bool is_dinov2 = folder.filename().string().starts_with("hf-dinov2");
+    FileCopy copy(folder);
+    for (FileCopy::Entry& entry : copy.entries()) {
+      if (entry.name.find("encoder.layer.") == std::string::npos) continue;
+      for (const auto& [published, module] : renamings) {
+        if (entry.name.find(published) == std::string::npos) continue;
+        replace(entry.name, published, module);
+        break;
+      }
+      if (!is_dinov2) replace(entry.name, "encoder.layer.", "layers.");
+    }
+    split_gates(copy);
+    ScratchFolder scratch("modules");
+    copy.write_to(scratch.path());
+    check_same_weights(scratch.path(), folder);
+    check_mutations(scratch.path());
+  }
 }
 
 TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") {

@@ -45,6 +45,16 @@ std::span<const Family* const> families() {
   return kAll;
 }
 
+bool any_block_has(const SourceFiles& files, const std::string& rest) {
+  const std::string ending = "." + rest;
+  return std::ranges::any_of(files.tensors.entries(), [&](const TensorEntry& entry) {
+    if (!entry.name.starts_with(files.prefix) || !entry.name.ends_with(ending)) return false;
+    const std::string_view stem =
+        std::string_view(entry.name).substr(0, entry.name.size() - ending.size());  // up to the block's index
+    return !stem.empty() && stem.back() >= '0' && stem.back() <= '9';
+  });
+}
+
 std::optional<BlockTensor> split_block(const std::string& canonical) {
   constexpr std::string_view kStem = "blocks.";
   if (!canonical.starts_with(kStem)) return std::nullopt;

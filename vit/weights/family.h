@@ -88,6 +88,10 @@ extern const Family kHfDinov2Family;  // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;  // families/hf_dinov3.cpp
 extern const Family kHfClipFamily;    // families/hf_clip.cpp
 
+/// Whether some block has a tensor called "blocks.N." + rest, under the file's own names. Looks at all
+/// tensors: to be asked once, not for every block.
+bool any_block_has(const SourceFiles& files, const std::string& rest);
+
 /// "blocks.3.qkv.weight" -> {3, "qkv.weight"}; nothing where the name is not a block's.
 struct BlockTensor {
   std::size_t block;

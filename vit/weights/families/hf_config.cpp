@@ -120,6 +120,16 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
   return labels;
 }
 
+HfNames hf_names(const SourceFiles& files) {
+  return any_block_has(files, "attention.o_proj.weight") ? HfNames::modules : HfNames::published;
+}
+
+std::array<std::string, 3> hf_qkv_stems(HfNames names, const std::string& front) {
+  const std::string attention = front + "attention.";
+  if (names == HfNames::modules) return {attention + "q_proj", attention + "k_proj", attention + "v_proj"};
+  return {attention + "attention.query", attention + "attention.key", attention + "attention.value"};
+}
+
 std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::string& canonical,
                                         const Shape& shape) {
   if (canonical == "patch.weight") {

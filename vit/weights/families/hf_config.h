@@ -1,6 +1,7 @@
 // What the pages of the Hugging Face families share: reading config.json with the defaults of its class.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,15 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
 /// Class names in index order; nothing where id2label is absent, of another size or full of placeholders.
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);
+
+/// What a file of ViT or DINOv2 calls the parts of its blocks. All published ones keep the names of the
+/// library's first releases, and save_pretrained writes them; with save_original_format=False it writes those
+/// of the modules of release 5.
+enum class HfNames { published, modules };
+HfNames hf_names(const SourceFiles& files);
+
+/// The projections to q, k and v of the block `front`.
+std::array<std::string, 3> hf_qkv_stems(HfNames names, const std::string& front);
 
 /// What stands before the blocks of ViT and DINOv2 (patch embedding's weight, class, distillation and
 /// register tokens, position table); nothing for other names.

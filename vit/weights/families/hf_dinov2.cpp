@@ -1,5 +1,6 @@
 // Hugging Face's DINOv2, plain or gated, with or without registers, bare or with a classifier that reads
-// class token and mean of patches. Source: transformers, models/dinov2 and dinov2_with_registers.
+// class token and mean of patches. Blocks have the published names or those of release 5's modules. Source:
+// transformers, models/dinov2 and dinov2_with_registers.
 #include <cmath>
 #include <map>
 
@@ -25,7 +26,8 @@ bool matches(SourceFiles& files) {
 
 class HfDinov2Adapter final : public Adapter {
  public:
-  explicit HfDinov2Adapter(const SourceFiles& files) : files_(files), config_(read_config()) {}
+  explicit HfDinov2Adapter(const SourceFiles& files)
+      : files_(files), names_(hf_names(files)), config_(read_config()) {}
 
   ModelConfig config() const override { return config_; }
 
@@ -96,13 +98,22 @@ class HfDinov2Adapter final : public Adapter {
   std::vector<Piece> block_pieces(const std::string& front, const std::string& rest,
                                   const Shape& shape) const {
     if (rest.starts_with("qkv.")) {
-      const std::string attention = front + "attention.attention.";
-      return joined_qkv({attention + "query", attention + "key", attention + "value"}, rest.substr(3),
-                        config_.embed_dim);
+      return joined_qkv(hf_qkv_stems(names_, front), rest.substr(3), config_.embed_dim);
     }
     if (rest == "scale1") return {{.source = front + "layer_scale1.lambda1", .shape = sizes_of(shape)}};
     if (rest == "scale2") return {{.source = front + "layer_scale2.lambda1", .shape = sizes_of(shape)}};
     const bool gated = config_.mlp == MlpKind::gated;
+    if (names_ == HfNames::modules) {
+      static const std::map<std::string, std::string> plain_modules = {{"norm1", "norm1"},
+                                                                       {"norm2", "norm2"},
+                                                                       {"proj", "attention.o_proj"},
+                                                                       {"fc1", "mlp.fc1"},
+                                                                       {"fc2", "mlp.fc2"}};
+      static const std::map<std::string, std::string> gated_modules = {
+          {"norm1", "norm1"},        {"norm2", "norm2"},     {"proj", "attention.o_proj"},
+          {"gate", "mlp.gate_proj"}, {"fc1", "mlp.up_proj"}, {"fc2", "mlp.down_proj"}};
+      return {renamed_piece(rest, shape, gated ? gated_modules : plain_modules, front)};
+    }
     if (gated && (rest.starts_with("gate.") || rest.starts_with("fc1."))) {
       return {half_of_rows(front + "mlp.weights_in", rest, shape)};
     }
@@ -119,6 +130,7 @@ class HfDinov2Adapter final : public Adapter {
   }
 
   const SourceFiles files_;
+  HfNames names_;
   ModelConfig config_;
 };
 

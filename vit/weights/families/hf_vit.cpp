@@ -1,7 +1,8 @@
 // Hugging Face's ViT, DeiT, MAE, MSN and I-JEPA (model_type "vit", "deit", "vit_mae", "vit_msn", "ijepa"),
 // bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a pooler. Of models
 // that were pretrained on masked pictures the decoder is left out, and the encoder sees every patch. I-JEPA
-// has no class token; the mean of its patches is the embedding. Source: transformers, models/vit, deit,
+// has no class token; the mean of its patches is the embedding. Blocks have the published names or those of
+// release 5's modules. Source: transformers, models/vit, deit,
 // vit_mae, vit_msn, ijepa.
 #include <algorithm>
 #include <iterator>
@@ -30,14 +31,16 @@ bool matches(SourceFiles& files) {
 
 class HfVitAdapter final : public Adapter {
  public:
-  explicit HfVitAdapter(const SourceFiles& files) : files_(files), config_(read_config()) {}
+  explicit HfVitAdapter(const SourceFiles& files)
+      : files_(files), names_(hf_names(files)), config_(read_config()) {}
 
   ModelConfig config() const override { return config_; }
 
   std::vector<Piece> pieces(const std::string& canonical, const Shape& shape) const override {
     if (const auto block = split_block(canonical)) {
+      const std::string blocks = names_ == HfNames::modules ? "layers." : "encoder.layer.";
       std::vector<Piece> pieces =
-          block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
+          block_pieces(blocks + std::to_string(block->block) + ".", block->rest, shape);
       if (blocks_stand_outside()) {
         for (Piece& piece : pieces) {
           if (piece.source.empty()) continue;  // zeros
@@ -122,19 +125,23 @@ class HfVitAdapter final : public Adapter {
   std::vector<Piece> block_pieces(const std::string& front, const std::string& rest,
                                   const Shape& shape) const {
     if (rest.starts_with("qkv.")) {
-      const std::string attention = front + "attention.attention.";
-      return joined_qkv({attention + "query", attention + "key", attention + "value"}, rest.substr(3),
-                        config_.embed_dim);
+      return joined_qkv(hf_qkv_stems(names_, front), rest.substr(3), config_.embed_dim);
     }
-    static const std::map<std::string, std::string> stems = {{"norm1", "layernorm_before"},
-                                                             {"norm2", "layernorm_after"},
-                                                             {"proj", "attention.output.dense"},
-                                                             {"fc1", "intermediate.dense"},
-                                                             {"fc2", "output.dense"}};
-    return {renamed_piece(rest, shape, stems, front)};
+    static const std::map<std::string, std::string> published = {{"norm1", "layernorm_before"},
+                                                                 {"norm2", "layernorm_after"},
+                                                                 {"proj", "attention.output.dense"},
+                                                                 {"fc1", "intermediate.dense"},
+                                                                 {"fc2", "output.dense"}};
+    static const std::map<std::string, std::string> modules = {{"norm1", "layernorm_before"},
+                                                               {"norm2", "layernorm_after"},
+                                                               {"proj", "attention.o_proj"},
+                                                               {"fc1", "mlp.fc1"},
+                                                               {"fc2", "mlp.fc2"}};
+    return {renamed_piece(rest, shape, names_ == HfNames::modules ? modules : published, front)};
   }
 
   const SourceFiles files_;
+  HfNames names_;
   ModelConfig config_;
 };
 

@@ -369,16 +369,6 @@ void set_square_image(std::size_t num_patches, TimmArgs& args) {
   args.image_height = args.image_width = edge * args.patch_size;
 }
 
-bool any_block_has(const SourceFiles& files, const std::string& rest) {
-  const std::string ending = "." + rest;
-  return std::ranges::any_of(files.tensors.entries(), [&](const TensorEntry& entry) {
-    if (!entry.name.starts_with(files.prefix) || !entry.name.ends_with(ending)) return false;
-    const std::string_view stem =
-        std::string_view(entry.name).substr(0, entry.name.size() - ending.size());  // up to the block's index
-    return !stem.empty() && stem.back() >= '0' && stem.back() <= '9';
-  });
-}
-
 bool asks_timm_rules(const SourceFiles& files) {
   return layout_option(files, "rules", kRules) == "timm";
 }

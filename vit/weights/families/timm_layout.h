@@ -68,9 +68,6 @@ bool is_named_by(const SourceFiles& files, std::string_view library, std::string
 /// Sets the image to a square of that many patches; leaves it where it is one already, though it be larger by
 /// a part of a patch, and where no square has so many.
 void set_square_image(std::size_t num_patches, TimmArgs& args);
-/// Whether some block has a tensor called "blocks.N." + rest, under the file's own names. Looks at all
-/// tensors: to be asked once, not for every block.
-bool any_block_has(const SourceFiles& files, const std::string& rest);
 /// --set rules=timm; the other value is "publisher".
 bool asks_timm_rules(const SourceFiles& files);
 /// Value of an option of the layout, the first of `allowed` where it is not set; throws Error where it is
