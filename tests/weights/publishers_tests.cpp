@@ -146,6 +146,37 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
   CHECK(load_checkpoint(scratch.path()).config.num_classes == load_checkpoint(folder).config.num_classes);
 }
 
+TEST_CASE("weights: --set img_size moves the native size and leaves the table, as timm does") {
+  for (const char* name : {"timm-vit", "rope-axial-ape", "timm-deit-distilled"}) {
+    CAPTURE(std::string(name));
+    const fs::path folder = test::data_path(std::string("golden/models/") + name);
+    const Checkpoint stored = load_checkpoint(folder);
+    const std::size_t patch = stored.config.patch_size;
+    const GridSize grid = stored.config.native_grid();
+    const std::size_t height = (grid.rows + 2) * patch, width = (grid.columns + 1) * patch;
+    LoadOptions options;
+    options.overrides["img_size"] = std::to_string(height) + "x" + std::to_string(width);
+    const Checkpoint larger = load_checkpoint(folder, options);
+    CHECK(larger.config.image_height == height);
+    CHECK(larger.config.image_width == width);
+    CHECK(larger.config.position.added_grid == grid);
+    CHECK(run_native(larger).logits == run(stored, height, width).logits);
+    options.overrides["img_size"] =
+        std::to_string(patch) + "x" + std::to_string(grid.rows * grid.columns * patch);
+    CHECK(load_checkpoint(folder, options).config.position.added_grid == grid);
+  }
+  // of a bare file with a table that is not square the option tells the grid
+  FileCopy copy(test::data_path("golden/models/timm-vit"));
+  FileCopy::Entry& table = copy.at("pos_embed");
+  REQUIRE(table.shape[1] == 1 + 3 * 3);
+  table.bytes.resize(table.bytes.size() / 10 * 13);
+  table.shape[1] = 1 + 3 * 4;
+  const ScratchFolder scratch("rectangle");
+  LoadOptions options = named("vit_tiny_patch16_224", "3");
+  options.overrides["img_size"] = "24x32";
+  CHECK(load_bare(copy, scratch, options).config.position.added_grid == GridSize{3, 4});
+}
+
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   const auto folder = test::shared_path("fixtures/models/timm-dinov2");
   if (!folder) return;

@@ -79,6 +79,7 @@ void apply_config(const Json& config, TimmArgs& args) {
   }
 }
 
+/// The arguments of the model as the file has it, before `--set`.
 TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Architecture& architecture) {
   TimmArgs args = architecture.args;
   if (files.config && files.config->find("architecture")) {
@@ -88,6 +89,10 @@ TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Arc
     infer_from_tensors(files, layout, args);
   }
   if (layout.adjust_args) layout.adjust_args(files, architecture, args);
+  return args;
+}
+
+TimmArgs with_overrides(TimmArgs args, const SourceFiles& files, const TimmLayout& layout) {
   for (const auto& [key, value] : files.options.overrides) {
     const bool own = layout.rename != nullptr || layout.apply_rules != nullptr;
     if (own && (key == "rules" || std::ranges::find(layout.own_keys, key) != layout.own_keys.end())) continue;
@@ -131,12 +136,14 @@ class TimmAdapter final : public Adapter {
       : files_(files),
         layout_(layout),
         architecture_(std::move(architecture)),
-        args_(read_args(files, layout, architecture_)),
+        stored_args_(read_args(files, layout, architecture_)),
+        args_(with_overrides(stored_args_, files, layout)),
         config_(to_config(args_, architecture_)) {
     config_.labels = read_labels(files, config_.num_classes);
     config_.library = layout.library;
     if (layout.apply_rules && !asks_timm_rules(files)) layout.apply_rules(files, config_);
     if (layout.adjust_config) layout.adjust_config(files, config_);
+    keep_stored_table();
     validate(config_);
   }
 
@@ -182,6 +189,21 @@ class TimmAdapter final : public Adapter {
   }
 
  private:
+  /// `--set img_size` moves the native size, not the table: where that has the rows of the file's own size it
+  /// keeps that grid and is resampled, as for other sizes. Of a bare file with a table that is not square the
+  /// option tells the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading and like
+  /// all others at run time; here they are always resampled as at run time.
+  void keep_stored_table() {
+    PositionConfig& position = config_.position;
+    if (position.added == AddedTable::none || !files_.options.overrides.contains("img_size")) return;
+    const TensorEntry* const table = files_.find(file_name(layout_, "pos_embed"));
+    if (table == nullptr || table->shape.size() < 2) return;
+    const GridSize stored = {stored_args_.image_height / config_.patch_size,
+                             stored_args_.image_width / config_.patch_size};
+    const std::size_t rows = table->shape[table->shape.size() - 2];
+    if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
+  }
+
   std::vector<Piece> timm_pieces(const std::string& canonical, const Shape& shape) const {
     if (const auto block = split_block(canonical)) {
       return block_pieces("blocks." + std::to_string(block->block) + ".", block->rest, shape);
@@ -254,6 +276,7 @@ class TimmAdapter final : public Adapter {
   const SourceFiles files_;
   const TimmLayout& layout_;
   const Architecture architecture_;
+  const TimmArgs stored_args_;
   TimmArgs args_;
   ModelConfig config_;
 };
