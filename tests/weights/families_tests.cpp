@@ -629,6 +629,22 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
   }
 }
 
+TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is told") {
+  const auto folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
+  if (!folder) return;
+  const ScratchFolder scratch("endings");
+  for (const char* name : {"x.pth", "x.pt", "x.bin", "x.pth.tar", "x.ckpt"}) {
+    CAPTURE(std::string(name));
+    fs::copy_file(*folder / "model.pth", scratch.path() / name);
+    const Checkpoint checkpoint = load_checkpoint(scratch.path() / name, options_of(*folder));
+    CHECK(std::ranges::count_if(checkpoint.report.notes, [](const std::string& note) {
+            return note.starts_with("the weights are the member \"model\" of the file");
+          }) == 1);
+  }
+  fs::copy_file(*folder / "model.pth", scratch.path() / "x.tar");
+  CHECK(refusal(scratch.path() / "x.tar", {}).find("unknown kind of weight file") != std::string::npos);
+}
+
 TEST_CASE("weights: files that the system does not show are an Error with its reason") {
   const fs::path sound = test::data_path("golden/models/rope-mixed");
   const auto check = [](const std::string& message, const fs::path& path) {

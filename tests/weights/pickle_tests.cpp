@@ -87,6 +87,11 @@ TEST_CASE("weights: what is no tensor is listed") {
   CHECK(ignored("teacher.pth") == Names{"student"});
   CHECK(ignored("members.pth") == Names{"epoch", "name", "sizes"});
   CHECK(ignored("plain.pth").empty());
+  const auto container = [](const std::string& form) {
+    return open_pickle(test::data_path("golden/pickle/" + form)).container();
+  };
+  CHECK(container("training.pth") == "model");
+  CHECK(container("plain.pth").empty());
 }
 
 TEST_CASE("weights: other formats of PyTorch are refused by their name") {
@@ -138,8 +143,8 @@ TEST_CASE("weights: containers are searched in the stated order, and an unknown 
   const auto tensor_at = [](std::int64_t offset) {
     return op::dict(op::string("t") + op::tensor({.offset = offset, .shape = {1}, .strides = {1}}));
   };
-  const char* const order[] = {"model", "state_dict", "model_state_dict", "module", "teacher",
-                               "net",   "model_ema",  "state_dict_ema",   "ema",    "student"};
+  const char* const order[] = {"state_dict_ema", "model_ema", "state_dict", "model", "model_state_dict",
+                               "module",         "teacher",   "net",        "ema",   "student"};
   const test::TemporaryFolder folder;
   for (std::size_t i = 0; i < std::size(order); ++i) {
     CAPTURE(std::string(order[i]));
@@ -147,7 +152,10 @@ TEST_CASE("weights: containers are searched in the stated order, and an unknown 
     if (i + 1 < std::size(order)) members += op::string(order[i + 1]) + tensor_at(0);  // the next one loses
     members += op::string(order[i]) + tensor_at(5);
     const auto path = folder.write("m.pth", torch_archive(op::dict(members), kStorage));
-    CHECK(to_double(open_pickle(path).at("t")) == std::vector<double>{5});
+    const TensorFile file = open_pickle(path);
+    CHECK(to_double(file.at("t")) == std::vector<double>{5});
+    CHECK(file.container() == order[i]);
+    CHECK(file.ignored().size() == (i + 1 < std::size(order) ? 2 : 1));
   }
   const std::string unknown =
       refusal(torch_archive(op::dict(op::string("weights") + tensor_at(0)), kStorage));

@@ -116,7 +116,8 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
   const fs::path folder = test::data_path("golden/models/timm-vit");
   const std::vector<float> expected = run_native(load_checkpoint(folder)).logits;
   for (const char* prefix : {"module.", "model.", "timm_model.", "visual.", "visual.trunk.",
-                             "module.visual.trunk.", "backbone.", "module.backbone."}) {
+                             "module.visual.trunk.", "backbone.", "module.backbone.", "_orig_mod.",
+                             "_orig_mod.module.", "module._orig_mod.", "model._orig_mod._orig_mod."}) {
     CAPTURE(std::string(prefix));
     FileCopy copy(folder);
     add_prefix(copy, prefix);
@@ -126,6 +127,18 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
     copy.add("stray", {2}).write_to(scratch.path());  // belongs to nobody
     CHECK_THROWS_WITH_AS(static_cast<void>(load_checkpoint(scratch.path())), doctest::Contains("\"stray\""),
                          Error);
+  }
+  // transformers' classifiers stand beside the tower, which torch.compile may wrap alone or with them
+  const fs::path hf = test::data_path("golden/models/hf-vit");
+  for (const bool alone : {false, true}) {
+    FileCopy compiled(hf);
+    for (FileCopy::Entry& entry : compiled.entries()) {
+      if (!alone) entry.name = "_orig_mod." + entry.name;
+      if (alone && entry.name.starts_with("vit.")) entry.name.insert(4, "_orig_mod.");
+    }
+    const ScratchFolder scratch("compiled");
+    compiled.write_to(scratch.path());
+    CHECK(run_native(load_checkpoint(scratch.path())).logits == run_native(load_checkpoint(hf)).logits);
   }
   // self-supervised trainings keep their heads beside the backbone
   FileCopy trained(folder);

@@ -31,7 +31,8 @@ std::optional<fs::path> find_named_weights(const fs::path& folder) {
 
 bool is_pickle(const fs::path& file) {
   const fs::path ending = file.extension();
-  return ending == ".pth" || ending == ".pt" || ending == ".bin";
+  return ending == ".pth" || ending == ".pt" || ending == ".bin" || ending == ".ckpt" ||
+         file.filename().string().ends_with(".pth.tar");
 }
 
 fs::path find_weights(const fs::path& folder) {

@@ -50,7 +50,43 @@ TensorFile open_tensors(const fs::path& path) {
   if (name.ends_with(".safetensors")) return open_safetensors(path);
   if (is_pickle(path)) return open_pickle(path);
   fail(kWhere, path.string(),
-       ": unknown kind of weight file; .safetensors, .pth, .pt, .bin or the .index.json of shards expected");
+       ": unknown kind of weight file; .safetensors, .pth, .pt, .pth.tar, .ckpt, .bin or the .index.json of "
+       "shards expected");
+}
+
+/// torch.compile wraps a module and puts its own name into those of the tensors, which say the same without.
+constexpr std::string_view kCompiled = "_orig_mod.";
+
+std::string without_compiler(std::string_view name) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = name.find(kCompiled); at != name.npos; at = name.find(kCompiled, at + 1)) {
+    if (at != 0 && name[at - 1] != '.') continue;
+    out += name.substr(done, at - done);
+    done = at + kCompiled.size();
+  }
+  return out.append(name.substr(done));
+}
+
+TensorFile without_compiler(TensorFile file) {
+  const bool is_compiled = std::ranges::any_of(file.entries(), [](const TensorEntry& entry) {
+    return entry.name.find(kCompiled) != std::string::npos;
+  });
+  if (!is_compiled) return file;
+  TensorFile::Contents contents = file.contents();
+  for (TensorEntry& entry : contents.entries) entry.name = without_compiler(entry.name);
+  return TensorFile(std::move(contents));
+}
+
+/// Which member of a PyTorch file was read, and beside what.
+std::string container_note(const TensorFile& tensors) {
+  constexpr std::size_t kShown = 6;
+  std::string others;
+  for (std::size_t i = 0; i < std::min(kShown, tensors.ignored().size()); ++i)
+    others += (i ? ", " : "") + in_quotes(tensors.ignored()[i]);
+  if (tensors.ignored().size() > kShown) others += ", ...";
+  return "the weights are the member " + in_quotes(tensors.container()) + " of the file" +
+         (others.empty() ? "" : ", which holds " + others + " too");
 }
 
 const Family& find_family(SourceFiles& files) {
@@ -277,7 +313,7 @@ auto with_file_named(const FoundFiles& found, const Read& read) {
 
 Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   const FoundFiles found = find_files(path, options);
-  const auto tensors = std::make_shared<const TensorFile>(open_tensors(found.weights));
+  const auto tensors = std::make_shared<const TensorFile>(without_compiler(open_tensors(found.weights)));
   SourceFiles files{.tensors = *tensors,
                     .options = options,
                     .config = {},
@@ -308,6 +344,7 @@ Checkpoint load_checkpoint(const fs::path& path, const LoadOptions& options) {
   }
   report.stored_dtype = most_common_dtype(*tensors);
   report.notes = adapter->notes();
+  if (!tensors->container().empty()) report.notes.push_back(container_note(*tensors));
   return checkpoint;
 }
 

@@ -24,8 +24,10 @@ using pickle::Program;
 using pickle::Value;
 
 constexpr std::string_view kWhere = "open_pickle";
-constexpr std::string_view kContainers[] = {"model", "state_dict", "model_state_dict", "module", "teacher",
-                                            "net",   "model_ema",  "state_dict_ema",   "ema",    "student"};
+// Averaged weights before raw ones, and the first four in timm's order.
+constexpr std::string_view kContainers[] = {
+    "state_dict_ema", "model_ema", "state_dict", "model", "model_state_dict",
+    "module",         "teacher",   "net",        "ema",   "student"};
 constexpr std::size_t kMaxContainerDepth = 4;
 constexpr std::string_view kProgramRecord = "data.pkl";
 constexpr std::size_t kMaxFolderName = 1024;
@@ -192,15 +194,15 @@ std::string members_text(const pickle::Dict& dict) {
   return text + (dict.size() > kShown ? ", ..." : "");
 }
 
-/// Descends from the top to the state dictionary; lists what it passes by.
-const pickle::Dict& find_state(const Program& program, std::size_t num_pickle_bytes, const std::string& name,
-                               std::vector<std::string>& ignored) {
+/// Descends from the top to the state dictionary; says where it found it and lists what it passes by.
+const pickle::Dict& find_state(const Program& program, std::size_t num_pickle_bytes,
+                               TensorFile::Contents& contents) {
+  const std::string name = contents.path.string();
   VIT_CHECK(program.result.kind == Kind::dict, kWhere, name, ": holds ",
             pickle::to_string(program.result.kind),
             ", expected a dictionary of tensors (save model.state_dict())");
   const pickle::Dict* dict = &program.dicts[program.result.index];
   check_keys(*dict, num_pickle_bytes, name);
-  std::string prefix;
   for (std::size_t depth = 0; depth < kMaxContainerDepth; ++depth) {
     const Value* next = nullptr;
     std::string_view next_key;
@@ -212,10 +214,11 @@ const pickle::Dict& find_state(const Program& program, std::size_t num_pickle_by
       break;
     }
     if (next == nullptr) break;
+    const std::string front = contents.container + (contents.container.empty() ? "" : ".");
     for (const auto& [key, value] : *dict) {
-      if (&value != next) ignored.push_back(prefix + key_text(key));
+      if (&value != next) contents.ignored.push_back(front + key_text(key));
     }
-    prefix += std::string(next_key) + ".";
+    contents.container = front + std::string(next_key);
     dict = &program.dicts[next->index];
     check_keys(*dict, num_pickle_bytes, name);
   }
@@ -230,8 +233,8 @@ TensorFile open_pickle(const std::filesystem::path& path) {
   const auto bytes = *archive.find(kProgramRecord);
   const Program program = pickle::run(bytes, name);
 
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .ignored = {}};
-  const pickle::Dict& state = find_state(program, bytes.size(), name, contents.ignored);
+  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
+  const pickle::Dict& state = find_state(program, bytes.size(), contents);
   EntryBuilder builder(archive, program);
   for (const auto& [key, value] : state) {
     if (key.kind == Kind::string && value.kind == Kind::tensor) {

@@ -136,7 +136,7 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
   const Json root = parse_json(header, name + " (header)", {.max_bytes = kMaxHeaderBytes});
   VIT_CHECK(root.is_object(), kOpen, name, ": the header is no JSON object");
 
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .ignored = {}};
+  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
   std::vector<Located> tensors;
   tensors.reserve(root.size());
   for (std::size_t i = 0; i < root.size(); ++i) {

@@ -35,7 +35,7 @@ TensorFile open_shards(const std::filesystem::path& path,
     ++num_expected[std::string(shard)];
   }
 
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .ignored = {}};
+  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
   for (const auto& [shard, expected] : num_expected) {
     const TensorFile file = open_shard(path.parent_path() / shard);
     for (const TensorEntry& entry : file.entries()) {

@@ -59,6 +59,7 @@ class TensorFile {
     std::filesystem::path path;
     std::vector<TensorEntry> entries;
     std::map<std::string, std::string> metadata;
+    std::string container;
     std::vector<std::string> ignored;
   };
   /// For the readers. Throws Error where a name occurs twice.
@@ -71,9 +72,12 @@ class TensorFile {
   const TensorEntry* find(std::string_view name) const noexcept;
   /// Throws Error where the checkpoint has no such tensor.
   const TensorEntry& at(std::string_view name) const;
+  const Contents& contents() const noexcept { return contents_; }
   /// Free text of the writer: __metadata__ of safetensors.
   const std::map<std::string, std::string>& metadata() const noexcept { return contents_.metadata; }
-  /// Members that are no tensors (pickle: epoch, optimizer, ...), for `vit info`.
+  /// The member of a pickle that holds the tensors, such as "state_dict_ema"; "" where they lie at the top.
+  const std::string& container() const noexcept { return contents_.container; }
+  /// Members that are no tensors or another set of them (pickle: epoch, optimizer, ...), for `vit info`.
   const std::vector<std::string>& ignored() const noexcept { return contents_.ignored; }
 
  private:
