@@ -629,6 +629,16 @@ TEST_CASE("weights: transformers' tensors without their config.json ask for it")
   }
 }
 
+TEST_CASE("weights: a config.json of another model of transformers is refused by its type") {
+  const fs::path folder = test::data_path("golden/models/hf-vit");
+  std::string config = test::read_text(folder / "config.json");
+  replace(config, "\"model_type\": \"vit\"", "\"model_type\": \"beit\"");
+  const ScratchFolder scratch("beit");
+  FileCopy(folder).set_config(config).write_to(scratch.path());
+  const std::string message = refusal(scratch.path(), {});
+  CHECK_MESSAGE(message.find("the model_type \"beit\"") != std::string::npos, message);
+}
+
 TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is told") {
   const auto folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
   if (!folder) return;

@@ -101,6 +101,10 @@ const Family& find_family(SourceFiles& files) {
            " belongs to a model of transformers, whose config.json must lie beside the file and does not");
     }
   }
+  const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
+  VIT_CHECK(!type, kWhere, files.weights_name,
+            ": its config.json is one of transformers, with the model_type ", in_quotes(*type),
+            ", and no family of Vision Transformers that is known here has that");
   std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, files.tensors.entries().size()); ++i) {
     names += (i ? ", " : "") + in_quotes(files.tensors.entries()[i].name);
