@@ -96,6 +96,17 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   CHECK(naver.config.library == "Naver");
   CHECK(run(naver, 56, 40).logits ==
         run(timm, 56, 40).logits);  // no table: the file does not tell the native size
+  // beside timm's config.json timm's rules hold, whoever named the tensors
+  const fs::path both = test::data_path("golden/models/rope-mixed-ape");
+  FileCopy renamed(both);
+  FileCopy::Entry& joined = renamed.rename("rope.freqs", "freqs").at("freqs");
+  joined.shape = {2, joined.shape[1], joined.shape[2] * joined.shape[3]};
+  const ScratchFolder by_timm("naver_timm");
+  renamed.write_to(by_timm.path());
+  CHECK(load_checkpoint(by_timm.path()).config.library == "timm");
+  CHECK(run(load_checkpoint(by_timm.path()), 56, 40).logits == run(load_checkpoint(both), 56, 40).logits);
+  CHECK(load_checkpoint(by_timm.path(), {.overrides = {{"rules", "publisher"}}}).config.position.resampling ==
+        TableResampling::bicubic);
   // files without learned frequencies look like timm's: the name decides whose resampling applies
   FileCopy table(test::data_path("golden/models/rope-axial-ape"));
   const ScratchFolder other("naver_ape");
@@ -333,6 +344,9 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   const Checkpoint meta = load_checkpoint(scratch.path(), options);
   CHECK(meta.config.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
+  // beside timm's config.json timm's rules hold: periods recomputed, patches pooled
+  copy.set_config(test::read_text(*folder / "config.json")).write_to(scratch.path());
+  CHECK(run_native(load_checkpoint(scratch.path())).pooled == run_native(timm).pooled);
 }
 
 TEST_CASE("weights: a mask that is neither zero nor one is refused") {
@@ -373,6 +387,8 @@ TEST_CASE(
   CHECK(baai.config.library == "BAAI");
   CHECK(baai.config.position.resampling == TableResampling::bicubic);
   CHECK(run_native(baai).logits == run_native(load_checkpoint(*clip)).logits);
+  copy.set_config(test::read_text(*clip / "config.json")).write_to(scratch.path());
+  CHECK(run(load_checkpoint(scratch.path()), 80, 48).logits == run(load_checkpoint(*clip), 80, 48).logits);
 
   FileCopy pretrained(*tiny);
   for (const std::string ending : {".weight", ".bias"}) {

@@ -55,9 +55,12 @@ constexpr TimmLayout kLayout{
     },
     .notes =
         [](const SourceFiles& files, const ModelConfig& config) {
-          std::vector<std::string> lines = {
-              "other sizes: the learned table is resampled as BAAI does (bicubic, no antialias); --set "
-              "rules=timm chooses timm's way"};
+          std::vector<std::string> lines;
+          if (!follows_timm(files)) {
+            lines.push_back(
+                "other sizes: the learned table is resampled as BAAI does (bicubic, no antialias); --set "
+                "rules=timm chooses timm's way");
+          }
           if (config.pooled_norm && is_pretraining(files)) {
             lines.push_back("pretraining weights: pooled is norm(mean of patches), as timm uses them");
           }

@@ -38,7 +38,7 @@ std::string rename_dinov3(const std::string& name) {
 }
 
 void adjust_dinov3_args(const SourceFiles& files, const Architecture&, TimmArgs& args) {
-  if (!asks_timm_rules(files)) args.global_pool = "token";
+  if (!follows_timm(files)) args.global_pool = "token";
   for (const TensorEntry& entry : files.tensors.entries()) {  // a gated MLP ends with w3
     if (entry.name.ends_with(".mlp.w3.weight") && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
   }
@@ -46,7 +46,7 @@ void adjust_dinov3_args(const SourceFiles& files, const Architecture&, TimmArgs&
 
 void adjust_dinov3_config(const SourceFiles& files, ModelConfig& config) {
   const bool chosen = files.options.overrides.contains(std::string(kPeriods));
-  config.position.stored_periods = (chosen || !asks_timm_rules(files)) &&
+  config.position.stored_periods = (chosen || !follows_timm(files)) &&
                                    layout_option(files, std::string(kPeriods), kPeriodChoices) == "stored";
   VIT_CHECK(!config.position.stored_periods || files.find("rope_embed.periods") != nullptr, kWhere,
             files.weights_name,
@@ -114,18 +114,7 @@ void adjust_dinov2_args(const SourceFiles& files, const Architecture&, TimmArgs&
   }
 }
 
-/// Whether timm saved the folder, with its name of the architecture and its preprocessing, and nobody asks
-/// for other rules.
-bool follows_timm(const SourceFiles& files) {
-  return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
-         !files.options.overrides.contains("rules");
-}
-
-void apply_dinov2_rules(const SourceFiles& files, ModelConfig& config) {
-  if (follows_timm(files)) {
-    config.library = "timm";
-    return;
-  }
+void apply_dinov2_rules(const SourceFiles&, ModelConfig& config) {
   config.position.resampling = config.num_register_tokens != 0 ? TableResampling::bicubic_antialias
                                                                : TableResampling::bicubic_plus_tenth;
   config.position.reuse = TableReuse::equal_count_and_square;
@@ -170,7 +159,7 @@ bool matches_dinov2(SourceFiles& files) {
     if (files.find(name) == nullptr) return false;
   }
   // timm's own names beside timm's config.json: mask_token is merely left over
-  return !follows_timm(files) || files.find("register_tokens") != nullptr ||
+  return !is_saved_by_timm(files) || files.find("register_tokens") != nullptr ||
          files.find("blocks.0.mlp.w12.weight") != nullptr;
 }
 

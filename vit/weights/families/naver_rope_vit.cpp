@@ -21,8 +21,8 @@ constexpr TimmLayout kLayout{
     .ignore_reason = [](const std::string& name, bool) -> std::string {
       return name == "freqs_t_x" || name == "freqs_t_y" ? "patch coordinates, recomputed" : "";
     },
-    .notes = [](const SourceFiles&, const ModelConfig& config) -> std::vector<std::string> {
-      if (config.position.added == AddedTable::none) return {};
+    .notes = [](const SourceFiles& files, const ModelConfig& config) -> std::vector<std::string> {
+      if (config.position.added == AddedTable::none || follows_timm(files)) return {};
       return {
           "other sizes: the learned table is resampled as Naver does (bicubic, no antialias); --set "
           "rules=timm chooses timm's way"};

@@ -106,9 +106,12 @@ constexpr TimmLayout kPeLayout{
     .adjust_config = adjust_config,
     .pieces = openai_pieces,
     .notes = [](const SourceFiles& files, const ModelConfig&) -> std::vector<std::string> {
-      std::vector<std::string> lines = {
-          "other sizes: raw patch indices and a bilinear table, as Meta's code has it; --set rules=timm "
-          "chooses timm's way"};
+      std::vector<std::string> lines;
+      if (!follows_timm(files)) {
+        lines.push_back(
+            "other sizes: raw patch indices and a bilinear table, as Meta's code has it; --set rules=timm "
+            "chooses timm's way");
+      }
       if (projection_width(files) != 0) {
         lines.push_back(
             "logits and projected are the same embedding; timm calls the projection a classifier");

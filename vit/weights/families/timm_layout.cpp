@@ -140,8 +140,8 @@ class TimmAdapter final : public Adapter {
         args_(with_overrides(stored_args_, files, layout)),
         config_(to_config(args_, architecture_)) {
     config_.labels = read_labels(files, config_.num_classes);
-    config_.library = layout.library;
-    if (layout.apply_rules && !asks_timm_rules(files)) layout.apply_rules(files, config_);
+    config_.library = is_saved_by_timm(files) ? "timm" : layout.library;
+    if (layout.apply_rules && !follows_timm(files)) layout.apply_rules(files, config_);
     if (layout.adjust_config) layout.adjust_config(files, config_);
     keep_stored_table();
     validate(config_);
@@ -392,8 +392,13 @@ void set_square_image(std::size_t num_patches, TimmArgs& args) {
   args.image_height = args.image_width = edge * args.patch_size;
 }
 
-bool asks_timm_rules(const SourceFiles& files) {
-  return layout_option(files, "rules", kRules) == "timm";
+bool is_saved_by_timm(const SourceFiles& files) {
+  return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
+         !files.options.overrides.contains("rules");
+}
+
+bool follows_timm(const SourceFiles& files) {
+  return is_saved_by_timm(files) || layout_option(files, "rules", kRules) == "timm";
 }
 
 std::string layout_option(const SourceFiles& files, const std::string& key,

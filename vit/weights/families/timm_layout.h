@@ -38,7 +38,7 @@ struct TimmLayout {
   /// Arguments that follow from this layout's tensors, or from the publisher's way of using the model.
   /// `--set` comes later.
   void (*adjust_args)(const SourceFiles& files, const Architecture& architecture, TimmArgs& args) = nullptr;
-  /// The publisher's rules where they are not timm's; skipped for --set rules=timm.
+  /// The publisher's rules where they are not timm's; skipped where timm's hold.
   void (*apply_rules)(const SourceFiles& files, ModelConfig& config) = nullptr;
   /// Facts of the file that hold under any rules.
   void (*adjust_config)(const SourceFiles& files, ModelConfig& config) = nullptr;
@@ -68,8 +68,12 @@ bool is_named_by(const SourceFiles& files, std::string_view library, std::string
 /// Sets the image to a square of that many patches; leaves it where it is one already, though it be larger by
 /// a part of a patch, and where no square has so many.
 void set_square_image(std::size_t num_patches, TimmArgs& args);
-/// --set rules=timm; the other value is "publisher".
-bool asks_timm_rules(const SourceFiles& files);
+/// Whether timm saved the folder, with its name of the architecture and its preprocessing, and nobody asks
+/// for other rules. Its tensors may have the publisher's names all the same: timm converts them.
+bool is_saved_by_timm(const SourceFiles& files);
+/// Whether timm's rules hold: those of a folder that timm saved, or --set rules=timm; the other value is
+/// "publisher".
+bool follows_timm(const SourceFiles& files);
 /// Value of an option of the layout, the first of `allowed` where it is not set; throws Error where it is
 /// none of `allowed`.
 std::string layout_option(const SourceFiles& files, const std::string& key,
