@@ -174,6 +174,41 @@ TEST_CASE("apps: pipes and devices are refused, not waited for") {
   CHECK(contains(labelled.err, "pipe.txt: is a pipe"));
 }
 
+TEST_CASE("apps: results are not written to pipes, devices and loops of links") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  REQUIRE(::mkfifo((folder / "pipe.jsonl").c_str(), 0600) == 0);
+  REQUIRE(::mkfifo((folder / "partly.jsonl.partial").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", folder / "device.jsonl");
+  std::filesystem::create_symlink("loop.jsonl", folder / "loop.jsonl");
+  write_text(folder / "kept.txt", "kept");
+  std::filesystem::create_symlink("kept.txt", folder / "linked.jsonl.partial");
+  const std::vector<std::string> names = folder.names();
+  const std::map<std::string, std::string> causes{
+      {"pipe", ".jsonl: is a pipe or device, expected a regular file"},
+      {"device", ".jsonl: is a pipe or device, expected a regular file"},
+      {"partly", ".jsonl.partial: is a pipe or device, expected a regular file"},
+      {"linked", ".jsonl.partial: is a symbolic link, expected a regular file"},
+      {"loop", ".jsonl: cannot be examined: "}};
+  for (const auto& [name, cause] : causes) {
+    for (const bool resume : {false, true}) {
+      std::vector<std::string> arguments{folder / "a.ppm", "--output", folder / (name + ".jsonl")};
+      if (resume) arguments.push_back("--resume");
+      const RunResult result = run_vit(with_model("embed", arguments));
+      CAPTURE(result.err);
+      CHECK(result.exit_code == 1);
+      CHECK(result.num_errors() == 1);
+      CHECK(contains(result.err, (folder / name) + cause));
+    }
+  }
+  std::filesystem::create_symlink("pipe.jsonl", folder / "pipe.npz");
+  CHECK(contains(run_vit(with_model("preprocess", {folder / "a.ppm", "--output", folder / "pipe.npz"})).err,
+                 "pipe.npz: is a pipe"));
+  std::filesystem::remove(folder / "pipe.npz");
+  CHECK(folder.names() == names);
+  CHECK(read_text(folder / "kept.txt") == "kept");
+}
+
 TEST_CASE("apps: pixels that are not finite give no class and no features") {
   const TestFolder folder;
   Tensor<float> pixels(Shape{2, 3, 32, 32});

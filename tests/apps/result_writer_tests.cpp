@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <filesystem>
 #include <numeric>
 #include <vector>
 
@@ -19,6 +20,7 @@
 using namespace vit;
 using namespace vit::app;
 using test::TestFolder;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -177,6 +179,43 @@ TEST_CASE("apps: two runs cannot write one .jsonl at a time") {
   CHECK_THROWS_AS(ResumableFile(folder / "x.jsonl"), Error);
   first.commit();
   CHECK(test::read_text(folder / "x.jsonl") == "a\n");
+}
+
+TEST_CASE("apps: a finished .jsonl is copied under the lock, and by one run alone") {
+  const TestFolder folder;
+  const fs::path path = folder / "x.jsonl";
+  test::write_text(path, "a\n");
+  {
+    ResumableFile first(path, ResumableFile::Start::continued);
+    CHECK_THROWS_AS(ResumableFile(path, ResumableFile::Start::continued), Error);
+    first.copy_finished();
+    CHECK_THROWS_AS(ResumableFile(path, ResumableFile::Start::continued), Error);
+    first.write("b\n");
+    first.commit();
+  }
+  CHECK(test::read_text(path) == "a\nb\n");
+  {
+    ResumableFile second(path, ResumableFile::Start::continued);
+    second.copy_finished();
+    second.write("c\n");
+    // another run's file under the name: nothing of it is taken, and it is left to that run
+    fs::remove(ResumableFile::partial_path(path));
+    test::write_text(ResumableFile::partial_path(path), "half");
+    CHECK_THROWS_WITH_AS(second.commit(), doctest::Contains("removed or replaced"), Error);
+  }
+  CHECK(test::read_text(path) == "a\nb\n");
+  CHECK(test::read_text(ResumableFile::partial_path(path)) == "half");
+}
+
+TEST_CASE("apps: what is no file of results is refused before it is copied") {
+  const TestFolder folder;
+  const fs::path path = folder / "x.jsonl";
+  test::write_text(path, "PK");
+  fs::resize_file(path, std::uintmax_t{1} << 40);  // sparse; more than the disk takes
+  CHECK_THROWS_WITH_AS(
+      make_result_writer({.path = path, .format = ResultFormat::jsonl, .names = {"a"}, .resume = true}),
+      doctest::Contains("line 1 was not written by vit embed"), Error);
+  CHECK(folder.names() == std::vector<std::string>{"x.jsonl"});
 }
 
 TEST_CASE("apps: a place that cannot be written is known before the work") {

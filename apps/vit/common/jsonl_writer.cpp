@@ -4,7 +4,7 @@
 
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
-#include "vit/weights/atomic_file.h"
+#include "vit/weights/file_status.h"
 #include "vit/weights/json.h"
 
 namespace vit::app {
@@ -44,50 +44,55 @@ std::size_t innermost_size(Json value) {
 
 }  // namespace
 
-ResumableFile::Start prepare_resume(const std::filesystem::path& path) {
-  check_output_place(path);
-  const std::filesystem::path partial = ResumableFile::partial_path(path);
-  if (std::filesystem::exists(partial) || !std::filesystem::exists(path))
-    return ResumableFile::Start::continued;
-  std::ifstream finished(path, std::ios::binary);
-  VIT_CHECK(finished.is_open(), "resume", path.string(), ": cannot be read");
-  AtomicFile copy(partial,
-                  "resume");  // renamed when whole: an interruption here must not look like a shorter run
-  std::vector<char> block(1 << 20);
-  while (finished.read(block.data(), static_cast<std::streamsize>(block.size())) || finished.gcount() > 0) {
-    copy.write(std::as_bytes(std::span(block).first(static_cast<std::size_t>(finished.gcount()))));
-  }
-  copy.commit();
-  return ResumableFile::Start::copied;
-}
-
 JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
     : options_(options),
-      start_(options.resume ? prepare_resume(options.path) : ResumableFile::Start::empty),
-      file_(options.path, start_) {
-  if (options_.resume) take_over();
+      file_(options.path, options.resume ? ResumableFile::Start::continued : ResumableFile::Start::empty) {
+  if (!options_.resume) return;
+  const bool continues_finished =
+      file_.size() == 0 && std::filesystem::exists(load_status(options_.path, "resume"));
+  if (continues_finished) {
+    check_finished();
+    file_.copy_finished();
+  }
+  take_over(continues_finished ? options_.path : ResumableFile::partial_path(options_.path));
 }
 
-void JsonlWriter::take_over() {
-  const std::filesystem::path partial = ResumableFile::partial_path(options_.path);
-  const std::string read_file = (start_ == ResumableFile::Start::copied ? options_.path : partial).string();
-  std::ifstream lines(partial, std::ios::binary);
+void JsonlWriter::check_finished() {
+  std::ifstream finished(options_.path, std::ios::binary);
+  VIT_CHECK(finished.is_open(), "resume", options_.path.string(), ": cannot be read");
+  // The rest of the line is read only where it begins well: other files may have one line alone.
+  std::string line(kLineStart.size(), '\0'), rest;
+  finished.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(finished.gcount()));
+  if (line == kLineStart) {
+    std::getline(finished, rest);
+    if (finished.eof()) return;  // cut short, to be dropped
+  }
+  if (!line.empty()) check_first_line(line + rest, options_.path.string());
+}
+
+void JsonlWriter::check_first_line(const std::string& line, const std::string& read_file) {
+  const std::string place = read_file + ": line 1";
+  VIT_CHECK(line.starts_with(kLineStart) && line.ends_with('}'), "resume", place,
+            " was not written by vit embed");
+  const Json first = parse_json(line, place);
+  bool same_names = first.size() == options_.names.size() + 1;
+  for (const std::string& name : options_.names) same_names = same_names && first.find(name).has_value();
+  VIT_CHECK(same_names, "resume", read_file,
+            ": holds other features than this run asks for; give the same --features or another --output");
+  for (const std::string& name : options_.names) kept_widths_[name] = innermost_size(first.at(name));
+}
+
+void JsonlWriter::take_over(const std::filesystem::path& read_path) {
+  const std::string read_file = read_path.string();
+  std::ifstream lines(ResumableFile::partial_path(options_.path), std::ios::binary);
   std::size_t complete_bytes = 0, number = 0;
   for (std::string line;
        std::getline(lines, line) && !lines.eof();) {  // a last line without its end was cut short
-    ++number;
-    const std::string place = text(read_file, ": line ", number);
+    const std::string place = text(read_file, ": line ", ++number);
+    if (number == 1) check_first_line(line, read_file);
     VIT_CHECK(line.starts_with(kLineStart) && line.ends_with('}'), "resume", place,
               " was not written by vit embed");
-    if (number == 1) {
-      const Json first = parse_json(line, place);
-      bool same_names = first.size() == options_.names.size() + 1;
-      for (const std::string& name : options_.names) same_names = same_names && first.find(name).has_value();
-      VIT_CHECK(
-          same_names, "resume", read_file,
-          ": holds other features than this run asks for; give the same --features or another --output");
-      for (const std::string& name : options_.names) kept_widths_[name] = innermost_size(first.at(name));
-    }
     const std::string_view name = leading_json_string(std::string_view(line).substr(kLineStart.size()));
     VIT_CHECK(!name.empty(), "resume", place, " was not written by vit embed");
     ++done_[std::string(name)];

@@ -1,6 +1,7 @@
 // Results as JSON lines: {"file": ..., NAME: nested lists, ...}, one line per image; can be continued.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -24,11 +25,16 @@ class JsonlWriter : public ResultWriter {
   std::string summary() const override;
 
  private:
-  /// Reads the names of the lines that are complete and cuts off one that is not.
-  void take_over();
+  /// Throws Error where the finished file does not begin with results of the same names: it may be large, and
+  /// is copied only then.
+  void check_finished();
+  /// The same for the first line of a file that messages call `read_file`.
+  void check_first_line(const std::string& line, const std::string& read_file);
+  /// Reads the names of the lines that are complete and cuts off one that is not. Messages call the file
+  /// `read_path`.
+  void take_over(const std::filesystem::path& read_path);
 
   ResultWriterOptions options_;
-  ResumableFile::Start start_;
   ResumableFile file_;
   std::map<std::string, std::size_t>
       done_;  // "file" as it stands in the lines -> number of lines not yet taken
@@ -36,8 +42,5 @@ class JsonlWriter : public ResultWriter {
   std::size_t num_kept_ = 0;
   std::size_t num_added_ = 0;
 };
-
-/// Puts what --resume continues at PATH.partial, where only PATH exists; returns how to open it.
-ResumableFile::Start prepare_resume(const std::filesystem::path& path);
 
 }  // namespace vit::app

@@ -17,8 +17,8 @@ struct FileCloser {
 };
 using FileHandle = std::unique_ptr<std::FILE, FileCloser>;
 
-/// Throws Error unless a file can be made at `path`: its folder exists and takes files, and no folder has
-/// that name.
+/// Throws Error unless a file can be made at `path`: its folder exists and takes files, and no folder, pipe
+/// or device has that name.
 void check_output_place(const std::filesystem::path& path);
 
 /// Writes to PATH.partial; commit() renames it to PATH. What was written without commit() stays there for a
@@ -26,13 +26,12 @@ void check_output_place(const std::filesystem::path& path);
 class ResumableFile {
  public:
   enum class Start {
-    empty,      // what an earlier run left in PATH.partial is discarded
-    continued,  // kept, and writing goes on at its end
-    copied      // the same for a copy of a finished file, which is of no use to a later run unless more is
-                // written
+    empty,     // what an earlier run left in PATH.partial is discarded
+    continued  // kept, and writing goes on at its end
   };
 
-  /// Throws Error where the place cannot be written or another run is writing it.
+  /// Throws Error where the place cannot be written, where PATH.partial is no regular file, or where another
+  /// run is writing it.
   explicit ResumableFile(const std::filesystem::path& path, Start start = Start::empty);
   ~ResumableFile();
   ResumableFile(const ResumableFile&) = delete;
@@ -40,6 +39,9 @@ class ResumableFile {
 
   static std::filesystem::path partial_path(const std::filesystem::path& path);
 
+  /// Begins with what PATH holds, where nothing was written yet. Such a copy is of no use to a later run
+  /// unless more is written.
+  void copy_finished();
   void write(std::string_view text);
   /// Drops everything behind the first `bytes` bytes.
   void truncate(std::size_t bytes);
@@ -47,6 +49,7 @@ class ResumableFile {
   void flush();
   /// Bytes written so far, or found at the start.
   std::size_t size() const noexcept { return size_; }
+  /// Throws Error where another file has taken the name PATH.partial meanwhile.
   void commit();
 
  private:
