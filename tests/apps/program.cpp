@@ -89,8 +89,10 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t process = 0;
+  const auto former = options.ignores_interrupts ? ::signal(SIGINT, SIG_IGN) : SIG_DFL;
   const int error = ::posix_spawn(&process, VIT_TEST_PROGRAM, &files, nullptr, pointers(command).data(),
                                   pointers(environment).data());
+  if (options.ignores_interrupts) ::signal(SIGINT, former);
   posix_spawn_file_actions_destroy(&files);
   REQUIRE_MESSAGE(error == 0, "cannot start " VIT_TEST_PROGRAM);
   RunResult result;

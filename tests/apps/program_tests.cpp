@@ -700,6 +700,18 @@ TEST_CASE("apps: after Ctrl-C what is computed stands, and the exit code is 130"
   for (const std::string& line : lines) CHECK(parse_json(line, "line").at("top").size() == 5);
 }
 
+TEST_CASE("apps: a run that was started with Ctrl-C ignored goes on to its end") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  std::string list;
+  for (int i = 0; i < 200; ++i) list += (folder / "a.ppm") + "\n";
+  const RunResult classified =
+      run_vit(with_model("classify", {"--format", "json", "-"}),
+              {.standard_input = list, .interrupt_after_lines = 1, .ignores_interrupts = true});
+  CHECK(classified.exit_code == 0);
+  CHECK(lines_of(classified.out).size() == 200);
+}
+
 TEST_CASE(
     "apps: JPEG 2000, whose codecs come when they are needed, gives what the same pixels give elsewhere") {
   const TestFolder folder;

@@ -15,7 +15,10 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only
 }  // namespace
 
 void catch_interrupts() {
+  ::signal(SIGXFSZ, SIG_IGN);
   struct sigaction action = {};
+  if (::sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action = {};
   action.sa_handler = [](int) {
     if (!is_held.load()) ::_exit(kInterruptedExitCode);
     flag.store(true);
@@ -23,7 +26,6 @@ void catch_interrupts() {
   action.sa_flags =
       static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal finds the default action
   ::sigaction(SIGINT, &action, nullptr);
-  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 void hold_interrupts() {
