@@ -574,6 +574,12 @@ TEST_CASE("apps: info tells about machine and model") {
   CHECK(!json.find("model"));
   CHECK(contains(run_vit({"info", "--kernels"}).out, "reference"));
   CHECK(contains(run_vit({"info", "--kernels"}).out, "--dtype bfloat16: "));
+  const std::string listed = run_vit({"info", "--kernels", "--model", golden_model("rope-axial")}).out;
+  CHECK(contains(listed, "* chosen: "));
+  CHECK(contains(listed, "architecture  "));
+  const std::string measured = run_vit({"info", "--kernels", "--peak", "--threads", "1"}).out;
+  CHECK(contains(measured, "* chosen: "));
+  CHECK(contains(measured, "GFLOP/s"));
   CHECK(json.at("kernels").at("available")[0].at("bfloat16").as_string().size() > 0);
   CHECK(contains(run_vit({"info", "--json"}, {.environment = {{"VIT_KERNELS", "reference"}}}).out,
                  "VIT_KERNELS"));

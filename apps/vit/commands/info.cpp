@@ -285,10 +285,12 @@ int info(const InfoOptions& options) {
   std::string printed;
   if (options.json) {
     printed = out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  } else if (options.list_kernels) {
-    printed = kernels_text(out["kernels"]);
   } else {
-    if (!has_model || options.peak) printed += machine_text(out);
+    if (options.peak || !(has_model || options.list_kernels)) {
+      printed += machine_text(out);  // with the kernels
+    } else if (options.list_kernels) {
+      printed += kernels_text(out["kernels"]);
+    }
     if (has_model) printed += model_text(out["model"]);
   }
   print_result(printed);
