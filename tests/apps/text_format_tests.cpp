@@ -64,6 +64,12 @@ TEST_CASE("apps: printed names stay on one line and cannot steer a terminal") {
   CHECK(printable("\xC2\x9B"
                   "31m") == "\\xc2\\x9b31m");  // the same control in UTF-8
   CHECK(printable("\xEF\xBF\xBD") == "\xEF\xBF\xBD");
+  CHECK(printable("a\u202Egnp.exe") == "a\\xe2\\x80\\xaegnp.exe");
+  for (const char* const turning :
+       {"\u061C", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A", "\u2066", "\u2069"}) {
+    CHECK(printable(turning).starts_with("\\x"));
+  }
+  CHECK(printable("\u05D0\u2027\u202F\u2065") == "\u05D0\u2027\u202F\u2065");
 }
 
 TEST_CASE("apps: numbers for people") {

@@ -33,6 +33,13 @@ Decoded decode_first(std::string_view text) {
   return {code, length};
 }
 
+/// Marks, embeddings, overrides and isolates of the bidirectional algorithm (Unicode, UAX 9), and the two
+/// separators that end a line.
+bool moves_text(char32_t code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
 
 void append_json_float(std::string& out, float value) {
@@ -95,7 +102,7 @@ std::string printable(std::string_view value) {
       out += "\\n";
     } else if (decoded.code == '\t') {
       out += "\\t";
-    } else if (is_control || is_broken) {
+    } else if (is_control || is_broken || moves_text(decoded.code)) {
       for (const char c : bytes) {
         std::array<char, 8> escaped;
         std::snprintf(escaped.data(), escaped.size(), "\\x%02x",
