@@ -401,6 +401,15 @@ TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {
         text.out);
   write_text(folder / "few.txt", "ant\nbee\n");
   CHECK(run_vit(with_model("classify", {"--labels", folder / "few.txt", picture})).exit_code == 1);
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "ant\n";
+  write_text(folder / "many.txt", many + "\n\n");
+  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "many.txt", picture})).err,
+                 "100 names for 6 classes"));
+  write_text(folder / "large.txt", "");
+  std::filesystem::resize_file(folder / "large.txt", std::uintmax_t{1} << 30);  // sparse
+  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "large.txt", picture})).err,
+                 "large.txt: 1073741824 bytes are no names"));
 }
 
 TEST_CASE("apps: the list of inputs may come from standard input") {
@@ -482,6 +491,9 @@ TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a
   CHECK(confusion[0].at("label").as_string() == "A");
   CHECK(confusion[1].at("label").as_string() == "a");
   CHECK(result.num_errors() == 3);  // no class is called d, two are crane, and two ox
+  CHECK(contains(result.err, "d: the model has no class of this name"));
+  CHECK(contains(result.err, "crane: the name of 2 classes, 3 and 4 among them"));
+  CHECK(contains(result.err, "ox: the name of 2 classes, 2 and 5 among them"));
 }
 
 TEST_CASE("apps: evaluate knows classes by label and index") {

@@ -59,15 +59,18 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
   Dataset dataset;
   for (const fs::path& folder : folders) {
     const std::string name = folder.filename().string();
-    const std::optional<std::size_t> index = labels.find(name);
-    if (!index) {
+    const std::vector<std::size_t> classes = labels.find(name);
+    if (classes.size() != 1) {
       dataset.list.failures.push_back(
-          {folder.string(), "the model has no class of this name, and no index or synset"});
+          {folder.string(), classes.empty()
+                                ? "the model has no class of this name, and no index or synset"
+                                : text("the name of ", classes.size(), " classes, ", classes[0], " and ",
+                                       classes[1], " among them; call the folder by index or synset")});
       continue;
     }
     for (const fs::path& image : images_below(folder, dataset.list.failures)) {
       dataset.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
-      dataset.truth.push_back(*index);
+      dataset.truth.push_back(classes.front());
     }
   }
   return dataset;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <sstream>
+#include <optional>
 
 #include "apps/vit/common/data_dir.h"
 #include "vit/base/error.h"
@@ -14,6 +14,7 @@ namespace vit::app {
 namespace {
 
 constexpr std::size_t kImageNetClasses = 1000;
+constexpr std::size_t kMaxFileBytes = JsonLimits().max_bytes;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<std::size_t> parse_index(std::string_view digits) {
@@ -101,18 +102,26 @@ void Labels::read_file(const std::filesystem::path& file) {
     return;
   }
   const MappedFile mapped(file, "labels");
+  VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
+            " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
   std::string_view content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size());
   if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-  std::istringstream lines{std::string(content)};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.ends_with('\r')) line.pop_back();
+  std::size_t num_lines = 0, num_names = 0;  // names: up to the last line that is not empty
+  while (!content.empty()) {
+    const std::size_t end = std::min(content.find('\n'), content.size());
+    std::string_view line = content.substr(0, end);
+    content.remove_prefix(std::min(end + 1, content.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t tab = line.find('\t');
-    if (tab != std::string::npos) ids_.push_back(line.substr(0, tab));
-    names_.push_back(tab == std::string::npos ? line : line.substr(tab + 1));
+    const std::string_view name = tab == std::string_view::npos ? line : line.substr(tab + 1);
+    ++num_lines;
+    if (!name.empty()) num_names = num_lines;
+    if (num_lines > num_classes_) continue;  // counted for the message
+    if (tab != std::string_view::npos) ids_.emplace_back(line.substr(0, tab));
+    names_.emplace_back(name);
   }
-  while (!names_.empty() && names_.back().empty()) names_.pop_back();
-  VIT_CHECK(names_.size() == num_classes_, "labels", file.string(), ": ", names_.size(), " names for ",
-            num_classes_, " classes; one a line is expected");
+  VIT_CHECK(num_names == num_classes_, "labels", file.string(), ": ", num_names, " names for ", num_classes_,
+            " classes; one a line is expected");
   VIT_CHECK(ids_.empty() || ids_.size() == names_.size(), "labels", file.string(),
             ": only some lines have an id before a tab");
 }
@@ -121,7 +130,7 @@ std::string Labels::name(std::size_t index) const {
   return index < names_.size() ? names_[index] : std::to_string(index);
 }
 
-std::optional<std::size_t> Labels::find(std::string_view folder) const {
+std::vector<std::size_t> Labels::find(std::string_view folder) const {
   const std::string wanted = folded(folder);
   const auto is_folded = [&](const std::string& name) { return folded(name) == wanted; };
   std::vector<std::size_t> found = matches(names_, [&](const std::string& name) { return name == folder; });
@@ -129,10 +138,10 @@ std::optional<std::size_t> Labels::find(std::string_view folder) const {
   if (found.empty()) found = matches(ids_, is_folded);
   if (found.empty())
     found = matches(names_, [&](const std::string& name) { return has_synonym(name, wanted); });
-  if (found.size() > 1) return std::nullopt;  // "crane", "maillot": two classes
-  if (found.size() == 1) return found.front();
+  if (!found.empty()) return found;
   const std::optional<std::size_t> index = parse_index(folder);
-  return index && *index < num_classes_ ? index : std::nullopt;
+  if (index && *index < num_classes_) found.push_back(*index);
+  return found;
 }
 
 }  // namespace vit::app

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +24,8 @@ class Labels {
   std::string name(std::size_t index) const;
   /// The class that a folder is named after: by name, by id, by one of the names in a list with commas, by
   /// index. Where no name is the very same, letters count as equal in both cases, blanks and underscores too.
-  /// Nothing where two classes have the name.
-  std::optional<std::size_t> find(std::string_view folder) const;
+  /// Several where they share the name, as ImageNet's two cranes and maillots do.
+  std::vector<std::size_t> find(std::string_view folder) const;
 
  private:
   void read_file(const std::filesystem::path& file);
