@@ -84,7 +84,8 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, (folder / "in").c_str(), O_RDONLY, 0);
+  const std::string in = options.standard_input_path.empty() ? folder / "in" : options.standard_input_path;
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
   const std::string out = options.standard_output.empty() ? folder / "out" : options.standard_output;
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);

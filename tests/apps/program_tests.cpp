@@ -424,6 +424,10 @@ TEST_CASE("apps: the list of inputs may come from standard input") {
   REQUIRE(lines.size() == 2);
   CHECK(contains(lines[0], "b.ppm"));
   CHECK(contains(lines[1], "a.ppm"));
+
+  const RunResult of_folder = run_vit(with_model("classify", {"-"}), {.standard_input_path = folder.path()});
+  CHECK(of_folder.exit_code == 1);
+  CHECK(of_folder.err == "vit: -: standard input is a folder, expected paths, one a line\n");
 }
 
 TEST_CASE("apps: values of --set end where the inputs begin") {

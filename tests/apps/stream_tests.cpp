@@ -100,6 +100,31 @@ TEST_CASE("apps: a line of standard input that is no path does not hide those be
   CHECK(list.failures[1].cause.find("line 3 ") != std::string::npos);
 }
 
+TEST_CASE("apps: a mark of the byte order before the list belongs to no path") {
+  const TestFolder folder;
+  const std::string name = folder / "a.png";
+  test::write_text(name, "x");
+  std::istringstream standard_input("\xEF\xBB\xBF" + name + "\n" + name);
+  const InputList list = list_inputs(std::vector<std::string>{"-"}, standard_input);
+  REQUIRE(list.inputs.size() == 2);
+  CHECK(list.inputs[0].name == name);
+  CHECK(list.failures.empty());
+}
+
+TEST_CASE("apps: a file of more tiny images than anyone names is refused") {
+  const TestFolder folder;
+  const std::string name = folder / "x.npy";
+  const std::size_t shape[] = {300'000'000, 3, 1, 1};
+  const std::string header = npy_header("<f4", shape);
+  test::write_text(name, header);
+  std::filesystem::resize_file(name, header.size() + shape[0] * 3 * sizeof(float));  // sparse
+  std::istringstream no_input;
+  const InputList list = list_inputs(std::vector<std::string>{name}, no_input);
+  CHECK(list.inputs.empty());
+  REQUIRE(list.failures.size() == 1);
+  CHECK(list.failures[0].cause.find("holds 300000000 images") != std::string::npos);
+}
+
 TEST_CASE("apps: standard input that holds no paths is a failure") {
   const std::vector<std::string> arguments{"-"};
   for (const std::string& text : {std::string(), std::string("\n\n"), std::string(100000, 'x')}) {

@@ -1,8 +1,12 @@
 #include "apps/vit/common/inputs.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iostream>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -19,7 +23,9 @@ constexpr std::array<std::string_view, 15> kImageExtensions{".jpg", ".jpeg", ".j
                                                             ".bmp", ".dib",  ".tif", ".tiff", ".webp",
                                                             ".ppm", ".pgm",  ".pbm", ".pnm",  ".jfif"};
 
-constexpr std::size_t kMaxPathBytes = 4096;  // PATH_MAX of Linux, with the terminating zero
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
+constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
 
 std::string lower_extension(const fs::path& path) {
   std::string extension = path.extension().string();
@@ -63,6 +69,8 @@ void add_path(const std::string& argument, InputList& list) {
       list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
   } else if (lower_extension(path) == ".npy") {
     const auto pixels = std::make_shared<const PixelFile>(path);
+    VIT_CHECK(pixels->num_images() <= kMaxPixelImages, "npy", "holds ", pixels->num_images(),
+              " images, expected ", kMaxPixelImages, " at most; split the file");
     for (std::size_t i = 0; i < pixels->num_images(); ++i) {
       list.inputs.push_back(
           {.name = text(argument, "[", i, "]"), .path = path, .pixels = pixels, .pixels_index = i});
@@ -82,6 +90,11 @@ void try_path(const std::string& argument, InputList& list) {
 
 /// Adds the paths on `standard_input`, one a line.
 void read_list(std::istream& standard_input, InputList& list) {
+  struct stat status;
+  if (&standard_input == &std::cin && ::fstat(STDIN_FILENO, &status) == 0 && S_ISDIR(status.st_mode)) {
+    list.failures.push_back({"-", "standard input is a folder, expected paths, one a line"});
+    return;
+  }
   const std::size_t before = list.inputs.size() + list.failures.size();
   std::vector<char> line(kMaxPathBytes);
   std::size_t number = 0;
@@ -97,6 +110,7 @@ void read_list(std::istream& standard_input, InputList& list) {
     const auto length =
         static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
     std::string_view path(line.data(), length);
+    if (number == 1 && path.starts_with(kByteOrderMark)) path.remove_prefix(kByteOrderMark.size());
     if (path.ends_with('\r')) path.remove_suffix(1);
     if (!is_whole) {
       refuse(text("longer than ", kMaxPathBytes - 1, " bytes"));
