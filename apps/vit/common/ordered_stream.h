@@ -9,9 +9,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "vit/base/error.h"
 
 namespace vit::app {
 
@@ -32,7 +35,11 @@ class OrderedStream {
     const std::size_t threads = std::min(count, static_cast<std::size_t>(std::max(limits.threads, 1)));
     try {
       for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (...) {  // the system gives no more threads
+    } catch (const std::system_error& error) {
+      stop();
+      fail("threads", "the system gives no more than ", threads_.size(),
+           " threads; try a smaller --threads: ", error.what());
+    } catch (...) {  // out of memory
       stop();
       throw;
     }
