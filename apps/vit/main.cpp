@@ -17,6 +17,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/version.h"
+#include "vit/weights/timm_args.h"
 
 namespace vit::app {
 namespace {
@@ -61,6 +62,8 @@ int run_reporting(const std::vector<Command>& commands, const std::function<int(
     return work();
   } catch (const UsageError& error) {
     return report_usage(commands, error.what());
+  } catch (const OverrideError& error) {
+    return report_usage(commands, std::string(error.message()));
   } catch (const std::bad_alloc&) {
     print_failure("", "out of memory; try a smaller --batch or --size");
   } catch (const std::exception& error) {

@@ -148,6 +148,19 @@ const std::set<std::string>& inert_keys() {
   return keys;
 }
 
+/// Counts of which no model has none.
+const std::set<std::string>& positive_keys() {
+  static const std::set<std::string> keys = {"img_size", "patch_size", "embed_dim", "depth", "num_heads"};
+  return keys;
+}
+
+/// A positive number, or a list of such.
+void check_positive(const Json& value) {
+  constexpr SizeRange kPositive{.min = 1, .max = 1'000'000'000};
+  if (!value.is_array()) value.as_size(kPositive);
+  for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) value[i].as_size(kPositive);
+}
+
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
   static const std::map<std::string, bool> values = {
@@ -286,7 +299,13 @@ void apply_timm_override(TimmArgs& args, const std::string& key, const std::stri
              value != "null") {
     json = json_string(value);  // a bare word
   }
-  apply_timm_arg(args, key, parse_json(json, source));
+  try {
+    const Json parsed = parse_json(json, source);
+    if (positive_keys().contains(key)) check_positive(parsed);
+    apply_timm_arg(args, key, parsed);
+  } catch (const Error& error) {
+    throw OverrideError(error.where(), error.message());
+  }
 }
 
 ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {

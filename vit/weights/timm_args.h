@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/error.h"
 #include "vit/config.h"
 #include "vit/weights/json.h"
 
@@ -92,7 +93,13 @@ std::vector<std::string> nearest_architectures(std::string_view name, std::size_
 /// value asks for something that is not implemented, throws Error naming file and key.
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 
-/// The same for --set KEY=VALUE: the value is JSON, a bare word or HxW.
+/// What the caller of the library overrides makes no sense: an unknown key, or a value that it cannot have.
+class OverrideError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The same for --set KEY=VALUE: the value is JSON, a bare word or HxW. Throws OverrideError.
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value);
 
 /// The model that these arguments build.

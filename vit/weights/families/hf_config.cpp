@@ -4,6 +4,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/in_quotes.h"
+#include "vit/weights/timm_args.h"
 
 namespace vit {
 namespace {
@@ -47,9 +48,11 @@ bool hf_class_contains(const Json& config, std::string_view part) {
 }
 
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults) {
-  VIT_CHECK(files.options.overrides.empty(), kWhere, "--set ", files.options.overrides.begin()->first,
-            " is an argument of timm's models; this checkpoint is one of transformers, whose config.json "
-            "says everything");
+  if (!files.options.overrides.empty()) {
+    throw OverrideError(kWhere, text("--set ", files.options.overrides.begin()->first,
+                                     " is an argument of timm's models; this checkpoint is one of "
+                                     "transformers, whose config.json says everything"));
+  }
   ModelConfig c;
   c.library = "transformers";
   if (const auto classes = files.config->find("architectures");

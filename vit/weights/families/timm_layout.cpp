@@ -410,7 +410,8 @@ std::string layout_option(const SourceFiles& files, const std::string& key,
     if (found->second == word) return std::string(word);
     words += (words.empty() ? "" : ", ") + std::string(word);
   }
-  fail(kWhere, "--set ", key, " must be one of ", words, ", got ", in_quotes(found->second));
+  throw OverrideError(kWhere,
+                      text("--set ", key, " must be one of ", words, ", got ", in_quotes(found->second)));
 }
 
 }  // namespace vit
