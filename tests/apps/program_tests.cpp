@@ -90,6 +90,12 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--set", "img_size=24x0", picture}),
       {"info", "--architecture", "vit_tiny_patch16_224", "--set", "foo=3"},
       {"info", "--model", golden_model("hf-vit"), "--set", "num_heads=2"},
+      {"classify", "--architecture", "vit_tiny_patch16_224", picture},
+      {"embed", "--architecture", "vit_tiny_patch16_224", picture, "--output", output},
+      {"evaluate", "--architecture", "vit_tiny_patch16_224", folder.path()},
+      with_model("classify", {"--architecture", "", picture}),
+      with_model("classify", {"--kernels", "", picture}),
+      with_model("embed", {"--features", "", picture, "--output", output}),
       with_model("classify", {"--threads", "-1", picture}),
       with_model("classify", {"--threads", "0x1", picture}),
       with_model("classify", {"--top", "010", picture}),
@@ -128,6 +134,19 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
     CHECK(result.out.empty());
   }
   CHECK(folder.names() == std::vector<std::string>{"a.ppm"});
+}
+
+TEST_CASE("apps: --architecture alone is no model to compute with, and bench names the option it reads") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  CHECK(contains(run_vit({"classify", "--architecture", "vit_tiny_patch16_224", folder / "a.ppm"}).err,
+                 "--architecture names the architecture of a weight file: give --model"));
+  CHECK(run_vit({"info", "--architecture", "vit_tiny_patch16_224"}).exit_code == 0);
+  CHECK(run_vit({"preprocess", "--architecture", "vit_tiny_patch16_224", folder / "a.ppm", "--output",
+                 folder / "x.npz"})
+            .exit_code == 0);
+  CHECK(contains(run_vit(with_model("bench", {"--sizes", "foo"})).err, "--sizes: "));
+  CHECK(contains(run_vit(with_model("bench", {"--size", "native"})).err, "--size: native"));
 }
 
 TEST_CASE("apps: a mistyped option is named, not the one that is missing for it") {

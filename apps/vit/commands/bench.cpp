@@ -152,8 +152,9 @@ std::vector<Combination> combinations(const BenchOptions& options, const Model& 
   std::vector<Combination> out;
   const std::vector<std::string> sizes =
       options.sizes.empty() ? std::vector{options.common.size} : options.sizes;
+  const char* const option = options.sizes.empty() ? "--size" : "--sizes";
   for (const std::string& size : sizes) {
-    const ImageSize edges = bench_size(size, model.config());
+    const ImageSize edges = bench_size(size, model.config(), option);
     for (const std::size_t batch : options.batches) {
       for (const int threads : options.threads) {
         out.push_back({edges.height, edges.width, batch, resolve_threads(threads)});

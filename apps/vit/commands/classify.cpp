@@ -81,7 +81,7 @@ std::string as_csv(const Row& row) {
 }
 
 int classify(const ClassifyOptions& options) {
-  validate(options.common);
+  validate_with_weights(options.common);
   const InputList list = list_inputs(options.inputs, std::cin);
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");

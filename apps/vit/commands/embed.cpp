@@ -56,7 +56,7 @@ std::string defect_of(std::span<const ResultArray> arrays) {
 int embed(const EmbedOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::jsonl};
-  validate(options.common);
+  validate_with_weights(options.common);
   const ResultFormat format = result_format(options.output, kFormats);
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
   check_output_place(options.output);  // before the model is loaded
@@ -107,7 +107,8 @@ Command add_embed(CLI::App& program) {
   app->add_option(
          "--features", options->features,
          "Names with commas between, see below; default projected where the model has it, else pooled")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->check(not_empty());
   app->add_flag("--resume", options->resume, "Continue an interrupted run (.jsonl)");
   add_common_options(*app, options->common);
   app->footer(kFooter);

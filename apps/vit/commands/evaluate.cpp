@@ -176,7 +176,7 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
-  validate(options.common);
+  validate_with_weights(options.common);
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0)
     fail_usage("this model has no classifier; accuracy cannot be measured");

@@ -94,6 +94,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
       .add_option("--architecture", options.architecture,
                   "Architecture of a bare weight file, as timm or the publisher names it")
       ->type_name("NAME")
+      ->check(not_empty())
       ->group(kModelGroup);
   command
       .add_option("--set", options.set, "Overrides a value, by timm's names: num_heads=6, img_size=256x256")
@@ -148,6 +149,7 @@ void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions 
       ->group(kRunGroup);
   command.add_option("--kernels", options.kernels, "Kernels to compute with; vit info --kernels lists them")
       ->type_name("NAME")
+      ->check(not_empty())
       ->group(kRunGroup);
   command.add_option("--progress", options.progress, "auto (on terminals), always or never")
       ->type_name("WHEN")
@@ -209,23 +211,29 @@ void validate(const CommonOptions& options) {
   check_architecture(options.architecture);
 }
 
-InputSize parse_size(std::string_view size) {
+void validate_with_weights(const CommonOptions& options) {
+  validate(options);
+  if (options.model.empty() && !options.architecture.empty())
+    fail_usage("--architecture names the architecture of a weight file: give --model");
+}
+
+InputSize parse_size(std::string_view size, std::string_view option) {
   if (size == "model") return {};
   if (size == "native") return {.kind = InputSize::Kind::native};
   const std::size_t cross = size.find('x');
   const std::size_t height = parse_edge(size.substr(0, cross));
   const std::size_t width = cross == std::string_view::npos ? height : parse_edge(size.substr(cross + 1));
   if (height == 0 || width == 0) {
-    fail_usage("--size: model, native, S or HxW with edges from 1 to ", kMaxEdge, " expected, found '",
+    fail_usage(option, ": model, native, S or HxW with edges from 1 to ", kMaxEdge, " expected, found '",
                printable(size), "'");
   }
   return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
 }
 
-ImageSize bench_size(std::string_view size, const ModelConfig& config) {
-  const InputSize parsed = parse_size(size);
+ImageSize bench_size(std::string_view size, const ModelConfig& config, std::string_view option) {
+  const InputSize parsed = parse_size(size, option);
   if (parsed.kind == InputSize::Kind::native)
-    fail_usage("native is the size of a picture, and there is none");
+    fail_usage(option, ": native is the size of a picture, and there is none");
   if (parsed.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
   return {parsed.height, parsed.width};
 }

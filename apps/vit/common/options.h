@@ -55,15 +55,18 @@ CLI::Validator not_empty();
 
 /// Checks what can be checked without the model. Throws UsageError.
 void validate(const CommonOptions& options);
+/// The same for commands that need weights, which --architecture alone does not give.
+void validate_with_weights(const CommonOptions& options);
 
 ModelOptions to_model_options(const CommonOptions& options);
 SessionOptions to_session_options(const CommonOptions& options);
 Dtype parse_dtype(std::string_view name);
-InputSize parse_size(std::string_view size);
+/// A value of --size, or of another option that is named in messages. Throws UsageError.
+InputSize parse_size(std::string_view size, std::string_view option = "--size");
 ProgressMode to_progress_mode(const CommonOptions& options);
 
-/// An entry of bench's --sizes: height and width. Throws UsageError for native.
-ImageSize bench_size(std::string_view size, const ModelConfig& config);
+/// An entry of bench's --sizes, or its --size: height and width. Throws UsageError for native.
+ImageSize bench_size(std::string_view size, const ModelConfig& config, std::string_view option);
 
 /// --model, or the model that ships with the program. Throws Error where it is missing.
 std::filesystem::path model_path(const CommonOptions& options);
