@@ -61,7 +61,9 @@ TEST_CASE("apps: help and version on every level") {
 TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
-  const std::string picture = folder / "a.ppm", output = folder / "x.npz";
+  std::filesystem::create_hard_link(folder / "a.ppm", folder / "a.npz");
+  const std::string picture = folder / "a.ppm", output = folder / "x.npz",
+                    picture_as_output = folder / "a.npz";
   const std::vector<std::vector<std::string>> wrong{
       {},
       {"nonsense"},
@@ -96,6 +98,7 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--architecture", "", picture}),
       with_model("classify", {"--kernels", "", picture}),
       with_model("embed", {"--features", "", picture, "--output", output}),
+      with_model("embed", {picture, "--output", picture_as_output}),
       with_model("classify", {"--threads", "-1", picture}),
       with_model("classify", {"--threads", "0x1", picture}),
       with_model("classify", {"--top", "010", picture}),
@@ -133,7 +136,7 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
     CHECK(result.err.starts_with("vit: "));
     CHECK(result.out.empty());
   }
-  CHECK(folder.names() == std::vector<std::string>{"a.ppm"});
+  CHECK(folder.names() == std::vector<std::string>{"a.npz", "a.ppm"});
 }
 
 TEST_CASE("apps: --architecture alone is no model to compute with, and bench names the option it reads") {
@@ -147,6 +150,40 @@ TEST_CASE("apps: --architecture alone is no model to compute with, and bench nam
             .exit_code == 0);
   CHECK(contains(run_vit(with_model("bench", {"--sizes", "foo"})).err, "--sizes: "));
   CHECK(contains(run_vit(with_model("bench", {"--size", "native"})).err, "--size: native"));
+}
+
+TEST_CASE("apps: results do not replace the files they come from") {
+  const TestFolder folder;
+  write_picture(folder / "in/a.ppm", 30, 30, 1);
+  const Tensor<float> pixels(Shape{2, 3, 32, 32});
+  write_npy(folder / "in/x.npy", pixels.view());
+  std::filesystem::copy(golden_model("rope-axial"), folder / "model");
+  std::filesystem::create_symlink(folder / "in/a.ppm", folder / "a.png");
+  std::filesystem::create_symlink(folder / "in", folder / "same");
+  std::filesystem::create_hard_link(folder / "model/model.safetensors", folder / "m.safetensors");
+  const std::string picture = read_text(folder / "in/a.ppm"), array = read_text(folder / "in/x.npy");
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& cause) {
+    const RunResult result = run_vit(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, cause));
+  };
+  const std::string model = folder / "model", weights = model + "/model.safetensors";
+  refused({"preprocess", "--model", model, folder / "in", "--output", folder / "a.png"},
+          "is the input " + (folder / "in/a.ppm"));
+  refused({"preprocess", "--model", model, folder / "in/x.npy", "--output", folder / "same/x.npy"},
+          "is the input " + (folder / "in/x.npy[0]"));
+  refused({"embed", "--model", model, folder / "in", "--output", folder / "m.safetensors"}, "weight file");
+  refused({"embed", "--model", weights, folder / "in", "--output", weights}, "weight file");
+  refused({"preprocess", "--model", model, folder / "in", "--output", weights}, "weight file");
+  CHECK(read_text(folder / "in/a.ppm") == picture);
+  CHECK(read_text(folder / "in/x.npy") == array);
+  // a file of the folder that is neither may be replaced
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run_vit({"embed", "--model", model, folder / "in/a.ppm", "--output", model + "/x.safetensors"})
+              .exit_code == 0);
+  }
 }
 
 TEST_CASE("apps: a mistyped option is named, not the one that is missing for it") {

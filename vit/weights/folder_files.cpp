@@ -27,6 +27,19 @@ std::optional<fs::path> find_named_weights(const fs::path& folder) {
   return std::nullopt;
 }
 
+/// All files that are called as weights are.
+std::vector<fs::path> list_weights(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().extension() != ".safetensors" && !is_pickle(entry->path())) continue;
+    if (fs::is_regular_file(load_status(entry->path(), kWhere))) found.push_back(entry->path());
+  }
+  VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
+  return found;
+}
+
 }  // namespace
 
 bool is_pickle(const fs::path& file) {
@@ -37,20 +50,25 @@ bool is_pickle(const fs::path& file) {
 
 fs::path find_weights(const fs::path& folder) {
   if (const auto named = find_named_weights(folder)) return *named;
-  std::vector<fs::path> others;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() != ".safetensors" && !is_pickle(entry->path())) continue;
-    if (fs::is_regular_file(load_status(entry->path(), kWhere))) others.push_back(entry->path());
-  }
-  VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
+  const std::vector<fs::path> others = list_weights(folder);
   VIT_CHECK(!others.empty(), kWhere, folder.string(),
             " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
   VIT_CHECK(others.size() == 1, kWhere, folder.string(), " holds ", others.size(),
             " weight files and none is called model.safetensors; name one of them");
   return others.front();
+}
+
+std::vector<fs::path> weight_files(const fs::path& path) {
+  fs::path weights = path;
+  if (fs::is_directory(load_status(path, kWhere))) {
+    const auto named = find_named_weights(path);
+    const std::vector<fs::path> others = named ? std::vector<fs::path>() : list_weights(path);
+    if (!named && others.size() != 1) return {};
+    weights = named ? *named : others.front();
+  }
+  if (weights.extension() != ".json") return {weights};
+  return list_weights(weights.has_parent_path() ? weights.parent_path() : fs::path("."));
 }
 
 std::optional<fs::path> find_open_clip_config(const fs::path& path) {

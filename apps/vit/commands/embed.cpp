@@ -61,6 +61,8 @@ int embed(const EmbedOptions& options) {
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
   check_output_place(options.output);  // before the model is loaded
   InputList list = list_inputs(options.inputs, std::cin);
+  check_no_input(options.output, list.inputs);
+  check_no_weights(options.output, options.common);
   const auto model = load_model(options.common);
   const FeatureList features = parse_features(options.features, model->config());
   if (format == ResultFormat::npy && features.features.size() != 1) {

@@ -126,6 +126,8 @@ int preprocess(const PreprocessOptions& options) {
   const bool is_cropped = takes_cropped(options, format);
   check_output_place(options.output);
   const InputList list = list_inputs(options.inputs, std::cin);
+  check_no_input(options.output, list.inputs);
+  check_no_weights(options.output, options.common);
   if (format == ResultFormat::png && list.inputs.size() > 1) {
     fail_usage("--output: a .png takes one picture, found ", list.inputs.size(),
                "; use .npz or .safetensors");

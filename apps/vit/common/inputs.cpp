@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 
 namespace vit::app {
@@ -128,6 +129,15 @@ void read_list(std::istream& standard_input, InputList& list) {
 }
 
 }  // namespace
+
+void check_no_input(const fs::path& output, std::span<const Input> inputs) {
+  std::error_code error;
+  if (!fs::exists(output, error)) return;
+  for (const Input& input : inputs) {
+    if (input.pixels_index == 0 && fs::equivalent(input.path, output, error))
+      fail_usage("--output: ", output.string(), " is the input ", input.name, "; name another file");
+  }
+}
 
 bool are_pictures(std::span<const Input> inputs) {
   return !inputs.empty() &&

@@ -38,6 +38,9 @@ struct InputList {
 /// "-" for the paths on `standard_input`, one a line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
+/// Throws UsageError where `output` leads to the file of an input, which the results would replace.
+void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);
+
 /// Whether there are pictures among the inputs and no prepared pixels.
 bool are_pictures(std::span<const Input> inputs);
 

@@ -8,6 +8,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 #include "vit/kernels/kernels.h"
+#include "vit/weights/folder_files.h"
 #include "vit/weights/preprocess_config.h"
 #include "vit/weights/timm_args.h"
 
@@ -215,6 +216,16 @@ void validate_with_weights(const CommonOptions& options) {
   validate(options);
   if (options.model.empty() && !options.architecture.empty())
     fail_usage("--architecture names the architecture of a weight file: give --model");
+}
+
+void check_no_weights(const std::filesystem::path& output, const CommonOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::exists(output, error)) return;
+  if (options.model.empty() && !options.architecture.empty()) return;
+  for (const std::filesystem::path& file : weight_files(model_path(options))) {
+    if (std::filesystem::equivalent(file, output, error))
+      fail_usage("--output: ", output.string(), " is a weight file of the model; name another file");
+  }
 }
 
 InputSize parse_size(std::string_view size, std::string_view option) {

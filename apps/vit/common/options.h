@@ -57,6 +57,8 @@ CLI::Validator not_empty();
 void validate(const CommonOptions& options);
 /// The same for commands that need weights, which --architecture alone does not give.
 void validate_with_weights(const CommonOptions& options);
+/// Throws UsageError where `output` leads to a weight file of the model, which the results would replace.
+void check_no_weights(const std::filesystem::path& output, const CommonOptions& options);
 
 ModelOptions to_model_options(const CommonOptions& options);
 SessionOptions to_session_options(const CommonOptions& options);
