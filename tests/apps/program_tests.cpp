@@ -646,6 +646,47 @@ TEST_CASE("apps: preprocess writes what the model sees") {
   CHECK(read_text(folder / "z.npz") == read_text(folder / "x.npz"));
 }
 
+TEST_CASE("apps: configuration files alone prepare pictures as the whole folder does, whatever is asked") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 60, 43, 1);
+  const auto agrees = [&](const std::string& model, const std::vector<std::string>& options) {
+    const std::string bare = folder / "config of " + model;
+    std::filesystem::create_directories(bare);
+    for (const auto& entry : std::filesystem::directory_iterator(golden_model(model))) {
+      const std::filesystem::path target = std::filesystem::path(bare) / entry.path().filename();
+      if (entry.path().extension() == ".json" && !std::filesystem::exists(target))
+        std::filesystem::copy_file(entry.path(), target);
+    }
+    std::vector<RunResult> results;
+    for (const std::string& path : {golden_model(model), bare}) {
+      std::vector<std::string> arguments{"preprocess", "--model", path, folder / "a.ppm"};
+      arguments.insert(arguments.end(), options.begin(), options.end());
+      arguments.insert(arguments.end(), {"--output", folder / (results.empty() ? "x.npy" : "y.npy")});
+      results.push_back(run_vit(arguments));
+      CAPTURE(model);
+      CAPTURE(results.back().err);
+      CHECK(results.back().exit_code == 0);
+    }
+    CHECK(read_text(folder / "x.npy") == read_text(folder / "y.npy"));
+  };
+  agrees("open-clip", {"--size", "native"});
+  agrees("open-clip", {"--set", "num_heads=3"});
+  agrees("hf-vit", {"--size", "native"});
+  agrees("timm-vit", {"--size", "native"});
+  agrees("timm-vit", {"--set", "num_heads=2"});
+  agrees("rope-axial", {"--architecture", "vit_base_patch16_rope_224"});
+  agrees("rope-axial", {"--architecture", "vit_base_patch16_rope_224", "--size", "native"});
+  agrees("rope-axial", {"--set", "img_size=24", "--size", "native"});
+  const std::string bare = folder / "config of rope-axial";
+  CHECK(run_vit({"preprocess", "--model", bare, folder / "a.ppm", "--size", "native", "--set",
+                 "patch_size=10", "--output", folder / "x.npy"})
+            .exit_code == 0);
+  CHECK(parse_npy(read_text(folder / "x.npy")).shape == std::vector<std::size_t>{1, 3, 60, 40});
+  CHECK(run_vit(
+            {"preprocess", "--model", bare, folder / "a.ppm", "--set", "foo=3", "--output", folder / "x.npy"})
+            .exit_code == 2);
+}
+
 TEST_CASE("apps: info tells about machine and model") {
   const RunResult machine = run_vit({"info", "--json"});
   CHECK(machine.exit_code == 0);

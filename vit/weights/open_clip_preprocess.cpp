@@ -7,6 +7,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/in_quotes.h"
 #include "vit/weights/preprocess_values.h"
+#include "vit/weights/timm_args.h"
 
 namespace vit {
 namespace {
@@ -36,6 +37,16 @@ GridSize read_open_clip_image_size(const Json& vision_cfg) {
   if (!size->is_array()) return {size->as_size(kEdgeRange), size->as_size(kEdgeRange)};
   VIT_CHECK(size->size() == 2, kWhere, size->where(), " must be one number or [height, width]");
   return {(*size)[0].as_size(kEdgeRange), (*size)[1].as_size(kEdgeRange)};
+}
+
+std::size_t read_open_clip_patch_size(const Json& vision_cfg) {
+  const auto tower = vision_cfg.find_string("timm_model_name");
+  if (tower && !tower->empty()) return find_architecture(*tower).args.patch_size;
+  const auto size = vision_cfg.find("patch_size");
+  if (!size) return 16;
+  VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(),
+            " must be one number or a list of two");
+  return (size->is_array() ? (*size)[0] : *size).as_size(kEdgeRange);
 }
 
 PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoadOptions& options,

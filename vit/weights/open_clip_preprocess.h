@@ -1,6 +1,7 @@
 // OpenCLIP's evaluation transform: preprocess_cfg of open_clip_config.json. Called by preprocess_config.cpp.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "vit/config.h"
@@ -11,6 +12,8 @@ namespace vit {
 
 /// image_size of model_cfg.vision_cfg, one number or [height, width].
 GridSize read_open_clip_image_size(const Json& vision_cfg);
+/// patch_size of model_cfg.vision_cfg, that of the tower where timm's name for it stands there.
+std::size_t read_open_clip_patch_size(const Json& vision_cfg);
 
 /// `root` is the whole of open_clip_config.json.
 PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoadOptions& options,

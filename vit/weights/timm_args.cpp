@@ -285,6 +285,24 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   setter->second(args, value);
 }
 
+void apply_timm_config(TimmArgs& args, const Json& config) {
+  const Json pretrained = config.find("pretrained_cfg").value_or(config);  // the older form is flat
+  if (const auto size = pretrained.find("input_size")) {
+    VIT_CHECK(size->size() == 3, kWhere, size->where(), " must be [channels, height, width]");
+    args.image_height = (*size)[1].as_size({1, 1'000'000});
+    args.image_width = (*size)[2].as_size({1, 1'000'000});
+  }
+  if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
+  // a global_pool that stands beside it is for people: timm reads the one in model_args
+  if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
+  if (const auto model_args = config.find("model_args")) {
+    VIT_CHECK(model_args->is_object(), kWhere, model_args->where(), " must be an object");
+    for (std::size_t i = 0; i < model_args->size(); ++i) {
+      apply_timm_arg(args, std::string((*model_args)[i].key()), (*model_args)[i]);
+    }
+  }
+}
+
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value) {
   const std::string source = "--set " + key;
   const auto is_number = [](const std::string& digits) {

@@ -93,6 +93,9 @@ std::vector<std::string> nearest_architectures(std::string_view name, std::size_
 /// value asks for something that is not implemented, throws Error naming file and key.
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 
+/// Applies timm's config.json: size, classes and model_args.
+void apply_timm_config(TimmArgs& args, const Json& config);
+
 /// What the caller of the library overrides makes no sense: an unknown key, or a value that it cannot have.
 class OverrideError : public Error {
  public:

@@ -7,6 +7,7 @@
 #include "vit/pipeline.h"
 #include "vit/weights/folder_files.h"
 #include "vit/weights/json.h"
+#include "vit/weights/open_clip_preprocess.h"
 #include "vit/weights/preprocess_config.h"
 #include "vit/weights/timm_args.h"
 
@@ -15,20 +16,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The patch size that the configuration file alone tells.
-std::size_t stated_patch_size(const fs::path& path) {
-  const fs::path file = (fs::is_directory(path) ? path : path.parent_path()) / "config.json";
-  VIT_CHECK(fs::exists(file), "preprocess", file.string(),
-            ": not there, and --size native needs the patch size");
-  const Json root = load_json(file);
-  for (const char* section : {"model_args", "vision_config"}) {
-    const std::optional<Json> values = root.find(section);
-    const std::optional<std::size_t> size =
-        values ? values->find_size("patch_size", {.min = 1}) : std::nullopt;
-    if (size) return *size;
+/// The architecture that an option or timm's configuration names, with the arguments that options and
+/// configuration files state; where no name is known, those of the patch size alone.
+Architecture stated_architecture(const fs::path& path, const LoadOptions& options) {
+  Architecture stated;
+  if (const std::optional<fs::path> open_clip = find_open_clip_config(path)) {
+    stated.args.patch_size =
+        read_open_clip_patch_size(load_json(*open_clip).at("model_cfg").at("vision_cfg"));
+  } else {
+    const fs::path file = (fs::is_directory(path) ? path : path.parent_path()) / "config.json";
+    const std::optional<Json> config = fs::exists(file) ? std::optional(load_json(file)) : std::nullopt;
+    const std::string timm_name = config ? config->find_string("architecture").value_or("") : "";
+    if (!options.architecture.empty() || !timm_name.empty()) {
+      stated = find_architecture(options.architecture.empty() ? timm_name : options.architecture);
+      if (!timm_name.empty()) apply_timm_config(stated.args, *config);
+    } else {
+      VIT_CHECK(config, "preprocess", file.string(), ": not there, and --size native needs the patch size");
+      if (!options.overrides.empty()) {
+        throw OverrideError("preprocess",
+                            text("--set ", options.overrides.begin()->first,
+                                 " is an argument of timm's models, and ", file.string(), " names none"));
+      }
+      const Json values = config->find("vision_config").value_or(*config);
+      stated.args.patch_size = values.at("patch_size").as_size({.min = 1});
+    }
   }
-  if (const std::optional<std::size_t> size = root.find_size("patch_size", {.min = 1})) return *size;
-  return find_architecture(root.at("architecture").as_string()).args.patch_size;
+  for (const auto& [key, value] : options.overrides) apply_timm_override(stated.args, key, value);
+  return stated;
+}
+
+/// The preprocessing that options and configuration files state, without weights.
+std::optional<PreprocessConfig> stated_preprocess(const fs::path& path, const ModelOptions& options,
+                                                  const InputSize& size) {
+  const bool is_named = !options.load.architecture.empty() && !find_open_clip_config(path);
+  std::optional<PreprocessConfig> rules;
+  if (!is_named) {
+    rules = find_preprocess_config(path, options.preprocess);
+    if (!rules) return std::nullopt;
+  }
+  const bool is_native = size.kind == InputSize::Kind::native;
+  Architecture stated;
+  if (is_named || is_native || !options.load.overrides.empty())
+    stated = stated_architecture(path, options.load);
+  if (is_named) rules = architecture_preprocess(to_config(stated.args, stated), options.preprocess);
+  return with_input_size(*rules, size, stated.args.patch_size);
 }
 
 }  // namespace
@@ -48,18 +79,14 @@ ModelFacts load_model_facts(const CommonOptions& options) {
 }
 
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
-  // What an option changes about the model is known only with its weights, and so is the patch size of an
-  // OpenCLIP model; configuration files alone answer the rest.
-  const InputSize size = parse_size(options.size);
-  const bool is_native = size.kind == InputSize::Kind::native;
-  const fs::path path = model_path(options);
-  std::optional<PreprocessConfig> rules;
-  if (!options.architecture.empty() || !options.set.empty() || (is_native && find_open_clip_config(path))) {
-    rules = load_model_facts(options).preprocess;
-  } else {
-    rules = find_preprocess_config(path, to_model_options(options).preprocess);
-    if (rules) rules = with_input_size(*rules, size, is_native ? stated_patch_size(path) : 1);
-  }
+  // Where there are weights, they tell what an option changes about the model.
+  const bool is_named = options.model.empty() && !options.architecture.empty();
+  const bool is_changed = !options.architecture.empty() || !options.set.empty();
+  const bool takes_weights = is_named || (is_changed && !weight_files(model_path(options)).empty());
+  const std::optional<PreprocessConfig> rules =
+      takes_weights
+          ? load_model_facts(options).preprocess
+          : stated_preprocess(model_path(options), to_model_options(options), parse_size(options.size));
   if (!rules) return std::nullopt;
   return Preprocessor(*rules);
 }

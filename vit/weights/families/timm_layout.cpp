@@ -61,29 +61,11 @@ void infer_from_tensors(const SourceFiles& files, const TimmLayout& layout, Timm
   set_square_image(rows - std::min(prefix, rows), args);
 }
 
-void apply_config(const Json& config, TimmArgs& args) {
-  const Json pretrained = config.find("pretrained_cfg").value_or(config);  // the older form is flat
-  if (const auto size = pretrained.find("input_size")) {
-    VIT_CHECK(size->size() == 3, kWhere, size->where(), " must be [channels, height, width]");
-    args.image_height = (*size)[1].as_size({1, 1'000'000});
-    args.image_width = (*size)[2].as_size({1, 1'000'000});
-  }
-  if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
-  // a global_pool that stands beside it is for people: timm reads the one in model_args
-  if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
-  if (const auto model_args = config.find("model_args")) {
-    VIT_CHECK(model_args->is_object(), kWhere, model_args->where(), " must be an object");
-    for (std::size_t i = 0; i < model_args->size(); ++i) {
-      apply_timm_arg(args, std::string((*model_args)[i].key()), (*model_args)[i]);
-    }
-  }
-}
-
 /// The arguments of the model as the file has it, before `--set`.
 TimmArgs read_args(const SourceFiles& files, const TimmLayout& layout, const Architecture& architecture) {
   TimmArgs args = architecture.args;
   if (files.config && files.config->find("architecture")) {
-    apply_config(*files.config, args);
+    apply_timm_config(args, *files.config);
     if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
   } else if (layout.sizes_from_tensors) {
     infer_from_tensors(files, layout, args);
