@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -180,6 +183,7 @@ struct J2k {
   std::uint32_t layers = 1;
   std::uint32_t tile_index = 0;
   bool style_in_tile = false;  // the main header has blocks of 64 x 64 and nothing special
+  bool has_packets = true;
 };
 
 void append_style(Bytes& bytes, const J2k& j2k) {
@@ -193,7 +197,7 @@ void append_style(Bytes& bytes, const J2k& j2k) {
   if (precincts) bytes.resize(bytes.size() + j2k.levels + 1, j2k.precinct);
 }
 
-/// Three components and one tile part that says of all its packets that they are empty.
+/// Three components and one tile part that says of all its packets that they are empty, or has none.
 Bytes j2k(const J2k& j2k) {
   Bytes bytes = {0xFF, 0x4F, 0xFF, 0x51, 0, 47, 0, 0};
   append_big(bytes, j2k.width, 4);
@@ -212,7 +216,7 @@ Bytes j2k(const J2k& j2k) {
   Bytes rest;
   if (j2k.style_in_tile) append_style(rest, j2k);
   append(rest, {0xFF, 0x93});
-  rest.resize(rest.size() + 3 * (j2k.levels + 1) * 4, 0);
+  if (j2k.has_packets) rest.resize(rest.size() + 3 * (j2k.levels + 1) * 4, 0);
   append(bytes, {0xFF, 0x90, 0, 10});
   append_big(bytes, j2k.tile_index, 2);
   append_big(bytes, 12 + rest.size(), 4);
@@ -333,6 +337,29 @@ TEST_CASE("image: a JPEG 2000 file with a tile that is not there is an Error, an
   CHECK(contains(message, "tile 5, though the picture has 1"));
   CHECK(printed([&] { message = refusal(j2k({.offset = 3})); }) == "");
   CHECK(contains(message, "off the origin"));
+}
+
+TEST_CASE("image: a JPEG 2000 file without data is an Error, and what others print meanwhile is kept") {
+  constexpr int kNumLines = 2000;
+  std::streambuf* const buffer = std::cerr.rdbuf();
+  std::string message;
+  const std::string text = printed([&] {
+    std::atomic<bool> decoding = true;
+    std::thread other([&] {
+      for (int i = 0; i < kNumLines || decoding; ++i) {
+        if (i < kNumLines) std::cerr << "line\n";
+      }
+    });
+    for (int i = 0; i < 20; ++i) message = refusal(j2k({.has_packets = false}));
+    decoding = false;
+    other.join();
+    std::cerr << "last\n";
+  });
+  CHECK(contains(message, "corrupt JPEG 2000"));
+  CHECK(std::cerr.rdbuf() == buffer);
+  std::string expected;
+  for (int i = 0; i < kNumLines; ++i) expected += "line\n";
+  CHECK(text == expected + "last\n");
 }
 
 TEST_CASE("image: large files are refused unread") {

@@ -1,8 +1,11 @@
 // JPEG 2000 through OpenCV (OpenJPEG). What OpenCV would read differently from Pillow, or complain about on
 // stderr, is refused here before OpenCV sees it.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <iostream>
 #include <mutex>
+#include <streambuf>
 
 #include <opencv2/core.hpp>
 #include <opencv2/core/utils/logger.hpp>
@@ -101,25 +104,69 @@ Imdecode find_imdecode() {
 
 #endif
 
-/// OpenCV logs nothing while one lives.
-class SilentLog {
+/// Drops what a thread writes while it is inside OpenCV and hands on what the others write.
+class Sieve : public std::streambuf {
  public:
-  SilentLog() : level_(cv::utils::logging::getLogLevel()) {
-    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  void set_target(std::streambuf* target) { target_ = target; }
+  static thread_local bool inside_opencv;
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (inside_opencv) return traits_type::not_eof(c);
+    return traits_type::eq_int_type(c, traits_type::eof())
+               ? traits_type::not_eof(c)
+               : target_.load()->sputc(traits_type::to_char_type(c));
   }
-  ~SilentLog() { cv::utils::logging::setLogLevel(level_); }
-  SilentLog(const SilentLog&) = delete;
-  SilentLog& operator=(const SilentLog&) = delete;
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    return inside_opencv ? count : target_.load()->sputn(text, count);
+  }
+  int sync() override { return inside_opencv ? 0 : target_.load()->pubsync(); }
 
  private:
+  std::atomic<std::streambuf*> target_ = nullptr;
+};
+
+thread_local bool Sieve::inside_opencv = false;
+
+/// OpenCV says nothing in this thread while one lives. Its log has a level; that data cannot be decoded,
+/// imdecode writes to std::cerr at any level. One lives at a time: log level and stream belong to the
+/// process.
+class Silence {
+ public:
+  Silence() : level_(cv::utils::logging::getLogLevel()) {
+    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    Sieve::inside_opencv = true;
+    std::streambuf* const buffer = std::cerr.rdbuf();
+    // A stream that is not good writes nothing, and would be good again after a change of its buffer.
+    if (buffer == nullptr || buffer == &sieve() || !std::cerr.good()) return;
+    buffer_ = buffer;
+    sieve().set_target(buffer);
+    std::cerr.rdbuf(&sieve());
+  }
+  ~Silence() {
+    if (buffer_ != nullptr && std::cerr.rdbuf() == &sieve()) std::cerr.rdbuf(buffer_);
+    Sieve::inside_opencv = false;
+    cv::utils::logging::setLogLevel(level_);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  /// Never destroyed: another thread may be writing through it when its turn ends.
+  static Sieve& sieve() {
+    static Sieve& sieve = *new Sieve;
+    return sieve;
+  }
+
   cv::utils::logging::LogLevel level_;
+  std::streambuf* buffer_ = nullptr;  // of std::cerr before; null where it was left alone
 };
 
 cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
   const Imdecode imdecode = find_imdecode();
-  static std::mutex mutex;  // OpenCV's log level belongs to the process
+  static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  const SilentLog silent_log;
+  const Silence silence;
   try {
     const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1,
                           const_cast<std::uint8_t*>(bytes.data()));
