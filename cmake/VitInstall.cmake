@@ -22,7 +22,7 @@ set(VIT_PC_REQUIRES "")
 set(VIT_PC_LIBS "")
 if(vit_type STREQUAL "STATIC_LIBRARY")
   # Not "Requires: opencv4", which would link all sixty modules of OpenCV.
-  set(VIT_PC_REQUIRES "libhwy libjpeg libpng libtiff-4 libwebp libwebpdemux")
+  set(VIT_PC_REQUIRES "libhwy libjpeg libpng libtiff-4 libwebp libwebpdemux zlib")
   set(VIT_PC_LIBS "-L$<TARGET_FILE_DIR:opencv_core> -lopencv_core ${OpenMP_CXX_FLAGS}")
   get_target_property(vit_links vit LINK_LIBRARIES)
   if("opencv_imgcodecs" IN_LIST vit_links)

@@ -59,7 +59,7 @@ foreach(file ${files})
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/json\\.h$"
         "<immintrin.h>=>^kernels/"
-        "<(jpeglib|png|tiffio|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
+        "<(jpeglib|png|tiffio|zlib|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
       set(pattern "${CMAKE_MATCH_1}")
       set(allowed "${CMAKE_MATCH_2}")

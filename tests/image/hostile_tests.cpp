@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/peak_memory.h"
+#include "tests/support/picture_bytes.h"
 #include "tests/support/temporary_file.h"
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
@@ -24,7 +25,10 @@
 
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using vit::test::append;
+using vit::test::append_big;
+using vit::test::append_chunk;
+using vit::test::Bytes;
 
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
@@ -44,21 +48,6 @@ std::string refusal(const Bytes& bytes) {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-void append(Bytes& bytes, const Bytes& more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
-}
-
-/// `count` bytes of a number, the highest first.
-Bytes big_endian(std::uint64_t value, int count) {
-  Bytes bytes;
-  for (int i = count - 1; i >= 0; --i) bytes.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
-  return bytes;
-}
-
-void append_big(Bytes& bytes, std::uint64_t value, int count) {
-  append(bytes, big_endian(value, count));
 }
 
 // TIFF
@@ -112,23 +101,6 @@ Bytes grey_tile(std::uint32_t width, std::uint32_t height, std::uint32_t tile_wi
 }
 
 // PNG
-
-std::uint32_t crc32(const Bytes& bytes, std::size_t from) {
-  std::uint32_t crc = 0xFFFFFFFFu;
-  for (std::size_t i = from; i < bytes.size(); ++i) {
-    crc ^= bytes[i];
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1u) != 0 ? 0xEDB88320u : 0u);
-  }
-  return ~crc;
-}
-
-void append_chunk(Bytes& bytes, const char* type, const Bytes& data) {
-  append_big(bytes, data.size(), 4);
-  const std::size_t from = bytes.size();
-  append(bytes, Bytes(type, type + 4));
-  append(bytes, data);
-  append_big(bytes, crc32(bytes, from), 4);
-}
 
 /// A zlib stream of `count` letters A, 258 to a match: code 285 and distance 1 take 13 bits with fixed codes.
 Bytes deflated_letters(std::size_t count) {
@@ -297,8 +269,7 @@ TEST_CASE("image: a TIFF that holds no pixels takes no memory for them") {
 #endif
 
 TEST_CASE("image: texts in a PNG are not inflated") {
-  Bytes bytes = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  append_chunk(bytes, "IHDR", {0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0});
+  Bytes bytes = vit::test::png_start(1, 1, 8, 0, 0);
   Bytes text = {'k', 0, 0};
   append(text, deflated_letters(7 * kMegabyte));
   for (int i = 0; i < 20; ++i) append_chunk(bytes, "zTXt", text);

@@ -63,8 +63,8 @@ inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
   }
 }
 
-/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it); 0 where it has
-/// none.
+/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it), 1 where it
+/// says anything else; 0 where it has none.
 int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;

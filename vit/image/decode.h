@@ -12,7 +12,7 @@
 
 namespace vit {
 
-/// What happens with the orientation that a camera notes in EXIF (JPEG, PNG, WebP). The orientation tag of a
+/// What happens with the orientation that EXIF or else XMP notes (JPEG, PNG, WebP). The orientation tag of a
 /// TIFF is part of its pixel layout and is always applied, as in Pillow.
 enum class Orientation {
   ignore,  // pixels as stored

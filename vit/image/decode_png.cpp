@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "vit/image/codecs.h"
 
@@ -42,6 +44,109 @@ void guarded(const Source& source, Png& png, Step step) {
   step();
 }
 
+/// One text chunk.
+struct Text {
+  std::string_view keyword;
+  std::string_view text;  // as stored
+  bool deflated = false;
+};
+
+/// Cuts what stands before the next zero off `data`, and the zero.
+std::string_view cut_string(std::string_view& data) {
+  const std::string_view string = data.substr(0, data.find('\0'));
+  data.remove_prefix(std::min(data.size(), string.size() + 1));
+  return string;
+}
+
+// tEXt: keyword, 0, text
+// zTXt: keyword, 0, method, deflated text
+// iTXt: keyword, 0, 1 if deflated, method, language, 0, translated keyword, 0, text
+Text split_text(char kind, std::string_view data) {
+  Text text;
+  text.keyword = cut_string(data);
+  if (kind == 't') text.text = data;
+  if (kind == 'z' && data.size() >= 1) {
+    text.deflated = true;
+    text.text = data.substr(1);
+  }
+  if (kind == 'i' && data.size() >= 2) {
+    text.deflated = data[0] != 0;
+    data.remove_prefix(2);
+    cut_string(data);
+    cut_string(data);
+    text.text = data;
+  }
+  return text;
+}
+
+/// Empty where the stream is corrupt or its text long: Pillow refuses pictures with a text of more bytes.
+std::string inflate_text(std::string_view deflated) {
+  constexpr std::size_t kMaxText = std::size_t{1} << 20;
+  std::string text(kMaxText, '\0');
+  uLongf size = kMaxText;
+  const int status = uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
+                                reinterpret_cast<const Bytef*>(deflated.data()), deflated.size());
+  text.resize(status == Z_OK ? size : 0);
+  return text;
+}
+
+/// The bytes of a raw profile, as ImageMagick writes it into a text: an empty line, name and length, then
+/// hexadecimal digits. Empty where there is anything else.
+std::vector<std::uint8_t> read_raw_profile(std::string_view text) {
+  for (int line = 0; line < 3; ++line) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(text.size() / 2);
+  int upper = -1;
+  for (const char c : text) {
+    if (c == '\n' || c == ' ') continue;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) return {};
+    if (upper >= 0) bytes.push_back(static_cast<std::uint8_t>(16 * upper + digit));
+    upper = upper >= 0 ? -1 : digit;
+  }
+  return bytes;
+}
+
+/// What chunks say of the orientation. Of several of a kind the last counts.
+class Notes {
+ public:
+  void read_exif(std::span<const std::uint8_t> data) { exif_ = exif_orientation(data); }
+  /// The kind is the first letter of the chunk's type.
+  void read_text(char kind, std::span<const std::uint8_t> data) {
+    const Text text = split_text(kind, {reinterpret_cast<const char*>(data.data()), data.size()});
+    const bool is_profile = text.keyword == "Raw profile type exif";
+    if (!is_profile && text.keyword != "XML:com.adobe.xmp") return;
+    constexpr int kMaxInflated = 64;  // a megabyte each
+    if (text.deflated && ++num_inflated_ > kMaxInflated) return;
+    const std::string inflated = text.deflated ? inflate_text(text.text) : std::string();
+    const std::string_view content = text.deflated ? inflated : text.text;
+    if (content.empty()) return;
+    if (is_profile) {
+      profile_ = exif_orientation(read_raw_profile(content));
+    } else {
+      xmp_ = xmp_orientation({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
+    }
+  }
+  /// A raw profile counts beside no eXIf, XMP where neither has an orientation.
+  int orientation() const {
+    const int exif = exif_.value_or(profile_);
+    return exif != 0 ? exif : xmp_ != 0 ? xmp_ : 1;
+  }
+
+ private:
+  std::optional<int> exif_;
+  int profile_ = 0;
+  int xmp_ = 0;
+  int num_inflated_ = 0;
+};
+
 struct Headers {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
@@ -60,18 +165,18 @@ Headers read_headers(const Source& source) {
   Headers headers;
   headers.width = be32(bytes.data() + kFirstChunk + 8);
   headers.height = be32(bytes.data() + kFirstChunk + 12);
-  int exif = 0;
-  int xmp = 0;
+  Notes notes;
   for (std::size_t at = kFirstChunk; at + 12 <= bytes.size();) {
     const std::size_t length = be32(bytes.data() + at);
     if (length > bytes.size() - at - 12) break;
     const auto data = bytes.subspan(at + 8, length);
-    if (is_chunk(at, "eXIf")) exif = exif_orientation(data);
-    if (is_chunk(at, "iTXt")) xmp = xmp_orientation(data);
+    if (is_chunk(at, "eXIf")) notes.read_exif(data);
+    if (is_chunk(at, "tEXt") || is_chunk(at, "zTXt") || is_chunk(at, "iTXt"))
+      notes.read_text(static_cast<char>(bytes[at + 4]), data);
     if (is_chunk(at, "IEND")) break;
     at += length + 12;
   }
-  headers.orientation = exif != 0 ? exif : xmp != 0 ? xmp : 1;
+  headers.orientation = notes.orientation();
   return headers;
 }
 
