@@ -266,7 +266,31 @@ TEST_CASE("image: a TIFF that holds no pixels takes no memory for them") {
   CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
   CHECK(contains(message, "truncated"));
 }
+
+TEST_CASE("image: a BMP that holds no pixels takes no memory for them") {
+  Bytes bytes(14 + 56, 0);
+  bytes[0] = 'B';
+  bytes[1] = 'M';
+  bytes[10] = 14 + 56;
+  bytes[14] = 56;
+  bytes[18] = bytes[22] = 0x41;  // 13377 x 13377
+  bytes[19] = bytes[23] = 0x34;
+  bytes[28] = 32;
+  bytes[30] = 3;  // bit fields: red, green, blue, alpha
+  bytes[56] = bytes[59] = bytes[62] = bytes[69] = 0xFF;
+  std::string message;
+  CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
+  CHECK(contains(message, "truncated"));
+}
 #endif
+
+TEST_CASE("image: a PNG that cannot hold its pixels is refused before a row is made") {
+  Bytes bytes = vit::test::png_start(178'000'000, 1, 16, 6, 1);  // a row of 1.4 GB, interlaced
+  append_chunk(bytes, "IDAT", {0x78, 0x9C, 0x63, 0x10});
+  std::string message;
+  CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
+  CHECK(contains(message, "49 bytes cannot hold the pixels"));
+}
 
 TEST_CASE("image: texts in a PNG are not inflated") {
   Bytes bytes = vit::test::png_start(1, 1, 8, 0, 0);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vit/base/error.h"
+#include "vit/base/tensor.h"
 #include "vit/image/image.h"
 
 namespace vit::codecs {
@@ -21,11 +22,13 @@ struct Source {
   std::size_t max_pixels = 0;
 };
 
+/// A picture as its file stores it. Both take no memory until they are written: a short file may announce
+/// gigabytes and then hold none.
 struct Decoded {
   Image image;
-  std::vector<std::uint8_t> alpha;  // (H, W), or empty: opaque
-  int orientation = 1;              // EXIF value 1..8 that is still to be applied ...
-  bool always_turn = false;         // ... whatever the options say
+  Tensor<std::uint8_t> alpha;  // (H, W), or empty: opaque
+  int orientation = 1;         // EXIF value 1..8 that is still to be applied ...
+  bool always_turn = false;    // ... whatever the options say
 };
 
 constexpr std::string_view kWhere = "decode";

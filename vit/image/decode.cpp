@@ -99,11 +99,11 @@ bool is_text(std::span<const std::uint8_t> bytes) {
 }
 
 // Pillow's alpha_composite over opaque white: 7 extra bits, divisions by 255 rounded.
-void composite_on_white(Image& image, const std::vector<std::uint8_t>& alpha) {
+void composite_on_white(Image& image, TensorView<const std::uint8_t> alpha) {
   const std::size_t num_pixels = image.height() * image.width();
   for (std::size_t i = 0; i < num_pixels; ++i) {
     std::uint8_t* const rgb = image.data() + 3 * i;
-    const std::uint32_t over = static_cast<std::uint32_t>(alpha[i]) * 128;
+    const std::uint32_t over = static_cast<std::uint32_t>(alpha.data()[i]) * 128;
     const std::uint32_t under = 255 * 128 - over;
     for (int c = 0; c < 3; ++c) {
       const std::uint32_t sum = rgb[c] * over + 255 * under + (0x80u << 7);

@@ -229,7 +229,7 @@ Decoded decode_bmp(const Source& source) {
   }
   const std::size_t stride = (std::size_t{header.width} * header.bits + 31) / 32 * 4;
   const bool has_alpha = header.bits == 32 && header.masks.alpha != 0;
-  if (has_alpha) decoded.alpha.resize(std::size_t{header.height} * header.width);
+  if (has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{header.height, header.width});
   for (std::size_t y = 0; y < header.height; ++y) {
     // The padding of the last row may be missing.
     const std::size_t used = (std::size_t{header.width} * header.bits + 7) / 8;
@@ -238,7 +238,7 @@ Decoded decode_bmp(const Source& source) {
     if (!has_alpha) continue;
     const std::size_t out_y = header.top_down ? y : header.height - 1 - y;
     for (std::size_t x = 0; x < header.width; ++x) {
-      decoded.alpha[out_y * header.width + x] = channel(le32(row + 4 * x), header.masks.alpha);
+      decoded.alpha.data()[out_y * header.width + x] = channel(le32(row + 4 * x), header.masks.alpha);
     }
   }
   return decoded;

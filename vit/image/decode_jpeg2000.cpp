@@ -187,14 +187,15 @@ Decoded decode_jpeg2000(const Source& source) {
   const auto channels = static_cast<std::size_t>(pixels.channels());
   Decoded decoded;
   decoded.image = Image(static_cast<std::size_t>(pixels.rows), static_cast<std::size_t>(pixels.cols));
-  if (channels == 4) decoded.alpha.resize(decoded.image.height() * decoded.image.width());
+  if (channels == 4)
+    decoded.alpha = Tensor<std::uint8_t>(Shape{decoded.image.height(), decoded.image.width()});
   for (std::size_t y = 0; y < decoded.image.height(); ++y) {
     const std::uint8_t* in = pixels.ptr<std::uint8_t>(static_cast<int>(y));
     std::uint8_t* rgb = decoded.image.row(y);
     for (std::size_t x = 0; x < decoded.image.width(); ++x, in += channels, rgb += 3) {
       for (std::size_t c = 0; c < 3; ++c)
         rgb[c] = in[channels == 1 ? 0 : 2 - c];  // OpenCV's order is B, G, R
-      if (channels == 4) decoded.alpha[y * decoded.image.width() + x] = in[3];
+      if (channels == 4) decoded.alpha.data()[y * decoded.image.width() + x] = in[3];
     }
   }
   return decoded;

@@ -8,6 +8,7 @@
 #include <png.h>
 #include <zlib.h>
 
+#include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 
 namespace vit::codecs {
@@ -215,23 +216,25 @@ class Reader {
       png_read_info(png_.state, png_.info);
       png_set_packing(png_.state);
     });
+    if (png_get_image_width(png_.state, png_.info) != headers.width ||
+        png_get_image_height(png_.state, png_.info) != headers.height) {
+      refuse(source_, "corrupt PNG: two headers of different sizes");
+    }
+    check_length(headers);
     int num_passes = 1;
     guarded(source_, png_, [&] {
       num_passes = png_set_interlace_handling(png_.state);
       png_read_update_info(png_.state, png_.info);
     });
-    if (png_get_image_width(png_.state, png_.info) != headers.width ||
-        png_get_image_height(png_.state, png_.info) != headers.height) {
-      refuse(source_, "corrupt PNG: two headers of different sizes");
-    }
     read_layout();
     Decoded decoded;
     decoded.orientation = headers.orientation;
     decoded.image = Image(headers.height, headers.width);
-    if (layout_.has_alpha) decoded.alpha.resize(std::size_t{headers.height} * headers.width);
+    if (layout_.has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{headers.height, headers.width});
     const std::size_t row_bytes = png_get_rowbytes(png_.state, png_.info);
     // An interlaced picture comes in passes that fill all rows; otherwise one row is enough.
-    std::vector<std::uint8_t> raw(checked_mul(row_bytes, num_passes == 1 ? 1 : headers.height, kWhere));
+    const std::size_t num_rows = num_passes == 1 ? 1 : headers.height;
+    Tensor<std::uint8_t> raw(Shape{num_rows, row_bytes});
     for (int pass = 0; pass < num_passes; ++pass) {
       for (std::size_t y = 0; y < headers.height; ++y) {
         std::uint8_t* const row = raw.data() + (num_passes == 1 ? 0 : y * row_bytes);
@@ -244,6 +247,15 @@ class Reader {
   }
 
  private:
+  /// libpng clears two rows before it looks for data, and a row may be the whole picture.
+  void check_length(const Headers& headers) const {
+    constexpr std::size_t kMaxRatio = 1032;  // of deflate: a match of 258 bytes takes at least 2 bits
+    const std::size_t pixel_bytes =
+        checked_mul(png_get_rowbytes(png_.state, png_.info), headers.height, kWhere);
+    if (pixel_bytes / kMaxRatio > source_.bytes.size())
+      refuse(source_, "truncated PNG: ", source_.bytes.size(), " bytes cannot hold the pixels");
+  }
+
   void read_layout() {
     layout_.color_type = png_get_color_type(png_.state, png_.info);
     layout_.depth = png_get_bit_depth(png_.state, png_.info);

@@ -206,7 +206,7 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   return layout;
 }
 
-/// Takes no memory until it is written: a short file may announce gigabytes and then hold none.
+/// Takes no memory until it is written.
 using Bytes = Tensor<std::uint8_t>;
 
 /// All samples as stored: one plane of interleaved samples, or one plane per sample.
@@ -388,12 +388,12 @@ Decoded decode_tiff(const Source& source) {
   const Samples samples = read_samples(source, stream, tiff.get(), layout);
   Decoded decoded;
   decoded.image = Image(layout.height, layout.width);
-  if (layout.has_alpha) decoded.alpha.resize(std::size_t{layout.height} * layout.width);
+  if (layout.has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{layout.height, layout.width});
   const Mapper mapper(layout, samples);
   for (std::size_t y = 0; y < layout.height; ++y) {
     for (std::size_t x = 0; x < layout.width; ++x) {
       const std::uint8_t alpha = mapper.map(x, y, decoded.image.row(y) + 3 * x);
-      if (layout.has_alpha) decoded.alpha[y * layout.width + x] = alpha;
+      if (layout.has_alpha) decoded.alpha.data()[y * layout.width + x] = alpha;
     }
   }
   decoded.orientation = layout.orientation >= 1 && layout.orientation <= 8 ? layout.orientation : 1;

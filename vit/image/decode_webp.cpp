@@ -57,10 +57,10 @@ Decoded decode_webp(const Source& source) {
   decoded.image = Image(canvas_height, canvas_width);
   const std::size_t num_pixels = canvas_height * canvas_width;
   const bool has_alpha = (WebPDemuxGetI(demuxer.get(), WEBP_FF_FORMAT_FLAGS) & ALPHA_FLAG) != 0;
-  if (has_alpha) decoded.alpha.resize(num_pixels);
+  if (has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{canvas_height, canvas_width});
   for (std::size_t i = 0; i < num_pixels; ++i) {
     std::copy_n(canvas + 4 * i, 3, decoded.image.data() + 3 * i);
-    if (has_alpha) decoded.alpha[i] = canvas[4 * i + 3];
+    if (has_alpha) decoded.alpha.data()[i] = canvas[4 * i + 3];
   }
   return decoded;
 }
