@@ -125,11 +125,14 @@ Bytes deflated_letters(std::size_t count) {
   return bytes;
 }
 
-// JPEG: one grey block of 8 x 8, progressive, whose scans each leave all of its AC coefficients at zero.
-Bytes jpeg_with_scans(int num_ac_scans) {
+// JPEG: grey, progressive, whose scans each leave all AC coefficients at zero.
+Bytes jpeg_with_scans(int num_ac_scans, std::uint32_t edge = 8, bool refine = false) {
   Bytes bytes = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
   bytes.resize(bytes.size() + 64, 1);
-  append(bytes, {0xFF, 0xC2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0});
+  append(bytes, {0xFF, 0xC2, 0, 11, 8});
+  append_big(bytes, edge, 2);
+  append_big(bytes, edge, 2);
+  append(bytes, {1, 1, 0x11, 0});
   for (const std::uint8_t table :
        Bytes{0x00, 0x10}) {  // DC and AC: code 0 stands for 0, no difference or the end
     append(bytes, {0xFF, 0xC4, 0, 20, table, 1});
@@ -137,7 +140,8 @@ Bytes jpeg_with_scans(int num_ac_scans) {
     bytes.push_back(0);
   }
   append(bytes, {0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0, 0x7F});
-  for (int i = 0; i < num_ac_scans; ++i) append(bytes, {0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0, 0x7F});
+  const std::uint8_t precision = refine ? 0x10 : 0;
+  for (int i = 0; i < num_ac_scans; ++i) append(bytes, {0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, precision, 0x7F});
   append(bytes, {0xFF, 0xD9});
   return bytes;
 }
@@ -309,6 +313,16 @@ TEST_CASE("image: a JPEG has at most 500 scans") {
   CHECK(image.size() == vit::ImageSize{8, 8});
   CHECK(image.row(3)[7] == 128);
   CHECK(contains(refusal(jpeg_with_scans(501)), "more than 500 scans"));
+}
+
+TEST_CASE("image: scans of a JPEG are bounded by the pixels that may be read") {
+  constexpr std::uint32_t kEdge = 1024;  // 2^14 blocks; 2^24 visits are for any picture
+  const vit::DecodeOptions options{.max_pixels = std::size_t{kEdge} * kEdge};
+  CHECK(decode(jpeg_with_scans(499, kEdge), options).size() == vit::ImageSize{kEdge, kEdge});
+  CHECK(decode(jpeg_with_scans(100, kEdge, true), options).size() == vit::ImageSize{kEdge, kEdge});
+  CHECK_THROWS_WITH_AS(decode(jpeg_with_scans(130, kEdge, true), options),
+                       doctest::Contains("too many scans for its size"), vit::Error);
+  CHECK(refusal(jpeg_with_scans(130, kEdge, true)).empty());
 }
 
 TEST_CASE("image: what a JPEG 2000 file asks for is bounded by its size") {

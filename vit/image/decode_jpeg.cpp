@@ -1,5 +1,6 @@
 // JPEG through libjpeg: the same library and calls as Pillow, so the same bytes; truncated data is an Error
 // as there.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,8 @@ struct Jpeg {
   jpeg_error_mgr errors{};
   jpeg_source_mgr input{};
   jpeg_progress_mgr progress{};
+  double num_visits = 0.0;
+  double max_visits = 0.0;
   std::jmp_buf on_error{};
   char message[JMSG_LENGTH_MAX] = {};
 };
@@ -51,11 +54,38 @@ void skip_input(j_decompress_ptr state, long count) {
 // small file could keep a processor busy for hours. Encoders write some ten scans, and never hundreds.
 constexpr int kMaxScans = 500;
 
+/// Visits of a block, some 5 ns each, that all scans of a picture may take together. The 18 scans that
+/// libjpeg writes of four components visit each block 6 times, 2 of them to refine: 22 visits, 1.4 per pixel.
+double max_visits(const Source& source) {
+  return std::max(0x1p24, 1.5 * static_cast<double>(source.max_pixels));
+}
+
+/// Visits that the next row of blocks of the current scan takes. Most end with the first code of a block, or
+/// of a run of blocks; refining and arithmetic coding look at every coefficient, eight in the time of a
+/// visit.
+double row_visits(const jpeg_decompress_struct& state) {
+  const int num_rows = state.comps_in_scan == 1 ? state.cur_comp_info[0]->v_samp_factor : 1;
+  const double num_blocks =
+      static_cast<double>(state.MCUs_per_row) * static_cast<double>(state.blocks_in_MCU * num_rows);
+  const bool progressive = state.progressive_mode == TRUE;
+  const bool every_coefficient = state.arith_code == TRUE || (progressive && state.Ss > 0 && state.Ah > 0);
+  const int num_coefficients = progressive ? state.Se - state.Ss + 1 : DCTSIZE2;
+  return every_coefficient ? num_blocks * (1.0 + num_coefficients / 8.0) : num_blocks;
+}
+
 /// Called between rows of blocks, while all scans are read before the first row comes out.
 void check_progress(j_common_ptr common) {
-  if (reinterpret_cast<j_decompress_ptr>(common)->input_scan_number <= kMaxScans) return;
-  std::snprintf(owner(common).message, sizeof owner(common).message, "it has more than %d scans", kMaxScans);
-  std::longjmp(owner(common).on_error, 1);
+  const jpeg_decompress_struct& state = *reinterpret_cast<j_decompress_ptr>(common);
+  Jpeg& jpeg = owner(common);
+  jpeg.num_visits += row_visits(state);
+  if (state.input_scan_number > kMaxScans) {
+    std::snprintf(jpeg.message, sizeof jpeg.message, "it has more than %d scans", kMaxScans);
+  } else if (jpeg.num_visits > jpeg.max_visits) {
+    std::snprintf(jpeg.message, sizeof jpeg.message, "it has too many scans for its size");
+  } else {
+    return;
+  }
+  std::longjmp(jpeg.on_error, 1);
 }
 
 enum class Outcome { done, truncated, failed };
@@ -159,7 +189,7 @@ class Decompressor {
     jpeg_.input.bytes_in_buffer = source.bytes.size();
     jpeg_.state.src = &jpeg_.input;
     jpeg_.progress.progress_monitor = check_progress;
-    jpeg_.state.progress = &jpeg_.progress;
+    jpeg_.max_visits = max_visits(source);
   }
   ~Decompressor() { jpeg_destroy_decompress(&jpeg_.state); }
   Decompressor(const Decompressor&) = delete;
@@ -172,8 +202,10 @@ class Decompressor {
             state.out_color_space = state.num_components == 1   ? JCS_GRAYSCALE
                                     : state.num_components == 4 ? JCS_CMYK
                                                                 : JCS_RGB;
+            if (jpeg_has_multiple_scans(&state) == TRUE) state.progress = &jpeg_.progress;
             return jpeg_start_decompress(&state) == TRUE;
           }));
+    state.progress = nullptr;
     if (state.output_width != headers.width || state.output_height != headers.height) {
       refuse(source, "corrupt JPEG: two headers of different sizes");
     }
