@@ -285,6 +285,36 @@ void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
   CHECK(rounded_otherwise <= 1 + queries / 16);
 }
 
+/// Output of one query (d) among keys and values (T, d), nothing turned.
+std::vector<float> attend_once(const Arithmetic& with, const std::vector<float>& query,
+                               const std::vector<float>& keys, const std::vector<float>& values,
+                               float scale) {
+  const std::size_t d = query.size(), tokens = keys.size() / d;
+  Tensor<float> packed(Shape{with.table.attention_packed_floats(tokens, d)});
+  Tensor<float> scratch(Shape{with.table.attention_scratch_floats(d)});
+  with.attention.pack({.keys = keys.data(),
+                       .key_stride = d,
+                       .values = values.data(),
+                       .value_stride = d,
+                       .num_tokens = tokens,
+                       .last_token = tokens,
+                       .head_dim = d,
+                       .packed = packed.data(),
+                       .scratch = scratch.data()});
+  std::vector<float> out(d);
+  with.attention.attend({.queries = query.data(),
+                         .query_stride = d,
+                         .num_queries = 1,
+                         .scale = scale,
+                         .packed = packed.data(),
+                         .num_tokens = tokens,
+                         .head_dim = d,
+                         .out = out.data(),
+                         .out_stride = d,
+                         .scratch = scratch.data()});
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("kernels: attention agrees with the reference for every width of a head") {
@@ -334,79 +364,34 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
 }
 
 TEST_CASE("kernels: attention stays finite for scores far apart") {
+  const std::size_t tokens = 300, d = 16;
+  const std::vector<float> query(d, 40.0f);
+  std::vector<float> keys(tokens * d, -40.0f), values(tokens * d);
+  std::fill_n(keys.begin() + 280 * d, d, 40.0f);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / d);
   for (const Arithmetic& with : all_arithmetic()) {
-    const std::size_t tokens = 300;
-    const std::size_t d = 16;
-    std::vector<float> queries(d, 40.0f);
-    std::vector<float> keys(tokens * d);
-    std::vector<float> values(tokens * d);
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t c = 0; c < d; ++c) {
-        keys[t * d + c] = t == 280 ? 40.0f : -40.0f;
-        values[t * d + c] = static_cast<float>(t);
-      }
-    }
-    Tensor<float> packed(Shape{with.table.attention_packed_floats(tokens, d)});
-    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(d)});
-    with.attention.pack({.keys = keys.data(),
-                         .key_stride = d,
-                         .values = values.data(),
-                         .value_stride = d,
-                         .num_tokens = tokens,
-                         .last_token = tokens,
-                         .head_dim = d,
-                         .packed = packed.data(),
-                         .scratch = scratch.data()});
-    std::vector<float> out(d);
-    with.attention.attend({.queries = queries.data(),
-                           .query_stride = d,
-                           .num_queries = 1,
-                           .scale = 0.25f,
-                           .packed = packed.data(),
-                           .num_tokens = tokens,
-                           .head_dim = d,
-                           .out = out.data(),
-                           .out_stride = d,
-                           .scratch = scratch.data()});
-    for (const float x : out) CHECK(x == 280.0f);
+    CAPTURE(with.name());
+    for (const float x : attend_once(with, query, keys, values, 0.25f)) CHECK(x == 280.0f);
   }
 }
 
 TEST_CASE("kernels: attention takes account of many keys that weigh little") {
-  constexpr std::size_t kTokens = 501, kDim = 16;
+  const std::size_t tokens = 501, d = 16;
   // One key weighs 500 times as much as each of the others. In the second case its values are so small that
   // the others make up the output.
+  const std::vector<float> query(d, 1.0f);
+  std::vector<float> keys(tokens * d, 0.0f);
+  keys[0] = static_cast<float>(std::log(500.0));
   for (const float of_first : {-1.0f, 1e-6f}) {
     CAPTURE(of_first);
-    std::vector<float> keys(kTokens * kDim, 0.0f), values(kTokens * kDim, 1.0f), queries(kDim, 1.0f);
-    keys[0] = static_cast<float>(std::log(500.0));
-    std::fill_n(values.begin(), kDim, of_first);
+    std::vector<float> values(tokens * d, 1.0f);
+    std::fill_n(values.begin(), d, of_first);
     for (const Arithmetic& with : all_arithmetic()) {
       CAPTURE(with.name());
-      Tensor<float> packed(Shape{with.table.attention_packed_floats(kTokens, kDim)});
-      Tensor<float> scratch(Shape{with.table.attention_scratch_floats(kDim)});
-      with.attention.pack({.keys = keys.data(),
-                           .key_stride = kDim,
-                           .values = values.data(),
-                           .value_stride = kDim,
-                           .num_tokens = kTokens,
-                           .last_token = kTokens,
-                           .head_dim = kDim,
-                           .packed = packed.data(),
-                           .scratch = scratch.data()});
-      std::vector<float> out(kDim);
-      with.attention.attend({.queries = queries.data(),
-                             .query_stride = kDim,
-                             .num_queries = 1,
-                             .packed = packed.data(),
-                             .num_tokens = kTokens,
-                             .head_dim = kDim,
-                             .out = out.data(),
-                             .out_stride = kDim,
-                             .scratch = scratch.data()});
       // bfloat16 rounds key and query by up to 2^-9: the score by 0.025, the share of the first key by a
       // quarter of that.
-      for (const float x : out) CHECK(std::fabs(x - (0.5f + 0.5f * of_first)) <= 0.0125f);
+      for (const float x : attend_once(with, query, keys, values, 1.0f))
+        CHECK(std::fabs(x - (0.5f + 0.5f * of_first)) <= 0.0125f);
     }
   }
 }
