@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vit {
 
@@ -31,6 +33,14 @@ inline std::string plain_or_quoted(std::string_view name) {
   const bool plain = !name.empty() && name.size() <= kMaxPlain &&
                      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7F; });
   return plain ? std::string(name) : in_quotes(name);
+}
+
+/// The first `shown` names with commas between, and how many more there are.
+inline std::string listed(const std::vector<std::string>& names, std::size_t shown = 6) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) out += (i ? ", " : "") + names[i];
+  if (names.size() > shown) out += " and " + std::to_string(names.size() - shown) + " more";
+  return out;
 }
 
 }  // namespace vit

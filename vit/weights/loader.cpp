@@ -80,13 +80,10 @@ TensorFile without_compiler(TensorFile file) {
 
 /// Which member of a PyTorch file was read, and beside what.
 std::string container_note(const TensorFile& tensors) {
-  constexpr std::size_t kShown = 6;
-  std::string others;
-  for (std::size_t i = 0; i < std::min(kShown, tensors.ignored().size()); ++i)
-    others += (i ? ", " : "") + in_quotes(tensors.ignored()[i]);
-  if (tensors.ignored().size() > kShown) others += ", ...";
+  std::vector<std::string> others;
+  for (const std::string& name : tensors.ignored()) others.push_back(in_quotes(name));
   return "the weights are the member " + in_quotes(tensors.container()) + " of the file" +
-         (others.empty() ? "" : ", which holds " + others + " too");
+         (others.empty() ? "" : ", which holds " + listed(others) + " too");
 }
 
 const Family& find_family(SourceFiles& files) {
@@ -275,11 +272,8 @@ class Matcher {
   }
 
   static void append(std::string& message, const char* what, const std::vector<std::string>& items) {
-    constexpr std::size_t kShown = 4;
     if (items.empty()) return;
-    message += (message.empty() ? "" : "; ") + std::string(what) + " ";
-    for (std::size_t i = 0; i < std::min(kShown, items.size()); ++i) message += (i ? ", " : "") + items[i];
-    if (items.size() > kShown) message += text(" and ", items.size() - kShown, " more");
+    message += (message.empty() ? "" : "; ") + std::string(what) + " " + listed(items, 4);
   }
 
   const SourceFiles& files_;

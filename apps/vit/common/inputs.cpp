@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 
@@ -24,7 +25,6 @@ constexpr std::array<std::string_view, 15> kImageExtensions{".jpg", ".jpeg", ".j
                                                             ".bmp", ".dib",  ".tif", ".tiff", ".webp",
                                                             ".ppm", ".pgm",  ".pbm", ".pnm",  ".jfif"};
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
 constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
 
@@ -111,7 +111,7 @@ void read_list(std::istream& standard_input, InputList& list) {
     const auto length =
         static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
     std::string_view path(line.data(), length);
-    if (number == 1 && path.starts_with(kByteOrderMark)) path.remove_prefix(kByteOrderMark.size());
+    if (number == 1) path = without_byte_order_mark(path);
     if (path.ends_with('\r')) path.remove_suffix(1);
     if (!is_whole) {
       refuse(text("longer than ", kMaxPathBytes - 1, " bytes"));

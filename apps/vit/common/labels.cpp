@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/vit/common/data_dir.h"
+#include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
 #include "vit/weights/json.h"
 #include "vit/weights/mapped_file.h"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::size_t kImageNetClasses = 1000;
 constexpr std::size_t kMaxFileBytes = JsonLimits().max_bytes;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::optional<std::size_t> parse_index(std::string_view digits) {
   std::size_t value = 0;
@@ -104,8 +104,8 @@ void Labels::read_file(const std::filesystem::path& file) {
   const MappedFile mapped(file, "labels");
   VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
             " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
-  std::string_view content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size());
-  if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+  std::string_view content =
+      without_byte_order_mark({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size()});
   std::size_t num_lines = 0, num_names = 0;  // names: up to the last line that is not empty
   while (!content.empty()) {
     const std::size_t end = std::min(content.find('\n'), content.size());

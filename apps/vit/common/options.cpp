@@ -40,12 +40,18 @@ std::map<std::string, std::string> parse_overrides(const std::vector<std::string
   return out;
 }
 
-PillowRelease parse_pillow(const std::string& release) {
+/// What read() makes of the value of an option; its Error is wrong usage.
+template <typename Read>
+auto read_option(const char* option, const Read& read) {
   try {
-    return parse_pillow_release(release);
+    return read();
   } catch (const Error& error) {
-    fail_usage("--pillow: ", error.what());
+    fail_usage(option, ": ", error.what());
   }
+}
+
+PillowRelease parse_pillow(const std::string& release) {
+  return read_option("--pillow", [&] { return parse_pillow_release(release); });
 }
 
 ResamplerChoice parse_resampler(const std::string& name) {
@@ -62,24 +68,6 @@ ExifChoice parse_exif(const std::string& name) {
 std::string unprotected_from_cli11(std::string& input) {
   if (input.starts_with("./[") || input.starts_with("././[")) input.erase(0, 2);
   return "";
-}
-
-void check_kernels(const std::string& name) {
-  if (name.empty()) return;
-  try {
-    kernels::find_kernels(name);
-  } catch (const Error& error) {
-    fail_usage("--kernels: ", error.what());
-  }
-}
-
-void check_architecture(const std::string& name) {
-  if (name.empty()) return;
-  try {
-    find_architecture(name);
-  } catch (const Error& error) {
-    fail_usage("--architecture: ", error.what());
-  }
 }
 
 }  // namespace
@@ -208,8 +196,9 @@ void validate(const CommonOptions& options) {
   parse_size(options.size);
   parse_pillow(options.pillow);
   parse_overrides(options.set);
-  check_kernels(options.kernels);
-  check_architecture(options.architecture);
+  if (!options.kernels.empty()) read_option("--kernels", [&] { kernels::find_kernels(options.kernels); });
+  if (!options.architecture.empty())
+    read_option("--architecture", [&] { find_architecture(options.architecture); });
 }
 
 void validate_with_weights(const CommonOptions& options) {

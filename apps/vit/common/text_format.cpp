@@ -117,6 +117,11 @@ std::string printable(std::string_view value) {
   return out;
 }
 
+std::string_view without_byte_order_mark(std::string_view value) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return value.starts_with(kMark) ? value.substr(kMark.size()) : value;
+}
+
 std::u32string decode_utf8(std::string_view value) {
   std::u32string out;
   while (!value.empty()) {

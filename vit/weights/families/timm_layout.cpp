@@ -291,13 +291,6 @@ bool fits(const SourceFiles& files, const TimmAdapter& adapter) {
   });
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) out += (i ? ", " : "") + names[i];
-  return names.size() > kShown ? out + text(" and ", names.size() - kShown, " more") : out;
-}
-
 /// Says which architectures the tensors could be (of the same size where there are any, else of the same
 /// kind) and which names are close to the one that was given, or to that of the file.
 [[noreturn]] void refuse_unknown(const SourceFiles& files, const TimmLayout& layout,
