@@ -1,103 +1,54 @@
-// VisionTransformer: normalised pixels in, logits and features out; the whole forward pass is on the page
-// model.cpp. Letters: B images, H, W pixels, N patches, T = prefix + N tokens, C = embed_dim, E =
-// projection_dim.
+// Model: a checkpoint ready to run, loaded from a folder as downloaded. What runs it is session.h.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
-#include <span>
-#include <vector>
+#include <optional>
+#include <string>
 
-#include "vit/base/dtype.h"
-#include "vit/base/stage_times.h"
-#include "vit/base/tensor.h"
 #include "vit/config.h"
+#include "vit/vision_transformer.h"
+#include "vit/weights/loader.h"
+#include "vit/weights/preprocess_config.h"
 
 namespace vit {
 
-struct ModelWeights;
-
-namespace kernels {
-struct KernelTable;
-}
-
-/// What a forward pass should hand out. Everything is off by default; what is asked for and the model does
-/// not have is an Error that names it.
-struct Request {
-  bool logits = false;                   // (B, num_classes)
-  bool pooled = false;                   // (B, C), as the library of the checkpoint defines it
-  bool projected = false;                // (B, E), joint image-text space, not normalised
-  bool tokens = false;                   // (B, T, C), after the final norm, prefix first
-  std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
-  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
-  bool embedded = false;                 // (B, T, C), tokens entering block 0
+struct ModelOptions {
+  LoadOptions load{};                  // architecture name of a bare file, overrides: weights/loader.h
+  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
+  std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
+  Dtype dtype = Dtype::f32;  // arithmetic of blocks and attention pooling: f32, bf16 or i8, rounded at load
 };
 
-/// Results of one forward pass; empty where not requested. Reusing the object for the same shapes allocates
-/// nothing.
-struct Outputs {
-  Tensor<float> logits, pooled, projected, tokens, embedded;
-  std::vector<Tensor<float>> blocks;     // (B, T, C) each, in the order of the request
-  std::vector<Tensor<float>> attention;  // (B, heads, T, T) each, in the order of the request
-  GridSize grid;                         // patches per column and row of the images
-  std::size_t num_prefix_tokens = 0;
-};
-
-/// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
-class ForwardMemory {
+/// A checkpoint ready to run: weights packed, preprocessing known where its files tell it. Immutable; share
+/// it between threads.
+class Model {
  public:
-  ForwardMemory();
-  ~ForwardMemory();
-  ForwardMemory(ForwardMemory&&) noexcept;
-  ForwardMemory& operator=(ForwardMemory&&) noexcept;
-  std::size_t bytes() const noexcept;
-  /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
-  void measure_stages(StageTimes* times) noexcept;
+  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
+  /// with it.
+  static std::shared_ptr<const Model> load(const std::filesystem::path& path,
+                                           const ModelOptions& options = {});
+  /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
+  static std::shared_ptr<const Model> random(const std::string& architecture,
+                                             const ModelOptions& options = {});
+
+  const ModelConfig& config() const noexcept { return transformer_.config(); }
+  const VisionTransformer& transformer() const noexcept { return transformer_; }
+  /// Whether pictures can be run; prepared pixels always can.
+  bool has_preprocess_config() const noexcept { return preprocess_.has_value(); }
+  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
+  const PreprocessConfig& preprocess_config() const;
+  const LoadReport& report() const noexcept { return report_; }
+  /// Name of class `index`; its number as text where the checkpoint has no names.
+  std::string label(std::size_t index) const;
+
+  Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report);
 
  private:
-  friend class VisionTransformer;
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
-};
-
-/// An immutable model: many threads may call forward() at once, each with its own memory.
-class VisionTransformer {
- public:
-  /// Packs the weights for `kernels`, tensor by tensor. `weights` may be discarded afterwards. `dtype`: how
-  /// the products of blocks and attention pooling compute; f32, bf16 for rounded weights (kernels/bf16.h), or
-  /// i8 for whole numbers with scales (kernels/int8.h), rounded or quantised here. Inside attention the
-  /// kernels may round as well (AttentionKernels), and where they multiply bfloat16, i8 rounds patches before
-  /// they are embedded. Throws Error for others.
-  VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
-                    Dtype dtype = Dtype::f32);
-  ~VisionTransformer();
-  VisionTransformer(VisionTransformer&&) noexcept;
-  VisionTransformer& operator=(VisionTransformer&&) noexcept;
-
-  const ModelConfig& config() const noexcept;
-  const kernels::KernelTable& kernels() const noexcept;
-  Dtype dtype() const noexcept;
-
-  /// The patch grid of an input of this size. Throws Error where the model cannot take it: edges below the
-  /// patch size, or another size than the native one where the reference library refuses that
-  /// (config().fixed_size).
-  GridSize grid_for(std::size_t height, std::size_t width) const;
-
-  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
-  /// computes all.
-  std::size_t num_leading_tokens(const Request& request) const;
-
-  /// Runs `pixels` (B, 3, H, W), normalised as the checkpoint asks. Edges that the patch size does not divide
-  /// lose the remainder. The result for an image has the same bits for any batch, place in the batch and
-  /// number of threads (0 = all). Where only logits or pooled vectors are asked for and they read leading
-  /// tokens alone, the last block computes those rows alone. A warm pass allocates nothing. Throws Error
-  /// where the request does not fit the model.
-  void forward(TensorView<const float> pixels, const Request& request, int threads, ForwardMemory& memory,
-               Outputs& outputs) const;
-
- private:
-  struct Parts;
-  std::unique_ptr<const Parts> parts_;
+  VisionTransformer transformer_;
+  std::optional<PreprocessConfig> preprocess_;
+  LoadReport report_;
 };
 
 }  // namespace vit

@@ -9,6 +9,5 @@
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 #include "vit/version.h"
-#include "vit/weights/loader.h"

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     vit::FeatureExtractor extractor(argv[1], {.input_size = {.kind = vit::InputSize::Kind::native}});
     const vit::ImageOutputs outputs = extractor.extract(vit::to_image(picture));
     const vit::TensorView<const float> patches = outputs.patches();  // (h, w, C)
-    const std::size_t rows = patches.size(0), columns = patches.size(1);
+    const std::size_t rows = patches.dim(0), columns = patches.dim(1);
 
     const auto matrix = vit::view_as_eigen(patches);  // (h w, C), no copy
     const auto centre = static_cast<Eigen::Index>(rows / 2 * columns + columns / 2);
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     const Eigen::VectorXf cosines =
         (matrix * matrix.row(centre).transpose()).array() / (norms.array() * norms[centre]);
 
-    std::printf("%zu x %zu patches, %zu numbers each\n", rows, columns, patches.size(2));
+    std::printf("%zu x %zu patches, %zu numbers each\n", rows, columns, patches.dim(2));
     for (std::size_t i = 0; i < rows * columns; ++i) {
       std::printf("%6.2f%s", static_cast<double>(cosines[static_cast<Eigen::Index>(i)]),
                   (i + 1) % columns == 0 ? "\n" : "");

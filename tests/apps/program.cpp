@@ -148,7 +148,7 @@ std::string read_text(const std::string& path) {
 
 void write_npy(const std::string& path, TensorView<const float> values) {
   std::vector<std::size_t> shape;
-  for (std::size_t i = 0; i < values.rank(); ++i) shape.push_back(values.size(i));
+  for (std::size_t i = 0; i < values.rank(); ++i) shape.push_back(values.dim(i));
   const std::span<const float> flat = values.flat();
   write_text(path, app::npy_header("<f4", shape) +
                        std::string(reinterpret_cast<const char*>(flat.data()), flat.size_bytes()));

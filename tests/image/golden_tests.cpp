@@ -46,8 +46,8 @@ void check_golden(const fs::path& folder, const std::string& expected, vit::Resa
     const std::size_t cross = size.find('x');
     const vit::Image image = synthetic(std::stoul(size.substr(0, cross)), std::stoul(size.substr(cross + 1)));
     const vit::Tensor<float> pixels = preprocessor.run(image);
-    CHECK(pixels.size(1) == sizes[i].at("shape")[1].as_size());
-    CHECK(pixels.size(2) == sizes[i].at("shape")[2].as_size());
+    CHECK(pixels.dim(1) == sizes[i].at("shape")[1].as_size());
+    CHECK(pixels.dim(2) == sizes[i].at("shape")[2].as_size());
     CHECK(digest(preprocessor.crop_stage(image)) == sizes[i].at("sha256").as_string());
     CHECK(vit::test::sha256(pixels.data(), pixels.num_elements() * sizeof(float)) ==
           sizes[i].at("tensor_sha256").as_string());

@@ -17,7 +17,7 @@
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
 #include "vit/kernels/kernels.h"
-#include "vit/model.h"
+#include "vit/vision_transformer.h"
 #include "vit/weights/json.h"
 #include "vit/weights/loader.h"
 #include "vit/weights/safetensors.h"

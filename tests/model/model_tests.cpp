@@ -10,7 +10,7 @@
 #include "tests/support/allocation_count.h"
 #include "tests/support/tiny_model.h"
 #include "vit/kernels/kernels.h"
-#include "vit/model.h"
+#include "vit/vision_transformer.h"
 
 namespace vit {
 namespace {

@@ -96,8 +96,8 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alo
     CHECK(together[i].grid == alone[0].grid);
     CHECK(std::ranges::equal(together[i].pooled.flat(), alone[0].pooled.flat()));
     CHECK(std::ranges::equal(together[i].tokens.flat(), alone[0].tokens.flat()));
-    CHECK(together[i].patches().size(0) == images[i].height() / model->config().patch_size);
-    CHECK(together[i].patches().size(1) == images[i].width() / model->config().patch_size);
+    CHECK(together[i].patches().dim(0) == images[i].height() / model->config().patch_size);
+    CHECK(together[i].patches().dim(1) == images[i].width() / model->config().patch_size);
   }
 }
 

@@ -295,9 +295,9 @@ double tokens_difference(const LearnedModel& model, const test::FixtureTensors& 
     prefix.insert(prefix.end(), token.flat().begin(), token.flat().end());
   }
   const std::size_t num_prefix = prefix.size() / num_channels;
-  REQUIRE(tokens.size(1) == num_prefix + num_patches(grid));
+  REQUIRE(tokens.dim(1) == num_prefix + num_patches(grid));
   double largest = 0.0;
-  for (std::size_t t = 0; t < tokens.size(1); ++t) {
+  for (std::size_t t = 0; t < tokens.dim(1); ++t) {
     for (std::size_t c = 0; c < num_channels; ++c) {
       double value = 0.0;
       if (t < num_prefix) {

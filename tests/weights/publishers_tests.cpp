@@ -13,7 +13,7 @@
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
 #include "vit/kernels/kernels.h"
-#include "vit/model.h"
+#include "vit/vision_transformer.h"
 #include "vit/weights/loader.h"
 
 namespace vit {

@@ -16,13 +16,13 @@ constexpr bool product_overflows(std::size_t a, std::size_t b) {
 }
 
 /// a * b; throws Error where the product exceeds 64 bits.
-inline std::size_t checked_mul(std::size_t a, std::size_t b, std::string_view where) {
+inline std::size_t checked_mul(std::size_t a, std::size_t b, const Where& where) {
   VIT_CHECK(!product_overflows(a, b), where, "size overflow: ", a, " * ", b);
   return a * b;
 }
 
 /// a + b; throws Error where the sum exceeds 64 bits.
-inline std::size_t checked_add(std::size_t a, std::size_t b, std::string_view where) {
+inline std::size_t checked_add(std::size_t a, std::size_t b, const Where& where) {
   VIT_CHECK(b <= std::numeric_limits<std::size_t>::max() - a, where, "size overflow: ", a, " + ", b);
   return a + b;
 }

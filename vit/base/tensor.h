@@ -84,7 +84,7 @@ class TensorView {
   T* data() const noexcept { return data_; }
   const Shape& shape() const noexcept { return shape_; }
   std::size_t rank() const noexcept { return shape_.rank(); }
-  std::size_t size(std::size_t i) const noexcept { return shape_[i]; }
+  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }
   std::size_t num_rows() const { return shape_.num_rows(); }
   std::size_t num_columns() const noexcept { return shape_.last(); }
   std::size_t num_elements() const { return shape_.num_elements(); }
@@ -142,7 +142,7 @@ class Tensor {
   T* data() noexcept { return data_.get(); }
   const T* data() const noexcept { return data_.get(); }
   const Shape& shape() const noexcept { return shape_; }
-  std::size_t size(std::size_t i) const noexcept { return shape_[i]; }
+  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }
   std::size_t num_elements() const { return shape_.num_elements(); }
   bool empty() const noexcept { return data_ == nullptr; }
   std::span<T> flat() { return {data_.get(), data_ ? num_elements() : 0}; }

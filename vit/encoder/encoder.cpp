@@ -27,9 +27,9 @@ std::vector<AttentionTap> Encoder::attention_taps(std::size_t layer, std::size_t
 void Encoder::forward(TensorView<float> tokens, const position::PositionContext& position,
                       const EncoderInput& input, TensorView<float> leading, Workspace& workspace,
                       int threads) const {
-  const std::size_t num_images = tokens.size(0);
-  const std::size_t num_tokens = tokens.size(1);
-  const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.size(2)});
+  const std::size_t num_images = tokens.dim(0);
+  const std::size_t num_tokens = tokens.dim(1);
+  const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.dim(2)});
   if (norm_pre_) norm_pre_->forward(x, x, threads);
   const EncoderTaps& taps = input.taps;
   const auto keep = [&](TensorView<float> all) {
@@ -47,7 +47,7 @@ void Encoder::forward(TensorView<float> tokens, const position::PositionContext&
                              .taps = wanted};
     if (input.num_leading != 0 && layer + 1 == blocks_.size()) {
       attention.num_queries = input.num_leading;
-      const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.size(2)});
+      const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.dim(2)});
       blocks_[layer].forward_leading(x, attention, rows, workspace, threads);
       continue;
     }

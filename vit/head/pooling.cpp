@@ -21,9 +21,9 @@ AttentionPool::AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerN
 void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries,
                             TensorView<float> heads, TensorView<float> pooled, Workspace& workspace,
                             int threads) const {
-  const std::size_t num_images = tokens.size(0);
-  const std::size_t num_tokens = tokens.size(1);
-  const std::size_t width = tokens.size(2);
+  const std::size_t num_images = tokens.dim(0);
+  const std::size_t num_tokens = tokens.dim(1);
+  const std::size_t width = tokens.dim(2);
   const std::size_t num_rows = num_images * num_tokens;
   const TensorView<float> kv = Workspace::view_rows(workspace.qkv, num_rows, 2 * width);
   kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads, {},
@@ -42,17 +42,17 @@ void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> qu
 }
 
 void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<float> out) {
-  for (std::size_t image = 0; image < tokens.size(0); ++image) {
-    std::copy_n(tokens[image].row(index), tokens.size(2), out.row(image));
+  for (std::size_t image = 0; image < tokens.dim(0); ++image) {
+    std::copy_n(tokens[image].row(index), tokens.dim(2), out.row(image));
   }
 }
 
 void pool_mean(TensorView<const float> tokens, std::size_t first, std::size_t last, TensorView<float> out) {
-  VIT_CHECK(first < last && last <= tokens.size(1), "pool_mean", "no tokens from ", first, " to ", last,
-            " among ", tokens.size(1));
+  VIT_CHECK(first < last && last <= tokens.dim(1), "pool_mean", "no tokens from ", first, " to ", last,
+            " among ", tokens.dim(1));
   constexpr std::size_t kColumns = 64;  // summed together, so that rows are read in order
-  const std::size_t width = tokens.size(2);
-  for (std::size_t image = 0; image < tokens.size(0); ++image) {
+  const std::size_t width = tokens.dim(2);
+  for (std::size_t image = 0; image < tokens.dim(0); ++image) {
     for (std::size_t begin = 0; begin < width; begin += kColumns) {
       const std::size_t columns = std::min(kColumns, width - begin);
       double sums[kColumns] = {};

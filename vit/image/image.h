@@ -58,8 +58,8 @@ class Image {
   const std::uint8_t* data() const noexcept { return pixels_.data(); }
   std::uint8_t* row(std::size_t y) noexcept { return data() + y * row_stride(); }
   const std::uint8_t* row(std::size_t y) const noexcept { return data() + y * row_stride(); }
-  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.size(0); }
-  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.size(1); }
+  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(0); }
+  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(1); }
   std::size_t row_stride() const noexcept { return 3 * width(); }
   ImageSize size() const noexcept { return {height(), width()}; }
   bool empty() const noexcept { return pixels_.empty(); }

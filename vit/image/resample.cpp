@@ -62,7 +62,7 @@ bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
 
 void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis,
                   const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  const std::size_t out_stride = out.size(1) * channels;
+  const std::size_t out_stride = out.dim(1) * channels;
   parallel_for_parts(in.height, kRowsPerTask, options.threads, [&](std::size_t y, std::size_t num_rows) {
     const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride,
                                      out_stride};
@@ -195,11 +195,11 @@ void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const Re
                    const ResampleOptions& options, TensorView<std::uint8_t> out) {
   VIT_CHECK(in.rank() == 3 && in.is_contiguous(), "resize", "pixels must be a contiguous (H, W, C), got ",
             in.shape().to_string());
-  const std::size_t channels = in.size(2);
+  const std::size_t channels = in.dim(2);
   VIT_CHECK(out.shape() == Shape({window.height, window.width, channels}) && out.is_contiguous(), "resize",
             "the output must be a contiguous ", Shape({window.height, window.width, channels}).to_string(),
             ", got ", out.shape().to_string());
-  resize_any({in.data(), in.size(0), in.size(1), in.size(1) * channels}, channels, target, window, options,
+  resize_any({in.data(), in.dim(0), in.dim(1), in.dim(1) * channels}, channels, target, window, options,
              out);
 }
 

@@ -32,8 +32,8 @@ void columns_of_row(const std::uint8_t* in, const float (&levels)[256], const Fl
 }
 
 void write_planes(const float* row, std::size_t y, TensorView<float> out) {
-  const std::size_t height = out.size(1);
-  const std::size_t width = out.size(2);
+  const std::size_t height = out.dim(1);
+  const std::size_t width = out.dim(2);
   for (std::size_t c = 0; c < 3; ++c) {
     float* const plane = out.row(c * height + y);
     for (std::size_t x = 0; x < width; ++x) plane[x] = row[3 * x + c];
@@ -57,8 +57,8 @@ Rows input_rows(const FloatAxis& axis) {
 
 void resize_weighted(ImageView image, const float (&levels)[256], const AxisSpan& column_span,
                      const AxisSpan& row_span, ResizeFilter filter, int threads, TensorView<float> out) {
-  const std::size_t height = out.size(1);
-  const std::size_t width = out.size(2);
+  const std::size_t height = out.dim(1);
+  const std::size_t width = out.dim(2);
   const bool columns_change = column_span.in != column_span.out;
   const bool rows_change = row_span.in != row_span.out;
   constexpr std::size_t kMaxIntermediateBytes = std::size_t{1} << 30;

@@ -37,9 +37,9 @@ float quantise_group(std::span<const float> row, int pair_largest, std::int8_t* 
 PackedWeight::PackedWeight(const TensorView<const float>& weight, const KernelTable& table, const char* where)
     : table_(&table) {
   VIT_CHECK(weight.rank() == 2, where, "a weight has the shape (out, in), got ", weight.shape().to_string());
-  VIT_CHECK(weight.size(0) > 0 && weight.size(1) > 0, where, "empty weight ", weight.shape().to_string());
-  out_features_ = weight.size(0);
-  in_features_ = weight.size(1);
+  VIT_CHECK(weight.dim(0) > 0 && weight.dim(1) > 0, where, "empty weight ", weight.shape().to_string());
+  out_features_ = weight.dim(0);
+  in_features_ = weight.dim(1);
 }
 
 PackedMatrix::PackedMatrix(TensorView<const float> weight, const KernelTable& table)

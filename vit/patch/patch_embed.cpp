@@ -14,8 +14,8 @@ void PatchEmbed::forward(TensorView<const float> pixels, const position::Positio
                          TensorView<float> rows, TensorView<float> tokens, const QuantisedMemory& memory,
                          int threads, StageTimes* stages) const {
   const GridSize grid = position.grid();
-  const std::size_t num_images = pixels.size(0);
-  const std::size_t num_patches = rows.size(1);
+  const std::size_t num_images = pixels.dim(0);
+  const std::size_t num_patches = rows.dim(1);
   const std::size_t num_prefix = num_prefix_tokens();
   const std::size_t width = tokens.num_columns();
   {
@@ -28,7 +28,7 @@ void PatchEmbed::forward(TensorView<const float> pixels, const position::Positio
   const StageTimer timer(stages, Stage::embed);
 
   const TensorView<const float> prefix_rows = position.prefix_rows();
-  const std::size_t num_prefix_rows = prefix_rows.empty() ? 0 : prefix_rows.size(0);
+  const std::size_t num_prefix_rows = prefix_rows.empty() ? 0 : prefix_rows.dim(0);
   for (std::size_t image = 0; image < num_images; ++image) {
     const TensorView<float> own = tokens[image];
     for (std::size_t t = 0; t < num_prefix; ++t) {

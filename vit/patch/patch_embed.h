@@ -15,7 +15,7 @@ class PatchEmbed {
   /// distillation token, then registers.
   PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size);
 
-  std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.size(0); }
+  std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
   /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added; `rows` (B, N, 3 P P) and `memory`,

@@ -14,10 +14,10 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
               TensorView<float> rows) {
-  VIT_CHECK(pixels.rank() == 3 && pixels.size(0) == 3, "patchify", "pixels must have shape (3, H, W), got ",
+  VIT_CHECK(pixels.rank() == 3 && pixels.dim(0) == 3, "patchify", "pixels must have shape (3, H, W), got ",
             pixels.shape().to_string());
-  const std::size_t height = pixels.size(1);
-  const GridSize grid = patch_grid(height, pixels.size(2), patch_size);
+  const std::size_t height = pixels.dim(1);
+  const GridSize grid = patch_grid(height, pixels.dim(2), patch_size);
   VIT_CHECK(grid_row < grid.rows, "patchify", "no row ", grid_row, " among ", grid.rows);
   const Shape expected{grid.columns, 3 * patch_size * patch_size};
   VIT_CHECK(rows.shape() == expected, "patchify", "rows must have shape ", expected.to_string(), ", got ",

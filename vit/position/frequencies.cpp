@@ -105,15 +105,15 @@ FrequencyLadder FrequencyLadder::scaled(double factor) const {
 }
 
 MixedFrequencies::MixedFrequencies(TensorView<const float> frequencies)
-    : depth_(frequencies.size(1)),
-      num_heads_(frequencies.size(2)),
-      num_pairs_(frequencies.size(3)),
+    : depth_(frequencies.dim(1)),
+      num_heads_(frequencies.dim(2)),
+      num_pairs_(frequencies.dim(3)),
       values_(copy_mixed(frequencies)) {}
 
 MixedFrequencies::MixedFrequencies(TensorView<const double> frequencies)
-    : depth_(frequencies.size(1)),
-      num_heads_(frequencies.size(2)),
-      num_pairs_(frequencies.size(3)),
+    : depth_(frequencies.dim(1)),
+      num_heads_(frequencies.dim(2)),
+      num_pairs_(frequencies.dim(3)),
       values_(copy_mixed(frequencies)) {}
 
 std::span<const double> MixedFrequencies::axis(std::size_t axis, std::size_t layer, std::size_t head) const {

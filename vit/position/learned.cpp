@@ -131,7 +131,7 @@ Tensor<float> resample_table(TensorView<const float> table, std::size_t num_pref
   const std::size_t num_from = num_patches(from);
   const std::size_t num_to = num_patches(to);
   VIT_CHECK(!table.empty() && table.rank() == 2 &&
-                table.size(0) == checked_add(num_prefix_rows, num_from, "resample_table"),
+                table.dim(0) == checked_add(num_prefix_rows, num_from, "resample_table"),
             "resample_table", "table ", table.shape().to_string(), " does not have ", num_prefix_rows,
             " prefix rows and a grid of ", to_string(from));
   const std::size_t num_channels = table.num_columns();

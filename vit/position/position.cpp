@@ -54,12 +54,12 @@ void Position::load_table(TensorView<const float> table, std::size_t embed_dim) 
   const std::size_t num_native = num_patches(config_.added_grid);
   const bool with_prefix = config_.added == AddedTable::prefix_and_patches;
   const bool fits = table.rank() == 2 && table.num_columns() == embed_dim &&
-                    (with_prefix ? table.size(0) > num_native : table.size(0) == num_native);
+                    (with_prefix ? table.dim(0) > num_native : table.dim(0) == num_native);
   VIT_CHECK(fits, kWhere, "learned table ", table.shape().to_string(), ", expected ",
             with_prefix ? "(prefix + " : "(", num_native, ", ", embed_dim, ") for a grid of ",
             to_string(config_.added_grid));
-  num_prefix_rows_ = table.size(0) - num_native;
-  table_ = copy_rows(table, 0, table.size(0));
+  num_prefix_rows_ = table.dim(0) - num_native;
+  table_ = copy_rows(table, 0, table.dim(0));
 }
 
 void Position::load_frequencies(const PositionShape& shape, const PositionWeights& weights) {

@@ -34,7 +34,7 @@ void check_shapes(const TensorView<const T>& q, const TensorView<const T>& k, co
 template <typename T>
 void attend_keys(const T* query, std::size_t i, const TensorView<const T>& keys,
                  const TensorView<const T>& table, double scale, std::vector<double>& probabilities) {
-  const std::size_t max_distance = table.size(0) / 2;
+  const std::size_t max_distance = table.dim(0) / 2;
   for (std::size_t j = 0; j < probabilities.size(); ++j) {
     const T* const key = keys.row(j);
     const T* const distance = table.row(clipped_row(i, j, max_distance));
@@ -55,7 +55,7 @@ void attend_keys(const T* query, std::size_t i, const TensorView<const T>& keys,
 template <typename T>
 void gather_values(const std::vector<double>& probabilities, std::size_t i, const TensorView<const T>& values,
                    const TensorView<const T>& table, std::vector<double>& out) {
-  const std::size_t max_distance = table.size(0) / 2;
+  const std::size_t max_distance = table.dim(0) / 2;
   std::fill(out.begin(), out.end(), 0.0);
   for (std::size_t j = 0; j < probabilities.size(); ++j) {
     const T* const value = values.row(j);
@@ -93,13 +93,13 @@ RelativeAttentionResult<T> relative_attention(TensorView<const T> q, TensorView<
                                               TensorView<const T> v, const RelativeTables<T>& tables,
                                               const RelativeAttentionOptions& options) {
   check_shapes(q, k, v, tables);
-  const std::size_t num_heads = q.size(1);
-  const std::size_t num_tokens = q.size(2);
-  const std::size_t head_dim = q.size(3);
+  const std::size_t num_heads = q.dim(1);
+  const std::size_t num_tokens = q.dim(2);
+  const std::size_t head_dim = q.dim(3);
   const double scale = options.scale != 0.0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
   RelativeAttentionResult<T> result{Tensor<T>(q.shape()),
-                                    Tensor<T>(Shape{q.size(0), num_heads, num_tokens, num_tokens})};
-  parallel_for(q.size(0) * num_heads, options.threads, [&](std::size_t task, int) {
+                                    Tensor<T>(Shape{q.dim(0), num_heads, num_tokens, num_tokens})};
+  parallel_for(q.dim(0) * num_heads, options.threads, [&](std::size_t task, int) {
     const std::size_t b = task / num_heads;
     const std::size_t h = task % num_heads;
     std::vector<double> probabilities(num_tokens);

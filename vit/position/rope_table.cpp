@@ -40,9 +40,9 @@ template <typename T>
 void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
   if (factors.cos == nullptr) return;
   check_fits(x, factors, num_prefix_tokens);
-  const std::size_t num_images = x.size(0);
-  const std::size_t num_tokens = x.size(1);
-  const std::size_t num_heads = x.rank() == 4 ? x.size(2) : 1;
+  const std::size_t num_images = x.dim(0);
+  const std::size_t num_tokens = x.dim(1);
+  const std::size_t num_heads = x.rank() == 4 ? x.dim(2) : 1;
   for (std::size_t b = 0; b < num_images; ++b) {
     for (std::size_t patch = 0; patch < factors.num_patches; ++patch) {
       const std::size_t token = b * num_tokens + num_prefix_tokens + patch;

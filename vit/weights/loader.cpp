@@ -129,7 +129,7 @@ struct FoundPiece {
 /// Writes the transpose of a matrix; returns the end.
 float* write_transposed(const TensorEntry& entry, float* target) {
   const Tensor<float> whole = to_float(entry);
-  const std::size_t rows = whole.size(0);
+  const std::size_t rows = whole.dim(0);
   const std::size_t columns = rows == 0 ? 0 : whole.num_elements() / rows;
   for (std::size_t column = 0; column < columns; ++column) {
     for (std::size_t row = 0; row < rows; ++row) *target++ = whole.data()[row * columns + column];

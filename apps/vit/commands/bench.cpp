@@ -25,7 +25,7 @@
 #include "vit/base/parallel.h"
 #include "vit/base/stage_times.h"
 #include "vit/kernels/cpu_info.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 #include "vit/version.h"
 
 namespace vit::app {

@@ -16,7 +16,7 @@
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 
 namespace vit::app {
 namespace {

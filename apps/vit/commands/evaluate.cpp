@@ -17,7 +17,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 
 namespace vit::app {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/vit/common/result_writer.h"
-#include "vit/model.h"
-#include "vit/pipeline.h"
+#include "vit/vision_transformer.h"
+#include "vit/session.h"
 
 namespace vit::app {
 

@@ -83,7 +83,7 @@ void run_images(const ImageRun& run, const ConsumeResults& consume) {
   const auto prepare = [&](std::size_t index) {
     PreparedImage prepared = prepare_image(run.inputs[index], preprocessor);
     try {
-      if (prepared.failure.empty()) transformer.grid_for(prepared.pixels.size(1), prepared.pixels.size(2));
+      if (prepared.failure.empty()) transformer.grid_for(prepared.pixels.dim(1), prepared.pixels.dim(2));
     } catch (const Error& error) {
       prepared.failure = error.what();
     }

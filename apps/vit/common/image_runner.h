@@ -9,7 +9,7 @@
 
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/progress.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 
 namespace vit::app {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 #include "vit/weights/folder_files.h"
 #include "vit/weights/json.h"
 #include "vit/weights/open_clip_preprocess.h"

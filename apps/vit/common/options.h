@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/vit/common/progress.h"
-#include "vit/pipeline.h"
+#include "vit/session.h"
 
 namespace vit::app {
 

@@ -1,4 +1,4 @@
-#include "vit/pipeline.h"
+#include "vit/session.h"
 
 #include <algorithm>
 #include <map>
@@ -8,16 +8,11 @@
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/head/classifier.h"
-#include "vit/kernels/kernels.h"
 
 namespace vit {
 namespace {
 
 constexpr const char* kWhere = "Session";
-
-const kernels::KernelTable& table_for(const ModelOptions& options) {
-  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
-}
 
 /// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the
 /// caches.
@@ -37,51 +32,17 @@ Tensor<float> slice(const Tensor<float>& batched, std::size_t index) {
 
 }  // namespace
 
-// -------------------------------------------------------------------------------------------------- Model
-
-Model::Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report)
-    : transformer_(std::move(transformer)), preprocess_(std::move(preprocess)), report_(std::move(report)) {}
-
-std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
-  Checkpoint checkpoint = load_checkpoint(path, options.load);
-  std::optional<PreprocessConfig> preprocess =
-      checkpoint_preprocess(path, checkpoint.config, options.load, options.preprocess);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
-                                options.dtype);
-  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
-                                       std::move(checkpoint.report));
-}
-
-std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, options.load);
-  PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess);
-  VisionTransformer transformer(std::move(checkpoint.config), checkpoint.weights, table_for(options),
-                                options.dtype);
-  return std::make_shared<const Model>(std::move(transformer), std::move(preprocess),
-                                       std::move(checkpoint.report));
-}
-
-const PreprocessConfig& Model::preprocess_config() const {
-  if (!preprocess_) fail_without_preprocess_config(report_.path);
-  return *preprocess_;
-}
-
-std::string Model::label(std::size_t index) const {
-  const std::vector<std::string>& labels = config().labels;
-  return index < labels.size() ? labels[index] : std::to_string(index);
-}
-
 // ------------------------------------------------------------------------------------------- ImageOutputs
 
 TensorView<const float> ImageOutputs::patches() const {
   VIT_CHECK(!tokens.empty(), kWhere, "patch features were not requested (Request::tokens)");
-  return {tokens.data() + num_prefix_tokens * tokens.size(1), Shape{grid.rows, grid.columns, tokens.size(1)}};
+  return {tokens.data() + num_prefix_tokens * tokens.dim(1), Shape{grid.rows, grid.columns, tokens.dim(1)}};
 }
 
 std::span<const float> ImageOutputs::class_token() const {
   VIT_CHECK(!tokens.empty(), kWhere, "the class token was not requested (Request::tokens)");
   VIT_CHECK(has_class_token, kWhere, "this model has no class token");
-  return tokens.flat().first(tokens.size(1));
+  return tokens.flat().first(tokens.dim(1));
 }
 
 // ------------------------------------------------------------------------------------------------ Session
@@ -134,10 +95,10 @@ std::vector<ImageOutputs> Session::run_pixels(std::span<const TensorView<const f
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>
       by_size;  // images of one size run together
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].size(0) == 3 && pixels[i].is_contiguous(), kWhere,
+    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == 3 && pixels[i].is_contiguous(), kWhere,
               "pixels of image ", i, " must be contiguous with shape (3, H, W), got ",
               pixels[i].shape().to_string());
-    by_size[{pixels[i].size(1), pixels[i].size(2)}].push_back(i);
+    by_size[{pixels[i].dim(1), pixels[i].dim(2)}].push_back(i);
   }
   std::vector<ImageOutputs> results(pixels.size());
   for (const auto& [size, members] : by_size) {

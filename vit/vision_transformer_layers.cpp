@@ -1,5 +1,5 @@
 // Builds the layers of a model from its weights, tensor by tensor: each is read, packed and dropped again.
-#include "vit/model_layers.h"
+#include "vit/vision_transformer_layers.h"
 
 #include <algorithm>
 #include <utility>

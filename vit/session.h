@@ -1,16 +1,13 @@
-// From pictures to results: a loaded Model shared by all, a Session per thread, and two one-line doors,
-// Classifier and FeatureExtractor. Nothing here knows a kernel or a tensor name. Letters: B images, h, w
-// patches per column and row, T = prefix + h w tokens, C = embed_dim.
+// From images to results: a Session per thread over a Model that all share, and two convenience classes,
+// Classifier and FeatureExtractor. Letters: B images, h, w patches per column and row, T = prefix + h w
+// tokens, C = embed_dim.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "vit/base/tensor.h"
@@ -18,47 +15,9 @@
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/preprocess_config.h"
+#include "vit/vision_transformer.h"
 
 namespace vit {
-
-struct ModelOptions {
-  LoadOptions load{};                  // architecture name of a bare file, overrides: weights/loader.h
-  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
-  std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
-  Dtype dtype = Dtype::f32;  // arithmetic of blocks and attention pooling: f32, bf16 or i8, rounded at load
-};
-
-/// A checkpoint ready to run: weights packed, preprocessing known where its files tell it. Immutable; share
-/// it between threads.
-class Model {
- public:
-  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
-  /// with it.
-  static std::shared_ptr<const Model> load(const std::filesystem::path& path,
-                                           const ModelOptions& options = {});
-  /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
-  static std::shared_ptr<const Model> random(const std::string& architecture,
-                                             const ModelOptions& options = {});
-
-  const ModelConfig& config() const noexcept { return transformer_.config(); }
-  const VisionTransformer& transformer() const noexcept { return transformer_; }
-  /// Whether pictures can be run; prepared pixels always can.
-  bool has_preprocess_config() const noexcept { return preprocess_.has_value(); }
-  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
-  const PreprocessConfig& preprocess_config() const;
-  const LoadReport& report() const noexcept { return report_; }
-  /// Name of class `index`; its number as text where the checkpoint has no names.
-  std::string label(std::size_t index) const;
-
-  Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report);
-
- private:
-  VisionTransformer transformer_;
-  std::optional<PreprocessConfig> preprocess_;
-  LoadReport report_;
-};
 
 /// What one image gave; empty where not requested. `grid` says how the patch tokens lie.
 struct ImageOutputs {
