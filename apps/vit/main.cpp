@@ -1,18 +1,14 @@
 // The program `vit`: reads the command line, runs one command, turns errors into one line on stderr and an
 // exit code.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <functional>
 #include <new>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
@@ -34,36 +30,21 @@ constexpr const char* kExamples =
     "vit COMMAND --help tells more about a command.\n"
     "Exit code: 0 all done, 1 something failed, 2 wrong usage, 130 interrupted.";
 
-/// One line about what is wrong with the command line.
-int report_usage(const std::vector<Command>& commands, std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::string help = "vit";
-  for (const Command& command : commands) {
-    if (command.app->parsed()) help += " " + command.app->get_name();
-  }
+/// One line about wrong usage of a command, or of the program where that is null.
+int report_usage(const Command* command, const std::string& message) {
+  const std::string help = command == nullptr ? "vit" : "vit " + command->name;
   print_failure("", message + " (see " + help + " --help)");
   return kWrongUsage;
 }
 
-/// The message of `error`, or a better one: a mistyped option is the cause where a required one is missing.
-std::string usage_message(const std::vector<Command>& commands, const CLI::ParseError& error) {
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return error.what();
-  for (const Command& command : commands) {
-    for (const std::string& left : command.app->remaining()) {
-      if (left.starts_with("-")) return "The following argument was not expected: " + left;
-    }
-  }
-  return error.what();
-}
-
 /// Runs `work`; what it throws becomes one line on stderr and an exit code.
-int run_reporting(const std::vector<Command>& commands, const std::function<int()>& work) {
+int run_reporting(const Command* command, const std::function<int()>& work) {
   try {
     return work();
   } catch (const UsageError& error) {
-    return report_usage(commands, error.what());
+    return report_usage(command, error.what());
   } catch (const OverrideError& error) {
-    return report_usage(commands, std::string(error.message()));
+    return report_usage(command, std::string(error.message()));
   } catch (const std::bad_alloc&) {
     print_failure("", "out of memory; try a smaller --batch or --size");
   } catch (const std::exception& error) {
@@ -72,41 +53,24 @@ int run_reporting(const std::vector<Command>& commands, const std::function<int(
   return kFailed;
 }
 
-int run_parsed(const std::vector<Command>& commands) {
-  for (const Command& command : commands) {
-    if (command.app->parsed()) return run_reporting(commands, command.run);
+int run(const std::vector<std::string>& arguments) {
+  const std::vector<Command> commands{classify_command(),   evaluate_command(), embed_command(),
+                                      preprocess_command(), info_command(),     bench_command()};
+  const ParsedArguments parsed =
+      parse_arguments({.summary = "vit: Vision Transformers with 2D rotary position embeddings on CPUs",
+                       .version = std::string("vit ") + version(),
+                       .footer = kExamples},
+                      commands, arguments);
+  if (!parsed.defect.empty()) return report_usage(parsed.command, parsed.defect);
+  if (!parsed.printed.empty()) {
+    return run_reporting(nullptr, [&] {
+      print_result(parsed.printed);
+      return 0;
+    });
   }
-  return report_usage(commands, "a command is required");
-}
-
-/// --help and --version.
-int print_help(const CLI::App& program, const CLI::ParseError& request) {
-  std::ostringstream text;
-  program.exit(request, text, text);
-  return run_reporting({}, [&] {
-    print_result(text.str());
-    return 0;
-  });
-}
-
-int run(int argc, char** argv) {
-  CLI::App program("vit: Vision Transformers with 2D rotary position embeddings on CPUs", "vit");
-  program.set_version_flag("--version", std::string("vit ") + version());
-  program.footer(kExamples);
-  program.require_subcommand(0, 1);
-  program.get_formatter()->column_width(34);
-  const std::vector<Command> commands{add_classify(program),   add_evaluate(program), add_embed(program),
-                                      add_preprocess(program), add_info(program),     add_bench(program)};
-  try {
-    std::vector<std::string> arguments = protected_from_cli11({argv + std::min(argc, 1), argv + argc});
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    program.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return print_help(program, error);
-    return report_usage(commands, usage_message(commands, error));
-  }
+  if (parsed.command == nullptr) return report_usage(nullptr, "a command is required");
   catch_interrupts();
-  return run_parsed(commands);
+  return run_reporting(parsed.command, parsed.command->run);
 }
 
 }  // namespace
@@ -114,5 +78,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   vit::app::occupy_standard_streams();
-  return vit::app::run(argc, argv);
+  return vit::app::run({argv + std::min(argc, 1), argv + argc});
 }

@@ -17,6 +17,7 @@
 #include "apps/vit/common/image_runner.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/machine.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/standard_streams.h"
@@ -46,7 +47,7 @@ constexpr const char* kExamples =
 
 struct BenchOptions {
   CommonOptions common;
-  std::vector<std::string> sizes;  // none: the one of --size
+  std::vector<InputSize> sizes;  // none: the one of --size
   std::vector<std::size_t> batches{1};
   std::vector<int> threads{0};
   double seconds = 1.0;
@@ -148,13 +149,21 @@ class Pass {
   Outputs outputs_;
 };
 
+/// Height and width of the input. Throws UsageError for native.
+ImageSize edges_of(const InputSize& size, const ModelConfig& config, const char* option) {
+  if (size.kind == InputSize::Kind::native)
+    fail_usage(option, ": native needs an input image; bench has none");
+  if (size.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
+  return {size.height, size.width};
+}
+
 std::vector<Combination> combinations(const BenchOptions& options, const Model& model) {
   std::vector<Combination> out;
-  const std::vector<std::string> sizes =
-      options.sizes.empty() ? std::vector{options.common.size} : options.sizes;
+  const std::vector<InputSize> sizes =
+      options.sizes.empty() ? std::vector{options.common.session.input_size} : options.sizes;
   const char* const option = options.sizes.empty() ? "--size" : "--sizes";
-  for (const std::string& size : sizes) {
-    const ImageSize edges = bench_size(size, model.config(), option);
+  for (const InputSize& size : sizes) {
+    const ImageSize edges = edges_of(size, model.config(), option);
     for (const std::size_t batch : options.batches) {
       for (const int threads : options.threads) {
         out.push_back({edges.height, edges.width, batch, resolve_threads(threads)});
@@ -166,7 +175,8 @@ std::vector<Combination> combinations(const BenchOptions& options, const Model& 
 
 std::string model_name(const BenchOptions& options, const Model& model) {
   if (!model.config().architecture.empty()) return model.config().architecture;
-  return options.common.model.empty() ? model.report().path.filename().string() : options.common.model;
+  return options.common.model.empty() ? model.report().path.filename().string()
+                                      : options.common.model.string();
 }
 
 ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<const Model>& model,
@@ -248,11 +258,10 @@ std::string result_lines(const ordered_json& result) {
 }
 
 int bench(const BenchOptions& options) {
-  validate(options.common);
-  if (!std::isfinite(options.seconds)) fail_usage("--seconds: a number expected");
-  const bool is_named = options.common.model.empty() && !options.common.architecture.empty();
-  const auto model = is_named ? Model::random(options.common.architecture, to_model_options(options.common))
-                              : load_model(options.common);
+  const ModelOptions& model_options = options.common.model_options;
+  const auto model = options.common.is_architecture_alone()
+                         ? Model::random(model_options.load.architecture, model_options)
+                         : load_model(options.common);
   const std::vector<Combination> all = combinations(options, *model);
   hold_interrupts();
 
@@ -261,7 +270,7 @@ int bench(const BenchOptions& options) {
                              {"instruction_sets", kernels::cpu_instruction_sets()},
                              {"version", version()}};
   ordered_json results = ordered_json::array();
-  Progress progress("bench", all.size(), to_progress_mode(options.common));
+  Progress progress("bench", all.size(), options.common.progress_mode());
   const auto print = [&](const std::string& lines) {
     progress.clear();
     print_result(lines);
@@ -291,31 +300,45 @@ int bench(const BenchOptions& options) {
 
 }  // namespace
 
-Command add_bench(CLI::App& program) {
-  CLI::App* const app = program.add_subcommand("bench", "Measure the speed of a model on this machine");
+Command bench_command() {
   const auto options = std::make_shared<BenchOptions>();
-  app->add_option("--sizes", options->sizes,
-                  "Input sizes, S or HxW, with commas between; model = the model's own")
-      ->type_name("LIST")
-      ->delimiter(',');
-  app->add_option("--batch", options->batches, "Images per pass, with commas between; default 1")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->check(whole_number())
-      ->check(CLI::Range(std::size_t{1}, kMaxBatch).description(""));
-  app->add_option("--threads", options->threads, "Threads, with commas between; 0 = all, the default")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->check(whole_number())
-      ->check(CLI::Range(0, kMaxThreads).description(""));
-  app->add_option("--seconds", options->seconds, "Time spent on each combination")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0).description(""))
-      ->capture_default_str();
-  app->add_flag("--json", options->json, "Results as one JSON object");
-  add_common_options(*app, options->common, BatchOptions::lists);
-  app->footer(kExamples);
-  return {app, [options] { return bench(*options); }};
+  Command command{
+      .name = "bench",
+      .summary = "Measure the speed of a model on this machine",
+      .footer = kExamples,
+      .options =
+          {{.name = "--sizes",
+            .type_name = "LIST",
+            .help = "Input sizes, S or HxW, comma-separated; model = the model's own",
+            .target = list_target(options->sizes, parse_size),
+            .occurs = Occurs::list},
+           {.name = "--batch",
+            .type_name = "LIST",
+            .help = "Images per forward call, comma-separated; default 1",
+            .target =
+                list_target(options->batches,
+                            [](const std::string& value) { return parse_integer(value, 1, kMaxBatch); }),
+            .occurs = Occurs::list},
+           {.name = "--threads",
+            .type_name = "LIST",
+            .help = "Threads, comma-separated; 0 = all cores, the default",
+            .target = list_target(options->threads,
+                                  [](const std::string& value) {
+                                    return static_cast<int>(parse_integer(value, 0, kMaxThreads));
+                                  }),
+            .occurs = Occurs::list},
+           {
+               .name = "--seconds",
+               .type_name = "S",
+               .help = "Time spent on each combination",
+               .target = parsed_target(
+                   options->seconds, [](const std::string& value) { return parse_real(value, 0, 3600); },
+                   "1"),
+           },
+           {.name = "--json", .type_name = "", .help = "Results as one JSON object", .flag = &options->json}},
+      .run = [options] { return bench(*options); }};
+  add_common_options(command.options, options->common, BatchOptions::lists);
+  return command;
 }
 
 }  // namespace vit::app

@@ -12,6 +12,7 @@
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
@@ -28,12 +29,16 @@ constexpr const char* kExamples =
     "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
     "  vit classify --format csv prepared.npy";
 
+enum class Format { text, json, csv };
+constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
+constexpr std::size_t kMaxTop = std::size_t{1} << 20;
+
 struct ClassifyOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::size_t top = 5;
-  std::string labels;
-  std::string format = "text";
+  std::filesystem::path labels;
+  Format format = Format::text;
 };
 
 struct Row {
@@ -81,7 +86,7 @@ std::string as_csv(const Row& row) {
 }
 
 int classify(const ClassifyOptions& options) {
-  validate_with_weights(options.common);
+  check_has_weights(options.common);
   const InputList list = list_inputs(options.inputs, std::cin);
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
@@ -89,17 +94,17 @@ int classify(const ClassifyOptions& options) {
   check_preparable(list.inputs, *model);
   hold_interrupts();
 
-  Session session(model, to_session_options(options.common));
-  Progress progress("classify", list.inputs.size(), to_progress_mode(options.common));
+  Session session(model, options.common.session);
+  Progress progress("classify", list.inputs.size(), options.common.progress_mode());
   report_failures(list, progress);
   const bool colours = ::isatty(STDOUT_FILENO) == 1;
-  if (options.format == "csv") print_result("file,rank,index,label,probability\n");
+  if (options.format == Format::csv) print_result("file,rank,index,label,probability\n");
   const Request request{.logits = true};
   run_images({.session = session,
               .request = request,
               .inputs = list.inputs,
-              .threads = options.common.threads,
-              .batch = options.common.batch,
+              .threads = options.common.session.threads,
+              .batch = options.common.session.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
                std::string defect = defect_of_logits(outputs);
@@ -107,9 +112,9 @@ int classify(const ClassifyOptions& options) {
                std::vector<Prediction> top = top_predictions(outputs.logits.flat(), options.top, *model);
                for (Prediction& prediction : top) prediction.label = labels.name(prediction.index);
                const Row row{input.name, top};
-               const std::string lines = options.format == "json"  ? as_json(row)
-                                         : options.format == "csv" ? as_csv(row)
-                                                                   : as_text(row, colours);
+               const std::string lines = options.format == Format::json  ? as_json(row)
+                                         : options.format == Format::csv ? as_csv(row)
+                                                                         : as_text(row, colours);
                progress.clear();
                print_result(lines);
                return defect;
@@ -120,25 +125,24 @@ int classify(const ClassifyOptions& options) {
 
 }  // namespace
 
-Command add_classify(CLI::App& program) {
-  CLI::App* const app = program.add_subcommand("classify", "Name what pictures show");
+Command classify_command() {
   const auto options = std::make_shared<ClassifyOptions>();
-  add_inputs(*app, options->inputs);
-  app->add_option("--top", options->top, "Classes for each image, best first")
-      ->type_name("K")
-      ->check(whole_number())
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20).description(""))
-      ->capture_default_str();
-  app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
-      ->type_name("FILE")
-      ->check(not_empty());
-  app->add_option("--format", options->format, "text, json (one object a line) or csv")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"text", "json", "csv"}).description(""))
-      ->capture_default_str();
-  add_common_options(*app, options->common);
-  app->footer(kExamples);
-  return {app, [options] { return classify(*options); }};
+  Command command{.name = "classify",
+                  .summary = "Classify images",
+                  .footer = kExamples,
+                  .options = {inputs_option(options->inputs),
+                              {.name = "--top",
+                               .type_name = "K",
+                               .help = "Classes for each image, best first",
+                               .target = integer_target(options->top, std::size_t{1}, kMaxTop)},
+                              labels_option(options->labels),
+                              {.name = "--format",
+                               .type_name = "FORMAT",
+                               .help = "text, json (one object a line) or csv",
+                               .target = choice_target(options->format, kFormats)}},
+                  .run = [options] { return classify(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
 }
 
 }  // namespace vit::app

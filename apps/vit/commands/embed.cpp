@@ -12,6 +12,7 @@
 #include "apps/vit/common/image_runner.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/result_writer.h"
@@ -39,7 +40,7 @@ constexpr const char* kFooter =
 struct EmbedOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
-  std::string output;
+  std::filesystem::path output;
   std::string features;
   bool resume = false;
 };
@@ -56,7 +57,7 @@ std::string defect_of(std::span<const ResultArray> arrays) {
 int embed(const EmbedOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::jsonl};
-  validate_with_weights(options.common);
+  check_has_weights(options.common);
   const ResultFormat format = result_format(options.output, kFormats);
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
   check_output_place(options.output);  // before the model is loaded
@@ -78,14 +79,14 @@ int embed(const EmbedOptions& options) {
   for (Input& input : list.inputs) {
     if (!writer->take_done(input.name)) inputs.push_back(std::move(input));
   }
-  Session session(model, to_session_options(options.common));
-  Progress progress("embed", inputs.size(), to_progress_mode(options.common));
+  Session session(model, options.common.session);
+  Progress progress("embed", inputs.size(), options.common.progress_mode());
   report_failures(list, progress);
   run_images({.session = session,
               .request = features.request,
               .inputs = inputs,
-              .threads = options.common.threads,
-              .batch = options.common.batch,
+              .threads = options.common.session.threads,
+              .batch = options.common.session.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
                const std::vector<ResultArray> arrays = features.arrays(outputs);
@@ -93,28 +94,36 @@ int embed(const EmbedOptions& options) {
                return defect.empty() ? writer->add(input.name, arrays) : defect;
              });
   writer->finish();
-  progress.finish(options.output + ": " + writer->summary());
+  progress.finish(options.output.string() + ": " + writer->summary());
   return exit_code(progress);
 }
 
 }  // namespace
 
-Command add_embed(CLI::App& program) {
-  CLI::App* const app = program.add_subcommand("embed", "Write features of pictures to a file");
+Command embed_command() {
   const auto options = std::make_shared<EmbedOptions>();
-  add_inputs(*app, options->inputs);
-  app->add_option("-o,--output", options->output, "Ends in .npz, .npy, .safetensors or .jsonl")
-      ->type_name("FILE")
-      ->required();
-  app->add_option(
-         "--features", options->features,
-         "Names with commas between, see below; default projected where the model has it, else pooled")
-      ->type_name("LIST")
-      ->check(not_empty());
-  app->add_flag("--resume", options->resume, "Continue an interrupted run (.jsonl)");
-  add_common_options(*app, options->common);
-  app->footer(kFooter);
-  return {app, [options] { return embed(*options); }};
+  Command command{
+      .name = "embed",
+      .summary = "Write image features to a file",
+      .footer = kFooter,
+      .options =
+          {inputs_option(options->inputs),
+           {.name = "-o,--output",
+            .type_name = "FILE",
+            .help = "Ends in .npz, .npy, .safetensors or .jsonl",
+            .target = text_target(options->output),
+            .is_required = true},
+           {.name = "--features",
+            .type_name = "LIST",
+            .help = "Comma-separated names, see below; default: projected if the model has it, else pooled",
+            .target = text_target(options->features)},
+           {.name = "--resume",
+            .type_name = "",
+            .help = "Continue an interrupted run (.jsonl)",
+            .flag = &options->resume}},
+      .run = [options] { return embed(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
 }
 
 }  // namespace vit::app

@@ -13,6 +13,7 @@
 #include "apps/vit/common/image_runner.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
@@ -32,11 +33,14 @@ constexpr const char* kExamples =
     "  vit evaluate validation/\n"
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json";
 
+enum class Format { text, json };
+constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
+
 struct EvaluateOptions {
   CommonOptions common;
-  std::string folder;
-  std::string labels;
-  std::string format = "text";
+  fs::path folder;
+  fs::path labels;
+  Format format = Format::text;
 };
 
 /// Pictures of a dataset; truth[i] is the class of list.inputs[i].
@@ -176,7 +180,7 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
-  validate_with_weights(options.common);
+  check_has_weights(options.common);
   const auto model = load_model(options.common);
   if (model->config().num_classes == 0)
     fail_usage("this model has no classifier; accuracy cannot be measured");
@@ -185,16 +189,16 @@ int evaluate(const EvaluateOptions& options) {
   check_preparable(dataset.list.inputs, *model);
   hold_interrupts();
 
-  Session session(model, to_session_options(options.common));
-  Progress progress("evaluate", dataset.list.inputs.size(), to_progress_mode(options.common));
+  Session session(model, options.common.session);
+  Progress progress("evaluate", dataset.list.inputs.size(), options.common.progress_mode());
   report_failures(dataset.list, progress);
   Confusion confusion;
   const Request request{.logits = true};
   run_images({.session = session,
               .request = request,
               .inputs = dataset.list.inputs,
-              .threads = options.common.threads,
-              .batch = options.common.batch,
+              .threads = options.common.session.threads,
+              .batch = options.common.session.batch,
               .progress = progress},
              [&](const Input& input, const ImageOutputs& outputs) {
                std::string defect = defect_of_logits(outputs);
@@ -204,10 +208,10 @@ int evaluate(const EvaluateOptions& options) {
                return defect;
              });
   progress.finish("");
-  VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder,
+  VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder.string(),
             ": no image could be evaluated");
   const ordered_json result = result_json(confusion, labels, progress);
-  const std::string printed = options.format == "json"
+  const std::string printed = options.format == Format::json
                                   ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                                   : as_text(result);
   print_result(printed);
@@ -216,21 +220,24 @@ int evaluate(const EvaluateOptions& options) {
 
 }  // namespace
 
-Command add_evaluate(CLI::App& program) {
-  CLI::App* const app =
-      program.add_subcommand("evaluate", "Measure the accuracy on a folder of labelled pictures");
+Command evaluate_command() {
   const auto options = std::make_shared<EvaluateOptions>();
-  app->add_option("FOLDER", options->folder, "Folder with one folder of pictures for each class")->required();
-  app->add_option("--labels", options->labels, "Names of the classes: one a line, or JSON")
-      ->type_name("FILE")
-      ->check(not_empty());
-  app->add_option("--format", options->format, "text or json")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->capture_default_str();
-  add_common_options(*app, options->common);
-  app->footer(kExamples);
-  return {app, [options] { return evaluate(*options); }};
+  Command command{.name = "evaluate",
+                  .summary = "Measure accuracy on a folder of labeled images",
+                  .footer = kExamples,
+                  .options = {{.name = "FOLDER",
+                               .type_name = "",
+                               .help = "Folder with one folder of images for each class",
+                               .target = text_target(options->folder),
+                               .is_required = true},
+                              labels_option(options->labels),
+                              {.name = "--format",
+                               .type_name = "FORMAT",
+                               .help = "text or json",
+                               .target = choice_target(options->format, kFormats)}},
+                  .run = [options] { return evaluate(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
 }
 
 }  // namespace vit::app

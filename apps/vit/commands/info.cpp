@@ -53,14 +53,15 @@ struct InfoOptions {
 
 /// Why these kernels run.
 std::string reason_of_choice(const CommonOptions& options) {
-  if (!options.kernels.empty()) return "asked for by --kernels";
+  if (!options.model_options.kernels.empty()) return "asked for by --kernels";
   const char* const variable = std::getenv("VIT_KERNELS");
   if (variable != nullptr && *variable != '\0') return "asked for by VIT_KERNELS";
   return "the fastest that this machine can run";
 }
 
 const kernels::KernelTable& chosen_kernels(const CommonOptions& options) {
-  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+  return options.model_options.kernels.empty() ? kernels::default_kernels()
+                                               : kernels::find_kernels(options.model_options.kernels);
 }
 
 ordered_json kernels_json(const CommonOptions& options) {
@@ -83,7 +84,7 @@ ordered_json machine_json(const InfoOptions& options) {
                 {"instruction_sets", kernels::cpu_instruction_sets()}};
   out["kernels"] = kernels_json(options.common);
   if (options.peak) {
-    const int threads = resolve_threads(options.common.threads);
+    const int threads = resolve_threads(options.common.session.threads);
     out["peak"] = {{"threads", threads},
                    {"gflops", kernels::measure_fma_peak_gflops(threads, chosen_kernels(options.common))}};
   }
@@ -276,9 +277,21 @@ std::string model_text(const ordered_json& model) {
 
 // ------------------------------------------------------------------------------------------------ command
 
+/// Lets --kernels without a name ask for the list; the parser hands that over as an empty value.
+void list_kernels_without_name(std::vector<Option>& list, bool& is_asked) {
+  const auto kernels =
+      std::find_if(list.begin(), list.end(), [](const Option& option) { return option.name == "--kernels"; });
+  kernels->help = "List the kernels, or choose the one to be measured";
+  kernels->occurs = Occurs::optional_value;
+  kernels->target.store = [store = kernels->target.store, &is_asked](const std::vector<std::string>& values) {
+    is_asked = values.empty() || values.front().empty();
+    if (!is_asked) store(values);
+  };
+}
+
 int info(const InfoOptions& options) {
-  validate(options.common);
-  const bool has_model = !options.common.model.empty() || !options.common.architecture.empty();
+  const bool has_model =
+      !options.common.model.empty() || !options.common.model_options.load.architecture.empty();
   if (options.tensors && !has_model) fail_usage("--tensors needs --model");
   ordered_json out = machine_json(options);
   if (has_model) out["model"] = model_json(options, load_model_facts(options.common));
@@ -299,21 +312,27 @@ int info(const InfoOptions& options) {
 
 }  // namespace
 
-Command add_info(CLI::App& program) {
-  CLI::App* const app = program.add_subcommand("info", "Tell about the program, the machine and a model");
+Command info_command() {
   const auto options = std::make_shared<InfoOptions>();
-  app->add_flag("--json", options->json, "Everything as one JSON object");
-  app->add_flag("--peak", options->peak, "Measure the floating-point peak");
-  app->add_flag("--tensors", options->tensors, "List the tensors of the model and what each is used for");
-  add_common_options(*app, options->common);
-  // Without a name --kernels asks for the list; CLI11 hands that over as an empty result.
-  CLI::Option* const kernels = app->get_option("--kernels")->expected(0, 1);
-  kernels->description("List the kernels, or choose the one to be measured");
-  app->footer(kExamples);
-  return {app, [options, kernels] {
-            options->list_kernels = kernels->count() > 0 && options->common.kernels.empty();
-            return info(*options);
-          }};
+  Command command{.name = "info",
+                  .summary = "Show version, CPU, kernels and model details",
+                  .footer = kExamples,
+                  .options = {{.name = "--json",
+                               .type_name = "",
+                               .help = "Everything as one JSON object",
+                               .flag = &options->json},
+                              {.name = "--peak",
+                               .type_name = "",
+                               .help = "Measure the floating-point peak",
+                               .flag = &options->peak},
+                              {.name = "--tensors",
+                               .type_name = "",
+                               .help = "List the tensors of the model and what each is used for",
+                               .flag = &options->tensors}},
+                  .run = [options] { return info(*options); }};
+  add_common_options(command.options, options->common);
+  list_kernels_without_name(command.options, options->list_kernels);
+  return command;
 }
 
 }  // namespace vit::app

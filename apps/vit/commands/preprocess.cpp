@@ -14,6 +14,7 @@
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/model_facts.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/ordered_stream.h"
 #include "apps/vit/common/output_file.h"
@@ -35,11 +36,14 @@ constexpr const char* kExamples =
     "  vit preprocess --model vit_base/ photos/ --output pixels.npz\n"
     "  vit preprocess --model vit_base/ --stage cropped photos/ --output cropped.safetensors";
 
+enum class Stage { automatic, pixels, cropped };  // automatic: pixels, for .png cropped
+constexpr Named<Stage> kStages[]{{"pixels", Stage::pixels}, {"cropped", Stage::cropped}};
+
 struct PreprocessOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
-  std::string output;
-  std::string stage;  // "" = pixels, for .png cropped
+  std::filesystem::path output;
+  Stage stage = Stage::automatic;
 };
 
 /// One input after the stage asked for.
@@ -113,15 +117,14 @@ class Output {
 };
 
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
-  if (format == ResultFormat::png && options.stage == "pixels")
-    fail_usage("--output: a .png shows the stage cropped");
-  return format == ResultFormat::png || options.stage == "cropped";
+  if (format == ResultFormat::png && options.stage == Stage::pixels)
+    fail_usage("--output: .png files hold the stage cropped; found --stage pixels");
+  return format == ResultFormat::png || options.stage == Stage::cropped;
 }
 
 int preprocess(const PreprocessOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::png};
-  validate(options.common);
   const ResultFormat format = result_format(options.output, kFormats);
   const bool is_cropped = takes_cropped(options, format);
   check_output_place(options.output);
@@ -141,12 +144,12 @@ int preprocess(const PreprocessOptions& options) {
   hold_interrupts();
 
   Output output(options.output, format, is_cropped ? "cropped" : "pixels");
-  Progress progress("preprocess", list.inputs.size(), to_progress_mode(options.common));
+  Progress progress("preprocess", list.inputs.size(), options.common.progress_mode());
   report_failures(list, progress);
   OrderedStream<Prepared> stream(
       list.inputs.size(),
       [&](std::size_t index) { return prepare(list.inputs[index], preprocessor, is_cropped); },
-      {.threads = resolve_threads(options.common.threads)});
+      {.threads = resolve_threads(options.common.session.threads)});
   for (std::size_t i = 0; i < list.inputs.size() && !interrupted(); ++i) {
     Prepared prepared = *stream.next();
     std::string failure = prepared.pixels.failure;
@@ -158,28 +161,33 @@ int preprocess(const PreprocessOptions& options) {
     }
   }
   output.finish();
-  progress.finish(options.output + ": " + output.summary());
+  progress.finish(options.output.string() + ": " + output.summary());
   return exit_code(progress);
 }
 
 }  // namespace
 
-Command add_preprocess(CLI::App& program) {
-  CLI::App* const app = program.add_subcommand("preprocess", "Write what a model sees of pictures to a file");
+Command preprocess_command() {
   const auto options = std::make_shared<PreprocessOptions>();
-  add_inputs(*app, options->inputs);
-  app->add_option("-o,--output", options->output,
-                  "Ends in .npz, .npy or .safetensors, or .png for one picture")
-      ->type_name("FILE")
-      ->required();
-  app->add_option("--stage", options->stage,
-                  "pixels: (n, 3, H, W) float32, normalised, the default; cropped: (n, H, W, 3) uint8, "
-                  "before normalisation")
-      ->type_name("STAGE")
-      ->check(CLI::IsMember({"pixels", "cropped"}).description(""));
-  add_common_options(*app, options->common);
-  app->footer(kExamples);
-  return {app, [options] { return preprocess(*options); }};
+  Command command{
+      .name = "preprocess",
+      .summary = "Write preprocessed inputs to a file",
+      .footer = kExamples,
+      .options = {inputs_option(options->inputs),
+                  {.name = "-o,--output",
+                   .type_name = "FILE",
+                   .help = "Ends in .npz, .npy or .safetensors, or .png for one image",
+                   .target = text_target(options->output),
+                   .is_required = true},
+                  {.name = "--stage",
+                   .type_name = "STAGE",
+                   .help =
+                       "pixels: (n, 3, H, W) float32, normalized, the default; cropped: (n, H, W, 3) uint8, "
+                       "before normalization",
+                   .target = choice_target(options->stage, kStages)}},
+      .run = [options] { return preprocess(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
 }
 
 }  // namespace vit::app

@@ -65,28 +65,29 @@ std::optional<PreprocessConfig> stated_preprocess(const fs::path& path, const Mo
 }  // namespace
 
 ModelFacts load_model_facts(const CommonOptions& options) {
-  const ModelOptions model_options = to_model_options(options);
-  const bool is_named = options.model.empty() && !options.architecture.empty();
-  Checkpoint checkpoint = is_named ? random_checkpoint(options.architecture, model_options.load)
+  const ModelOptions& model_options = options.model_options;
+  const bool is_named = options.is_architecture_alone();
+  Checkpoint checkpoint = is_named ? random_checkpoint(model_options.load.architecture, model_options.load)
                                    : load_checkpoint(model_path(options), model_options.load);
   std::optional<PreprocessConfig> rules =
       is_named ? architecture_preprocess(checkpoint.config, model_options.preprocess)
                : checkpoint_preprocess(model_path(options), checkpoint.config, model_options.load,
                                        model_options.preprocess);
-  if (rules) rules = with_input_size(*rules, parse_size(options.size), checkpoint.config.patch_size);
+  if (rules) rules = with_input_size(*rules, options.session.input_size, checkpoint.config.patch_size);
   return {
       .config = checkpoint.config, .preprocess = std::move(rules), .report = std::move(checkpoint.report)};
 }
 
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
   // Where there are weights, they tell what an option changes about the model.
-  const bool is_named = options.model.empty() && !options.architecture.empty();
-  const bool is_changed = !options.architecture.empty() || !options.set.empty();
+  const bool is_named = options.is_architecture_alone();
+  const LoadOptions& load = options.model_options.load;
+  const bool is_changed = !load.architecture.empty() || !load.overrides.empty();
   const bool takes_weights = is_named || (is_changed && !weight_files(model_path(options)).empty());
   const std::optional<PreprocessConfig> rules =
       takes_weights
           ? load_model_facts(options).preprocess
-          : stated_preprocess(model_path(options), to_model_options(options), parse_size(options.size));
+          : stated_preprocess(model_path(options), options.model_options, options.session.input_size);
   if (!rules) return std::nullopt;
   return Preprocessor(*rules);
 }

@@ -1,10 +1,12 @@
 #include "apps/vit/common/options.h"
 
-#include <algorithm>
 #include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "apps/vit/common/data_dir.h"
-#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 #include "vit/kernels/kernels.h"
@@ -20,7 +22,16 @@ constexpr const char* kPreprocessGroup = "Preprocessing";
 constexpr const char* kRunGroup = "Running";
 constexpr std::size_t kMaxEdge = 32768;  // the limit of the model's configuration
 
-/// A whole number from 1 to kMaxEdge, or 0.
+constexpr Named<ResamplerChoice> kResamplers[]{{"auto", ResamplerChoice::automatic},
+                                               {"pillow", ResamplerChoice::pillow},
+                                               {"torchvision", ResamplerChoice::torchvision}};
+constexpr Named<ExifChoice> kExifRules[]{
+    {"auto", ExifChoice::automatic}, {"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
+constexpr Named<Dtype> kDtypes[]{{"float32", Dtype::f32}, {"bfloat16", Dtype::bf16}, {"int8", Dtype::i8}};
+constexpr Named<ProgressMode> kProgressModes[]{
+    {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
+
+/// An integer from 1 to kMaxEdge, or 0.
 std::size_t parse_edge(std::string_view digits) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -28,232 +39,173 @@ std::size_t parse_edge(std::string_view digits) {
   return is_number && value <= kMaxEdge ? value : 0;
 }
 
-std::map<std::string, std::string> parse_overrides(const std::vector<std::string>& entries) {
-  std::map<std::string, std::string> out;
-  for (const std::string& entry : entries) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size()) {
-      fail_usage("--set takes KEY=VALUE, found '", entry, "'");
-    }
-    out[entry.substr(0, equals)] = entry.substr(equals + 1);
-  }
-  return out;
-}
-
-/// What read() makes of the value of an option; its Error is wrong usage.
+/// What read() makes of a value; its Error is wrong usage.
 template <typename Read>
-auto read_option(const char* option, const Read& read) {
+auto checked_by_library(const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
-    fail_usage(option, ": ", error.what());
+    fail_usage(error.what());
   }
 }
 
 PillowRelease parse_pillow(const std::string& release) {
-  return read_option("--pillow", [&] { return parse_pillow_release(release); });
+  return checked_by_library([&] { return parse_pillow_release(release); });
 }
 
-ResamplerChoice parse_resampler(const std::string& name) {
-  if (name == "pillow") return ResamplerChoice::pillow;
-  return name == "torchvision" ? ResamplerChoice::torchvision : ResamplerChoice::automatic;
+std::string parse_kernels(const std::string& name) {
+  checked_by_library([&] { kernels::find_kernels(not_empty(name)); });
+  return name;
 }
 
-ExifChoice parse_exif(const std::string& name) {
-  if (name == "apply") return ExifChoice::apply;
-  return name == "ignore" ? ExifChoice::ignore : ExifChoice::automatic;
+std::string parse_architecture(const std::string& name) {
+  checked_by_library([&] { find_architecture(not_empty(name)); });
+  return name;
 }
 
-/// Takes back what protected_from_cli11 did to an INPUT.
-std::string unprotected_from_cli11(std::string& input) {
-  if (input.starts_with("./[") || input.starts_with("././[")) input.erase(0, 2);
-  return "";
+Target overrides_target(std::map<std::string, std::string>& overrides) {
+  return {[&overrides](const std::vector<std::string>& entries) {
+    for (const std::string& entry : entries) {
+      const std::size_t equals = entry.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size())
+        fail_value("KEY=VALUE", entry);
+      overrides[entry.substr(0, equals)] = entry.substr(equals + 1);
+    }
+  }};
+}
+
+void add_model_options(std::vector<Option>& list, CommonOptions& options) {
+  LoadOptions& load = options.model_options.load;
+  list.push_back({.name = "--model",
+                  .type_name = "PATH",
+                  .help = "Checkpoint folder, .safetensors or .pth file; default: the model shipped with vit",
+                  .target = text_target(options.model),
+                  .group = kModelGroup});
+  list.push_back({.name = "--architecture",
+                  .type_name = "NAME",
+                  .help = "Architecture of a bare weight file, named as timm or its publisher names it",
+                  .target = parsed_target(load.architecture, parse_architecture),
+                  .group = kModelGroup});
+  list.push_back({.name = "--set",
+                  .type_name = "KEY=VALUE",
+                  .help = "Override a configuration value by timm's name: num_heads=6, img_size=256x256",
+                  .target = overrides_target(load.overrides),
+                  .occurs = Occurs::repeated,
+                  .group = kModelGroup});
+}
+
+void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
+  PreprocessLoadOptions& preprocess = options.model_options.preprocess;
+  list.push_back({.name = "--size",
+                  .type_name = "SIZE",
+                  .help = "Input size: model, native, S or HxW",
+                  .target = parsed_target(options.session.input_size, parse_size, "model"),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--resampler",
+                  .type_name = "NAME",
+                  .help = "auto (as the checkpoint's library), pillow or torchvision",
+                  .target = choice_target(preprocess.resampler, kResamplers),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--pillow",
+                  .type_name = "RELEASE",
+                  .help = "Pillow release to reproduce bit-exactly, e.g. 12.1",
+                  .target = parsed_target(preprocess.pillow, parse_pillow, "13"),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--exif",
+                  .type_name = "RULE",
+                  .help = "EXIF orientation: auto (as the checkpoint's library), apply or ignore",
+                  .target = choice_target(preprocess.exif, kExifRules),
+                  .group = kPreprocessGroup});
+}
+
+void add_batch_options(std::vector<Option>& list, SessionOptions& session) {
+  list.push_back({.name = "--threads",
+                  .type_name = "N",
+                  .help = "Threads; 0 = all cores",
+                  .target = integer_target(session.threads, 0, kMaxThreads),
+                  .group = kRunGroup});
+  list.push_back({.name = "--batch",
+                  .type_name = "N",
+                  .help = "Images per batch; 0 = chosen by vit; results do not depend on it",
+                  .target = integer_target(session.batch, std::size_t{0}, kMaxBatch),
+                  .group = kRunGroup});
+}
+
+void add_run_options(std::vector<Option>& list, CommonOptions& options) {
+  list.push_back({.name = "--dtype",
+                  .type_name = "NAME",
+                  .help = "Precision of the blocks: float32, bfloat16 or int8 (converted while loading)",
+                  .target = choice_target(options.model_options.dtype, kDtypes),
+                  .group = kRunGroup});
+  list.push_back({.name = "--kernels",
+                  .type_name = "NAME",
+                  .help = "Kernels to compute with; vit info --kernels lists them",
+                  .target = parsed_target(options.model_options.kernels, parse_kernels),
+                  .group = kRunGroup});
+  list.push_back({.name = "--progress",
+                  .type_name = "WHEN",
+                  .help = "auto (on terminals), always or never",
+                  .target = choice_target(options.progress, kProgressModes),
+                  .group = kRunGroup});
+  list.push_back({.name = "--quiet",
+                  .type_name = "",
+                  .help = "No progress; errors are still reported",
+                  .flag = &options.quiet,
+                  .group = kRunGroup});
 }
 
 }  // namespace
 
-void add_common_options(CLI::App& command, CommonOptions& options, BatchOptions batch_options) {
-  command
-      .add_option("--model", options.model,
-                  "Checkpoint folder, .safetensors or .pth file; default the model that ships with vit")
-      ->type_name("PATH")
-      ->check(not_empty())
-      ->group(kModelGroup);
-  command
-      .add_option("--architecture", options.architecture,
-                  "Architecture of a bare weight file, as timm or the publisher names it")
-      ->type_name("NAME")
-      ->check(not_empty())
-      ->group(kModelGroup);
-  command
-      .add_option("--set", options.set, "Overrides a value, by timm's names: num_heads=6, img_size=256x256")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(kModelGroup);
-  command.add_option("--size", options.size, "What preprocessing makes: model, native, S or HxW")
-      ->type_name("SIZE")
-      ->capture_default_str()
-      ->group(kPreprocessGroup);
-  command
-      .add_option("--resampler", options.resampler,
-                  "auto, pillow or torchvision; auto = as the checkpoint's library")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "pillow", "torchvision"}).description(""))
-      ->capture_default_str()
-      ->group(kPreprocessGroup);
-  command.add_option("--pillow", options.pillow, "Release of Pillow whose bytes are made, such as 12.1")
-      ->type_name("RELEASE")
-      ->capture_default_str()
-      ->group(kPreprocessGroup);
-  command
-      .add_option("--exif", options.exif,
-                  "auto, apply or ignore the orientation; auto = as the checkpoint's library")
-      ->type_name("RULE")
-      ->check(CLI::IsMember({"auto", "apply", "ignore"}).description(""))
-      ->capture_default_str()
-      ->group(kPreprocessGroup);
-  if (batch_options == BatchOptions::single) {
-    command.add_option("--threads", options.threads, "Threads; 0 = all")
-        ->type_name("N")
-        ->check(whole_number())
-        ->check(CLI::Range(0, kMaxThreads).description(""))
-        ->capture_default_str()
-        ->group(kRunGroup);
-    command
-        .add_option("--batch", options.batch,
-                    "Images computed together; 0 = chosen by vit; results do not depend on it")
-        ->type_name("N")
-        ->check(whole_number())
-        ->check(CLI::Range(std::size_t{0}, kMaxBatch).description(""))
-        ->capture_default_str()
-        ->group(kRunGroup);
-  }
-  command
-      .add_option("--dtype", options.dtype,
-                  "Arithmetic of the blocks: float32, bfloat16 or int8 (rounded or quantised while loading)")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(kRunGroup);
-  command.add_option("--kernels", options.kernels, "Kernels to compute with; vit info --kernels lists them")
-      ->type_name("NAME")
-      ->check(not_empty())
-      ->group(kRunGroup);
-  command.add_option("--progress", options.progress, "auto (on terminals), always or never")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->capture_default_str()
-      ->group(kRunGroup);
-  command.add_flag("--quiet", options.quiet, "No progress; errors are still reported")->group(kRunGroup);
+void add_common_options(std::vector<Option>& list, CommonOptions& options, BatchOptions batch_options) {
+  add_model_options(list, options);
+  add_preprocess_options(list, options);
+  if (batch_options == BatchOptions::single) add_batch_options(list, options.session);
+  add_run_options(list, options);
 }
 
-void add_inputs(CLI::App& command, std::vector<std::string>& inputs) {
-  command
-      .add_option("INPUT", inputs,
-                  "Images, folders (all images below), .npy files (prepared pixels), or - for paths on "
-                  "standard input")
-      ->type_name("")
-      ->transform(CLI::Validator(unprotected_from_cli11, ""))
-      ->required();
+Option inputs_option(std::vector<std::string>& inputs) {
+  return {.name = "INPUT",
+          .type_name = "",
+          .help =
+              "Images, folders (all images below), .npy files (preprocessed pixels), or - for paths on "
+              "standard input",
+          .target = list_target(inputs, [](const std::string& input) { return input; }),
+          .occurs = Occurs::all_positionals,
+          .is_required = true};
 }
 
-std::vector<std::string> protected_from_cli11(std::vector<std::string> arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    if (argument.starts_with("--") && argument.find('=') + 1 == argument.size())
-      throw CLI::ArgumentMismatch(argument.substr(0, argument.size() - 1) + ": is empty");
-  }
-  for (std::string& argument : arguments) {
-    if (argument.starts_with("[") || argument.starts_with("./[")) argument.insert(0, "./");
-  }
-  return arguments;
+Option labels_option(std::filesystem::path& labels) {
+  return {.name = "--labels",
+          .type_name = "FILE",
+          .help = "Names of the classes: one a line, or JSON",
+          .target = text_target(labels)};
 }
 
-CLI::Validator whole_number() {
-  return CLI::Validator(
-      [](const std::string& value) {
-        const bool is_decimal = !value.empty() && (value == "0" || value.front() != '0') &&
-                                value.find_first_not_of("0123456789") == std::string::npos;
-        return is_decimal ? "" : "a whole number expected, found '" + printable(value) + "'";
-      },
-      "");
+InputSize parse_size(const std::string& size) {
+  if (size == "model") return {};
+  if (size == "native") return {.kind = InputSize::Kind::native};
+  const std::string_view edges = size;
+  const std::size_t cross = edges.find('x');
+  const std::size_t height = parse_edge(edges.substr(0, cross));
+  const std::size_t width = cross == std::string_view::npos ? height : parse_edge(edges.substr(cross + 1));
+  if (height == 0 || width == 0)
+    fail_value(text("model, native, S or HxW with edges from 1 to ", kMaxEdge), size);
+  return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
 }
 
-CLI::Validator not_empty() {
-  return CLI::Validator([](const std::string& value) { return value.empty() ? "is empty" : ""; }, "");
-}
-
-Dtype parse_dtype(std::string_view name) {
-  if (name == "float32") return Dtype::f32;
-  if (name == "bfloat16") return Dtype::bf16;
-  if (name == "int8") return Dtype::i8;
-  fail_usage("--dtype: expected float32, bfloat16 or int8, found '", name, "'");
-}
-
-void validate(const CommonOptions& options) {
-  parse_dtype(options.dtype);
-  parse_size(options.size);
-  parse_pillow(options.pillow);
-  parse_overrides(options.set);
-  if (!options.kernels.empty()) read_option("--kernels", [&] { kernels::find_kernels(options.kernels); });
-  if (!options.architecture.empty())
-    read_option("--architecture", [&] { find_architecture(options.architecture); });
-}
-
-void validate_with_weights(const CommonOptions& options) {
-  validate(options);
-  if (options.model.empty() && !options.architecture.empty())
+void check_has_weights(const CommonOptions& options) {
+  if (options.is_architecture_alone())
     fail_usage("--architecture names the architecture of a weight file: give --model");
 }
 
 void check_no_weights(const std::filesystem::path& output, const CommonOptions& options) {
   std::error_code error;
   if (!std::filesystem::exists(output, error)) return;
-  if (options.model.empty() && !options.architecture.empty()) return;
+  if (options.is_architecture_alone()) return;
   for (const std::filesystem::path& file : weight_files(model_path(options))) {
     if (std::filesystem::equivalent(file, output, error))
       fail_usage("--output: ", output.string(), " is a weight file of the model; name another file");
   }
-}
-
-InputSize parse_size(std::string_view size, std::string_view option) {
-  if (size == "model") return {};
-  if (size == "native") return {.kind = InputSize::Kind::native};
-  const std::size_t cross = size.find('x');
-  const std::size_t height = parse_edge(size.substr(0, cross));
-  const std::size_t width = cross == std::string_view::npos ? height : parse_edge(size.substr(cross + 1));
-  if (height == 0 || width == 0) {
-    fail_usage(option, ": model, native, S or HxW with edges from 1 to ", kMaxEdge, " expected, found '",
-               printable(size), "'");
-  }
-  return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
-}
-
-ImageSize bench_size(std::string_view size, const ModelConfig& config, std::string_view option) {
-  const InputSize parsed = parse_size(size, option);
-  if (parsed.kind == InputSize::Kind::native)
-    fail_usage(option, ": native is the size of a picture, and there is none");
-  if (parsed.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
-  return {parsed.height, parsed.width};
-}
-
-ModelOptions to_model_options(const CommonOptions& options) {
-  return {.load = {.architecture = options.architecture, .overrides = parse_overrides(options.set)},
-          .preprocess = {.resampler = parse_resampler(options.resampler),
-                         .pillow = parse_pillow(options.pillow),
-                         .exif = parse_exif(options.exif)},
-          .kernels = options.kernels,
-          .dtype = parse_dtype(options.dtype)};
-}
-
-SessionOptions to_session_options(const CommonOptions& options) {
-  return {.threads = options.threads, .batch = options.batch, .input_size = parse_size(options.size)};
-}
-
-ProgressMode to_progress_mode(const CommonOptions& options) {
-  if (options.quiet || options.progress == "never") return ProgressMode::never;
-  return options.progress == "always" ? ProgressMode::always : ProgressMode::automatic;
 }
 
 std::filesystem::path model_path(const CommonOptions& options) {
@@ -265,7 +217,7 @@ std::filesystem::path model_path(const CommonOptions& options) {
 }
 
 std::shared_ptr<const Model> load_model(const CommonOptions& options) {
-  return Model::load(model_path(options), to_model_options(options));
+  return Model::load(model_path(options), options.model_options);
 }
 
 }  // namespace vit::app

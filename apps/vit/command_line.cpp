@@ -1,0 +1,143 @@
+#include "apps/vit/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "apps/vit/common/usage_error.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::size_t kHelpColumn = 34;  // where the descriptions begin
+
+// CLI11 takes an argument of the form [a,b] for a list; here it is the name of a file. "./" before such
+// arguments hides them, and hidden_removed() takes it off again.
+constexpr std::string_view kHidden = "./[";
+
+void hide_brackets(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    if (argument.starts_with("[") || argument.starts_with(kHidden)) argument.insert(0, "./");
+  }
+}
+
+std::vector<std::string> hidden_removed(std::vector<std::string> values) {
+  for (std::string& value : values) {
+    if (value.starts_with(kHidden) || value.starts_with("././[")) value.erase(0, 2);
+  }
+  return values;
+}
+
+/// CLI11 gives an option with = and nothing behind it the next argument for its value; an empty value is most
+/// often a variable that was not set. The name of such an option, "" where there is none.
+std::string option_without_value(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.find('=') + 1 == argument.size())
+      return argument.substr(0, argument.size() - 1);
+  }
+  return "";
+}
+
+/// Values of `option` go to its target; what the target refuses becomes an error that names the option.
+CLI::callback_t store_into(const Option& option) {
+  const std::string name = option.name.substr(option.name.find(',') + 1);
+  return [store = option.target.store, name](const CLI::results_t& values) {
+    try {
+      store(hidden_removed(values));
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+    return true;
+  };
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  if (option.flag != nullptr) {
+    app.add_flag(option.name, *option.flag, option.help)->group(option.group);
+    return;
+  }
+  CLI::Option* const added = app.add_option(option.name, store_into(option), option.help);
+  added->type_name(option.type_name)->required(option.is_required);
+  if (option.name.starts_with("-")) added->group(option.group);
+  if (!option.target.default_text.empty()) added->default_str(option.target.default_text);
+  switch (option.occurs) {
+    case Occurs::once: break;
+    case Occurs::optional_value: added->expected(0, 1); break;
+    case Occurs::repeated:
+      added->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      break;
+    case Occurs::list: added->expected(CLI::detail::expected_max_vector_size)->delimiter(','); break;
+    case Occurs::all_positionals: added->expected(CLI::detail::expected_max_vector_size); break;
+  }
+}
+
+/// The parser of one command line.
+class Parser {
+ public:
+  Parser(const ProgramDescription& program, std::span<const Command> commands)
+      : app_(program.summary, "vit") {
+    app_.set_version_flag("--version", program.version);
+    app_.footer(program.footer);
+    app_.require_subcommand(0, 1);
+    app_.get_formatter()->column_width(kHelpColumn);
+    for (const Command& command : commands) {
+      CLI::App* const added = app_.add_subcommand(command.name, command.summary);
+      added->footer(command.footer);
+      for (const Option& option : command.options) add_option(*added, option);
+      commands_.emplace_back(&command, added);
+    }
+  }
+
+  ParsedArguments parse(std::vector<std::string> arguments) {
+    ParsedArguments out;
+    if (const std::string name = option_without_value(arguments); !name.empty()) {
+      out.defect = name + ": is empty";
+      return out;
+    }
+    hide_brackets(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() == 0) {
+        std::ostringstream printed;
+        app_.exit(error, printed, printed);
+        out.printed = printed.str();
+      } else {
+        out.defect = message_of(error);
+        std::replace(out.defect.begin(), out.defect.end(), '\n', ' ');
+      }
+    }
+    for (const auto& [command, app] : commands_) {
+      if (app->parsed()) out.command = command;
+    }
+    return out;
+  }
+
+ private:
+  /// A mistyped option is the cause where a required one is missing.
+  std::string message_of(const CLI::ParseError& error) const {
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return error.what();
+    for (const auto& [command, app] : commands_) {
+      for (const std::string& left : app->remaining()) {
+        if (left.starts_with("-")) return "The following argument was not expected: " + left;
+      }
+    }
+    return error.what();
+  }
+
+  CLI::App app_;
+  std::vector<std::pair<const Command*, CLI::App*>> commands_;
+};
+
+}  // namespace
+
+ParsedArguments parse_arguments(const ProgramDescription& program, std::span<const Command> commands,
+                                std::vector<std::string> arguments) {
+  return Parser(program, commands).parse(std::move(arguments));
+}
+
+}  // namespace vit::app
