@@ -108,12 +108,12 @@ vit::Image gradient(std::size_t height, std::size_t width) {
 }  // namespace
 
 TEST_CASE("image: every published configuration on every picture") {
-  const auto shared = vit::test::shared_path("fixtures/preprocess");
-  if (!shared) return;
-  const fs::path root = shared->parent_path().parent_path();
+  SKIP_WITHOUT_SHARED("fixtures/preprocess");
+  const fs::path shared = vit::test::shared_path("fixtures/preprocess");
+  const fs::path root = shared.parent_path().parent_path();
   std::size_t num_configurations = 0;
   std::size_t num_pictures = 0;
-  for (const auto& entry : fs::directory_iterator(*shared)) {
+  for (const auto& entry : fs::directory_iterator(shared)) {
     if (!fs::exists(entry.path() / "config.json")) continue;
     CAPTURE(entry.path().filename().string());
     ++num_configurations;

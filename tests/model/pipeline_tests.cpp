@@ -19,21 +19,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kModel = "models/deit-tiny-patch16-224";  // of the shared folder
+constexpr const char* kPhotographs = "images/imagenet-sample";  // as well
+
 /// Top five of 60 photographs by PyTorch in float64 after one of the two preprocessors of transformers 5.23.
 void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
-  const auto model_path = test::shared_path("models/deit-tiny-patch16-224");
-  const auto images = test::shared_path("images/imagenet-sample");
-  if (!model_path || !images) return;
+  const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
-  Classifier classifier(Model::load(*model_path, {.preprocess = {.resampler = resampler}}));
+  Classifier classifier(Model::load(model_path, {.preprocess = {.resampler = resampler}}));
   double largest = 0.0;
   for (const auto& item : expected.items()) {
     const std::string& name = item.key();
     const nlohmann::json& reference = item.value();
     CAPTURE(name);
     const DecodeOptions options = classifier.session().preprocessor().decode_options();
-    const auto top = classifier.classify(decode_file(*images / name, options), 5);
+    const auto top = classifier.classify(decode_file(images / name, options), 5);
     REQUIRE(top.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
       CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());
@@ -47,18 +48,16 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
 
 /// Best classes of the same photographs in fewer bits.
 void check_classes_kept(const char* backend, ResamplerChoice resampler) {
-  const auto model_path = test::shared_path("models/deit-tiny-patch16-224");
-  const auto images = test::shared_path("images/imagenet-sample");
-  if (!model_path || !images) return;
+  const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
   CAPTURE(backend);
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
   const auto count_same = [&](Dtype dtype) {
-    Classifier classifier(Model::load(*model_path, {.preprocess = {.resampler = resampler}, .dtype = dtype}));
+    Classifier classifier(Model::load(model_path, {.preprocess = {.resampler = resampler}, .dtype = dtype}));
     std::size_t same = 0;
     for (const auto& item : expected.items()) {
       const DecodeOptions options = classifier.session().preprocessor().decode_options();
-      const auto top = classifier.classify(decode_file(*images / item.key(), options), 1);
+      const auto top = classifier.classify(decode_file(images / item.key(), options), 1);
       same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
     }
     return same;
@@ -71,14 +70,20 @@ void check_classes_kept(const char* backend, ResamplerChoice resampler) {
 }  // namespace
 
 TEST_CASE("pipeline: real photographs get PyTorch's labels, torchvision's resampling") {
+  SKIP_WITHOUT_SHARED(kModel);
+  SKIP_WITHOUT_SHARED(kPhotographs);
   check_imagenet_sample("torchvision", ResamplerChoice::automatic);
 }
 
 TEST_CASE("pipeline: real photographs get PyTorch's labels, Pillow's resampling") {
+  SKIP_WITHOUT_SHARED(kModel);
+  SKIP_WITHOUT_SHARED(kPhotographs);
   check_imagenet_sample("pil", ResamplerChoice::pillow);
 }
 
 TEST_CASE("pipeline: bfloat16 and int8 keep the best class of real photographs") {
+  SKIP_WITHOUT_SHARED(kModel);
+  SKIP_WITHOUT_SHARED(kPhotographs);
   check_classes_kept("torchvision", ResamplerChoice::automatic);
   check_classes_kept("pil", ResamplerChoice::pillow);
 }

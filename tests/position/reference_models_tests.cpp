@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,10 @@ namespace {
 
 const std::vector<std::string> kInputs{"native", "wide", "large", "ragged"};
 
-std::optional<test::FixtureTensors> model_tensors(const std::string& model, const std::string& file) {
-  const auto path = test::shared_path("fixtures/models/" + model + "/" + file);
-  return path ? std::optional<test::FixtureTensors>(*path) : std::nullopt;
+constexpr const char* kModels = "fixtures/models";  // of the shared folder
+
+test::FixtureTensors model_tensors(const std::string& model, const std::string& file) {
+  return test::FixtureTensors(test::shared_path(kModels) / model / file);
 }
 
 GridSize grid_of(const test::FixtureTensors& expected, const std::string& input, std::size_t patch_size) {
@@ -119,52 +119,52 @@ void check_factors(const RopeFactors& factors, const test::FixtureTensors& expec
 }  // namespace
 
 TEST_CASE("position: axial factors of the reference models") {
+  SKIP_WITHOUT_SHARED(kModels);
   for (const AxialModel& model : axial_models()) {
     CAPTURE(model.name);
     const auto expected = model_tensors(model.name, "expected.safetensors");
-    if (!expected) return;
-    const std::size_t head_dim = 2 * expected->shape("native.rope_cos").at(1);
+    const std::size_t head_dim = 2 * expected.shape("native.rope_cos").at(1);
     const Position position(model.config, {.head_dim = head_dim}, {});
     for (const std::string& input : kInputs) {
-      if (!expected->has(input + ".rope_cos")) continue;
-      const PositionContext context = position.build_context(grid_of(*expected, input, model.patch_size));
-      check_factors(context.factors(0), *expected, input);
+      if (!expected.has(input + ".rope_cos")) continue;
+      const PositionContext context = position.build_context(grid_of(expected, input, model.patch_size));
+      check_factors(context.factors(0), expected, input);
     }
   }
 }
 
 TEST_CASE("position: factors from the periods that a file stores") {
+  SKIP_WITHOUT_SHARED(kModels);
   const auto expected = model_tensors("orig-meta-dinov3", "expected.safetensors");
   const auto weights = model_tensors("orig-meta-dinov3", "model.safetensors");
-  if (!expected || !weights) return;
-  const Tensor<float> periods = weights->floats("rope_embed.periods");
+  const Tensor<float> periods = weights.floats("rope_embed.periods");
   PositionConfig config = centred();
   config.stored_periods = true;
   const Position position(config, {.head_dim = 32}, {.periods = periods.flat()});
   for (const std::string input : {"native", "wide"}) {
-    check_factors(position.build_context(grid_of(*expected, input, 16)).factors(0), *expected,
+    check_factors(position.build_context(grid_of(expected, input, 16)).factors(0), expected,
                   input + ".stored_periods");
   }
 }
 
 TEST_CASE("position: mixed factors of the reference models") {
+  SKIP_WITHOUT_SHARED(kModels);
   for (const std::string model : {"timm-rope-mixed", "timm-rope-mixed-ape", "orig-naver-rope-mixed"}) {
     CAPTURE(model);
     const auto expected = model_tensors(model, "expected.safetensors");
     const auto weights = model_tensors(model, "model.safetensors");
-    if (!expected || !weights) return;
-    const std::vector<std::size_t> shape = expected->shape("native.rope_cos");  // (depth, H, N, d / 2)
+    const std::vector<std::size_t> shape = expected.shape("native.rope_cos");  // (depth, H, N, d / 2)
     const PositionShape sizes{.depth = shape[0], .num_heads = shape[1], .head_dim = 2 * shape[3]};
-    const Tensor<float> stored = weights->floats(weights->has("freqs") ? "freqs" : "rope.freqs");
+    const Tensor<float> stored = weights.floats(weights.has("freqs") ? "freqs" : "rope.freqs");
     const TensorView<const float> frequencies(stored.data(), Shape{2, shape[0], shape[1], shape[3]});
     PositionConfig config;
     config.rope = RopeKind::mixed;
     const Position position(config, sizes, {.mixed_frequencies = frequencies});
     for (const std::string& input : kInputs) {
-      if (!expected->has(input + ".rope_cos")) continue;
-      const PositionContext context = position.build_context(grid_of(*expected, input, 16));
-      const std::vector<double> cos = expected->doubles(input + ".rope_cos");
-      const std::vector<double> sin = expected->doubles(input + ".rope_sin");
+      if (!expected.has(input + ".rope_cos")) continue;
+      const PositionContext context = position.build_context(grid_of(expected, input, 16));
+      const std::vector<double> cos = expected.doubles(input + ".rope_cos");
+      const std::vector<double> sin = expected.doubles(input + ".rope_sin");
       const std::size_t per_layer = cos.size() / sizes.depth;
       double cos_difference = 0.0, sin_difference = 0.0;
       for (std::size_t layer = 0; layer < sizes.depth; ++layer) {
@@ -318,12 +318,12 @@ double tokens_difference(const LearnedModel& model, const test::FixtureTensors& 
 }  // namespace
 
 TEST_CASE("position: learned tables of the reference models at every input size") {
+  SKIP_WITHOUT_SHARED(kModels);
   for (const LearnedModel& model : learned_models()) {
     CAPTURE(model.name);
     const auto expected = model_tensors(model.name, "expected.safetensors");
     const auto weights = model_tensors(model.name, "model.safetensors");
-    if (!expected || !weights) return;
-    const Tensor<float> table = weights->floats(model.table);
+    const Tensor<float> table = weights.floats(model.table);
     const std::size_t num_channels = table.shape().last();
     PositionConfig config;
     config.added = model.num_prefix_rows > 0 ? AddedTable::prefix_and_patches : AddedTable::patches;
@@ -335,9 +335,9 @@ TEST_CASE("position: learned tables of the reference models at every input size"
     const Position position(config, {.embed_dim = num_channels}, {.added_table = rows});
     CHECK(position.num_prefix_rows() == model.num_prefix_rows);
     for (const std::string& input : kInputs) {
-      if (!expected->has(input + ".tokens_in")) continue;
+      if (!expected.has(input + ".tokens_in")) continue;
       CAPTURE(input);
-      const double difference = tokens_difference(model, *weights, position, *expected, input);
+      const double difference = tokens_difference(model, weights, position, expected, input);
       CHECK(difference <= 1e-6);
     }
   }

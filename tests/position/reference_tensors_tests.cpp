@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +23,7 @@ constexpr std::size_t kHeadDim = 16;
 constexpr std::size_t kRadius = 3;
 constexpr double kFloatRounding = 0x1p-24;  // half an ulp, relative
 
-std::optional<test::FixtureTensors> reference_tensors() {
-  const auto path = test::shared_path("fixtures/positions/positions.safetensors");
-  return path ? std::optional<test::FixtureTensors>(*path) : std::nullopt;
-}
+constexpr const char* kReference = "fixtures/positions/positions.safetensors";  // of the shared folder
 
 double largest_magnitude(std::span<const double> values) {
   double largest = 0.0;
@@ -111,15 +107,15 @@ std::vector<double> project(std::span<const double> x, std::span<const double> w
 }  // namespace
 
 TEST_CASE("position: reference coordinates and angles") {
-  const auto file = reference_tensors();
-  if (!file) return;
+  SKIP_WITHOUT_SHARED(kReference);
+  const test::FixtureTensors file(test::shared_path(kReference));
   const GridCoords coords = grid_coords(kGrid);
   const std::vector<double> line = line_coords(num_patches(kGrid));
-  check_double("axial.t_x", coords.t_x, file->doubles("axial.t_x"));
-  check_double("axial.t_y", coords.t_y, file->doubles("axial.t_y"));
+  check_double("axial.t_x", coords.t_x, file.doubles("axial.t_x"));
+  check_double("axial.t_y", coords.t_y, file.doubles("axial.t_y"));
   const auto check_angles = [&](const std::string& name, const Tensor<double>& angles) {
-    CHECK(angles.shape() == shape_of(*file, name));
-    check_double(name, angles.flat(), file->doubles(name));
+    CHECK(angles.shape() == shape_of(file, name));
+    check_double(name, angles.flat(), file.doubles(name));
   };
   check_angles("rope1d.angles.theta10000", line_angles(line, line_ladder(1e4)));
   check_angles("rope1d.angles.theta1e+06", line_angles(line, line_ladder(1e6)));
@@ -130,8 +126,8 @@ TEST_CASE("position: reference coordinates and angles") {
                  axial_angles(coords, axial_ladder(theta), AxisOrder::x_then_y));
     const auto table = build_axial_table<double>(coords, axial_ladder(theta));
     const auto rounded = build_axial_table<float>(coords, axial_ladder(theta));
-    const std::vector<double> cos = file->doubles(text("axial.cos.", suffix));
-    const std::vector<double> sin = file->doubles(text("axial.sin.", suffix));
+    const std::vector<double> cos = file.doubles(text("axial.cos.", suffix));
+    const std::vector<double> sin = file.doubles(text("axial.sin.", suffix));
     check_double("cos", table.cos().flat(), cos);
     check_double("sin", table.sin().flat(), sin);
     check_rounded("cos", rounded.cos().flat(), cos);
@@ -140,15 +136,15 @@ TEST_CASE("position: reference coordinates and angles") {
 }
 
 TEST_CASE("position: reference rotations of (B, L, d) and (B, L, H, d) in double and float") {
-  const auto file = reference_tensors();
-  if (!file) return;
+  SKIP_WITHOUT_SHARED(kReference);
+  const test::FixtureTensors file(test::shared_path(kReference));
   for (const Rotation& rotation : all_rotations()) {
     for (const std::string input : {"q", "k", "q4", "k4"}) {
       const std::string name = "rotated." + rotation.name + "." + input;
       CAPTURE(name);
-      const std::vector<double> expected = file->doubles(name);
-      Tensor<double> x = load<double>(*file, input);
-      Tensor<float> rounded = load<float>(*file, input);
+      const std::vector<double> expected = file.doubles(name);
+      Tensor<double> x = load<double>(file, input);
+      Tensor<float> rounded = load<float>(file, input);
       rotate(x, RopeTable<double>(rotation.angles, rotation.pairing));
       rotate(rounded, RopeTable<float>(rotation.angles, rotation.pairing));
       check_double(name, x.flat(), expected);
@@ -168,34 +164,34 @@ TEST_CASE("position: reference rotations of (B, L, d) and (B, L, H, d) in double
 }
 
 TEST_CASE("position: reference sinusoidal rows and the NEZHA table") {
-  const auto file = reference_tensors();
-  if (!file) return;
+  SKIP_WITHOUT_SHARED(kReference);
+  const test::FixtureTensors file(test::shared_path(kReference));
   const std::size_t num_tokens = num_patches(kGrid);
   check_double("sinusoidal1d", sinusoidal_1d<double>(num_tokens, kHeadDim).flat(),
-               file->doubles("sinusoidal1d"));
-  check_double("sinusoidal2d", sinusoidal_2d<double>(kGrid, kHeadDim).flat(), file->doubles("sinusoidal2d"));
-  check_double("nezha", nezha_table<double>(kRadius, kHeadDim).flat(), file->doubles("relative.nezha_table"));
+               file.doubles("sinusoidal1d"));
+  check_double("sinusoidal2d", sinusoidal_2d<double>(kGrid, kHeadDim).flat(), file.doubles("sinusoidal2d"));
+  check_double("nezha", nezha_table<double>(kRadius, kHeadDim).flat(), file.doubles("relative.nezha_table"));
   check_rounded("sinusoidal1d", sinusoidal_1d<float>(num_tokens, kHeadDim).flat(),
-                file->doubles("sinusoidal1d"));
-  check_rounded("sinusoidal2d", sinusoidal_2d<float>(kGrid, kHeadDim).flat(), file->doubles("sinusoidal2d"));
-  check_rounded("nezha", nezha_table<float>(kRadius, kHeadDim).flat(), file->doubles("relative.nezha_table"));
+                file.doubles("sinusoidal1d"));
+  check_rounded("sinusoidal2d", sinusoidal_2d<float>(kGrid, kHeadDim).flat(), file.doubles("sinusoidal2d"));
+  check_rounded("nezha", nezha_table<float>(kRadius, kHeadDim).flat(), file.doubles("relative.nezha_table"));
 }
 
 TEST_CASE("position: reference relative attention in double and float") {
-  const auto file = reference_tensors();
-  if (!file) return;
-  const std::vector<double> probabilities = file->doubles("relative.probabilities");
-  const std::vector<double> out = file->doubles("relative.out");
+  SKIP_WITHOUT_SHARED(kReference);
+  const test::FixtureTensors file(test::shared_path(kReference));
+  const std::vector<double> probabilities = file.doubles("relative.probabilities");
+  const std::vector<double> out = file.doubles("relative.out");
   const auto run = [&]<typename T>(T) {
-    const Tensor<T> q = load<T>(*file, "relative.q"), k = load<T>(*file, "relative.k");
-    const Tensor<T> v = load<T>(*file, "relative.v");
-    const Tensor<T> keys = load<T>(*file, "relative.table_k"), values = load<T>(*file, "relative.table_v");
+    const Tensor<T> q = load<T>(file, "relative.q"), k = load<T>(file, "relative.k");
+    const Tensor<T> v = load<T>(file, "relative.v");
+    const Tensor<T> keys = load<T>(file, "relative.table_k"), values = load<T>(file, "relative.table_v");
     return relative_attention<T>(q.view(), k.view(), v.view(),
                                  {.keys = keys.view(), .values = values.view()});
   };
   const auto exact = run(double{});
-  CHECK(exact.out.shape() == shape_of(*file, "relative.out"));
-  CHECK(exact.probabilities.shape() == shape_of(*file, "relative.probabilities"));
+  CHECK(exact.out.shape() == shape_of(file, "relative.out"));
+  CHECK(exact.probabilities.shape() == shape_of(file, "relative.probabilities"));
   check_double("relative.probabilities", exact.probabilities.flat(), probabilities);
   check_double("relative.out", exact.out.flat(), out);
 
@@ -204,10 +200,10 @@ TEST_CASE("position: reference relative attention in double and float") {
   // relative, and an output by the same share of the largest value, and by the rounding of the values
   // themselves and of the result.
   const double score =
-      3.0 * kFloatRounding * 4.0 * largest_magnitude(file->doubles("relative.q")) *
-      (largest_magnitude(file->doubles("relative.k")) + largest_magnitude(file->doubles("relative.table_k")));
+      3.0 * kFloatRounding * 4.0 * largest_magnitude(file.doubles("relative.q")) *
+      (largest_magnitude(file.doubles("relative.k")) + largest_magnitude(file.doubles("relative.table_k")));
   const double largest_value =
-      largest_magnitude(file->doubles("relative.v")) + largest_magnitude(file->doubles("relative.table_v"));
+      largest_magnitude(file.doubles("relative.v")) + largest_magnitude(file.doubles("relative.table_v"));
   const auto rounded = run(float{});
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
     const double found = rounded.probabilities.data()[i];
@@ -220,14 +216,14 @@ TEST_CASE("position: reference relative attention in double and float") {
 }
 
 TEST_CASE("position: reference multi-head attention with axial rotation") {
-  const auto file = reference_tensors();
-  if (!file) return;
-  const Shape shape = shape_of(*file, "attention.x");  // (B, L, C)
+  SKIP_WITHOUT_SHARED(kReference);
+  const test::FixtureTensors file(test::shared_path(kReference));
+  const Shape shape = shape_of(file, "attention.x");  // (B, L, C)
   const std::size_t num_tokens = shape[1], num_channels = shape[2], num_heads = num_channels / kHeadDim;
-  const std::vector<double> x = file->doubles("attention.x");
-  std::vector<double> q = project(x, file->doubles("attention.wq"), num_channels);
-  std::vector<double> k = project(x, file->doubles("attention.wk"), num_channels);
-  const std::vector<double> v = project(x, file->doubles("attention.wv"), num_channels);
+  const std::vector<double> x = file.doubles("attention.x");
+  std::vector<double> q = project(x, file.doubles("attention.wq"), num_channels);
+  std::vector<double> k = project(x, file.doubles("attention.wk"), num_channels);
+  const std::vector<double> v = project(x, file.doubles("attention.wv"), num_channels);
   const Shape by_head{shape[0], num_tokens, num_heads, kHeadDim};
   const auto table = build_axial_table<double>(grid_coords(kGrid), axial_ladder(100.0));
   rotate(TensorView<double>(q.data(), by_head), table);
@@ -255,9 +251,9 @@ TEST_CASE("position: reference multi-head attention with axial rotation") {
       }
     }
   }
-  check_double("attention.probabilities", probabilities, file->doubles("attention.probabilities"));
-  check_double("attention.out", project(heads, file->doubles("attention.wo"), num_channels),
-               file->doubles("attention.out"));
+  check_double("attention.probabilities", probabilities, file.doubles("attention.probabilities"));
+  check_double("attention.out", project(heads, file.doubles("attention.wo"), num_channels),
+               file.doubles("attention.out"));
 }
 
 }  // namespace vit::position

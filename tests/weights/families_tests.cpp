@@ -281,6 +281,61 @@ std::vector<std::pair<std::size_t, std::size_t>> numbers_in(const std::string& j
   return found;
 }
 
+/// Numbers of the config replaced by absurd ones: refused, or without effect on the depth.
+void check_absurd_numbers(const fs::path& folder) {
+  const fs::path config = test::config_file(folder);
+  if (!fs::exists(config)) return;
+  CAPTURE(folder.filename().string());
+  ScratchFolder scratch("absurd");
+  FileCopy(folder).write_to(scratch.path());
+  const std::string sound = test::read_text(config);
+  const std::size_t depth = load_checkpoint(folder).config.depth;
+  for (const auto& [start, length] : numbers_in(sound)) {
+    for (const char* absurd : {"0", "-1", "1e300", "1000000000", "0.5", "null", "\"4\"", "[[]]"}) {
+      std::string text = sound;
+      text.replace(start, length, absurd);
+      test::write_text(scratch.path() / config.filename(), text);
+      std::size_t found = depth;  // accepted: a number that means nothing here
+      try {
+        found = load_checkpoint(scratch.path()).config.depth;
+      } catch (const Error& error) {
+        CHECK(std::string(error.what()).size() < 2000);
+      }
+      CHECK(found == depth);
+    }
+  }
+}
+
+/// A folder of transformers loads as well under the names of transformers 5's modules.
+void check_module_names(const fs::path& folder) {
+  // what save_pretrained(save_original_format=False) of transformers 5.23 writes; blocks of DINOv2 stay
+  const std::pair<std::string, std::string> renamings[] = {
+      {"attention.attention.query.", "attention.q_proj."},
+      {"attention.attention.key.", "attention.k_proj."},
+      {"attention.attention.value.", "attention.v_proj."},
+      {"attention.output.dense.", "attention.o_proj."},
+      {"intermediate.dense.", "mlp.fc1."},
+      {".output.dense.", ".mlp.fc2."},
+      {"mlp.weights_out.", "mlp.down_proj."}};
+  CAPTURE(folder.filename().string());
+  const bool is_dinov2 = folder.filename().string().starts_with("hf-dinov2");
+  FileCopy copy(folder);
+  for (FileCopy::Entry& entry : copy.entries()) {
+    if (entry.name.find("encoder.layer.") == std::string::npos) continue;
+    for (const auto& [published, module] : renamings) {
+      if (entry.name.find(published) == std::string::npos) continue;
+      replace(entry.name, published, module);
+      break;
+    }
+    if (!is_dinov2) replace(entry.name, "encoder.layer.", "layers.");
+  }
+  split_gates(copy);
+  ScratchFolder scratch("modules");
+  copy.write_to(scratch.path());
+  check_same_weights(scratch.path(), folder);
+  check_mutations(scratch.path());
+}
+
 }  // namespace
 
 TEST_CASE("weights: every published architecture has the documented number of parameters") {
@@ -345,39 +400,19 @@ TEST_CASE("weights: a tensor missing, renamed, superfluous or misshaped is refus
 
 TEST_CASE(
     "weights: a tensor missing, renamed, superfluous or misshaped is refused by name (reference models)") {
-  const auto root = test::shared_path("fixtures/models");
-  if (!root) return;
-  for (const fs::path& folder : folders_in(*root)) check_mutations(folder);
+  SKIP_WITHOUT_SHARED("fixtures/models");
+  const fs::path root = test::shared_path("fixtures/models");
+  for (const fs::path& folder : folders_in(root)) check_mutations(folder);
 }
 
-TEST_CASE("weights: absurd numbers in the config are refused or without effect, never worse") {
-  std::vector<fs::path> folders = folders_in(test::data_path("golden/models"));
-  if (const auto root = test::shared_path("fixtures/models")) {
-    for (const fs::path& folder : folders_in(*root)) folders.push_back(folder);
-  }
-  for (const fs::path& folder : folders) {
-    const fs::path config = test::config_file(folder);
-    if (!fs::exists(config)) continue;
-    CAPTURE(folder.filename().string());
-    ScratchFolder scratch("absurd");
-    FileCopy(folder).write_to(scratch.path());
-    const std::string sound = test::read_text(config);
-    const std::size_t depth = load_checkpoint(folder).config.depth;
-    for (const auto& [start, length] : numbers_in(sound)) {
-      for (const char* absurd : {"0", "-1", "1e300", "1000000000", "0.5", "null", "\"4\"", "[[]]"}) {
-        std::string text = sound;
-        text.replace(start, length, absurd);
-        test::write_text(scratch.path() / config.filename(), text);
-        std::size_t found = depth;  // accepted: a number that means nothing here
-        try {
-          found = load_checkpoint(scratch.path()).config.depth;
-        } catch (const Error& error) {
-          CHECK(std::string(error.what()).size() < 2000);
-        }
-        CHECK(found == depth);
-      }
-    }
-  }
+TEST_CASE("weights: absurd numbers in the config are refused or without effect (golden models)") {
+  for (const fs::path& folder : folders_in(test::data_path("golden/models"))) check_absurd_numbers(folder);
+}
+
+TEST_CASE("weights: absurd numbers in the config are refused or without effect (reference models)") {
+  SKIP_WITHOUT_SHARED("fixtures/models");
+  for (const fs::path& folder : folders_in(test::shared_path("fixtures/models")))
+    check_absurd_numbers(folder);
 }
 
 TEST_CASE("weights: blocks may stand outside the image tower, as in transformers' classifier of MSN") {
@@ -395,60 +430,34 @@ TEST_CASE("weights: blocks may stand outside the image tower, as in transformers
   check_same_weights(scratch.path(), folder);
 }
 
-TEST_CASE("weights: ViT and DINOv2 load under the names of transformers 5's modules") {
-  // what save_pretrained(save_original_format=False) of transformers 5.23 writes; blocks of DINOv2 stay
-  const std::pair<std::string, std::string> renamings[] = {
-      {"attention.attention.query.", "attention.q_proj."},
-      {"attention.attention.key.", "attention.k_proj."},
-      {"attention.attention.value.", "attention.v_proj."},
-      {"attention.output.dense.", "attention.o_proj."},
-      {"intermediate.dense.", "mlp.fc1."},
-      {".output.dense.", ".mlp.fc2."},
-      {"mlp.weights_out.", "mlp.down_proj."}};
-  std::vector<fs::path> folders;
+TEST_CASE("weights: ViT loads under the names of transformers 5's modules") {
   for (const char* name : {"hf-vit", "hf-vit-bare", "hf-deit", "hf-mae"})
-    folders.push_back(test::data_path(std::string("golden/models/") + name));
+    check_module_names(test::data_path(std::string("golden/models/") + name));
+}
+
+TEST_CASE("weights: I-JEPA and DINOv2 load under the names of transformers 5's modules") {
+  SKIP_WITHOUT_SHARED("fixtures/models");
+  const fs::path root = test::shared_path("fixtures/models");
   for (const char* name :
-       {"hf-ijepa", "hf-dinov2", "hf-dinov2-classifier", "hf-dinov2-registers", "hf-dinov2-swiglu"}) {
-    if (const auto folder = test::shared_path(std::string("fixtures/models/") + name))
-      folders.push_back(*folder);
-  }
-  for (const fs::path& folder : folders) {
-    CAPTURE(folder.filename().string());
-    const bool is_dinov2 = folder.filename().string().starts_with("hf-dinov2");
-    FileCopy copy(folder);
-    for (FileCopy::Entry& entry : copy.entries()) {
-      if (entry.name.find("encoder.layer.") == std::string::npos) continue;
-      for (const auto& [published, module] : renamings) {
-        if (entry.name.find(published) == std::string::npos) continue;
-        replace(entry.name, published, module);
-        break;
-      }
-      if (!is_dinov2) replace(entry.name, "encoder.layer.", "layers.");
-    }
-    split_gates(copy);
-    ScratchFolder scratch("modules");
-    copy.write_to(scratch.path());
-    check_same_weights(scratch.path(), folder);
-    check_mutations(scratch.path());
-  }
+       {"hf-ijepa", "hf-dinov2", "hf-dinov2-classifier", "hf-dinov2-registers", "hf-dinov2-swiglu"})
+    check_module_names(root / name);
 }
 
 TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") {
+  SKIP_WITHOUT_SHARED("fixtures/models");
   for (const char* name : {"hf-clip", "hf-clip-vision-projection"}) {
     CAPTURE(name);
-    const auto folder = test::shared_path(std::string("fixtures/models/") + name);
-    if (!folder) return;
+    const fs::path folder = test::shared_path("fixtures/models") / name;
     const bool whole = std::string_view(name) == "hf-clip";
-    std::string config = test::read_text(*folder / "config.json");
+    std::string config = test::read_text(folder / "config.json");
     replace(config, whole ? "\"model_type\": \"clip\"" : "\"model_type\": \"clip_vision_model\"",
             whole ? "\"model_type\": \"metaclip_2\"" : "\"model_type\": \"metaclip_2_vision_model\"");
     replace(config, "\"CLIP", "\"MetaClip2");
     ScratchFolder scratch("metaclip");
-    FileCopy(*folder).set_config(config).write_to(scratch.path());
-    check_same_weights(scratch.path(), *folder);
+    FileCopy(folder).set_config(config).write_to(scratch.path());
+    check_same_weights(scratch.path(), folder);
     CHECK(load_checkpoint(scratch.path()).config.projection_dim ==
-          load_checkpoint(*folder).config.projection_dim);
+          load_checkpoint(folder).config.projection_dim);
   }
 }
 
@@ -476,11 +485,11 @@ TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out"
 }
 
 TEST_CASE("weights: DINOv2 with registers may have none of them") {
-  const auto folder = test::shared_path("fixtures/models/hf-dinov2-registers");
-  if (!folder) return;
-  std::string config = test::read_text(*folder / "config.json");
+  SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov2-registers");
+  const fs::path folder = test::shared_path("fixtures/models/hf-dinov2-registers");
+  std::string config = test::read_text(folder / "config.json");
   replace(config, "\"num_register_tokens\": 4", "\"num_register_tokens\": 0");
-  FileCopy copy(*folder);
+  FileCopy copy(folder);
   copy.set_config(config).remove("embeddings.register_tokens");
   ScratchFolder scratch("registers");
   copy.write_to(scratch.path());
@@ -507,9 +516,9 @@ TEST_CASE("weights: a timm model that transformers wrapped loads, with its class
 }
 
 TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
-  const auto folder = test::shared_path("fixtures/models/timm-deit3");
-  if (!folder) return;
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-deit3");
+  const fs::path folder = test::shared_path("fixtures/models/timm-deit3");
+  FileCopy copy(folder);
   std::size_t num_renamed = 0;
   for (FileCopy::Entry& entry : copy.entries()) {
     for (const char* const digit : {"1", "2"}) {
@@ -522,7 +531,7 @@ TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
   REQUIRE(num_renamed > 0);
   ScratchFolder scratch("deit3");
   copy.write_to(scratch.path());
-  const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(*folder);
+  const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
   REQUIRE(renamed.config.layer_scale);
   const auto scale = [](const Checkpoint& from) {
     return from.weights.blocks.at(1).scale2.load().to_tensor();
@@ -593,9 +602,9 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
 }
 
 TEST_CASE("weights: a bare file of a size that is no multiple of its patches keeps that size") {
-  const auto folder = test::shared_path("fixtures/models/timm-siglip");
-  if (!folder) return;
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-siglip");
+  const fs::path folder = test::shared_path("fixtures/models/timm-siglip");
+  FileCopy copy(folder);
   const auto reshape = [&](const std::string& name, std::vector<std::size_t> shape) {
     FileCopy::Entry& entry = copy.at(name);
     std::size_t elements = 1;
@@ -640,18 +649,18 @@ TEST_CASE("weights: a config.json of another model of transformers is refused by
 }
 
 TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is told") {
-  const auto folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
-  if (!folder) return;
+  SKIP_WITHOUT_SHARED("fixtures/models/orig-naver-rope-mixed");
+  const fs::path folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
   const ScratchFolder scratch("endings");
   for (const char* name : {"x.pth", "x.pt", "x.bin", "x.pth.tar", "x.ckpt"}) {
     CAPTURE(std::string(name));
-    fs::copy_file(*folder / "model.pth", scratch.path() / name);
-    const Checkpoint checkpoint = load_checkpoint(scratch.path() / name, options_of(*folder));
+    fs::copy_file(folder / "model.pth", scratch.path() / name);
+    const Checkpoint checkpoint = load_checkpoint(scratch.path() / name, options_of(folder));
     CHECK(std::ranges::count_if(checkpoint.report.notes, [](const std::string& note) {
             return note.starts_with("the weights are the member \"model\" of the file");
           }) == 1);
   }
-  fs::copy_file(*folder / "model.pth", scratch.path() / "x.tar");
+  fs::copy_file(folder / "model.pth", scratch.path() / "x.tar");
   CHECK(refusal(scratch.path() / "x.tar", {}).find("unknown kind of weight file") != std::string::npos);
 }
 

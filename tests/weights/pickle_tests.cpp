@@ -105,12 +105,12 @@ TEST_CASE("weights: other formats of PyTorch are refused by their name") {
 }
 
 TEST_CASE("weights: a PyTorch archive holds the same tensors as its safetensors twin") {
+  SKIP_WITHOUT_SHARED("fixtures/models");
+  const std::filesystem::path root = test::shared_path("fixtures/models");
   for (const char* folder : {"orig-naver-rope-mixed", "orig-meta-dinov3"}) {
-    const auto root = test::shared_path(std::string("fixtures/models/") + folder);
-    if (!root) return;
     CAPTURE(folder);
-    const TensorFile archive = open_pickle(*root / "model.pth");
-    const TensorFile twin = open_safetensors(*root / "model.safetensors");
+    const TensorFile archive = open_pickle(root / folder / "model.pth");
+    const TensorFile twin = open_safetensors(root / folder / "model.safetensors");
     REQUIRE(archive.entries().size() == twin.entries().size());
     for (const TensorEntry& expected : twin.entries()) {
       const TensorEntry& found = archive.at(expected.name);
@@ -121,8 +121,7 @@ TEST_CASE("weights: a PyTorch archive holds the same tensors as its safetensors 
     }
   }
   for (const char* folder : {"orig-eva02-base", "orig-eva02-tiny", "orig-meta-pe-core"}) {
-    const auto path = test::shared_path(std::string("fixtures/models/") + folder + "/model.pth");
-    if (path) CHECK(open_pickle(*path).entries().size() > 20);
+    CHECK(open_pickle(root / folder / "model.pth").entries().size() > 20);
   }
 }
 

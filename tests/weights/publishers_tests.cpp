@@ -202,10 +202,10 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
 }
 
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
-  const auto folder = test::shared_path("fixtures/models/timm-dinov2");
-  if (!folder) return;
-  const Checkpoint timm = load_checkpoint(*folder);
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2");
+  const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");
+  const Checkpoint timm = load_checkpoint(folder);
+  FileCopy copy(folder);
   copy.add("mask_token", {1, timm.config.embed_dim});
   const ScratchFolder scratch("dinov2");
   const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vits14", "3"));
@@ -221,25 +221,26 @@ TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
 
 TEST_CASE(
     "weights: beside timm's config.json a DINOv2 file follows timm's rules, whoever named its tensors") {
-  const auto folder = test::shared_path("fixtures/models/timm-dinov2");
-  const auto registers = test::shared_path("fixtures/models/timm-dinov2-reg4");
-  if (!folder || !registers) return;
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2");
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2-reg4");
+  const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");
+  const fs::path registers = test::shared_path("fixtures/models/timm-dinov2-reg4");
   const ScratchFolder scratch("dinov2_timm");
   const auto tokens = [](const fs::path& path, const LoadOptions& options) {
     return run(load_checkpoint(path, options), 84, 70).tokens;
   };
-  for (const fs::path& original : {*folder, *registers}) {
+  for (const fs::path& original : {folder, registers}) {
     FileCopy copy(original);
     copy.add("mask_token", {1, load_checkpoint(original).config.embed_dim}).write_to(scratch.path());
     CHECK(tokens(scratch.path(), {}) == tokens(original, {}));
   }
-  FileCopy copy(*folder);
-  copy.add("mask_token", {1, load_checkpoint(*folder).config.embed_dim}).write_to(scratch.path());
+  FileCopy copy(folder);
+  copy.add("mask_token", {1, load_checkpoint(folder).config.embed_dim}).write_to(scratch.path());
   CHECK(largest_difference(tokens(scratch.path(), {.overrides = {{"rules", "publisher"}}}),
-                           tokens(*folder, {})) > 1e-4);
+                           tokens(folder, {})) > 1e-4);
 
-  FileCopy meta(*registers);  // a row for the class token, and Meta's name of the registers
-  meta.add("mask_token", {1, load_checkpoint(*registers).config.embed_dim});
+  FileCopy meta(registers);  // a row for the class token, and Meta's name of the registers
+  meta.add("mask_token", {1, load_checkpoint(registers).config.embed_dim});
   FileCopy::Entry& table = meta.rename("reg_token", "register_tokens").at("pos_embed");
   table.bytes.insert(table.bytes.begin(), table.shape[2] * sizeof(float), std::byte{0});
   table.shape[1] += 1;
@@ -247,14 +248,14 @@ TEST_CASE(
   const ModelConfig config = load_checkpoint(scratch.path()).config;
   CHECK(config.library == "timm");
   CHECK(config.position.reuse == TableReuse::equal_grid);
-  CHECK(tokens(scratch.path(), {}) == tokens(*registers, {}));
+  CHECK(tokens(scratch.path(), {}) == tokens(registers, {}));
 }
 
 TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm folds into the class token") {
-  const auto folder = test::shared_path("fixtures/models/timm-dinov2-reg4");
-  if (!folder) return;
-  const Checkpoint timm = load_checkpoint(*folder);
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2-reg4");
+  const fs::path folder = test::shared_path("fixtures/models/timm-dinov2-reg4");
+  const Checkpoint timm = load_checkpoint(folder);
+  FileCopy copy(folder);
   copy.add("mask_token", {1, timm.config.embed_dim}).rename("reg_token", "register_tokens");
   FileCopy::Entry& table = copy.at("pos_embed");
   FileCopy::Entry& token = copy.at("cls_token");
@@ -275,10 +276,10 @@ TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm f
 }
 
 TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
-  const auto folder = test::shared_path("fixtures/models/hf-dinov2-swiglu");
-  if (!folder) return;
-  const Checkpoint hf = load_checkpoint(*folder);
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov2-swiglu");
+  const fs::path folder = test::shared_path("fixtures/models/hf-dinov2-swiglu");
+  const Checkpoint hf = load_checkpoint(folder);
+  FileCopy copy(folder);
   rename_ending(copy, "layer_scale1.lambda1", "ls1.gamma");
   rename_ending(copy, "layer_scale2.lambda1", "ls2.gamma");
   for (const std::string ending : {".weight", ".bias"}) {
@@ -312,10 +313,10 @@ TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
 }
 
 TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need not mask the bias of k") {
-  const auto folder = test::shared_path("fixtures/models/timm-dinov3-plus-qkvb");
-  if (!folder) return;
-  const Checkpoint timm = load_checkpoint(*folder);
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov3-plus-qkvb");
+  const fs::path folder = test::shared_path("fixtures/models/timm-dinov3-plus-qkvb");
+  const Checkpoint timm = load_checkpoint(folder);
+  FileCopy copy(folder);
   copy.rename("reg_token", "storage_tokens").add("local_cls_norm.weight", {48});
   rename_ending(copy, "gamma_1", "ls1.gamma");
   rename_ending(copy, "gamma_2", "ls2.gamma");
@@ -345,14 +346,14 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   CHECK(meta.config.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
   // beside timm's config.json timm's rules hold: periods recomputed, patches pooled
-  copy.set_config(test::read_text(*folder / "config.json")).write_to(scratch.path());
+  copy.set_config(test::read_text(folder / "config.json")).write_to(scratch.path());
   CHECK(run_native(load_checkpoint(scratch.path())).pooled == run_native(timm).pooled);
 }
 
 TEST_CASE("weights: a mask that is neither zero nor one is refused") {
-  const auto folder = test::shared_path("fixtures/models/orig-meta-dinov3");
-  if (!folder) return;
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/orig-meta-dinov3");
+  const fs::path folder = test::shared_path("fixtures/models/orig-meta-dinov3");
+  FileCopy copy(folder);
   FileCopy::Entry& mask = copy.at("blocks.1.attn.qkv.bias_mask");
   const float not_a_number = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(mask.bytes.data(), &not_a_number, sizeof not_a_number);
@@ -365,10 +366,11 @@ TEST_CASE("weights: a mask that is neither zero nor one is refused") {
 TEST_CASE(
     "weights: BAAI's CLIP towers stand behind visual. beside a text tower, its pretraining files end with "
     "norm") {
-  const auto clip = test::shared_path("fixtures/models/timm-eva02-clip");
-  const auto tiny = test::shared_path("fixtures/models/timm-eva02-tiny");
-  if (!clip || !tiny) return;
-  FileCopy copy(*clip);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-eva02-clip");
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-eva02-tiny");
+  const fs::path clip = test::shared_path("fixtures/models/timm-eva02-clip");
+  const fs::path tiny = test::shared_path("fixtures/models/timm-eva02-tiny");
+  FileCopy copy(clip);
   for (const std::string ending : {".weight", ".bias"}) {
     rename_ending(copy, ".mlp.fc1_g" + ending, ".mlp.w1" + ending);
     rename_ending(copy, ".mlp.fc1_x" + ending, ".mlp.w2" + ending);
@@ -386,11 +388,11 @@ TEST_CASE(
   const Checkpoint baai = load_bare(copy, scratch, named("EVA02_CLIP_B_psz16_s8B", "2"));
   CHECK(baai.config.library == "BAAI");
   CHECK(baai.config.position.resampling == TableResampling::bicubic);
-  CHECK(run_native(baai).logits == run_native(load_checkpoint(*clip)).logits);
-  copy.set_config(test::read_text(*clip / "config.json")).write_to(scratch.path());
-  CHECK(run(load_checkpoint(scratch.path()), 80, 48).logits == run(load_checkpoint(*clip), 80, 48).logits);
+  CHECK(run_native(baai).logits == run_native(load_checkpoint(clip)).logits);
+  copy.set_config(test::read_text(clip / "config.json")).write_to(scratch.path());
+  CHECK(run(load_checkpoint(scratch.path()), 80, 48).logits == run(load_checkpoint(clip), 80, 48).logits);
 
-  FileCopy pretrained(*tiny);
+  FileCopy pretrained(tiny);
   for (const std::string ending : {".weight", ".bias"}) {
     rename_ending(pretrained, ".mlp.fc1" + ending, ".mlp.w12" + ending);
     rename_ending(pretrained, ".mlp.fc2" + ending, ".mlp.w3" + ending);
@@ -400,13 +402,13 @@ TEST_CASE(
   const ScratchFolder other("eva_mim");
   const Checkpoint mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));
   CHECK(mim.config.num_classes == 0);
-  CHECK(run_native(mim).pooled == run_native(load_checkpoint(*tiny)).pooled);
+  CHECK(run_native(mim).pooled == run_native(load_checkpoint(tiny)).pooled);
 }
 
 TEST_CASE("weights: OpenAI's CLIP under its own names") {
-  const auto folder = test::shared_path("fixtures/models/timm-clip-quickgelu");
-  if (!folder) return;
-  FileCopy copy(*folder);
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-clip-quickgelu");
+  const fs::path folder = test::shared_path("fixtures/models/timm-clip-quickgelu");
+  FileCopy copy(folder);
   for (const std::string ending : {".weight", ".bias"}) {
     rename_ending(copy, ".norm1" + ending, ".ln_1" + ending);
     rename_ending(copy, ".norm2" + ending, ".ln_2" + ending);
@@ -433,22 +435,23 @@ TEST_CASE("weights: OpenAI's CLIP under its own names") {
   const ScratchFolder scratch("openai");
   const Checkpoint openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
   CHECK(openai.config.projection_dim == 24);
-  CHECK(run_native(openai).pooled == run_native(load_checkpoint(*folder)).pooled);
+  CHECK(run_native(openai).pooled == run_native(load_checkpoint(folder)).pooled);
 }
 
 TEST_CASE("weights: Perception Encoder off its native size, by Meta's rules and by timm's") {
-  const auto meta_folder = test::shared_path("fixtures/models/orig-meta-pe-core");
-  const auto timm_folder = test::shared_path("fixtures/models/timm-pe-core");
-  if (!meta_folder || !timm_folder) return;
+  SKIP_WITHOUT_SHARED("fixtures/models/orig-meta-pe-core");
+  SKIP_WITHOUT_SHARED("fixtures/models/timm-pe-core");
+  const fs::path meta_folder = test::shared_path("fixtures/models/orig-meta-pe-core");
+  const fs::path timm_folder = test::shared_path("fixtures/models/timm-pe-core");
   LoadOptions options = named("PE-Core-B16-224", "3");
-  const Checkpoint meta = load_checkpoint(*meta_folder, options);
+  const Checkpoint meta = load_checkpoint(meta_folder, options);
   CHECK(meta.config.position.coordinates == CoordinateRule::index);
   CHECK(meta.config.position.coordinate_offset == 1.0);
   CHECK(meta.config.position.resampling == TableResampling::bilinear);
   options.overrides["rules"] = "timm";
   options.overrides["ref_feat_shape"] = "4x4";
-  const std::vector<float> by_timm_rules = run(load_checkpoint(*meta_folder, options), 80, 48).tokens;
-  CHECK(by_timm_rules == run(load_checkpoint(*timm_folder), 80, 48).tokens);
+  const std::vector<float> by_timm_rules = run(load_checkpoint(meta_folder, options), 80, 48).tokens;
+  CHECK(by_timm_rules == run(load_checkpoint(timm_folder), 80, 48).tokens);
   CHECK(largest_difference(run(meta, 80, 48).tokens, by_timm_rules) > 1e-3);
 }
 
@@ -477,18 +480,18 @@ TEST_CASE("weights: preprocessing of bare files is that of the publisher whose l
 }
 
 TEST_CASE("weights: transformers' DINOv3 without registers stores a tensor of none") {
-  if (const auto shared = test::shared_path("fixtures/models/hf-dinov3")) {
-    FileCopy copy(*shared);
-    copy.at("embeddings.register_tokens").shape[1] = 0;
-    copy.at("embeddings.register_tokens").bytes.clear();
-    std::string config = test::read_text(*shared / "config.json");
-    const std::string key = "\"num_register_tokens\": 4";
-    REQUIRE(config.find(key) != std::string::npos);
-    copy.set_config(config.replace(config.find(key), key.size(), "\"num_register_tokens\": 0"));
-    const ScratchFolder scratch("no_registers");
-    copy.write_to(scratch.path());
-    CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
-  }
+  SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov3");
+  const fs::path shared = test::shared_path("fixtures/models/hf-dinov3");
+  FileCopy copy(shared);
+  copy.at("embeddings.register_tokens").shape[1] = 0;
+  copy.at("embeddings.register_tokens").bytes.clear();
+  std::string config = test::read_text(shared / "config.json");
+  const std::string key = "\"num_register_tokens\": 4";
+  REQUIRE(config.find(key) != std::string::npos);
+  copy.set_config(config.replace(config.find(key), key.size(), "\"num_register_tokens\": 0"));
+  const ScratchFolder scratch("no_registers");
+  copy.write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
 }
 
 }  // namespace vit

@@ -262,10 +262,10 @@ TEST_CASE("weights: the writer refuses what a reader would refuse, and leaves th
 }
 
 TEST_CASE("weights: every safetensors file of the reference models opens") {
-  const auto root = test::shared_path("fixtures/models");
-  if (!root) return;
+  SKIP_WITHOUT_SHARED("fixtures/models");
+  const std::filesystem::path root = test::shared_path("fixtures/models");
   std::size_t count = 0;
-  for (const auto& folder : std::filesystem::directory_iterator(*root)) {
+  for (const auto& folder : std::filesystem::directory_iterator(root)) {
     if (!folder.is_directory()) continue;
     for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
       if (file.path().extension() != ".safetensors") continue;
@@ -278,7 +278,7 @@ TEST_CASE("weights: every safetensors file of the reference models opens") {
   }
   CHECK(count > 90);
   const TensorFile sharded =
-      open_shards(*root / "hf-dinov3-gated-sharded/model.safetensors.index.json", open_safetensors);
+      open_shards(root / "hf-dinov3-gated-sharded/model.safetensors.index.json", open_safetensors);
   CHECK(std::any_of(sharded.entries().begin(), sharded.entries().end(), [](const TensorEntry& entry) {
     return entry.file->path().filename() == "model-00003-of-00003.safetensors";
   }));
