@@ -1,5 +1,5 @@
 r"""What each position encoding costs and gives: trains one model per encoding, alike in everything else, and
-measures them with `vit evaluate` away from the training resolution and on shifted pictures.
+measures them with `vit evaluate` away from the training resolution and on shifted images.
 
     python study_positions.py --train train.zip --validation validation.zip --teachers convolutions.pt deit.pt \
         --state /tmp/study --program build/dev/vit \
@@ -27,12 +27,12 @@ from train_cifar10 import POSITIONS, sinusoidal_table
 SIZES = (16, 24, 32, 40, 48, 64, 96)
 SHIFTS = tuple(range(16))
 PATCH = 4
-TEST_PICTURES = 2500
-PICTURES_FOR_ATTENTION = 200
+TEST_IMAGES = 2500
+IMAGES_FOR_ATTENTION = 200
 # Smaller and shorter than the model that ships, and without what only some of the encodings could have: heads
 # that start with a direction, and small crops, for which a table would have to be resampled while training.
 RECIPE = {"dim": 96, "depth": 6, "heads": 3, "local-depth": 0, "drop-patches": 0.5}
-# Name of a model: its position encoding, and up to what factor its training pictures are enlarged. The last
+# Name of a model: its position encoding, and up to what factor its training images are enlarged. The last
 # two show what that has to do with other sizes; one seed each.
 MODELS = {position: (position, 1) for position in POSITIONS}
 MODELS |= {"axial+zoom": ("axial", 2), "table+zoom": ("table", 2)}
@@ -71,7 +71,7 @@ def train_all(args):
 
 
 def shifted(pixels, distance):
-    """(N, 3, 32, 32) moved by `distance` pixels, the first picture to the right, then left, down, up and so
+    """(N, 3, 32, 32) moved by `distance` pixels, the first image to the right, then left, down, up and so
     on; what comes in at the edge mirrors what is there."""
     padded = torch.nn.functional.pad(pixels.float(), (distance,) * 4, mode="reflect").byte()
     moved = torch.empty_like(pixels)
@@ -81,7 +81,7 @@ def shifted(pixels, distance):
     return moved
 
 
-def write_pictures(folder, pixels, labels):
+def write_images(folder, pixels, labels):
     """PNG files in class folders; a folder that is there is complete."""
     if folder.exists():
         return
@@ -89,13 +89,13 @@ def write_pictures(folder, pixels, labels):
     shutil.rmtree(unfinished, ignore_errors=True)
     for name in cifar10.CLASSES:
         (unfinished / name).mkdir(parents=True)
-    for index, (picture, label) in enumerate(zip(pixels.permute(0, 2, 3, 1).numpy(), labels.tolist())):
-        Image.fromarray(picture).save(unfinished / cifar10.CLASSES[label] / f"{index:05}.png")
+    for index, (image, label) in enumerate(zip(pixels.permute(0, 2, 3, 1).numpy(), labels.tolist())):
+        Image.fromarray(image).save(unfinished / cifar10.CLASSES[label] / f"{index:05}.png")
     unfinished.rename(folder)
 
 
 def changed_copy(model, name, size, change):
-    """A copy of a checkpoint folder with other tensors, for pictures of `size`."""
+    """A copy of a checkpoint folder with other tensors, for images of `size`."""
     copy = model.with_name(f"{model.name}.{name}-{size}")
     copy.mkdir(exist_ok=True)
     config = json.loads((model / "config.json").read_text())
@@ -107,20 +107,20 @@ def changed_copy(model, name, size, change):
     return copy
 
 
-def for_size(model, position, size, stretched):
-    """Arguments of vit for one way of giving places to the patches of a picture of another size: counted on,
-    as RoPE and sinusoids are defined, or stretched with the picture, as a learned table is resampled."""
+def for_size(model, position, size, interpolated):
+    """Arguments of vit for the positions of patches in an image of another size: extrapolated, as RoPE and
+    sinusoids are defined, or interpolated, as a learned table is resampled."""
     grid, trained_grid = size // PATCH, 32 // PATCH
-    if position == "sinusoidal" and not stretched:
+    if position == "sinusoidal" and not interpolated:
         def compute(tensors):
             table = tensors["pos_embed"]
             tensors["pos_embed"] = sinusoidal_table(grid, table.shape[-1]).to(table.dtype)
-        return ["--model", changed_copy(model, "counted", size, compute)]
-    if position == "mixed" and stretched:
+        return ["--model", changed_copy(model, "extrapolated", size, compute)]
+    if position == "mixed" and interpolated:
         def scale(tensors):
             tensors["rope.freqs"] = tensors["rope.freqs"].float() * (trained_grid / grid)
-        return ["--model", changed_copy(model, "stretched", size, scale)]
-    if position in ("axial", "axial+table") and stretched:
+        return ["--model", changed_copy(model, "interpolated", size, scale)]
+    if position in ("axial", "axial+table") and interpolated:
         return ["--model", model, "--set", f"ref_feat_shape={trained_grid}x{trained_grid}"]
     return ["--model", model]
 
@@ -130,9 +130,9 @@ def accuracy(args, model, folder, size):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["top1"]
 
 
-def attention_distances(args, model, pictures):
+def attention_distances(args, model, images):
     """Mean distance in pixels of every head, of the first and of the last block."""
-    text = subprocess.run([args.attention, model, *pictures], check=True, stdout=subprocess.PIPE, text=True).stdout
+    text = subprocess.run([args.attention, model, *images], check=True, stdout=subprocess.PIPE, text=True).stdout
     blocks = [[PATCH * float(number) for number in line.split()[2:]] for line in text.splitlines()]
     return {"first": blocks[0], "last": blocks[-1]}
 
@@ -148,21 +148,21 @@ def measure(args, name, seed, folders):
             figures[key] = measured()
             kept.write_text(json.dumps(figures))
 
-    def by_size(stretched):
-        return {str(size): accuracy(args, for_size(model, position, size, stretched), folders[0], size)
+    def by_size(interpolated):
+        return {str(size): accuracy(args, for_size(model, position, size, interpolated), folders[0], size)
                 for size in SIZES}
 
     if position != "table":
-        note("counted", lambda: by_size(stretched=False))
+        note("extrapolated", lambda: by_size(interpolated=False))
     if position != "none":
-        note("stretched", lambda: by_size(stretched=True))
+        note("interpolated", lambda: by_size(interpolated=True))
     if zoom > 1:
         return figures
     note("shifted", lambda: {str(shift): accuracy(args, ["--model", model], folders[shift], 32)
                              for shift in SHIFTS})
-    pictures = sorted(folders[0].rglob("*.png"))
-    step = len(pictures) // PICTURES_FOR_ATTENTION
-    note("attention", lambda: attention_distances(args, model, pictures[::step]))
+    images = sorted(folders[0].rglob("*.png"))
+    step = len(images) // IMAGES_FOR_ATTENTION
+    note("attention", lambda: attention_distances(args, model, images[::step]))
     return figures
 
 
@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--validation", type=Path, required=True, help="zip of class folders, to measure on")
     parser.add_argument("--teachers", type=Path, nargs="+", required=True,
                         help="logits written by teach_*.py")
-    parser.add_argument("--state", type=Path, required=True, help="folder for models, pictures and restarts")
+    parser.add_argument("--state", type=Path, required=True, help="folder for models, images and restarts")
     parser.add_argument("--program", type=Path, required=True, help="the program vit")
     parser.add_argument("--attention", type=Path, required=True, help="the example attention_distance")
     parser.add_argument("--out", type=Path, required=True, help="file for the figures")
@@ -187,11 +187,11 @@ def main():
     train_all(args)
 
     pixels, labels = cifar10.read_archive(args.validation, args.state)
-    chosen = slice(None, None, max(1, len(labels) // TEST_PICTURES))  # sorted by class: evenly from all
+    chosen = slice(None, None, max(1, len(labels) // TEST_IMAGES))  # sorted by class: evenly from all
     pixels, labels = pixels[chosen], labels[chosen]
     folders = [args.state / f"shift-{shift}" for shift in SHIFTS]
     for shift, folder in enumerate(folders):
-        write_pictures(folder, shifted(pixels, shift), labels)
+        write_images(folder, shifted(pixels, shift), labels)
     models = [measure(args, name, seed, folders) for name, seed in models_and_seeds(args)]
     recipe = RECIPE | {"epochs": args.epochs, "images": len(labels)}
     args.out.write_text(json.dumps({"recipe": recipe, "models": models}, indent=1) + "\n")

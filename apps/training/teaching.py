@@ -12,7 +12,7 @@ import torch
 
 import cifar10
 
-# of ImageNet, as published models want their pictures
+# of ImageNet, as published models want their images
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 

@@ -278,10 +278,10 @@ def pieces_of(batch, pixels, targets, progress, args, generator):
 
     def make(index, seed):
         draw = torch.Generator().manual_seed(seed)
-        pictures = pixels[index]
+        images = pixels[index]
         if args.zoom > 1:
-            pictures = cifar10.enlarged(pictures, args.zoom, draw)
-        crops, aims = cifar10.random_crops(pictures, size, padding, draw), targets[index]
+            images = cifar10.enlarged(images, args.zoom, draw)
+        crops, aims = cifar10.random_crops(images, size, padding, draw), targets[index]
         if changed:
             crops, aims = cifar10.changed(crops, aims, args.vary, args.cut_mix, draw)
         return cifar10.normalise(crops).contiguous(), aims
@@ -355,7 +355,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
     parser.add_argument("--state", type=Path, required=True, help="folder for the restart file")
-    parser.add_argument("--cache", type=Path, help="folder for decoded pictures; default --state")
+    parser.add_argument("--cache", type=Path, help="folder for decoded images; default --state")
     parser.add_argument("--out",
                         type=Path,
                         required=True,
@@ -368,7 +368,7 @@ def main():
                         type=float,
                         default=0.0,
                         help="share of the patches left out, instead of small crops")
-    parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the pictures of a batch by up to this")
+    parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the images of a batch by up to this")
     parser.add_argument("--cut-mix",
                         type=float,
                         default=0.0,
@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--image-size",
                         type=int,
                         default=32,
-                        help="edge that the pictures of 32 pixels are resized to: the finer the patches, the dearer")
+                        help="edge that the images of 32 pixels are resized to: the finer the patches, the dearer")
     parser.add_argument("--dim", type=int, default=160)
     parser.add_argument("--depth", type=int, default=7)
     parser.add_argument("--heads", type=int, default=5)

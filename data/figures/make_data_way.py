@@ -1,4 +1,4 @@
-"""Draws data/figures/data_way.svg, the way of a picture through the library.  Run: python3 data/figures/make_data_way.py
+"""Draws data/figures/data_way.svg, the data flow of an image through the library.  Run: python3 data/figures/make_data_way.py
 
 Two rows: what happens to the pixels, and what happens to the positions of the patches; they meet in the blocks.
 Only the standard library is used.
@@ -30,8 +30,8 @@ def arrow(points, label="", at=None):
     return "\n".join(parts)
 
 
-def grid_picture(x, y, rows, columns, cell):
-    """A picture cut into patches: a sun over a hill, with the patch lines on top."""
+def grid_image(x, y, rows, columns, cell):
+    """A image cut into patches: a sun over a hill, with the patch lines on top."""
     width, height = columns * cell, rows * cell
     parts = [f"<rect x='{x}' y='{y}' width='{width}' height='{height}' fill='#a9cdf0'/>",
              f"<circle cx='{x + width * 0.7}' cy='{y + height * 0.32}' r='{cell * 0.62}' fill='#ffd35c'/>",
@@ -49,13 +49,13 @@ def drawing():
     top, low = 40, 190
     return "\n".join([
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1000 330' role='img' "
-        "aria-label='The way of a picture through the library'>",
+        "aria-label='The data flow of an image through the library'>",
         f"<defs><marker id='head' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='8' markerHeight='8' orient='auto'>"
         f"<path d='M0 0 L8 4 L0 8 Z' fill='{INK}'/></marker></defs>",
         "<rect width='1000' height='330' fill='white'/>",
         # the pixels
-        grid_picture(20, 47, 3, 4, 22),
-        text(64, 134, "picture (H, W, 3)", 11, SOFT),
+        grid_image(20, 47, 3, 4, 22),
+        text(64, 134, "image (H, W, 3)", 11, SOFT),
         arrow([(114, 82), (138, 82)]),
         box(140, top, 142, PIXELS, "preprocess", ["resize, crop,", "normalise", "(3, H, W)"]),
         arrow([(282, 82), (313, 82)]),

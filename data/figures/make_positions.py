@@ -60,11 +60,11 @@ def draw_lines(axes, curves):
 
 def draw_accuracy(models, file):
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", sharey=True)
-    for axes, key, words in zip(panels, ("counted", "stretched", "shifted"), (
-            "places counted on", "places stretched with the picture", "picture moved, its edge mirrored")):
+    for axes, key, words in zip(panels, ("extrapolated", "interpolated", "shifted"), (
+            "positions extrapolated", "positions interpolated", "image translated, edges mirrored")):
         curves = by_position(models, key)
-        if key == "stretched":  # the same in both, and a measure of what the pixels alone cost
-            curves["none"] = by_position(models, "counted")["none"]
+        if key == "interpolated":  # the same in both, and a measure of what the pixels alone cost
+            curves["none"] = by_position(models, "extrapolated")["none"]
         draw_lines(axes, {p: curves[p] for p in NAMES if p in curves})
         axes.set_title(words, fontsize=10)
         sizes = sorted(next(iter(curves.values())))
@@ -97,7 +97,7 @@ def draw_attention(models, file):
     axes.scatter([], [], marker="o", color="#444444", label="first block")
     axes.scatter([], [], marker="s", facecolor="white", edgecolor="#444444", label="last block")
     axes.set_yticks(range(len(positions)), [NAMES[p] for p in reversed(positions)])
-    axes.set_xlabel("mean distance that a head looks, pixels")
+    axes.set_xlabel("mean attention distance of a head, pixels")
     axes.set_xlim(left=0)
     axes.grid(True, axis="x", color="#dddddd", linewidth=0.6)
     axes.legend(fontsize=8, frameon=False)
@@ -112,11 +112,11 @@ def figure_of(values):
 
 def table(models):
     shifts = by_position(models, "shifted")
-    sizes = sorted(int(x) for x in models[0]["counted"])
-    lines = ["| position encoding | places | " + " | ".join(f"{x} px" for x in sizes) + " | moved by 8 | by 15 |",
+    sizes = sorted(int(x) for x in models[0]["extrapolated"])
+    lines = ["| position encoding | positions | " + " | ".join(f"{x} px" for x in sizes) + " | shift 8 px | 15 px |",
              "|---" * (len(sizes) + 4) + "|"]
     for position, name in NAMES.items():
-        for key in ("counted", "stretched"):
+        for key in ("extrapolated", "interpolated"):
             row = by_position(models, key).get(position)
             if row:
                 cells = [figure_of(row[x]) for x in sizes]

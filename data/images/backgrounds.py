@@ -40,24 +40,24 @@ def mix(a, b, share):
 
 
 def sky(rng, shape, top=(0.32, 0.52, 0.82), bottom=(0.70, 0.81, 0.92), clouds=0.7):
-    picture = ramp(shape, top, bottom)
+    canvas = ramp(shape, top, bottom)
     cover = np.clip(noise(rng, shape, 3, (2.0, 1.0), 5) * 0.55 - 0.1, 0, 1) * clouds
-    return mix(picture, (0.95, 0.95, 0.96), cover)
+    return mix(canvas, (0.95, 0.95, 0.96), cover)
 
 
-def below(picture, row, ground, soft=2):
+def below(canvas, row, ground, soft=2):
     """Ground from `row` down, the sky above it."""
-    height = picture.shape[0]
+    height = canvas.shape[0]
     share = np.clip((np.arange(height, dtype=np.float32) - row) / soft + 0.5, 0, 1)[:, None]
-    return mix(picture, ground, np.broadcast_to(share, picture.shape[:2]))
+    return mix(canvas, ground, np.broadcast_to(share, canvas.shape[:2]))
 
 
 def grass(rng, shape, colour=(0.36, 0.50, 0.18), dry=(0.60, 0.56, 0.30)):
     blades = noise(rng, shape, 60, (0.6, 2.2), 3, 0.8)
     patches = noise(rng, shape, 4, (2.5, 1.0), 3)
-    picture = np.broadcast_to(np.array(colour, dtype=np.float32),
+    canvas = np.broadcast_to(np.array(colour, dtype=np.float32),
                               (*shape, 3)) * (1 + 0.20 * blades[..., None])
-    return np.clip(mix(picture, dry, np.clip(0.25 + 0.25 * patches, 0, 0.8)), 0, 1)
+    return np.clip(mix(canvas, dry, np.clip(0.25 + 0.25 * patches, 0, 0.8)), 0, 1)
 
 
 def trees(rng, shape, dark=(0.10, 0.17, 0.08), light=(0.34, 0.44, 0.20)):
@@ -72,9 +72,9 @@ def water(rng, shape, horizon, colour=(0.16, 0.30, 0.42), glint=(0.55, 0.68, 0.7
     fine, coarse = noise(rng, shape, 40, (5.0, 0.6), 3, 0.7), noise(rng, shape, 14, (4.0, 0.7), 3, 0.6)
     near = np.clip((np.arange(height, dtype=np.float32) - horizon) / max(height - horizon, 1), 0, 1)[:, None]
     waves = fine * (1 - near) + coarse * near
-    picture = np.broadcast_to(np.array(colour, dtype=np.float32),
+    canvas = np.broadcast_to(np.array(colour, dtype=np.float32),
                               (*shape, 3)) * (1.25 - 0.45 * near[..., None])
-    return mix(picture, glint, np.clip(0.12 + 0.22 * waves, 0, 1))
+    return mix(canvas, glint, np.clip(0.12 + 0.22 * waves, 0, 1))
 
 
 def plain(rng, shape, colour, amount=0.06, cells=30, stretch=(1.0, 1.0)):
@@ -84,7 +84,7 @@ def plain(rng, shape, colour, amount=0.06, cells=30, stretch=(1.0, 1.0)):
         (1 + amount * noise(rng, shape, cells, stretch, 4, 0.8)[..., None]), 0, 1).astype(np.float32)
 
 
-def softened(picture, radius):
+def softened(canvas, radius):
     """Out of focus."""
-    image = Image.fromarray((np.clip(picture, 0, 1) * 255).astype(np.uint8))
+    image = Image.fromarray((np.clip(canvas, 0, 1) * 255).astype(np.uint8))
     return np.asarray(image.filter(ImageFilter.GaussianBlur(radius)), dtype=np.float32) / 255

@@ -1,4 +1,4 @@
-"""Draws the sample pictures: two or three of every class of data/model, from 32 to 640 pixels, PNG and JPEG.
+"""Draws the sample images: two or three of every class of data/model, from 32 to 640 pixels, PNG and JPEG.
 All lines, colours and textures are computed here.
 
     python data/images/make_images.py                 (a few minutes; needs numpy and Pillow)
@@ -122,7 +122,7 @@ FAWN = dict(antlers=False, spots=True, coat=(0.56, 0.34, 0.18))
 TERRIER = dict(coat=(0.90, 0.88, 0.84), chest=(0.92, 0.90, 0.87), patch=(0.36, 0.20, 0.10))
 
 # file name: (width, height, subject, options, backdrop, camera)
-PICTURES = {
+IMAGES = {
     "airplane_airliner.jpg": (640, 420, vehicles.airplane, {}, open_sky,
                               dict(target=(0, 1.05, 0), span=2.9, yaw=28, pitch=-14)),
     "airplane_propeller.png": (128, 96, vehicles.biplane_sport, {}, pale_sky,
@@ -182,9 +182,9 @@ AFLOAT = (vehicles.cargo_ship, vehicles.cruise_ship, vehicles.sailing_boat)
 
 
 def draw(name, width, height, subject, options, backdrop, view):
-    """One picture as (height, width, 3) bytes."""
+    """One image as (height, width, 3) bytes."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    # Small pictures are drawn larger and shrunk, so that every size has the same texture.
+    # Small images are drawn larger and shrunk, so that every size has the same texture.
     factor = SUPERSAMPLING * max(1, round(320 / width))
     shape = (height * factor, width * factor)
     camera = Camera(shape[1], shape[0], **view)
@@ -201,9 +201,9 @@ def draw(name, width, height, subject, options, backdrop, view):
         backdrop_colours = backdrop_colours * (1 - 0.62 * shadow[..., None])
     fine = bg.noise(rng, shape, 90, octaves=3, keep=0.8)
     fur = bg.noise(rng, shape, 170, (0.6, 1.6), 2, 0.7) * 0.5
-    picture = scene.shade(backdrop_colours, sun, fine, fur)
-    picture = picture * (1 + 0.05 * bg.noise(rng, shape, 2, octaves=2)[..., None])
-    bytes_ = (np.clip(picture, 0, 1)**0.95 * 255 + 0.5).astype(np.uint8)
+    image = scene.shade(backdrop_colours, sun, fine, fur)
+    image = image * (1 + 0.05 * bg.noise(rng, shape, 2, octaves=2)[..., None])
+    bytes_ = (np.clip(image, 0, 1)**0.95 * 255 + 0.5).astype(np.uint8)
     return Image.fromarray(bytes_).resize((width, height), Image.LANCZOS)
 
 
@@ -231,11 +231,11 @@ def reflect(scene, backdrop):
 
 def main():
     wanted = sys.argv[1:]
-    for name, picture in {**PICTURES, **SMALL}.items():
+    for name, image in {**IMAGES, **SMALL}.items():
         if wanted and Path(name).stem not in wanted:
             continue
         options = {"quality": 88} if name.endswith(".jpg") else {"optimize": True}
-        draw(name, *picture).save(FOLDER / name, **options)
+        draw(name, *image).save(FOLDER / name, **options)
         print(f"{name:24} {(FOLDER / name).stat().st_size / 1e3:6.1f} kB")
 
 

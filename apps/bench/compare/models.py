@@ -68,6 +68,6 @@ def load_model(folder, size):
 
 
 def make_pixels(case):
-    """(batch, 3, size, size) float32 in the range of normalised pictures, every image another one."""
+    """(batch, 3, size, size) float32 in the range of normalised images, every image another one."""
     shape = (case.batch, 3, case.size, case.size)
     return np.random.default_rng(SEED).uniform(-2, 2, shape).astype(np.float32)
