@@ -17,7 +17,7 @@ namespace vit {
 
 struct ModelWeights;
 
-namespace kernels {
+namespace internal::kernels {
 struct KernelTable;
 }
 

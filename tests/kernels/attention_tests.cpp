@@ -17,7 +17,7 @@
 #include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 struct HeadCase {
@@ -411,4 +411,4 @@ TEST_CASE("kernels: attention hides no NaN") {
   }
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

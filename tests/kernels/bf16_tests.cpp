@@ -15,7 +15,7 @@
 #include "vit/base/dtype.h"
 #include "vit/kernels/pack.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 struct Sizes {
@@ -245,4 +245,4 @@ TEST_CASE("kernels: bfloat16 weights take half the memory") {
   }
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -7,7 +7,7 @@
 #include "vit/base/error.h"
 #include "vit/kernels/cpu_info.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 TEST_CASE("kernels: tables are found by name, unknown names are errors that list them") {
   CHECK(std::string(available_kernels().back()->name) == "reference");
@@ -36,4 +36,4 @@ TEST_CASE("kernels: every table measures a peak, and the processor has a name") 
   CHECK(!cpu_name().empty());
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

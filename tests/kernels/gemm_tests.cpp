@@ -8,7 +8,7 @@
 #include "tests/support/tolerance.h"
 #include "vit/kernels/pack.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 struct Problem {
@@ -200,4 +200,4 @@ TEST_CASE("kernels: a packed matrix knows its shape and refuses an empty weight"
   CHECK_THROWS_AS(PackedMatrix(TensorView<const float>(c.weight.data(), {50}), default_kernels()), Error);
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

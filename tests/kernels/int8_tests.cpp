@@ -15,7 +15,7 @@
 #include "vit/kernels/pack.h"
 #include "vit/kernels/targets.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 struct Sizes {
@@ -356,4 +356,4 @@ TEST_CASE("kernels: a weight that is not finite is not quantised") {
   CHECK_THROWS_WITH_AS(PackedInt8Matrix(weight, default_kernels()), doctest::Contains("finite"), Error);
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

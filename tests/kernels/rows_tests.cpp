@@ -12,7 +12,7 @@
 #include "tests/support/tolerance.h"
 #include "vit/kernels/kernels.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 const std::vector<std::size_t> kWidths{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 197, 768, 2730};
@@ -278,4 +278,4 @@ TEST_CASE("kernels: add and rotate agree with the reference") {
   }
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -9,7 +9,7 @@
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample_axis.h"
-#include "vit/kernels/resample.h"
+#include "vit/kernels/kernels.h"
 
 namespace vit {
 
@@ -67,7 +67,7 @@ void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis,
     const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride,
                                      out_stride};
     if (channels == 3 && options.loops == ResampleLoops::vectorised) {
-      kernels::resample_columns_rgb(rows, num_rows, in.width * 3, axis.view());
+      kernels::default_kernels().resample.columns_rgb(rows, num_rows, in.width * 3, axis.view());
     } else {
       kernels::resample_columns_reference(rows, num_rows, channels, axis.view());
     }
@@ -88,7 +88,7 @@ void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, co
         part.num_outputs = count;
         const kernels::ResampleRows rows{in.data, in.stride, out.data() + y * row_bytes, row_bytes};
         if (options.loops == ResampleLoops::vectorised) {
-          kernels::resample_rows(rows, row_bytes, part);
+          kernels::default_kernels().resample.rows(rows, row_bytes, part);
         } else {
           kernels::resample_rows_reference(rows, row_bytes, part);
         }
@@ -199,8 +199,7 @@ void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const Re
   VIT_CHECK(out.shape() == Shape({window.height, window.width, channels}) && out.is_contiguous(), "resize",
             "the output must be a contiguous ", Shape({window.height, window.width, channels}).to_string(),
             ", got ", out.shape().to_string());
-  resize_any({in.data(), in.dim(0), in.dim(1), in.dim(1) * channels}, channels, target, window, options,
-             out);
+  resize_any({in.data(), in.dim(0), in.dim(1), in.dim(1) * channels}, channels, target, window, options, out);
 }
 
 }  // namespace vit

@@ -1,17 +1,12 @@
-// Activations on Highway vectors. Compiled once for each instruction set.
-#if defined(VIT_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ACTIVATION_INL_H_
-#undef VIT_KERNELS_ACTIVATION_INL_H_
-#else
-#define VIT_KERNELS_ACTIVATION_INL_H_
-#endif
+// Activations on Highway vectors.
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/base/activation.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// What an activation is good for: full keeps nearly all digits of a float32; coarse is for numbers that are
@@ -157,7 +152,5 @@ HWY_INLINE V activated(V x) {
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ACTIVATION_INL_H_

@@ -5,24 +5,19 @@
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
 // with T. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
 // attention-whole-inl.h; softmax is float32 still.
-#if defined(VIT_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ATTENTION_INL_H_
-#undef VIT_KERNELS_ATTENTION_INL_H_
-#else
-#define VIT_KERNELS_ATTENTION_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/attention-operands-inl.h"
 #include "vit/kernels/attention-whole-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
 #include "vit/kernels/rows-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// Enough for any operands.
@@ -158,7 +153,5 @@ constexpr AttentionKernels kAttention{.pack = attention_pack<Operands>,
                                       .probabilities = attention_probabilities<Operands>};
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ATTENTION_INL_H_

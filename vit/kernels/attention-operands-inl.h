@@ -1,22 +1,17 @@
 // What attention-inl.h multiplies: queries, keys, values and weights as float32 or, where there are products
-// of bfloat16 pairs, rounded to them. Compiled once for each instruction set.
-#if defined(VIT_KERNELS_ATTENTION_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ATTENTION_OPERANDS_INL_H_
-#undef VIT_KERNELS_ATTENTION_OPERANDS_INL_H_
-#else
-#define VIT_KERNELS_ATTENTION_OPERANDS_INL_H_
-#endif
+// of bfloat16 pairs, rounded to them.
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/bf16-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 #include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 // Scores of a block (16 KiB for kPanel = 16) stay in the first-level cache; a multiple of every tile height.
@@ -223,7 +218,5 @@ using PairOperands = Operands<PairKeys, PairValues>;
 #endif
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ATTENTION_OPERANDS_INL_H_

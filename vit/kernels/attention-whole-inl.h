@@ -1,6 +1,6 @@
 // Queries, keys, values and weights of attention-inl.h as whole numbers, for layers in int8: pairs of words,
 // which any x86 multiplies twice as fast as floats, and values and weights as bytes where one instruction
-// multiplies and adds four of them (VNNI). Compiled once for each instruction set.
+// multiplies and adds four of them (VNNI).
 //
 // A query or key of words has a step of its own, as the rows of int8.h. A value has one too, a power of two,
 // and a weight is a multiple of 2^-13 or 1/254 of the largest. What a key weighs against others includes the
@@ -11,19 +11,14 @@
 // What rounding leaves of a weight is added to that of the next key in the same part of a lane: many small
 // weights keep their sum, and their values are taken from some of the keys for all. Sums over a block are
 // exact in int32; those of the blocks are added in float32, in order.
-#if defined(VIT_KERNELS_ATTENTION_WHOLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ATTENTION_WHOLE_INL_H_
-#undef VIT_KERNELS_ATTENTION_WHOLE_INL_H_
-#else
-#define VIT_KERNELS_ATTENTION_WHOLE_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/attention-operands-inl.h"
 #include "vit/kernels/int8-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 namespace int8 {
 
@@ -308,7 +303,5 @@ using ByteValues = WholeValues<ByteQuads<VnniSignedBytes>>;
 
 }  // namespace int8
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ATTENTION_WHOLE_INL_H_

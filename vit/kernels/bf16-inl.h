@@ -1,26 +1,21 @@
 // Matrix products of bfloat16 weights: two numbers lie in a lane of 32 bits, and the loop of tile-inl.h takes
-// them apart. Compiled once for each instruction set.
+// them apart.
 //
 //   columns: | w[k][c + kLanes], w[k][c] |  lower and upper half of a lane: a line is one vector. The upper
 //            half is a float32 once the lower one is masked out, the lower one once it is shifted up.
 //   pairs:   | w[2k][c], w[2k + 1][c] |     a line is two vectors and covers two columns of K.
-#if defined(VIT_KERNELS_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_BF16_INL_H_
-#undef VIT_KERNELS_BF16_INL_H_
-#else
-#define VIT_KERNELS_BF16_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/bf16.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 #include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 namespace bf16 {
 
@@ -161,7 +156,5 @@ constexpr Bf16Kernels kKernels{.description = Form::kDescription,
 
 }  // namespace bf16
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_BF16_INL_H_

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 struct GemmArgs;
 
@@ -36,4 +36,4 @@ struct Bf16Kernels {
   void (*gemm)(const GemmArgs& args) noexcept;
 };
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -11,7 +11,7 @@
 
 #include "vit/base/parallel.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 bool cpu_has_avx_vnni() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -90,4 +90,4 @@ double measure_fma_peak_gflops(int threads, const KernelTable& table) {
   return best;
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

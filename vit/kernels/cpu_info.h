@@ -7,7 +7,7 @@
 
 #include "vit/kernels/kernels.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 /// Instruction sets that matter here and that both the processor and the operating system enable, for example
 /// {"sse4.2", "avx2", "fma"}.
@@ -23,4 +23,4 @@ std::string cpu_name();
 /// threads (0 = all) with everything in registers: the ceiling for a matrix product. Takes about 0.1 s.
 double measure_fma_peak_gflops(int threads, const KernelTable& table = default_kernels());
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -7,7 +7,7 @@
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 std::string names_of(const std::vector<const KernelTable*>& tables) {
@@ -50,4 +50,4 @@ const KernelTable& default_kernels() {
   return chosen;
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

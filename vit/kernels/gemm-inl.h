@@ -3,22 +3,17 @@
 //   packed:  panel 0                panel 1                     a panel holds kPanel output columns for all
 //   k:
 //            | k0: kPanel numbers | k1: ... |  | k0: ... |      one step of the loop reads one line of it
-#if defined(VIT_KERNELS_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_GEMM_INL_H_
-#undef VIT_KERNELS_GEMM_INL_H_
-#else
-#define VIT_KERNELS_GEMM_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 #include "vit/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 // Longest chain of additions; the sums of such blocks of k are added up in order. Long enough that starting
@@ -291,7 +286,5 @@ double multiply_adds(size_t rounds, float* sink) noexcept {
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_GEMM_INL_H_

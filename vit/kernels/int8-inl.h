@@ -1,23 +1,18 @@
-// Matrix products of int8 weights with the rows that quantise-inl.h writes. Compiled once for each
-// instruction set. Tiles are those of tile-inl.h; a step covers kStep columns of K.
-#if defined(VIT_KERNELS_INT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_INT8_INL_H_
-#undef VIT_KERNELS_INT8_INL_H_
-#else
-#define VIT_KERNELS_INT8_INL_H_
-#endif
+// Matrix products of int8 weights with the rows that quantise-inl.h writes. Tiles are those of tile-inl.h; a
+// step covers kStep columns of K.
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/int8-lines-inl.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 namespace int8 {
 
@@ -259,7 +254,5 @@ using Usual = Pairs;
 
 }  // namespace int8
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_INT8_INL_H_

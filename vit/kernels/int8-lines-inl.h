@@ -1,22 +1,16 @@
-// How int8 weights lie in memory and how one step of a product multiplies them with inputs. Compiled once for
-// each instruction set.
+// How int8 weights lie in memory and how one step of a product multiplies them with inputs.
 //
 //   panel:  scales and sums of every group | k0: kPanel x kStep weights | k1: ... |    a step reads one line
-#if defined(VIT_KERNELS_INT8_LINES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_INT8_LINES_INL_H_
-#undef VIT_KERNELS_INT8_LINES_INL_H_
-#else
-#define VIT_KERNELS_INT8_LINES_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 namespace int8 {
 
@@ -168,7 +162,5 @@ HWY_INLINE VI add_products(VnniSignedBytes, VI sum, VI inputs, VI weights) {
 
 }  // namespace int8
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_INT8_LINES_INL_H_

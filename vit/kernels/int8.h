@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 struct Epilogue;
 
@@ -81,4 +81,4 @@ struct Int8Kernels {
   void (*gemm)(const Int8GemmArgs& args) noexcept;
 };
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

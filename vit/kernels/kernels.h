@@ -16,8 +16,9 @@
 #include "vit/config.h"
 #include "vit/kernels/bf16.h"
 #include "vit/kernels/int8.h"
+#include "vit/kernels/resample.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 /// What follows a matrix product while a tile is still in registers:
 /// out = residual + scale * (multiplier * activation(product + bias)); a null pointer leaves its term out.
@@ -127,6 +128,7 @@ struct KernelTable {
   const Bf16Kernels* bf16;
   const Int8Kernels* int8;
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
+  ResampleKernels resample;
   void (*softmax)(const RowsArgs& args) noexcept;
   void (*activate)(const RowsArgs& args, Activation activation) noexcept;
   /// data += addend, (rows, columns).
@@ -165,4 +167,4 @@ const KernelTable& find_kernels(std::string_view name);
 /// does.
 const KernelTable& default_kernels();
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

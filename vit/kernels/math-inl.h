@@ -1,16 +1,11 @@
-// Exponentials and partial loads on Highway vectors. Compiled once for each instruction set. Errors quoted
+// Exponentials and partial loads on Highway vectors. Errors quoted
 // are maxima over all floats of the range against double precision, in units of the last place (ulp).
-#if defined(VIT_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_MATH_INL_H_
-#undef VIT_KERNELS_MATH_INL_H_
-#else
-#define VIT_KERNELS_MATH_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -149,7 +144,5 @@ HWY_INLINE V coarse_exp2_of_negative(V x) {
 #endif
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_MATH_INL_H_

@@ -7,7 +7,7 @@
 
 #include "vit/base/parallel.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 constexpr std::size_t kColumnsPerTask = 256;  // a multiple of every panel width
@@ -82,4 +82,4 @@ PackedInt8Matrix::PackedInt8Matrix(TensorView<const float> weight, const KernelT
   });
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

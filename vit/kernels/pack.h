@@ -6,7 +6,7 @@
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 /// What every packed weight knows of itself.
 class PackedWeight {
@@ -73,4 +73,4 @@ class PackedInt8Matrix : public PackedWeight {
   Tensor<std::byte> panels_;
 };
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

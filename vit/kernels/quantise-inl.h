@@ -1,19 +1,14 @@
 // Rows of float32 to whole numbers with a scale for each group, and the two forms in which int8-inl.h
-// multiplies them. Compiled once for each instruction set.
-#if defined(VIT_KERNELS_QUANTISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_QUANTISE_INL_H_
-#undef VIT_KERNELS_QUANTISE_INL_H_
-#else
-#define VIT_KERNELS_QUANTISE_INL_H_
-#endif
+// multiplies them.
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 namespace int8 {
 
@@ -175,7 +170,5 @@ void quantise(const QuantiseArgs& args) noexcept {
 
 }  // namespace int8
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_QUANTISE_INL_H_

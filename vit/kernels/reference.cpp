@@ -12,7 +12,7 @@
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 namespace {
 
 double activated(double x, Activation activation) {
@@ -197,6 +197,11 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
 constexpr AttentionKernels kAttention{
     .pack = attention_pack, .attend = attention, .probabilities = attention_probabilities};
 
+void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
+                          const ResampleAxis& axis) noexcept {
+  resample_columns_reference(rows, num_rows, 3, axis);
+}
+
 double multiply_adds(std::size_t rounds, float* sink) noexcept {
   double a = 1.0;
   double b = 1.0;
@@ -348,6 +353,7 @@ constexpr KernelTable kReference{
     .bf16 = &kReferenceBf16,
     .int8 = &kReferenceInt8<std::int16_t>,
     .layer_norm = layer_norm,
+    .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows_reference},
     .softmax = softmax,
     .activate = activate,
     .add = add,
@@ -370,4 +376,4 @@ const Int8Kernels& reference_byte_kernels() {
   return kReferenceInt8<std::uint8_t>;
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -1,28 +1,24 @@
-// The two resampling passes on 128-bit vectors, included once per instruction set by resample.cpp.
+// The two resampling passes on 128-bit vectors.
 // A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one instruction for two taps) are
 // exact.
-#if defined(VIT_KERNELS_RESAMPLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_RESAMPLE_INL_H_
-#undef VIT_KERNELS_RESAMPLE_INL_H_
-#else
-#define VIT_KERNELS_RESAMPLE_INL_H_
-#endif
+#pragma once
 
-#include <hwy/highway.h>
+#include "vit/kernels/target-inl.h"
 
 #include <cstring>
 
 #include "vit/kernels/resample.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR  // no vectors at all: the definition is the implementation
 
-inline void columns_rgb_dispatch(const ResampleRows& rows, std::size_t num_rows, std::size_t,
-                                 const ResampleAxis& axis) {
+void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
+                          const ResampleAxis& axis) noexcept {
   resample_columns_reference(rows, num_rows, 3, axis);
 }
-inline void rows_dispatch(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) {
+void resample_rows(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept {
   resample_rows_reference(rows, row_bytes, axis);
 }
 
@@ -202,8 +198,8 @@ void rows_of_bytes(const ResampleRows& rows, std::size_t row_bytes, const Resamp
   }
 }
 
-inline void columns_rgb_dispatch(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
-                                 const ResampleAxis& axis) {
+void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
+                          const ResampleAxis& axis) noexcept {
   if (axis.high != nullptr) {
     columns_rgb<true>(rows, num_rows, row_bytes, axis);
   } else {
@@ -211,7 +207,7 @@ inline void columns_rgb_dispatch(const ResampleRows& rows, std::size_t num_rows,
   }
 }
 
-inline void rows_dispatch(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) {
+void resample_rows(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept {
   if (row_bytes < 16) {
     resample_rows_reference(rows, row_bytes, axis);
   } else if (axis.high != nullptr) {
@@ -222,7 +218,6 @@ inline void rows_dispatch(const ResampleRows& rows, std::size_t row_bytes, const
 }
 
 #endif  // HWY_SCALAR
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 /// Weights of the outputs of one axis. Output i is clip((sum_j w_ij * in[first_i + j] + half) >> shift) with
 /// half = 2^(shift - 1), j < count_i, clipped to 0..255; w_ij = weights[offset_i + j].
@@ -42,11 +42,13 @@ void resample_columns_reference(const ResampleRows& rows, std::size_t num_rows, 
 void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes,
                              const ResampleAxis& axis) noexcept;
 
-/// The same as the reference for three channels. `row_bytes` (3 x input width) bytes of every input row are
-/// readable.
-void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
-                          const ResampleAxis& axis) noexcept;
-/// The same as the reference.
-void resample_rows(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept;
+/// The two passes of a kernel table; those of every table give the same bytes.
+struct ResampleKernels {
+  /// Along the rows, three channels; `row_bytes` (3 x input width) bytes of every input row are readable.
+  void (*columns_rgb)(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
+                      const ResampleAxis& axis) noexcept;
+  /// Across the rows.
+  void (*rows)(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept;
+};
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -1,7 +1,7 @@
 // The two resampling passes as plain loops: the definition that the vector version is compared with.
 #include "vit/kernels/resample.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 namespace {
 
@@ -49,4 +49,4 @@ void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes,
   }
 }
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

@@ -1,17 +1,12 @@
 // Rotary position applied to one token of one head.
-#if defined(VIT_KERNELS_ROTATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ROTATE_INL_H_
-#undef VIT_KERNELS_ROTATE_INL_H_
-#else
-#define VIT_KERNELS_ROTATE_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 HWY_INLINE void copy_row(const float* from, size_t count, float* to) {
@@ -99,7 +94,5 @@ void rotate(const RowsArgs& args, const Rotation& rotation) noexcept {
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ROTATE_INL_H_

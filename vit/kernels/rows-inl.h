@@ -1,19 +1,14 @@
 // Kernels that go over whole rows: layer norm, softmax, activations, addition.
 // Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
-#if defined(VIT_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_ROWS_INL_H_
-#undef VIT_KERNELS_ROWS_INL_H_
-#else
-#define VIT_KERNELS_ROWS_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 HWY_INLINE float sum_of_lanes(V v) {
@@ -160,7 +155,5 @@ void add(const RowsArgs& args, const float* addend, size_t addend_stride) noexce
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_ROWS_INL_H_

@@ -1,109 +1,45 @@
-// Compiles the kernels once for each instruction set that Highway knows for this architecture, and lists the
-// tables. Code between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE has internal linkage and uses nothing of
-// the standard library, so that no inline function compiled for a newer machine can stand in for the common
-// one at link time.
-
-// Not worth a copy of their own: SSSE3 beside SSE4, scalable vectors. Ice Lake's extensions do not name VNNI
-// of AVX-512 in Highway 1.0; it, that of AVX, and BF16 are asked for below.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// Lists the kernel tables of this build, which targets/*.cpp hold, and asks the processor which of them it
+// runs.
+#include "vit/kernels/targets.h"
 
 #include <vector>
 
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
-#include "vit/kernels/targets.h"
+#include "vit/kernels/target_list.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "vit/kernels/targets.cpp"
-#include "hwy/foreach_target.h"
-// Highway's own header must follow foreach_target.h.
-#include "hwy/highway.h"
-#include "vit/kernels/attention-inl.h"
-#include "vit/kernels/bf16-inl.h"
-#include "vit/kernels/gemm-inl.h"
-#include "vit/kernels/int8-inl.h"
-#include "vit/kernels/rotate-inl.h"
-#include "vit/kernels/rows-inl.h"
+namespace vit::internal::kernels {
 
-HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
-
-#if HWY_TARGET == HWY_AVX3
-constexpr const char* kName = "avx512";
-constexpr const char* kDescription = "AVX-512 (F, VL, DQ, BW): 16 lanes";
-#elif HWY_TARGET == HWY_AVX2
-constexpr const char* kName = "avx2";
-constexpr const char* kDescription = "AVX2 and FMA: 8 lanes";
-#elif HWY_TARGET == HWY_SSE4
-constexpr const char* kName = "sse4";
-constexpr const char* kDescription = "SSE4.2: 4 lanes, no fused multiply-add";
-#elif HWY_TARGET == HWY_NEON
-constexpr const char* kName = "neon";
-constexpr const char* kDescription = "NEON: 4 lanes";
-#else
-constexpr const char* kName = "portable";
-constexpr const char* kDescription = "the compiler's baseline";
+#if HWY_TARGETS & HWY_AVX3
+namespace N_AVX3 {
+extern const KernelTable kTable, kVnniTable, kBf16Table;
+}
 #endif
-
+#if HWY_TARGETS & HWY_AVX2
+namespace N_AVX2 {
+extern const KernelTable kTable, kVnniTable;
+}
+#endif
+#if HWY_TARGETS & HWY_SSE4
+namespace N_SSE4 {
 extern const KernelTable kTable;
-constexpr KernelTable kTable{
-    .name = kName,
-    .description = kDescription,
-    .panel_columns = kPanel,
-    .tile_rows = kTileRows,
-    .pack_weight = pack_weight,
-    .gemm = gemm<FloatLines>,
-    .bf16 = &bf16::kKernels<bf16::ColumnLines>,
-    .int8 = &int8::kKernels<int8::Usual>,
-    .layer_norm = layer_norm,
-    .softmax = softmax,
-    .activate = activate,
-    .add = add,
-    .rotate = rotate,
-    .attention_packed_floats = attention_packed_floats,
-    .attention_scratch_floats = attention_scratch_floats,
-    .attention = kAttention<FloatOperands>,
-    .bf16_attention = kAttention<FloatOperands>,
-    .int8_attention = kAttention<int8::UsualOperands>,
-    .multiply_adds = multiply_adds,
-};
-
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-extern const KernelTable kVnniTable;
-constexpr KernelTable kVnniTable = [] {
-  KernelTable table = kTable;
-#if HWY_TARGET == HWY_AVX3
-  table.name = "avx512_vnni";
-  table.description = "AVX-512 with VNNI: the same, and its products of bytes for int8";
-#else
-  table.name = "avx2_vnni";
-  table.description = "AVX2 with AVX-VNNI: the same, and its products of bytes for int8";
+}
 #endif
-  table.int8 = &int8::kKernels<int8::VnniBytes>;
-  table.int8_attention = kAttention<Operands<int8::WordKeys<int8::VnniPairs>, int8::ByteValues>>;
-  return table;
-}();
+#if HWY_TARGETS & HWY_NEON
+namespace N_NEON {
+extern const KernelTable kTable;
+}
 #endif
-
-#if HWY_TARGET == HWY_AVX3
-extern const KernelTable kBf16Table;
-constexpr KernelTable kBf16Table = [] {
-  KernelTable table = kVnniTable;
-  table.name = "avx512_bf16";
-  table.description = "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16";
-  table.bf16 = &bf16::kKernels<bf16::PairLines>;
-  table.bf16_attention = kAttention<PairOperands>;
-  table.int8_attention = kAttention<Operands<PairKeys, int8::ByteValues>>;
-  return table;
-}();
+#if HWY_TARGETS & HWY_EMU128
+namespace N_EMU128 {
+extern const KernelTable kTable;
+}
 #endif
-
-}  // namespace vit::kernels::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace vit::kernels {
+#if HWY_TARGETS & HWY_SCALAR
+namespace N_SCALAR {
+extern const KernelTable kTable;
+}
+#endif
 
 const std::vector<CompiledTarget>& compiled_targets() {
   static const std::vector<CompiledTarget> targets = [] {
@@ -138,5 +74,4 @@ const std::vector<CompiledTarget>& compiled_targets() {
   return targets;
 }
 
-}  // namespace vit::kernels
-#endif  // HWY_ONCE
+}  // namespace vit::internal::kernels

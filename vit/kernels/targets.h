@@ -1,9 +1,11 @@
 // The tables that this build contains, for dispatch.cpp alone.
 #pragma once
 
+#include <vector>
+
 #include "vit/kernels/kernels.h"
 
-namespace vit::kernels {
+namespace vit::internal::kernels {
 
 /// Tables compiled for instruction sets, fastest first, whether or not this machine can run them.
 struct CompiledTarget {
@@ -17,4 +19,4 @@ const KernelTable& reference_kernels();
 /// Those for inputs of bytes; the table above has the ones for inputs of 16 bits.
 const Int8Kernels& reference_byte_kernels();
 
-}  // namespace vit::kernels
+}  // namespace vit::internal::kernels

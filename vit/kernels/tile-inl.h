@@ -1,19 +1,14 @@
 // The one multiply loop: a tile of kTileRows x kPanel sums kept in registers. Shared by gemm and attention.
 // Every sum runs over k from 0 upwards in one multiply-add chain, whatever the size of the tile it belongs
 // to.
-#if defined(VIT_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_TILE_INL_H_
-#undef VIT_KERNELS_TILE_INL_H_
-#else
-#define VIT_KERNELS_TILE_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/activation-inl.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 // Two vectors wide. Six rows are 12 sums + 2 columns + 1 broadcast = 15 of 16 registers; with 32 registers
@@ -228,7 +223,5 @@ HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperan
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_TILE_INL_H_

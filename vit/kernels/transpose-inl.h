@@ -1,16 +1,11 @@
 // Transposition of a matrix in 4 x 4 squares.
-#if defined(VIT_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef VIT_KERNELS_TRANSPOSE_INL_H_
-#undef VIT_KERNELS_TRANSPOSE_INL_H_
-#else
-#define VIT_KERNELS_TRANSPOSE_INL_H_
-#endif
+#pragma once
 
-#include "hwy/highway.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace vit::kernels::HWY_NAMESPACE {
+namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
@@ -56,7 +51,5 @@ HWY_INLINE void transpose(const float* from, size_t from_stride, size_t rows, si
 }
 
 }  // namespace
-}  // namespace vit::kernels::HWY_NAMESPACE
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // VIT_KERNELS_TRANSPOSE_INL_H_
