@@ -28,14 +28,15 @@ void validate_position(const ModelConfig& c) {
   if (p.rope == RopeKind::none) return;
   // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
   const GridSize grid = c.native_grid();
-  const std::size_t per_patch = p.rope == RopeKind::mixed ? c.depth * c.embed_dim : c.head_dim();
+  const std::size_t per_patch = p.rope == RopeKind::mixed ? c.depth * c.attention_dim() : c.head_width();
   VIT_CHECK(grid.rows * grid.columns <= kMaxRopeFactors / per_patch, kWhere, "a native grid of ", grid.rows,
             " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
             kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
             ", patch_size ", c.patch_size, ")");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
-  VIT_CHECK(c.head_dim() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
-            multiple, ", got ", c.head_dim(), " (embed_dim ", c.embed_dim, " / num_heads ", c.num_heads, ")");
+  VIT_CHECK(c.head_width() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
+            multiple, ", got ", c.head_width(), " (embed_dim ", c.embed_dim, ", num_heads ", c.num_heads,
+            ")");
   VIT_CHECK(std::isfinite(p.theta) && p.theta > 0 && p.theta <= 1e12, kWhere,
             "rope theta must be in (0, 1e12], got ", p.theta);
   VIT_CHECK(std::isfinite(p.coordinate_offset) && std::abs(p.coordinate_offset) <= 1e6, kWhere,
@@ -83,9 +84,9 @@ void validate(const ModelConfig& c) {
   check_range("num_heads", c.num_heads, 1, 1024);
   check_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
   check_range("num_register_tokens", c.num_register_tokens, 0, 1024);
-  VIT_CHECK(c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
+  VIT_CHECK(c.head_dim != 0 || c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
             " is not divisible by num_heads ", c.num_heads);
-  VIT_CHECK(c.head_dim() <= 512, kWhere, "head width must be at most 512, got ", c.head_dim());
+  VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
   VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
             "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
   validate_position(c);

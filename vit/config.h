@@ -1,6 +1,6 @@
 // What a checkpoint is: plain data with defaults, filled by an adapter of weights/families, checked once by
-// validate(). Letters: C = embed_dim, H = num_heads, d = C / H, P = patch_size, N = patches, T = prefix
-// tokens + N.
+// validate(). Letters: C = embed_dim, H = num_heads, d = head_width(), A = H d, P = patch_size, N = patches,
+// T = prefix tokens + N.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vit/base/activation.h"
+#include "vit/base/rope_pairing.h"
 
 namespace vit {
 
@@ -44,12 +45,6 @@ enum class CoordinateRule {
 };
 
 enum class AxisOrder { x_then_y, y_then_x };
-
-/// Which two channels of a head an angle turns.
-enum class RopePairing {
-  neighbours,  // (2i, 2i + 1)
-  halves,      // (i, i + d / 2)
-};
 
 struct GridSize {
   std::size_t rows = 0;
@@ -119,6 +114,7 @@ struct ModelConfig {
   std::size_t embed_dim = 768;
   std::size_t depth = 12;
   std::size_t num_heads = 12;
+  std::size_t head_dim = 0;    // d; 0 = embed_dim / num_heads
   std::size_t mlp_dim = 3072;  // hidden width; of one branch where gated
 
   bool patch_bias = true;
@@ -149,7 +145,13 @@ struct ModelConfig {
   std::size_t num_classes = 0;      // 0 = no classifier
   std::vector<std::string> labels;  // one per class, or empty
 
-  std::size_t head_dim() const { return num_heads == 0 ? 0 : embed_dim / num_heads; }
+  /// d
+  std::size_t head_width() const {
+    if (head_dim != 0) return head_dim;
+    return num_heads == 0 ? 0 : embed_dim / num_heads;
+  }
+  /// A = H d: all heads side by side; C in most models.
+  std::size_t attention_dim() const { return num_heads * head_width(); }
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
   }

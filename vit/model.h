@@ -7,16 +7,17 @@
 #include <optional>
 #include <string>
 
+#include "vit/checkpoint.h"
 #include "vit/config.h"
 #include "vit/vision_transformer.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/preprocess_config.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit {
 
 struct ModelOptions {
-  LoadOptions load{};                  // architecture name of a bare file, overrides: weights/loader.h
-  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: weights/preprocess_config.h
+  LoadOptions load{};                  // architecture name of a bare file, overrides: checkpoint.h
+  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: checkpoint.h
   std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
   Dtype dtype = Dtype::f32;  // arithmetic of blocks and attention pooling: f32, bf16 or i8, rounded at load
 };

@@ -15,7 +15,9 @@
 
 namespace vit {
 
+namespace internal {
 struct ModelWeights;
+}
 
 namespace internal::kernels {
 struct KernelTable;

@@ -93,7 +93,7 @@ position::Position make_position(const ModelConfig& config, const ModelWeights& 
       {.embed_dim = config.embed_dim,
        .depth = config.depth,
        .num_heads = config.num_heads,
-       .head_dim = config.head_dim()},
+       .head_dim = config.head_width()},
       {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
 }
 

@@ -4,6 +4,7 @@
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
+#include "vit/checkpoint.h"
 #include "vit/config.h"
 #include "vit/image/decode.h"
 #include "vit/image/image.h"

@@ -13,7 +13,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/version.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/families/timm_args.h"
 
 namespace vit::app {
 namespace {

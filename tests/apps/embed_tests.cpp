@@ -11,8 +11,8 @@
 
 #include "program.h"
 #include "tests/support/fixture_tensors.h"
-#include "vit/weights/json.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/safetensors.h"
 
 using namespace vit;
 using namespace vit::test;

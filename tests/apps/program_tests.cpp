@@ -14,7 +14,7 @@
 
 #include "program.h"
 #include "tests/support/shared_data.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/json.h"
 
 using namespace vit;
 using namespace vit::test;

@@ -12,10 +12,10 @@
 #include "apps/vit/common/zip_writer.h"
 #include "program.h"
 #include "vit/base/error.h"
-#include "vit/weights/json.h"
-#include "vit/weights/mapped_file.h"
-#include "vit/weights/safetensors.h"
-#include "vit/weights/zip_archive.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/safetensors.h"
+#include "vit/weights/files/zip_archive.h"
 
 using namespace vit;
 using namespace vit::app;

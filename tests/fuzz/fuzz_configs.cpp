@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "tests/support/temporary_file.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/preprocess_config.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit::fuzz {
 namespace {

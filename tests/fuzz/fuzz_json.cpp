@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz_json.h"
 
 #include "vit/base/error.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::fuzz {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
-#include "vit/weights/pickle.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/files/pickle.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit::fuzz {
 namespace {

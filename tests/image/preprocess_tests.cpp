@@ -10,8 +10,8 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/preprocess.h"
-#include "vit/weights/json.h"
-#include "vit/weights/preprocess_config.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/files/json.h"
 
 namespace {
 

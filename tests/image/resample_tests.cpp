@@ -11,8 +11,8 @@
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
 #include "vit/kernels/kernels.h"
-#include "vit/weights/json.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace {
 

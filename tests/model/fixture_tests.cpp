@@ -18,9 +18,9 @@
 #include "tests/support/shared_data.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
-#include "vit/weights/json.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "vit/base/error.h"
-#include "vit/weights/pickle.h"
-#include "vit/weights/safetensors.h"
-#include "vit/weights/shards.h"
+#include "vit/weights/files/pickle.h"
+#include "vit/weights/files/safetensors.h"
+#include "vit/weights/files/shards.h"
 
 namespace vit::test {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/weights/safetensors.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit::test {
 

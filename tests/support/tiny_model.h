@@ -6,7 +6,7 @@
 #include <string>
 
 #include "vit/base/tensor.h"
-#include "vit/weights/loader.h"
+#include "vit/weights/checkpoint/loader.h"
 
 namespace vit::test {
 

@@ -16,9 +16,9 @@
 #include "tests/support/cpu_time.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
-#include "vit/weights/json.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/families/timm_args.h"
+#include "vit/weights/files/json.h"
 
 namespace vit {
 namespace {
@@ -178,9 +178,10 @@ std::vector<std::string> names_to_mutate(const fs::path& folder, const LoadOptio
   std::vector<std::string> names;
   const LoadReport report = load_checkpoint(folder, options).report;
   for (const TensorUse& use : report.tensors) {
-    if (use.use.starts_with("ignored")) continue;
-    const std::size_t block = use.use.find("blocks.");
-    if (block == std::string::npos || use.use.compare(block, 9, "blocks.1.") == 0) names.push_back(use.name);
+    if (use.feeds.empty()) continue;
+    const std::size_t block = use.feeds.find("blocks.");
+    if (block == std::string::npos || use.feeds.compare(block, 9, "blocks.1.") == 0)
+      names.push_back(use.name);
   }
   return names;
 }

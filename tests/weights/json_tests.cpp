@@ -5,7 +5,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/json.h"
 
 namespace vit {
 

@@ -5,8 +5,8 @@
 
 #include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
-#include "vit/weights/atomic_file.h"
-#include "vit/weights/mapped_file.h"
+#include "vit/weights/files/atomic_file.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit {
 

@@ -9,7 +9,7 @@
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
-#include "vit/weights/loader.h"
+#include "vit/weights/checkpoint/loader.h"
 
 namespace vit {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_file.h"
-#include "vit/weights/pickle.h"
+#include "vit/weights/files/pickle.h"
 
 namespace vit {
 

@@ -5,8 +5,8 @@
 
 #include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
-#include "vit/weights/preprocess_config.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/families/timm_args.h"
 
 namespace {
 

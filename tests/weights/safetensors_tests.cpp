@@ -11,8 +11,8 @@
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_file.h"
-#include "vit/weights/safetensors.h"
-#include "vit/weights/shards.h"
+#include "vit/weights/files/safetensors.h"
+#include "vit/weights/files/shards.h"
 
 namespace vit {
 

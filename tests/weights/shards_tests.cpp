@@ -1,5 +1,5 @@
 // Checkpoints in several files.
-#include "vit/weights/shards.h"
+#include "vit/weights/files/shards.h"
 
 #include <doctest/doctest.h>
 
@@ -10,9 +10,9 @@
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/temporary_file.h"
-#include "vit/weights/loader.h"
-#include "vit/weights/pickle.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/files/pickle.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit {
 namespace {

@@ -1,6 +1,6 @@
 // From a picture to what a model sees: resize, crop, pad, normalise, by the rules of the library that a
 // checkpoint comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is
-// weights/preprocess_config.h.
+// weights/checkpoint/preprocess_config.h.
 #pragma once
 
 #include <array>

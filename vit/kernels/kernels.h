@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "vit/base/activation.h"
-#include "vit/config.h"
+#include "vit/base/rope_pairing.h"
 #include "vit/kernels/bf16.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/resample.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 using Visit = std::function<void(const std::string&, const Shape&, WeightTensor&)>;
@@ -30,9 +30,10 @@ std::size_t position_rows(const ModelConfig& config) {
 void visit_block(const ModelConfig& c, const std::string& name, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim;
   walk.norm(name + ".norm1", width, block.norm1);
-  walk.linear(name + ".qkv", 3 * width, width, block.qkv, c.qkv_bias);
-  if (c.attention_norm) walk.norm(name + ".attention_norm", width, block.attention_norm);
-  walk.linear(name + ".proj", width, width, block.proj, c.proj_bias);
+  const std::size_t heads = c.attention_dim();
+  walk.linear(name + ".qkv", 3 * heads, width, block.qkv, c.qkv_bias);
+  if (c.attention_norm) walk.norm(name + ".attention_norm", heads, block.attention_norm);
+  walk.linear(name + ".proj", width, heads, block.proj, c.proj_bias);
   if (c.layer_scale) walk.visit(name + ".scale1", Shape{width}, block.scale1);
   walk.norm(name + ".norm2", width, block.norm2);
   if (c.mlp == MlpKind::gated) walk.linear(name + ".gate", c.mlp_dim, width, block.gate, c.mlp_bias);
@@ -88,10 +89,10 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const Visit& v
     visit("position_table", Shape{position_rows(c), width}, weights.position_table);
   }
   if (c.position.rope == RopeKind::mixed) {
-    visit("rope_frequencies", Shape{2, c.depth, c.num_heads, c.head_dim() / 2}, weights.rope_frequencies);
+    visit("rope_frequencies", Shape{2, c.depth, c.num_heads, c.head_width() / 2}, weights.rope_frequencies);
   }
   if (c.position.rope == RopeKind::axial && c.position.stored_periods) {
-    visit("rope_periods", Shape{c.head_dim() / 4}, weights.rope_periods);
+    visit("rope_periods", Shape{c.head_width() / 4}, weights.rope_periods);
   }
   if (c.norm_pre) walk.norm("norm_pre", width, weights.norm_pre);
   weights.blocks.resize(c.depth);
@@ -101,4 +102,4 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const Visit& v
   visit_head(c, weights, walk);
 }
 
-}  // namespace vit
+}  // namespace vit::internal

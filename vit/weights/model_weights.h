@@ -1,7 +1,7 @@
 // The tensors of a Vision Transformer under the project's own names, whatever the file calls them. A
 // WeightTensor is a handle: its numbers are read when load() is called, so a model packs them one by one and
 // never holds them twice. Letters: C = embed_dim, P = patch_size, M = mlp_dim, E = projection_dim, R =
-// register tokens, H heads, d = C / H.
+// register tokens, H heads of width d, A = H d (C in most models).
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 #include "vit/base/tensor.h"
 #include "vit/config.h"
-#include "vit/weights/tensor_file.h"
+#include "vit/weights/files/tensor_file.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// The numbers of one tensor, for as long as it takes to pack them: its own, or lent by the mapped file that
 /// stores them as they are. Lent pages leave the memory of the process at the end.
@@ -72,9 +72,9 @@ struct LinearWeights {
 
 struct BlockWeights {
   NormWeights norm1;           // (C)
-  LinearWeights qkv;           // (3C, C), rows ordered q, k, v, heads inside
-  NormWeights attention_norm;  // (C)
-  LinearWeights proj;          // (C, C)
+  LinearWeights qkv;           // (3A, C), rows ordered q, k, v, heads inside
+  NormWeights attention_norm;  // (A)
+  LinearWeights proj;          // (C, A)
   WeightTensor scale1;         // (C)
   NormWeights norm2;           // (C)
   LinearWeights gate;          // (M, C), gated only
@@ -120,4 +120,4 @@ void for_each_tensor(
     const ModelConfig& config, ModelWeights& weights,
     const std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>& visit);
 
-}  // namespace vit
+}  // namespace vit::internal

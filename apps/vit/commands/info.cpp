@@ -139,10 +139,9 @@ std::optional<GridSize> grid_of(const ModelFacts& facts) {
 
 /// Ignored tensors by reason, so that 200 tensors of a text tower take one line.
 std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
-  constexpr std::string_view kIgnored = "ignored: ";
   std::map<std::string, std::size_t> out;
   for (const TensorUse& tensor : report.tensors) {
-    if (tensor.use.starts_with(kIgnored)) ++out[tensor.use.substr(kIgnored.size())];
+    if (!tensor.ignored_because.empty()) ++out[tensor.ignored_because];
   }
   return out;
 }
@@ -172,8 +171,9 @@ ordered_json lines_of(const std::string& text) {
 ordered_json tensors_json(const LoadReport& report) {
   ordered_json tensors = ordered_json::array();
   for (const TensorUse& tensor : report.tensors) {
+    const std::string use = tensor.feeds.empty() ? "ignored: " + tensor.ignored_because : tensor.feeds;
     tensors.push_back(
-        {{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", tensor.dtype}, {"use", tensor.use}});
+        {{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", tensor.dtype}, {"use", use}});
   }
   return tensors;
 }

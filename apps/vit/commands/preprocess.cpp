@@ -23,8 +23,8 @@
 #include "vit/base/parallel.h"
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
-#include "vit/weights/atomic_file.h"
-#include "vit/weights/preprocess_config.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/files/atomic_file.h"
 
 namespace vit::app {
 namespace {

@@ -7,8 +7,8 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/zip_writer.h"
 #include "vit/base/error.h"
-#include "vit/weights/atomic_file.h"
-#include "vit/weights/safetensors.h"
+#include "vit/weights/files/atomic_file.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit::app {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
-#include "vit/weights/file_status.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/file_status.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::app {
 namespace {

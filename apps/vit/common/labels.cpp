@@ -8,8 +8,8 @@
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
-#include "vit/weights/json.h"
-#include "vit/weights/mapped_file.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit::app {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "vit/base/error.h"
 #include "vit/session.h"
-#include "vit/weights/folder_files.h"
-#include "vit/weights/json.h"
-#include "vit/weights/open_clip_preprocess.h"
-#include "vit/weights/preprocess_config.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/checkpoint/folder_files.h"
+#include "vit/weights/checkpoint/open_clip_preprocess.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/families/timm_args.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::app {
 namespace {

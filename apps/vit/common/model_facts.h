@@ -6,7 +6,7 @@
 #include "apps/vit/common/options.h"
 #include "vit/config.h"
 #include "vit/image/preprocess.h"
-#include "vit/weights/loader.h"
+#include "vit/weights/checkpoint/loader.h"
 
 namespace vit::app {
 

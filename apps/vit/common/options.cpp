@@ -10,9 +10,9 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 #include "vit/kernels/kernels.h"
-#include "vit/weights/folder_files.h"
-#include "vit/weights/preprocess_config.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/checkpoint/folder_files.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/families/timm_args.h"
 
 namespace vit::app {
 namespace {

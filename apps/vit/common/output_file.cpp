@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "vit/base/error.h"
-#include "vit/weights/file_status.h"
+#include "vit/weights/files/file_status.h"
 
 namespace vit::app {
 namespace {

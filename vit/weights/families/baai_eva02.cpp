@@ -5,7 +5,7 @@
 
 #include "vit/weights/families/timm_layout.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 std::string rename(const std::string& name) {
@@ -81,4 +81,4 @@ constinit const Family kBaaiFamily{
     "baai_eva02", "patch_embed.proj.weight", matches,
     [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
 
-}  // namespace vit
+}  // namespace vit::internal

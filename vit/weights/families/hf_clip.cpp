@@ -6,7 +6,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "hf_clip";
@@ -155,4 +155,4 @@ constinit const Family kHfClipFamily{"hf_clip", "embeddings.patch_embedding.weig
                                        return std::make_unique<HfClipAdapter>(files);
                                      }};
 
-}  // namespace vit
+}  // namespace vit::internal

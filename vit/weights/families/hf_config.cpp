@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "vit/base/error.h"
-#include "vit/weights/in_quotes.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/families/timm_args.h"
+#include "vit/weights/files/in_quotes.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "hf_config";
@@ -159,4 +159,4 @@ Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std
           .absolute = true};
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/weights/family.h"
+#include "vit/weights/families/family.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Values that a config.json may leave out because its class has them as defaults.
 struct HfDefaults {
@@ -63,4 +63,4 @@ std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::st
 Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,
                     const Shape& shape);
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -7,7 +7,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "hf_dinov2";
@@ -141,4 +141,4 @@ constinit const Family kHfDinov2Family{"hf_dinov2", "embeddings.patch_embeddings
                                          return std::make_unique<HfDinov2Adapter>(files);
                                        }};
 
-}  // namespace vit
+}  // namespace vit::internal

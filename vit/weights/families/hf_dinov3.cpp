@@ -6,7 +6,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "module."};
@@ -116,4 +116,4 @@ constinit const Family kHfDinov3Family{"hf_dinov3", "embeddings.patch_embeddings
                                          return std::make_unique<HfDinov3Adapter>(files);
                                        }};
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -10,9 +10,9 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/in_quotes.h"
+#include "vit/weights/files/in_quotes.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr std::string_view kTypes[] = {"vit", "deit", "vit_mae", "vit_msn", "ijepa"};
@@ -152,4 +152,4 @@ constinit const Family kHfVitFamily{"hf_vit", "embeddings.patch_embeddings.proje
                                       return std::make_unique<HfVitAdapter>(files);
                                     }};
 
-}  // namespace vit
+}  // namespace vit::internal

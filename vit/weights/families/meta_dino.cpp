@@ -6,7 +6,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/families/timm_layout.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "meta_dino";
@@ -172,4 +172,4 @@ constinit const Family kMetaDinov2Family{
     "meta_dinov2", "patch_embed.proj.weight", matches_dinov2,
     [](const SourceFiles& files) { return adapt_timm_layout(files, kDinov2Layout); }};
 
-}  // namespace vit
+}  // namespace vit::internal

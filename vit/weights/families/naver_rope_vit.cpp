@@ -3,7 +3,7 @@
 // deit/models_v2.py.
 #include "vit/weights/families/timm_layout.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 std::vector<Piece> pieces(const SourceFiles&, const ModelConfig& config, const std::string& canonical,
@@ -39,4 +39,4 @@ constinit const Family kNaverFamily{
     "naver_rope_vit", "patch_embed.proj.weight", matches,
     [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -8,12 +8,12 @@
 #include <span>
 
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/open_clip_preprocess.h"
 #include "vit/weights/families/openai_names.h"
 #include "vit/weights/families/timm_layout.h"
-#include "vit/weights/in_quotes.h"
-#include "vit/weights/open_clip_preprocess.h"
+#include "vit/weights/files/in_quotes.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "open_clip";
@@ -280,4 +280,4 @@ std::unique_ptr<Adapter> adapt(const SourceFiles& files) {
 
 constinit const Family kOpenClipFamily{"open_clip", "conv1.weight", matches, adapt};
 
-}  // namespace vit
+}  // namespace vit::internal

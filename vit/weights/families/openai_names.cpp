@@ -7,7 +7,7 @@
 
 #include "vit/weights/families/timm_layout.h"
 
-namespace vit {
+namespace vit::internal {
 
 std::string openai_name(const std::string& name) {
   static const std::map<std::string, std::string> stems = {{"cls_token", "class_embedding"},
@@ -137,4 +137,4 @@ constinit const Family kOpenAiFamily{"openai_names", "conv1.weight", matches, []
                                                                 is_clip(files) ? kClipLayout : kPeLayout);
                                      }};
 
-}  // namespace vit
+}  // namespace vit::internal

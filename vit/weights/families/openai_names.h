@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "vit/weights/family.h"
+#include "vit/weights/families/family.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// The name in OpenAI's files of the tensor that timm calls `name`.
 std::string openai_name(const std::string& name);
@@ -16,4 +16,4 @@ std::string openai_name(const std::string& name);
 std::vector<Piece> openai_pieces(const SourceFiles& files, const ModelConfig& config,
                                  const std::string& canonical, const Shape& shape);
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -7,9 +7,9 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/in_quotes.h"
+#include "vit/weights/files/in_quotes.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr const char* kWhere = "timm_layout";
@@ -389,4 +389,4 @@ std::string layout_option(const SourceFiles& files, const std::string& key,
                       text("--set ", key, " must be one of ", words, ", got ", in_quotes(found->second)));
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/weights/family.h"
-#include "vit/weights/timm_args.h"
+#include "vit/weights/families/family.h"
+#include "vit/weights/families/timm_args.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Prefixes that training scripts and wrappers put in front of timm's names.
 inline constexpr std::string_view kTimmPrefixes[] = {"",
@@ -79,4 +79,4 @@ bool follows_timm(const SourceFiles& files);
 std::string layout_option(const SourceFiles& files, const std::string& key,
                           std::span<const std::string_view> allowed);
 
-}  // namespace vit
+}  // namespace vit::internal

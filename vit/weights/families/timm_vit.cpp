@@ -5,7 +5,7 @@
 #include "vit/base/error.h"
 #include "vit/weights/families/timm_layout.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 /// OpenCLIP's projection beside the tower, or null.
@@ -47,4 +47,4 @@ constinit const Family kTimmFamily{"timm", "patch_embed.proj.weight", matches, [
                                      return adapt_timm_layout(files, kLayout);
                                    }};
 
-}  // namespace vit
+}  // namespace vit::internal

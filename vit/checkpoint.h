@@ -1,0 +1,58 @@
+// What a checkpoint is asked for, and what was found in it: the options of loading and its report. Reading
+// one is Model::load in model.h.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vit/config.h"
+
+namespace vit {
+
+struct LoadOptions {
+  std::string architecture{};  // timm's or the publisher's name; needed by bare files, overrides a config's
+  /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
+  std::map<std::string, std::string> overrides{};
+};
+
+enum class ResamplerChoice {
+  automatic,    // what the checkpoint's own library does: timm and OpenCLIP Pillow, Hugging Face torchvision
+  pillow,       // timm's rules, or those of Hugging Face's pil backend
+  torchvision,  // the 8-bit kernel of torch
+};
+
+enum class ExifChoice {
+  automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
+  apply,
+  ignore,
+};
+
+struct PreprocessLoadOptions {
+  ResamplerChoice resampler = ResamplerChoice::automatic;
+  PillowRelease pillow = PillowRelease::from_13_0;
+  ExifChoice exif = ExifChoice::automatic;
+};
+
+/// One tensor of the file and what became of it.
+struct TensorUse {
+  std::string name;  // in the file
+  std::vector<std::size_t> shape;
+  std::string dtype;
+  std::string feeds;            // the tensors of the model that it feeds; "" if it is ignored
+  std::string ignored_because;  // why nothing needs it; "" if it is used
+};
+
+/// What loading found.
+struct LoadReport {
+  std::filesystem::path path;
+  std::vector<std::filesystem::path> files;  // weight files read
+  std::string stored_dtype;                  // of most numbers
+  std::size_t num_parameters = 0;            // elements of the tensors used
+  std::vector<TensorUse> tensors;            // in file order
+  std::vector<std::string> notes;  // which library's rules apply where they differ, values assumed, ...
+};
+
+}  // namespace vit

@@ -1,0 +1,249 @@
+// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers,
+// torchvision and pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
+// models/*/image_processing_*.py.
+#include "vit/weights/checkpoint/hf_preprocess.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "vit/base/error.h"
+#include "vit/weights/checkpoint/preprocess_values.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+
+namespace {
+
+constexpr const char* kWhere = "load_preprocess_config";
+
+/// What a class says where the file is silent.
+struct ProcessorClass {
+  std::string_view name;
+  ResizeFilter filter;
+  std::size_t size;
+  bool square_default;   // the class' own size is a squash
+  bool square_from_int;  // an integer in the file is a squash
+  std::size_t crop;      // 0 = no crop
+  std::array<double, 3> mean;
+  std::array<double, 3> std;
+};
+
+constexpr ProcessorClass kClasses[] = {
+    {"ViT", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
+    {"DeiT", ResizeFilter::bicubic, 256, true, true, 224, kHalf, kHalf},
+    {"Beit", ResizeFilter::bicubic, 224, true, true, 0, kHalf, kHalf},
+    {"Pvt", ResizeFilter::bicubic, 224, true, true, 0, kImageNetMean, kImageNetStd},
+    {"Bit", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
+    {"Siglip", ResizeFilter::bicubic, 224, true, false, 0, kHalf, kHalf},
+    {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+};
+
+struct ModelType {
+  std::string_view model_type;
+  std::string_view processor;
+};
+
+constexpr ModelType kModelTypes[] = {
+    {"vit", "ViT"},
+    {"ijepa", "ViT"},
+    {"deit", "DeiT"},
+    {"dinov2", "Bit"},
+    {"dinov2_with_registers", "Bit"},
+    {"dinov3_vit", "DINOv3ViT"},
+    {"siglip", "Siglip"},
+    {"siglip_vision_model", "Siglip"},
+    {"clip", "CLIP"},
+    {"clip_vision_model", "CLIP"},
+    {"metaclip_2", "CLIP"},
+    {"metaclip_2_vision_model", "CLIP"},
+};
+
+/// The class name without the suffix that tells its age or backend.
+std::string_view without_suffix(std::string_view name) {
+  for (const std::string_view suffix :
+       {"ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+const ProcessorClass& find_class(const Json& file, const std::string& model_type, const std::string& source) {
+  auto named = file.find_string("image_processor_type");
+  if (!named) named = file.find_string("feature_extractor_type");
+  std::string_view wanted;
+  if (named) {
+    wanted = without_suffix(*named);
+  } else {
+    for (const ModelType& known : kModelTypes) {
+      if (known.model_type == model_type) wanted = known.processor;
+    }
+    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
+              in_quotes(model_type), " does not tell the image processor");
+  }
+  for (const ProcessorClass& known : kClasses) {
+    if (known.name == wanted) return known;
+  }
+  fail(kWhere, source, ": image_processor_type ", in_quotes(*named),
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip and CLIP are");
+}
+
+// Keys of other processors that would change the picture, where they are set.
+void refuse_unknown_steps(const Json& file) {
+  for (const char* const key :
+       {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
+        "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
+    const auto value = file.find(key);
+    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere, value->where(),
+              ": this step is not implemented");
+  }
+  for (const char* const key :
+       {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
+    const auto value = file.find(key);
+    VIT_CHECK(!value, kWhere, value->where(), ": this value is not implemented");
+  }
+}
+
+ResizeFilter read_filter(const Json& value) {
+  constexpr ResizeFilter kByNumber[] = {ResizeFilter::nearest, ResizeFilter::lanczos, ResizeFilter::bilinear,
+                                        ResizeFilter::bicubic, ResizeFilter::box,     ResizeFilter::hamming};
+  return kByNumber[value.as_size({0, 5})];
+}
+
+void set_squash(PreprocessConfig& config, std::size_t height, std::size_t width) {
+  config.resize = ResizeRule::squash;
+  config.resize_height = height;
+  config.resize_width = width;
+}
+
+void set_shortest_edge(PreprocessConfig& config, std::size_t edge, std::size_t longest = 0) {
+  config.resize = ResizeRule::shortest_edge;
+  config.resize_height = config.resize_width = edge;
+  config.longest_edge = longest;
+}
+
+void read_size(const Json& size, bool square_from_int, PreprocessConfig& config) {
+  if (size.is_number()) {
+    const std::size_t edge = size.as_size(kEdgeRange);
+    return square_from_int ? set_squash(config, edge, edge) : set_shortest_edge(config, edge);
+  }
+  if (size.is_array()) {
+    VIT_CHECK(size.size() == 2, kWhere, size.where(), " must be [height, width]");
+    return set_squash(config, size[0].as_size(kEdgeRange), size[1].as_size(kEdgeRange));
+  }
+  VIT_CHECK(size.is_object(), kWhere, size.where(), " must be a number, [height, width] or an object");
+  const auto height = size.find_size("height", kEdgeRange);
+  const auto width = size.find_size("width", kEdgeRange);
+  const auto shortest = size.find_size("shortest_edge", kEdgeRange);
+  const auto longest = size.find_size("longest_edge", kEdgeRange);
+  const auto max_height = size.find_size("max_height", kEdgeRange);
+  const auto max_width = size.find_size("max_width", kEdgeRange);
+  if (shortest) return set_shortest_edge(config, *shortest, longest.value_or(0));
+  if (max_height && max_width) {
+    set_squash(config, *max_height, *max_width);
+    config.resize = ResizeRule::contain_trunc;
+    return;
+  }
+  VIT_CHECK(height && width, kWhere, size.where(),
+            " must hold height and width, shortest_edge, or max_height and max_width");
+  set_squash(config, *height, *width);
+}
+
+void read_crop(const Json& size, PreprocessConfig& config) {
+  if (size.is_number()) {
+    config.crop_height = config.crop_width = size.as_size(kEdgeRange);
+  } else if (size.is_array()) {
+    VIT_CHECK(size.size() == 2, kWhere, size.where(), " must be [height, width]");
+    config.crop_height = size[0].as_size(kEdgeRange);
+    config.crop_width = size[1].as_size(kEdgeRange);
+  } else {
+    config.crop_height = size.at("height").as_size(kEdgeRange);
+    config.crop_width = size.at("width").as_size(kEdgeRange);
+  }
+}
+
+void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& options,
+                 PreprocessConfig& config) {
+  const bool pil = options.resampler == ResamplerChoice::pillow;
+  const bool in_float = processor.name == "DINOv3ViT";
+  VIT_CHECK(!pil || !in_float, kWhere, config.source,
+            ": Hugging Face's DINOv3 processor exists for torchvision alone, so there are no Pillow results "
+            "to reproduce");
+  config.pillow = options.pillow;
+  config.crop_rounding = CropRounding::floor;
+  config.pad_rounding = pil ? PadRounding::extra_top_left : PadRounding::extra_bottom_right;
+  config.resampler = pil        ? Resampler::pillow
+                     : in_float ? Resampler::torchvision_float
+                                : Resampler::torchvision_uint8;
+  config.normalize = pil        ? NormalizeRule::divide_then_normalize
+                     : in_float ? NormalizeRule::rescale_first
+                                : NormalizeRule::fused;
+  config.apply_orientation = options.exif != ExifChoice::ignore;
+}
+
+std::array<double, 3> read_channels(const Json& value, ScalarForm scalar, double low, double high) {
+  std::array<double, 3> channels{};
+  if (value.is_number() && scalar == ScalarForm::allowed) {
+    channels.fill(value.as_double());
+  } else {
+    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
+              " must be three numbers (R, G, B)");
+    for (std::size_t c = 0; c < 3; ++c) channels[c] = value[c].as_double();
+  }
+  for (const double channel : channels) {
+    VIT_CHECK(channel >= low && channel <= high, kWhere, value.where(), " must lie between ", low, " and ",
+              high, ", found ", channel);
+  }
+  return channels;
+}
+
+}  // namespace
+
+std::array<double, 3> read_mean(const Json& value, ScalarForm scalar) {
+  return read_channels(value, scalar, -1e6, 1e6);
+}
+std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
+  return read_channels(value, scalar, 1e-6, 1e6);
+}
+
+PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
+                                    const PreprocessLoadOptions& options, const std::string& source) {
+  VIT_CHECK(file.is_object(), kWhere, file.where(), " must hold an object");
+  const ProcessorClass& processor = find_class(file, model_type, source);
+  refuse_unknown_steps(file);
+  PreprocessConfig config;
+  config.source = text(source, " (Hugging Face ", processor.name, "ImageProcessor)");
+  set_backend(processor, options, config);
+
+  config.filter = processor.filter;
+  if (const auto value = file.find("resample")) config.filter = read_filter(*value);
+  if (processor.square_default) {
+    set_squash(config, processor.size, processor.size);
+  } else {
+    set_shortest_edge(config, processor.size);
+  }
+  const bool square_from_int = file.find_bool("default_to_square").value_or(processor.square_from_int);
+  if (const auto value = file.find("size")) read_size(*value, square_from_int, config);
+  if (!file.find_bool("do_resize").value_or(true)) config.resize = ResizeRule::none;
+
+  config.crop = file.find_bool("do_center_crop").value_or(processor.crop != 0);
+  config.crop_height = config.crop_width = processor.crop;
+  if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
+  VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, source,
+            ": do_center_crop is set, but crop_size is missing");
+
+  config.rescale = file.find_bool("do_rescale").value_or(true);
+  config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);
+  VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
+            ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
+  config.subtract_mean = file.find_bool("do_normalize").value_or(true);
+  config.mean = processor.mean;
+  config.std = processor.std;
+  if (const auto value = file.find("image_mean")) config.mean = read_mean(*value, ScalarForm::allowed);
+  if (const auto value = file.find("image_std")) config.std = read_std(*value, ScalarForm::allowed);
+  validate(config);
+  return config;
+}
+
+}  // namespace vit::internal

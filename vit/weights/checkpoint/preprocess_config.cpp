@@ -1,0 +1,191 @@
+// timm's rules, and which of a folder's files tells the rules. Hugging Face's are hf_preprocess.cpp,
+// OpenCLIP's open_clip_preprocess.cpp.
+#include "vit/weights/checkpoint/preprocess_config.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "vit/base/error.h"
+#include "vit/weights/checkpoint/folder_files.h"
+#include "vit/weights/checkpoint/hf_preprocess.h"
+#include "vit/weights/checkpoint/open_clip_preprocess.h"
+#include "vit/weights/checkpoint/preprocess_values.h"
+#include "vit/weights/files/file_status.h"
+#include "vit/weights/files/in_quotes.h"
+#include "vit/weights/files/json.h"
+
+namespace vit::internal {
+
+namespace {
+
+constexpr const char* kWhere = "load_preprocess_config";
+namespace fs = std::filesystem;
+
+ResizeFilter timm_filter(const Json& value) {
+  const std::string_view name = value.as_string();
+  if (name == "bicubic") return ResizeFilter::bicubic;
+  if (name == "bilinear") return ResizeFilter::bilinear;
+  if (name == "lanczos") return ResizeFilter::lanczos;
+  if (name == "nearest") return ResizeFilter::nearest;
+  if (name == "box") return ResizeFilter::box;
+  if (name == "hamming") return ResizeFilter::hamming;
+  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found ",
+       in_quotes(name));
+}
+
+TimmCropMode timm_crop_mode(const Json& value) {
+  const std::string_view name = value.as_string();
+  if (name == "center") return TimmCropMode::center;
+  if (name == "squash") return TimmCropMode::squash;
+  if (name == "border") return TimmCropMode::border;
+  fail(kWhere, value.where(), " must be center, squash or border, found ", in_quotes(name));
+}
+
+/// Whether the input size of a model that takes no other one is that of its arguments: older timm left the
+/// pretrained one in pretrained_cfg.
+bool is_size_of_args(const Json& cfg, const std::optional<Json>& args) {
+  return cfg.find_bool("fixed_input_size").value_or(false) && args && args->find("img_size") &&
+         !args->find_bool("dynamic_img_size").value_or(false) &&
+         args->find_bool("strict_img_size").value_or(true);
+}
+
+void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
+  const auto args = root.find("model_args");
+  if (const auto size = cfg.find("input_size"); size && !is_size_of_args(cfg, args)) {
+    VIT_CHECK(size->is_array() && size->size() == 3 && (*size)[0].as_size() == 3, kWhere, size->where(),
+              " must be [3, height, width]");
+    timm.height = (*size)[1].as_size(kEdgeRange);
+    timm.width = (*size)[2].as_size(kEdgeRange);
+    return;
+  }
+  const auto size = args ? args->find("img_size") : std::nullopt;
+  if (!size) return;
+  VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(),
+            " must be one number or [height, width]");
+  timm.height = (size->is_array() ? (*size)[0] : *size).as_size(kEdgeRange);
+  timm.width = (size->is_array() ? (*size)[1] : *size).as_size(kEdgeRange);
+}
+
+PreprocessConfig read_timm(const Json& root, const PreprocessLoadOptions& options,
+                           const std::string& source) {
+  const Json cfg = root.find("pretrained_cfg").value_or(root);  // the older form is flat
+  TimmPreprocess timm;
+  read_timm_size(root, cfg, timm);
+  if (const auto value = cfg.find("interpolation")) timm.filter = timm_filter(*value);
+  if (const auto value = cfg.find("crop_mode")) timm.crop_mode = timm_crop_mode(*value);
+  if (const auto value = cfg.find("crop_pct")) timm.crop_pct = value->as_double();
+  VIT_CHECK(timm.crop_pct >= 0.01 && timm.crop_pct <= 10.0, kWhere, cfg.where(),
+            ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
+  if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
+  if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
+  const std::string architecture =
+      root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
+  return build_timm_preprocess(
+      timm, options,
+      architecture.empty() ? source : source + " (timm " + plain_or_quoted(architecture) + ")");
+}
+
+bool is_timm(const Json& config) {
+  return config.find("pretrained_cfg").has_value() ||
+         (config.find("architecture") && config.find("input_size"));
+}
+
+}  // namespace
+
+PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const PreprocessLoadOptions& options,
+                                       const std::string& source) {
+  PreprocessConfig config;
+  config.source = source;
+  config.resampler =
+      options.resampler == ResamplerChoice::torchvision ? Resampler::torchvision_uint8 : Resampler::pillow;
+  config.pillow = options.pillow;
+  config.filter = timm.filter;
+  config.crop_pct = timm.crop_pct;
+  config.resize_height =
+      static_cast<std::size_t>(std::floor(static_cast<double>(timm.height) / timm.crop_pct));
+  config.resize_width = static_cast<std::size_t>(std::floor(static_cast<double>(timm.width) / timm.crop_pct));
+  config.crop_height = timm.height;
+  config.crop_width = timm.width;
+  switch (timm.crop_mode) {
+    case TimmCropMode::center:
+      config.resize =
+          config.resize_height == config.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
+      break;
+    case TimmCropMode::squash: config.resize = ResizeRule::squash; break;
+    case TimmCropMode::border:
+      config.resize = ResizeRule::contain;
+      for (std::size_t c = 0; c < 3; ++c) {  // Python's round(255 * mean), kept inside a byte
+        const double level = std::nearbyint(255.0 * timm.mean[c]);
+        config.pad_color[c] = static_cast<unsigned char>(level < 0.0 ? 0.0 : level > 255.0 ? 255.0 : level);
+      }
+      break;
+  }
+  config.mean = timm.mean;
+  config.std = timm.std;
+  config.apply_orientation = options.exif == ExifChoice::apply;
+  validate(config);
+  return config;
+}
+
+PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLoadOptions& options) {
+  std::optional<PreprocessConfig> config = find_preprocess_config(path, options);
+  if (!config) fail_without_preprocess_config(path);
+  return *std::move(config);
+}
+
+void fail_without_preprocess_config(const fs::path& path) {
+  fail(kWhere, path.string(),
+       ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
+       "processor_config.json of Hugging Face, open_clip_config.json of OpenCLIP)");
+}
+
+std::optional<PreprocessConfig> find_preprocess_config(const fs::path& path,
+                                                       const PreprocessLoadOptions& options) {
+  const fs::file_status status = load_status(path, kWhere);
+  VIT_CHECK(fs::exists(status), kWhere, path.string(), ": no such file or folder");
+  const fs::path folder = fs::is_directory(status) ? path
+                          : path.has_parent_path() ? path.parent_path()
+                                                   : fs::path(".");
+  if (const auto open_clip = find_open_clip_config(path)) {
+    return read_open_clip_preprocess(load_json(*open_clip), options, open_clip->string());
+  }
+  const fs::path config_path = folder / "config.json";
+  std::string model_type;
+  if (fs::exists(load_status(config_path, kWhere))) {
+    const Json config = load_json(config_path);
+    VIT_CHECK(config.is_object(), kWhere, config_path.string(), " must hold an object");
+    if (is_timm(config)) return read_timm(config, options, config_path.string());
+    model_type = config.find_string("model_type").value_or("");
+  }
+  const fs::path processor_path = folder / "processor_config.json";
+  // of a whole processor; wins over the older file, as in transformers
+  if (fs::exists(load_status(processor_path, kWhere))) {
+    const Json processor = load_json(processor_path);
+    if (const auto nested = processor.find("image_processor")) {
+      return read_hf_preprocess(*nested, model_type, options, processor_path.string());
+    }
+  }
+  const fs::path preprocessor_path = folder / "preprocessor_config.json";
+  if (!fs::exists(load_status(preprocessor_path, kWhere))) return std::nullopt;
+  return read_hf_preprocess(load_json(preprocessor_path), model_type, options, preprocessor_path.string());
+}
+
+PillowRelease parse_pillow_release(std::string_view version) {
+  const char* const end = version.data() + version.size();
+  int numbers[3] = {};
+  const char* at = version.data();
+  for (int part = 0; part < 3; ++part) {
+    const auto [next, error] = std::from_chars(at, end, numbers[part]);
+    VIT_CHECK(error == std::errc() && numbers[part] >= 0 && (next == end || *next == '.'),
+              "parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got ",
+              in_quotes(version));
+    if (next == end) {
+      if (numbers[0] >= 13) return PillowRelease::from_13_0;
+      return numbers[0] == 12 && numbers[1] >= 2 ? PillowRelease::from_12_2 : PillowRelease::up_to_12_1;
+    }
+    at = next + 1;
+  }
+  fail("parse_pillow_release", "a Pillow version such as 12.1 or 13 is expected, got ", in_quotes(version));
+}
+
+}  // namespace vit::internal

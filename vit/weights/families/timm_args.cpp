@@ -1,0 +1,360 @@
+#include "vit/weights/families/timm_args.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <numbers>
+#include <set>
+
+#include "vit/base/error.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr const char* kWhere = "timm_model_args";
+
+[[noreturn]] void refuse(const Json& value, const std::string& wanted) {
+  fail(kWhere, value.where(), " must be ", wanted);
+}
+
+std::size_t count(const Json& value) {
+  return value.as_size({0, 1'000'000'000});
+}
+
+/// One number for both axes, or [rows, columns].
+GridSize pair(const Json& value) {
+  if (!value.is_array()) return {count(value), count(value)};
+  if (value.size() != 2) refuse(value, "a number or a list of two");
+  return {count(value[0]), count(value[1])};
+}
+
+std::string one_of(const Json& value, std::initializer_list<const char*> words) {
+  const std::string_view found = value.as_string();
+  std::string wanted = "one of";
+  for (const char* word : words) {
+    if (found == word) return std::string(found);
+    wanted += std::string(" \"") + word + "\"";
+  }
+  refuse(value, wanted);
+}
+
+Activation activation_of(const Json& value) {
+  const std::string name = one_of(value, {"gelu", "gelu_tanh", "quick_gelu", "silu", "relu"});
+  if (name == "gelu_tanh") return Activation::gelu_tanh;
+  if (name == "quick_gelu") return Activation::quick_gelu;
+  if (name == "silu") return Activation::silu;
+  if (name == "relu") return Activation::relu;
+  return Activation::gelu;
+}
+
+using Setter = std::function<void(TimmArgs&, const Json&)>;
+
+const std::map<std::string, Setter>& setters() {
+  static const std::map<std::string, Setter> table = {
+      {"img_size",
+       [](TimmArgs& a, const Json& v) {
+         const GridSize size = pair(v);
+         a.image_height = size.rows;
+         a.image_width = size.columns;
+       }},
+      {"patch_size",
+       [](TimmArgs& a, const Json& v) {
+         const GridSize size = pair(v);
+         if (size.rows != size.columns) refuse(v, "square");
+         a.patch_size = size.rows;
+       }},
+      {"in_chans",
+       [](TimmArgs&, const Json& v) {
+         if (count(v) != 3) refuse(v, "3 (red, green, blue)");
+       }},
+      {"embed_dim", [](TimmArgs& a, const Json& v) { a.embed_dim = count(v); }},
+      {"depth", [](TimmArgs& a, const Json& v) { a.depth = count(v); }},
+      {"num_heads", [](TimmArgs& a, const Json& v) { a.num_heads = count(v); }},
+      {"mlp_ratio",
+       [](TimmArgs& a, const Json& v) {
+         a.mlp_ratio = v.as_double();
+         a.mlp_dim = 0;
+       }},
+      {"num_classes", [](TimmArgs& a, const Json& v) { a.num_classes = count(v); }},
+      {"global_pool",
+       [](TimmArgs& a, const Json& v) {
+         a.global_pool = one_of(v, {"", "token", "avg", "map"});
+       }},
+      {"pool_include_prefix", [](TimmArgs& a, const Json& v) { a.pool_include_prefix = v.as_bool(); }},
+      {"class_token", [](TimmArgs& a, const Json& v) { a.class_token = v.as_bool(); }},
+      {"reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
+      {"num_reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
+      {"no_embed_class", [](TimmArgs& a, const Json& v) { a.no_embed_class = v.as_bool(); }},
+      {"use_abs_pos_emb", [](TimmArgs& a, const Json& v) { a.pos_embed = v.as_bool(); }},
+      {"pos_embed",
+       [](TimmArgs& a, const Json& v) {
+         a.pos_embed = one_of(v, {"", "none", "learn"}) == "learn";
+       }},
+      {"qkv_bias", [](TimmArgs& a, const Json& v) { a.qkv_bias = v.as_bool(); }},
+      {"proj_bias", [](TimmArgs& a, const Json& v) { a.proj_bias = v.as_bool(); }},
+      {"init_values",
+       [](TimmArgs& a, const Json& v) {
+         const bool is_given = v.as_double() != 0.0;  // VisionTransformer asks for its truth, Eva for None
+         a.layer_scale = is_given || a.timm_class == TimmClass::eva;
+       }},
+      {"pre_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
+      {"use_pre_transformer_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
+      {"final_norm", [](TimmArgs& a, const Json& v) { a.post_norm = v.as_bool(); }},
+      {"use_post_transformer_norm", [](TimmArgs& a, const Json& v) { a.post_norm = v.as_bool(); }},
+      {"fc_norm", [](TimmArgs& a, const Json& v) { a.fc_norm = v.as_bool(); }},
+      {"use_fc_norm", [](TimmArgs& a, const Json& v) { a.fc_norm = v.as_bool(); }},
+      {"swiglu_mlp", [](TimmArgs& a, const Json& v) { a.swiglu = v.as_bool(); }},
+      {"swiglu_align_to", [](TimmArgs& a, const Json& v) { a.swiglu_align_to = count(v); }},
+      {"act_layer", [](TimmArgs& a, const Json& v) { a.activation = activation_of(v); }},
+      {"qkv_fused", [](TimmArgs& a, const Json& v) { a.qkv_fused = v.as_bool(); }},
+      {"scale_mlp", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
+      {"scale_attn_inner", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
+      {"attn_type",
+       [](TimmArgs& a, const Json& v) {
+         a.attn_type = one_of(v, {"eva", "rope"});
+       }},
+      {"use_rot_pos_emb", [](TimmArgs& a, const Json& v) { a.rope = v.as_bool(); }},
+      {"rope_type",
+       [](TimmArgs& a, const Json& v) {
+         a.rope_type = one_of(v, {"cat", "mixed", "dinov3"});
+       }},
+      {"rope_temperature", [](TimmArgs& a, const Json& v) { a.rope_temperature = v.as_double(); }},
+      {"rope_grid_offset", [](TimmArgs& a, const Json& v) { a.rope_grid_offset = v.as_double(); }},
+      {"rope_grid_indexing",
+       [](TimmArgs& a, const Json& v) {
+         a.rope_xy = one_of(v, {"ij", "xy"}) == "xy";
+       }},
+      {"rope_rotate_half", [](TimmArgs& a, const Json& v) { a.rope_rotate_half = v.as_bool(); }},
+      {"ref_feat_shape", [](TimmArgs& a, const Json& v) { a.ref_feat_shape = pair(v); }},
+      {"attn_pool_num_heads", [](TimmArgs& a, const Json& v) { a.attn_pool_num_heads = count(v); }},
+      {"attn_pool_mlp_ratio",
+       [](TimmArgs& a, const Json& v) {
+         a.attn_pool_mlp_ratio = v.as_double();
+         a.attn_pool_mlp_dim = 0;
+       }},
+  };
+  return table;
+}
+
+/// Arguments that matter while training only, or that say how the reference allows other sizes (this library
+/// always does).
+const std::set<std::string>& inert_keys() {
+  static const std::set<std::string> keys = {
+      "drop_rate",       "pos_drop_rate",     "patch_drop_rate",    "proj_drop_rate",     "attn_drop_rate",
+      "drop_path_rate",  "weight_init",       "fix_init",           "head_init_scale",    "dynamic_img_size",
+      "strict_img_size", "rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords"};
+  return keys;
+}
+
+/// Counts of which no model has none.
+const std::set<std::string>& positive_keys() {
+  static const std::set<std::string> keys = {"img_size", "patch_size", "embed_dim", "depth", "num_heads"};
+  return keys;
+}
+
+/// A positive number, or a list of such.
+void check_positive(const Json& value) {
+  constexpr SizeRange kPositive{.min = 1, .max = 1'000'000'000};
+  if (!value.is_array()) value.as_size(kPositive);
+  for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) value[i].as_size(kPositive);
+}
+
+/// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
+const std::map<std::string, bool>& neutral_values() {
+  static const std::map<std::string, bool> values = {
+      {"qk_norm", false},         {"use_post_norm", false},  {"dynamic_img_pad", false},
+      {"scale_attn_norm", false}, {"scale_mlp_norm", false}, {"attn_only_layer_scale", false}};
+  return values;
+}
+
+std::string pooling_words(const std::string& global_pool) {
+  return global_pool.empty() ? "none" : global_pool;
+}
+
+void set_position(const TimmArgs& args, ModelConfig& config) {
+  PositionConfig& position = config.position;
+  if (args.pos_embed) {
+    position.added = args.no_embed_class || config.num_prefix_tokens() == 0 ? AddedTable::patches
+                                                                            : AddedTable::prefix_and_patches;
+    position.added_grid = config.native_grid();
+    position.added_prefix_rows = position.added == AddedTable::patches ? 0 : config.num_prefix_tokens();
+  }
+  position.resampling = TableResampling::bicubic_antialias;
+  position.reuse = TableReuse::equal_grid;
+  if (!args.rope) return;
+  position.rope = args.rope_type == "mixed" ? RopeKind::mixed : RopeKind::axial;
+  position.axis_order = args.rope_xy ? AxisOrder::x_then_y : AxisOrder::y_then_x;
+  position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbours;
+  position.theta = args.rope_temperature;
+  if (args.rope_type == "mixed") return;  // raw indices, learned frequencies
+  position.coordinate_offset = args.rope_grid_offset;
+  if (args.rope_type == "dinov3") {
+    position.coordinates = CoordinateRule::centred;
+    position.angle_scale = 2.0 * std::numbers::pi;
+    return;
+  }
+  if (args.ref_feat_shape.rows != 0) {
+    position.coordinates = CoordinateRule::scaled_to_reference;
+    position.reference_grid = args.ref_feat_shape;
+  }
+}
+
+std::size_t hidden_width(double ratio, std::size_t width, const char* name) {
+  const double hidden = std::trunc(static_cast<double>(width) * ratio);
+  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, name, " of ", ratio, " gives a hidden width of ", hidden);
+  return static_cast<std::size_t>(hidden);
+}
+
+void set_mlp(const TimmArgs& args, ModelConfig& config) {
+  if (args.mlp_dim != 0) {
+    config.mlp_dim = args.mlp_dim;
+  } else {
+    config.mlp_dim = hidden_width(args.mlp_ratio, args.embed_dim, "mlp_ratio");
+  }
+  config.activation = args.activation;
+  config.mlp_norm = args.scale_mlp;
+  if (!args.swiglu) return;
+  config.mlp = MlpKind::gated;
+  config.activation = Activation::silu;
+  if (args.mlp_dim != 0) return;
+  if (args.timm_class == TimmClass::vision_transformer) {
+    config.mlp_dim /= 2;  // SwiGLUPacked counts gate and value
+  } else if (args.swiglu_align_to != 0) {
+    config.mlp_dim += (args.swiglu_align_to - config.mlp_dim % args.swiglu_align_to) % args.swiglu_align_to;
+  }
+}
+
+void set_head(const TimmArgs& args, ModelConfig& config) {
+  if (args.distilled) {
+    config.pooling = Pooling::class_and_distillation;
+    config.head_input = HeadInput::class_and_distillation;
+  } else if (args.global_pool == "avg") {
+    VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0, kWhere,
+              "global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
+              " class or register tokens too, is not implemented");
+    config.pooling = Pooling::patch_mean;
+  } else if (args.global_pool == "map") {
+    // timm's VisionTransformer keeps prefix tokens from the pooling unless told otherwise; Eva pools over all
+    // tokens, as is done here
+    const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
+    VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere,
+              "global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
+              " class or register tokens, is not implemented");
+    config.pooling = Pooling::attention;
+    config.attention_pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
+    const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
+    config.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
+                                        ? args.attn_pool_mlp_dim
+                                        : hidden_width(ratio, args.embed_dim, "attn_pool_mlp_ratio");
+    config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
+  } else if (args.global_pool.empty()) {
+    config.pooling = Pooling::none;
+  } else {
+    config.pooling = Pooling::class_token;
+  }
+  const bool fc_norm = args.fc_norm.value_or(args.global_pool == "avg");
+  if (args.timm_class == TimmClass::eva) {
+    config.token_norm = args.post_norm.value_or(!fc_norm);
+    config.pooled_norm = fc_norm;
+  } else {
+    const bool final_norm = args.post_norm.value_or(true);
+    config.token_norm = final_norm && !fc_norm;
+    config.pooled_norm = final_norm && fc_norm;
+  }
+  config.num_classes = args.num_classes;
+}
+
+}  // namespace
+
+void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
+  if (inert_keys().contains(key)) return;
+  if (value.is_null()) {
+    if (key == "init_values") args.layer_scale = false;
+    if (key == "ref_feat_shape") args.ref_feat_shape = {};
+    return;
+  }
+  if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
+    VIT_CHECK(value.as_bool() == neutral->second, kWhere, value.where(), " = ",
+              neutral->second ? "false" : "true", " is not implemented");
+    return;
+  }
+  const auto setter = setters().find(key);
+  VIT_CHECK(setter != setters().end(), kWhere, value.where(), ": unknown model argument");
+  setter->second(args, value);
+}
+
+void apply_timm_config(TimmArgs& args, const Json& config) {
+  const Json pretrained = config.find("pretrained_cfg").value_or(config);  // the older form is flat
+  if (const auto size = pretrained.find("input_size")) {
+    VIT_CHECK(size->size() == 3, kWhere, size->where(), " must be [channels, height, width]");
+    args.image_height = (*size)[1].as_size({1, 1'000'000});
+    args.image_width = (*size)[2].as_size({1, 1'000'000});
+  }
+  if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
+  // a global_pool that stands beside it is for people: timm reads the one in model_args
+  if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
+  if (const auto model_args = config.find("model_args")) {
+    VIT_CHECK(model_args->is_object(), kWhere, model_args->where(), " must be an object");
+    for (std::size_t i = 0; i < model_args->size(); ++i) {
+      apply_timm_arg(args, std::string((*model_args)[i].key()), (*model_args)[i]);
+    }
+  }
+}
+
+void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value) {
+  const std::string source = "--set " + key;
+  const auto is_number = [](const std::string& digits) {
+    return !digits.empty() && digits.size() < 10 &&
+           digits.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const std::size_t cross = value.find('x');
+  std::string json = value;
+  if (cross != std::string::npos && is_number(value.substr(0, cross)) && is_number(value.substr(cross + 1))) {
+    json = "[" + value.substr(0, cross) + "," + value.substr(cross + 1) + "]";
+  } else if (value.find_first_of("[{\"0123456789.-") != 0 && value != "true" && value != "false" &&
+             value != "null") {
+    json = json_string(value);  // a bare word
+  }
+  try {
+    const Json parsed = parse_json(json, source);
+    if (positive_keys().contains(key)) check_positive(parsed);
+    apply_timm_arg(args, key, parsed);
+  } catch (const Error& error) {
+    throw OverrideError(error.where(), error.message());
+  }
+}
+
+ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
+  ModelConfig config;
+  config.architecture = architecture.name;
+  config.family = architecture.family;
+  config.library = architecture.library;
+  config.image_height = args.image_height;
+  config.image_width = args.image_width;
+  config.patch_size = args.patch_size;
+  config.embed_dim = args.embed_dim;
+  config.depth = args.depth;
+  config.num_heads = args.num_heads;
+  VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, "patch_size and num_heads must be positive");
+  VIT_CHECK(args.global_pool != "token" || args.class_token, kWhere, "global_pool \"",
+            pooling_words(args.global_pool), "\" needs a class token, but class_token is false");
+  config.patch_bias = !args.pre_norm;
+  config.class_token = args.class_token;
+  config.distillation_token = args.distilled;
+  config.num_register_tokens = args.reg_tokens;
+  config.norm_eps = static_cast<float>(args.norm_eps);
+  config.norm_pre = args.pre_norm;
+  config.qkv_bias = args.qkv_bias;
+  config.proj_bias = config.mlp_bias = args.proj_bias;
+  config.attention_norm = args.scale_attn_inner;
+  config.layer_scale = args.layer_scale;
+  set_position(args, config);
+  set_mlp(args, config);
+  set_head(args, config);
+  validate(config);
+  return config;
+}
+
+}  // namespace vit::internal

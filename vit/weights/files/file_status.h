@@ -1,0 +1,23 @@
+// What lies at a path, asked without exceptions of another type than the library's own.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "vit/base/error.h"
+
+namespace vit::internal {
+
+/// The file that a path leads to, links followed; of type not_found where there is none. Throws Error with
+/// the system's reason where it does not say: a loop of links, a name too long, a folder that may not be
+/// read.
+inline std::filesystem::file_status load_status(const std::filesystem::path& path, std::string_view where) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  VIT_CHECK(std::filesystem::status_known(status), where, path.string(),
+            ": cannot be examined: ", error.message());
+  return status;
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,190 @@
+// Conversion of stored numbers to float32 and float64, and the lookup of tensors by name.
+#include "vit/weights/files/tensor_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+#include "vit/base/parallel.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr std::string_view kWhere = "tensor_file";
+
+template <typename Stored>
+Stored load_at(const std::byte* bytes) {
+  Stored value;
+  std::memcpy(&value, bytes, sizeof value);  // the file promises no alignment
+  return value;
+}
+
+struct FromF32 {
+  using Stored = float;
+  static float widen(float value) { return value; }
+};
+struct FromF16 {
+  using Stored = std::uint16_t;
+  static float widen(std::uint16_t bits) { return f16_to_float(bits); }
+};
+struct FromBf16 {
+  using Stored = std::uint16_t;
+  static float widen(std::uint16_t bits) { return bf16_to_float(bits); }
+};
+struct FromF64 {
+  using Stored = double;
+  static double widen(double value) { return value; }
+};
+
+/// Converts `count` elements that lie `stride` elements apart.
+template <typename From, typename Out>
+void convert_row(const std::byte* in, std::size_t stride, std::size_t count, Out* out) {
+  using Stored = typename From::Stored;
+  if (stride == 1) {
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = static_cast<Out>(From::widen(load_at<Stored>(in + i * sizeof(Stored))));
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = static_cast<Out>(From::widen(load_at<Stored>(in + i * stride * sizeof(Stored))));
+  }
+}
+
+template <typename From, typename Out>
+void convert_all(const TensorEntry& entry, std::span<Out> out) {
+  if (out.empty()) return;
+  const std::byte* const in = entry.bytes.data();
+  if (entry.strides.empty()) {
+    constexpr std::size_t kPerTask = std::size_t{1} << 17;
+    parallel_for_parts(out.size(), kPerTask, 0, [&](std::size_t first, std::size_t count) {
+      convert_row<From>(in + first * sizeof(typename From::Stored), 1, count, out.data() + first);
+    });
+    return;
+  }
+  // An odometer over all dimensions but the last.
+  const std::size_t last = entry.shape.size() - 1;
+  std::array<std::size_t, TensorEntry::kMaxRank> index{};
+  for (std::size_t done = 0; done < out.size(); done += entry.shape[last]) {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < last; ++i) offset += index[i] * entry.strides[i];
+    convert_row<From>(in + offset * sizeof(typename From::Stored), entry.strides[last], entry.shape[last],
+                      out.data() + done);
+    for (std::size_t i = last; i-- > 0 && ++index[i] == entry.shape[i];) index[i] = 0;
+  }
+}
+
+template <typename Out>
+void convert_checked(const TensorEntry& entry, std::span<Out> out) {
+  VIT_CHECK(out.size() == entry.num_elements(), kWhere, entry.describe(), ": room for ", out.size(),
+            " elements, expected ", entry.num_elements());
+  switch (entry.dtype) {
+    case Dtype::f32: return convert_all<FromF32>(entry, out);
+    case Dtype::f16: return convert_all<FromF16>(entry, out);
+    case Dtype::bf16: return convert_all<FromBf16>(entry, out);
+    case Dtype::f64: return convert_all<FromF64>(entry, out);
+    default:
+      fail(kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
+           "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
+  }
+}
+
+}  // namespace
+
+std::size_t TensorEntry::num_elements() const {
+  std::size_t count = 1;
+  for (const std::size_t size : shape) count = checked_mul(count, size, kWhere);
+  return count;
+}
+
+std::string TensorEntry::describe() const {
+  std::string out = "tensor " + in_quotes(name) + " (";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + ")" + (file ? " of " + file->path().string() : "");
+}
+
+void convert(const TensorEntry& entry, std::span<float> out) {
+  convert_checked(entry, out);
+}
+void convert(const TensorEntry& entry, std::span<double> out) {
+  convert_checked(entry, out);
+}
+
+TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count) {
+  VIT_CHECK(!entry.shape.empty() && first <= entry.shape[0] && count <= entry.shape[0] - first, kWhere,
+            entry.describe(), " has no rows from ", first, " to ", first + count);
+  TensorEntry rows = entry;
+  rows.shape[0] = count;
+  const std::size_t row_elements = entry.strides.empty()
+                                       ? entry.num_elements() / std::max<std::size_t>(entry.shape[0], 1)
+                                       : entry.strides[0];
+  rows.bytes = count == 0 ? entry.bytes.first(0)
+                          : entry.bytes.subspan(first * row_elements * dtype_bytes(entry.dtype));
+  return rows;
+}
+
+const float* floats_in_place(const TensorEntry& entry) noexcept {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(float) == 0;
+  if (entry.dtype != Dtype::f32 || !entry.strides.empty() || entry.bytes.empty() || !is_aligned)
+    return nullptr;
+  return reinterpret_cast<const float*>(entry.bytes.data());
+}
+
+Tensor<float> to_float(const TensorEntry& entry) {
+  VIT_CHECK(is_floating(entry.dtype), kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
+            ", expected floating-point numbers");
+  VIT_CHECK(entry.shape.size() <= Shape::kMaxRank, kWhere, entry.describe(), " has ", entry.shape.size(),
+            " dimensions, at most ", Shape::kMaxRank, " can be used");
+  Tensor<float> out{Shape(entry.shape)};
+  convert(entry, out.flat());
+  return out;
+}
+
+std::vector<double> to_double(const TensorEntry& entry) {
+  VIT_CHECK(is_floating(entry.dtype), kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
+            ", expected floating-point numbers");
+  std::vector<double> out(entry.num_elements());
+  convert(entry, std::span(out));
+  return out;
+}
+
+void release_pages(const TensorEntry& entry) noexcept {
+  if (!entry.file || entry.bytes.empty()) return;
+  const std::size_t begin = static_cast<std::size_t>(entry.bytes.data() - entry.file->bytes().data());
+  entry.file->release(begin, begin + entry.bytes.size());
+}
+
+TensorFile::TensorFile(Contents contents)
+    : contents_(std::move(contents)), by_name_(contents_.entries.size()) {
+  const auto& entries = contents_.entries;
+  std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  const auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+    return entries[a].name == entries[b].name;
+  });
+  VIT_CHECK(twice == by_name_.end(), kWhere, contents_.path.string(), ": tensor ",
+            in_quotes(entries[*twice].name), " occurs twice");
+}
+
+const TensorEntry* TensorFile::find(std::string_view name) const noexcept {
+  const auto& entries = contents_.entries;
+  const auto at =
+      std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                       [&](std::size_t index, std::string_view n) { return entries[index].name < n; });
+  return at != by_name_.end() && entries[*at].name == name ? &entries[*at] : nullptr;
+}
+
+const TensorEntry& TensorFile::at(std::string_view name) const {
+  const TensorEntry* const entry = find(name);
+  VIT_CHECK(entry != nullptr, kWhere, contents_.path.string(), ": has no tensor ", in_quotes(name));
+  return *entry;
+}
+
+}  // namespace vit::internal

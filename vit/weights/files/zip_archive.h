@@ -1,0 +1,31 @@
+// The records of a zip archive that stores without compression, as PyTorch writes it. What a record means is
+// for pickle.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "vit/weights/files/mapped_file.h"
+
+namespace vit::internal {
+
+/// The bytes of a record, as they lie in the mapped file.
+struct ZipRecord {
+  std::span<const std::byte> bytes;
+  bool compressed = false;  // whoever needs the record must refuse it
+};
+
+/// Record name, pointing into the mapped file, -> record.
+using ZipRecords = std::map<std::string_view, ZipRecord>;
+
+/// Whether the file begins as a zip archive does.
+bool looks_like_zip(const MappedFile& file) noexcept;
+
+/// Reads the central directory, zip64 included, and checks it against the local headers. Throws Error where a
+/// record is compressed or encrypted, lies outside the file, overlaps another, disagrees with its local
+/// header, or has the name of another. Checksums are not compared: PyTorch can be told to leave them out.
+ZipRecords open_zip(const MappedFile& file, std::string_view where);
+
+}  // namespace vit::internal
