@@ -388,7 +388,7 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
 
 std::vector<std::string> known_architectures() {
   std::vector<std::string> names;
-  for (const Architecture& architecture : architectures()) names.push_back(architecture.name);
+  for (const Architecture& architecture : architectures()) names.emplace_back(architecture.name);
   return names;
 }
 

@@ -3,18 +3,12 @@
 
 #include <array>
 
+#include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
 constexpr SizeRange kEdgeRange{1, 32768};
-
-// Means and deviations that models are published with; R, G, B.
-inline constexpr std::array<double, 3> kImageNetMean{0.485, 0.456, 0.406};
-inline constexpr std::array<double, 3> kImageNetStd{0.229, 0.224, 0.225};
-inline constexpr std::array<double, 3> kClipMean{0.48145466, 0.4578275, 0.40821073};
-inline constexpr std::array<double, 3> kClipStd{0.26862954, 0.26130258, 0.27577711};
-inline constexpr std::array<double, 3> kHalf{0.5, 0.5, 0.5};
 
 /// Whether one number may stand for all three channels.
 enum class ScalarForm { refused, allowed };

@@ -38,7 +38,7 @@ std::string rename_dinov3(const std::string& name) {
 }
 
 void adjust_dinov3_args(const SourceFiles& files, const Architecture&, TimmArgs& args) {
-  if (!follows_timm(files)) args.global_pool = "token";
+  if (!follows_timm(files)) args.global_pool = TimmPool::token;
   for (const TensorEntry& entry : files.tensors.entries()) {  // a gated MLP ends with w3
     if (entry.name.ends_with(".mlp.w3.weight") && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
   }

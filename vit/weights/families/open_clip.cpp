@@ -169,7 +169,7 @@ Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
   args.num_heads = cfg.width / cfg.head_width;
   args.mlp_ratio = cfg.mlp_ratio;
   args.num_classes = read_embed_dim(files);
-  args.global_pool = cfg.pool_type == "avg" ? "avg" : "token";
+  args.global_pool = cfg.pool_type == "avg" ? TimmPool::avg : TimmPool::token;
   args.fc_norm = cfg.final_ln_after_pool;
   args.layer_scale = cfg.layer_scale;
   args.pre_norm = !cfg.no_ln_pre;
@@ -218,12 +218,12 @@ Architecture timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   args.num_classes = cfg.timm_proj == "none" ? 0 : read_embed_dim(files);
   if (cfg.timm_proj == "linear") {
     // a pooling that is changed after construction leaves the last norm where it was
-    if (!args.fc_norm) args.fc_norm = args.global_pool == "avg";
-    if (cfg.timm_pool && !cfg.timm_pool->empty()) args.global_pool = *cfg.timm_pool;
+    if (!args.fc_norm) args.fc_norm = args.global_pool == TimmPool::avg;
+    if (cfg.timm_pool && !cfg.timm_pool->empty()) args.global_pool = parse_timm_pool(*cfg.timm_pool);
   } else if (cfg.timm_pool) {
-    args.global_pool = *cfg.timm_pool;
+    args.global_pool = parse_timm_pool(*cfg.timm_pool);
   }
-  VIT_CHECK(!args.global_pool.empty(), kWhere, files.config->where(),
+  VIT_CHECK(args.global_pool != TimmPool::none, kWhere, files.config->where(),
             ": timm_pool \"\" keeps all tokens, which makes no embedding of the image");
   return tower;
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "vit/base/error.h"
+#include "vit/weights/in_quotes.h"
 
 namespace vit::internal {
 namespace {
@@ -80,7 +81,7 @@ const std::map<std::string, Setter>& setters() {
       {"num_classes", [](TimmArgs& a, const Json& v) { a.num_classes = count(v); }},
       {"global_pool",
        [](TimmArgs& a, const Json& v) {
-         a.global_pool = one_of(v, {"", "token", "avg", "map"});
+         a.global_pool = parse_timm_pool(one_of(v, {"", "token", "avg", "map"}));
        }},
       {"pool_include_prefix", [](TimmArgs& a, const Json& v) { a.pool_include_prefix = v.as_bool(); }},
       {"class_token", [](TimmArgs& a, const Json& v) { a.class_token = v.as_bool(); }},
@@ -113,12 +114,15 @@ const std::map<std::string, Setter>& setters() {
       {"scale_attn_inner", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
       {"attn_type",
        [](TimmArgs& a, const Json& v) {
-         a.attn_type = one_of(v, {"eva", "rope"});
+         a.attn_type = one_of(v, {"eva", "rope"}) == "eva" ? TimmAttention::eva : TimmAttention::rope;
        }},
       {"use_rot_pos_emb", [](TimmArgs& a, const Json& v) { a.rope = v.as_bool(); }},
       {"rope_type",
        [](TimmArgs& a, const Json& v) {
-         a.rope_type = one_of(v, {"cat", "mixed", "dinov3"});
+         const std::string name = one_of(v, {"cat", "mixed", "dinov3"});
+         a.rope_type = name == "mixed"    ? TimmRope::mixed
+                       : name == "dinov3" ? TimmRope::dinov3
+                                          : TimmRope::cat;
        }},
       {"rope_temperature", [](TimmArgs& a, const Json& v) { a.rope_temperature = v.as_double(); }},
       {"rope_grid_offset", [](TimmArgs& a, const Json& v) { a.rope_grid_offset = v.as_double(); }},
@@ -169,10 +173,6 @@ const std::map<std::string, bool>& neutral_values() {
   return values;
 }
 
-std::string pooling_words(const std::string& global_pool) {
-  return global_pool.empty() ? "none" : global_pool;
-}
-
 void set_position(const TimmArgs& args, ModelConfig& config) {
   PositionConfig& position = config.position;
   if (args.pos_embed) {
@@ -184,13 +184,13 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   position.resampling = TableResampling::bicubic_antialias;
   position.reuse = TableReuse::equal_grid;
   if (!args.rope) return;
-  position.rope = args.rope_type == "mixed" ? RopeKind::mixed : RopeKind::axial;
+  position.rope = args.rope_type == TimmRope::mixed ? RopeKind::mixed : RopeKind::axial;
   position.axis_order = args.rope_xy ? AxisOrder::x_then_y : AxisOrder::y_then_x;
   position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbours;
   position.theta = args.rope_temperature;
-  if (args.rope_type == "mixed") return;  // raw indices, learned frequencies
+  if (args.rope_type == TimmRope::mixed) return;  // raw indices, learned frequencies
   position.coordinate_offset = args.rope_grid_offset;
-  if (args.rope_type == "dinov3") {
+  if (args.rope_type == TimmRope::dinov3) {
     position.coordinates = CoordinateRule::centred;
     position.angle_scale = 2.0 * std::numbers::pi;
     return;
@@ -230,12 +230,12 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
   if (args.distilled) {
     config.pooling = Pooling::class_and_distillation;
     config.head_input = HeadInput::class_and_distillation;
-  } else if (args.global_pool == "avg") {
+  } else if (args.global_pool == TimmPool::avg) {
     VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0, kWhere,
               "global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
               " class or register tokens too, is not implemented");
     config.pooling = Pooling::patch_mean;
-  } else if (args.global_pool == "map") {
+  } else if (args.global_pool == TimmPool::map) {
     // timm's VisionTransformer keeps prefix tokens from the pooling unless told otherwise; Eva pools over all
     // tokens, as is done here
     const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
@@ -249,12 +249,12 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
                                         ? args.attn_pool_mlp_dim
                                         : hidden_width(ratio, args.embed_dim, "attn_pool_mlp_ratio");
     config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
-  } else if (args.global_pool.empty()) {
+  } else if (args.global_pool == TimmPool::none) {
     config.pooling = Pooling::none;
   } else {
     config.pooling = Pooling::class_token;
   }
-  const bool fc_norm = args.fc_norm.value_or(args.global_pool == "avg");
+  const bool fc_norm = args.fc_norm.value_or(args.global_pool == TimmPool::avg);
   if (args.timm_class == TimmClass::eva) {
     config.token_norm = args.post_norm.value_or(!fc_norm);
     config.pooled_norm = fc_norm;
@@ -267,6 +267,14 @@ void set_head(const TimmArgs& args, ModelConfig& config) {
 }
 
 }  // namespace
+
+TimmPool parse_timm_pool(std::string_view word) {
+  if (word.empty()) return TimmPool::none;
+  if (word == "token") return TimmPool::token;
+  if (word == "avg") return TimmPool::avg;
+  if (word == "map") return TimmPool::map;
+  fail(kWhere, "no pooling of timm's is called ", in_quotes(word));
+}
 
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   if (inert_keys().contains(key)) return;
@@ -338,8 +346,8 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
   config.depth = args.depth;
   config.num_heads = args.num_heads;
   VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, "patch_size and num_heads must be positive");
-  VIT_CHECK(args.global_pool != "token" || args.class_token, kWhere, "global_pool \"",
-            pooling_words(args.global_pool), "\" needs a class token, but class_token is false");
+  VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere,
+            "global_pool \"token\" needs a class token, but class_token is false");
   config.patch_bias = !args.pre_norm;
   config.class_token = args.class_token;
   config.distillation_token = args.distilled;

@@ -164,8 +164,8 @@ class TimmAdapter final : public Adapter {
     std::vector<std::string> lines;
     if (layout_.notes) lines = layout_.notes(files_, config_);
     if (!files_.config) {
-      lines.push_back("heads, epsilon, activation, rotation and pooling are those of " + architecture_.name +
-                      "; all sizes are those of the tensors");
+      lines.push_back(text("heads, epsilon, activation, rotation and pooling are those of ",
+                           architecture_.name, "; all sizes are those of the tensors"));
     }
     return lines;
   }
@@ -241,7 +241,7 @@ class TimmAdapter final : public Adapter {
     const std::size_t width = config_.embed_dim;
     const bool weight = rest == "qkv.weight";
     const bool eva = args_.timm_class == TimmClass::eva;
-    const bool own_bias = eva && args_.attn_type == "eva";
+    const bool own_bias = eva && args_.attn_type == TimmAttention::eva;
     const std::string attn = front + "attn.";
     if (eva && !args_.qkv_fused) {
       return joined_qkv({attn + "q_proj", attn + "k_proj", attn + "v_proj"}, weight ? ".weight" : ".bias",
@@ -304,7 +304,7 @@ bool fits(const SourceFiles& files, const TimmAdapter& adapter) {
       const ModelConfig config = adapter.config();
       const bool same = config.embed_dim == a.args.embed_dim && config.depth == a.args.depth &&
                         config.patch_size == a.args.patch_size;
-      (same ? same_size : same_kind).push_back(a.name);
+      (same ? same_size : same_kind).emplace_back(a.name);
     } catch (const Error&) {
       continue;  // these tensors and that architecture contradict each other
     }

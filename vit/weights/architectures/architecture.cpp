@@ -1,0 +1,102 @@
+// The table of published architectures, which make_table.py writes, and the search in it.
+#include "vit/weights/architectures/architecture.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/weights/architectures/pixel_statistics.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+/// A name that timm has given up, and the name with tag of a row that it stands for.
+struct FormerName {
+  std::string_view name, current;
+};
+
+#include "vit/weights/architectures/table.inc"
+
+/// The row of that name in a sorted table, or null.
+template <class Row>
+constexpr const Row* find_row(std::span<const Row> rows, std::string_view name) {
+  const auto found = std::ranges::lower_bound(rows, name, {}, &Row::name);
+  return found != rows.end() && found->name == name ? &*found : nullptr;
+}
+
+template <class Row>
+constexpr bool is_sorted_and_unique(std::span<const Row> rows) {
+  return std::ranges::adjacent_find(rows, std::ranges::greater_equal{}, &Row::name) == rows.end();
+}
+
+constexpr std::span<const Architecture> kRows(kArchitectures), kTaggedRows(kTagged);
+constexpr std::span<const FormerName> kFormer(kFormerNames);
+
+static_assert(is_sorted_and_unique(kRows) && is_sorted_and_unique(kTaggedRows) &&
+              is_sorted_and_unique(kFormer));
+static_assert(std::ranges::all_of(kFormer, [](const FormerName& former) {
+  return find_row(kTaggedRows, former.current) != nullptr && find_row(kRows, former.name) == nullptr;
+}));
+static_assert(std::ranges::all_of(kRows, [](const Architecture& row) {
+  return row.timm_name.empty() ? row.library == "timm" : find_row(kRows, row.timm_name) != nullptr;
+}));
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::span<const Architecture> architectures() {
+  return kRows;
+}
+
+const Architecture* find_known_architecture(std::string_view name) {
+  const std::string_view tagged = name.substr(name.rfind('/') + 1);  // npos + 1 = 0
+  const std::string_view plain = tagged.substr(0, tagged.find('.'));
+  if (const FormerName* const former = find_row(kFormer, plain))
+    return find_row(kTaggedRows, former->current);
+  if (const Architecture* const row = find_row(kTaggedRows, tagged)) return row;
+  return find_row(kRows, plain);
+}
+
+const Architecture& find_architecture(std::string_view name) {
+  if (const Architecture* const known = find_known_architecture(name)) return *known;
+  std::string near;
+  for (const std::string& candidate : nearest_architectures(name.substr(0, name.find('.')), 3))
+    near += (near.empty() ? "" : ", ") + candidate;
+  constexpr Where kWhere{"find_architecture", ErrorKind::argument};
+  fail(kWhere, "unknown architecture ", in_quotes(name), "; the nearest known names are ", near);
+}
+
+const Architecture* find_published(std::string_view library, std::string_view timm_name) {
+  const auto found = std::ranges::find_if(kRows, [&](const Architecture& row) {
+    return row.library == library && row.timm_name == timm_name && !timm_name.empty();
+  });
+  return found != kRows.end() ? &*found : nullptr;
+}
+
+std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count) {
+  const std::string_view bounded = name.substr(0, 100);
+  std::vector<std::pair<std::size_t, std::string_view>> ranked;
+  for (const Architecture& row : kRows) ranked.emplace_back(edit_distance(bounded, row.name), row.name);
+  std::ranges::sort(ranked);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) names.emplace_back(ranked[i].second);
+  return names;
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,52 @@
+// Published architectures by name: one row each, and the search in the table of rows. What the arguments mean
+// for a model is told by to_config().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/config.h"
+#include "vit/weights/architectures/timm_args.h"
+
+namespace vit::internal {
+
+/// One published architecture: constructor arguments, and the preprocessing of its published weights.
+struct Architecture {
+  std::string_view name;
+  std::string_view family;            // "rope-vit", "eva02", "vit", ...
+  std::string_view library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
+  std::string_view timm_name{};       // timm's name for it, where library is another
+  TimmArgs args{};
+  std::array<double, 3> mean{0.485, 0.456, 0.406};
+  std::array<double, 3> std{0.229, 0.224, 0.225};
+  double crop_pct = 0.9;
+  bool squash = false;
+  ResizeFilter filter = ResizeFilter::bicubic;
+  Resampler resampler = Resampler::pillow;
+  std::size_t evaluated_at = 0;  // edge of the crop; 0 = native size
+};
+
+/// All architectures known by name, sorted by it.
+std::span<const Architecture> architectures();
+
+/// The architecture of that name, or null. An owner before a slash is dropped, and so is a tag behind a dot
+/// unless a name that timm has given up stands for it. Such names are known here, but not listed above.
+const Architecture* find_known_architecture(std::string_view name);
+
+/// The architecture of that name, found as find_known_architecture() finds it. Throws Error with the nearest
+/// names for an unknown one.
+const Architecture& find_architecture(std::string_view name);
+
+/// The row under which `library` published what timm calls `timm_name`, or null; the first by name where that
+/// is several files. Files of BAAI that differ in preprocessing begin with those that were fine-tuned
+/// straight from pretraining.
+const Architecture* find_published(std::string_view library, std::string_view timm_name);
+
+/// At most `count` names close to `name`, nearest first.
+std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);
+
+}  // namespace vit::internal

@@ -1,0 +1,70 @@
+// The constructor arguments of timm's two Vision Transformer classes, as plain data with the constructors'
+// defaults: what a row of the table of architectures holds. Source of names and meaning:
+// huggingface/pytorch-image-models, models/vision_transformer.py and models/eva.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "vit/config.h"
+
+namespace vit::internal {
+
+enum class TimmClass : std::uint8_t { vision_transformer, eva };
+
+/// global_pool: "", "token", "avg", "map".
+enum class TimmPool : std::uint8_t { none, token, avg, map };
+
+/// Eva's attn_type: "rope" keeps one full qkv bias, "eva" has none for k.
+enum class TimmAttention : std::uint8_t { eva, rope };
+
+/// Eva's rope_type.
+enum class TimmRope : std::uint8_t { cat, mixed, dinov3 };
+
+struct TimmArgs {
+  TimmClass timm_class = TimmClass::vision_transformer;
+  bool distilled = false;  // VisionTransformerDistilled
+
+  std::size_t image_height = 224, image_width = 224;  // img_size
+  std::size_t patch_size = 16;
+  std::size_t embed_dim = 768, depth = 12, num_heads = 12;
+  double mlp_ratio = 4.0;
+  std::size_t mlp_dim = 0;  // the hidden width itself where the tensors tell it; 0 = mlp_ratio decides
+  std::size_t num_classes = 1000;
+  TimmPool global_pool = TimmPool::token;
+  bool pool_include_prefix = false;  // VisionTransformer: "map" reads prefix tokens too
+  bool class_token = true;
+  std::size_t reg_tokens = 0;
+  bool no_embed_class = false;
+  bool pos_embed = true;  // a learned table
+  bool qkv_bias = true;
+  bool proj_bias = true;            // of the MLP too
+  bool layer_scale = false;         // init_values is not None
+  bool pre_norm = false;            // use_pre_transformer_norm
+  std::optional<bool> post_norm{};  // use_post_transformer_norm, final_norm
+  std::optional<bool> fc_norm{};    // use_fc_norm
+  bool swiglu = false;  // Eva: swiglu_mlp; VisionTransformer: SwiGLUPacked (hidden counts both branches)
+  std::size_t swiglu_align_to = 0;
+  Activation activation = Activation::gelu;
+  double norm_eps = 1e-6;
+
+  // Eva alone
+  bool qkv_fused = true;
+  bool scale_mlp = false;
+  bool scale_attn_inner = false;
+  TimmAttention attn_type = TimmAttention::eva;
+  bool rope = false;  // use_rot_pos_emb
+  TimmRope rope_type = TimmRope::cat;
+  double rope_temperature = 10000.0;
+  double rope_grid_offset = 0.0;
+  bool rope_xy = false;  // rope_grid_indexing == "xy"
+  bool rope_rotate_half = false;
+  GridSize ref_feat_shape{};            // 0 x 0 = none
+  std::size_t attn_pool_num_heads = 0;  // 0 = num_heads
+  double attn_pool_mlp_ratio = 0.0;     // 0 = mlp_ratio
+  /// The hidden width itself where the tensors tell it; 0 = the ratio decides
+  std::size_t attn_pool_mlp_dim = 0;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,25 @@
+// The preprocessing of a model that is known by its architecture's name alone.
+#include "vit/weights/architectures/architecture.h"
+#include "vit/weights/checkpoint/loader.h"
+
+namespace vit::internal {
+
+PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options) {
+  const Architecture* row = &find_architecture(config.architecture);
+  // a publisher's file may have been loaded by timm's name for it
+  if (const Architecture* const own = find_published(config.library, row->name)) row = own;
+  PreprocessLoadOptions chosen = options;
+  if (row->resampler == Resampler::torchvision_uint8 && chosen.resampler == ResamplerChoice::automatic) {
+    chosen.resampler = ResamplerChoice::torchvision;
+  }
+  return build_timm_preprocess({.height = row->evaluated_at != 0 ? row->evaluated_at : config.image_height,
+                                .width = row->evaluated_at != 0 ? row->evaluated_at : config.image_width,
+                                .crop_pct = row->crop_pct,
+                                .crop_mode = row->squash ? TimmCropMode::squash : TimmCropMode::center,
+                                .filter = row->filter,
+                                .mean = row->mean,
+                                .std = row->std},
+                               chosen, text(row->library, " ", row->name));
+}
+
+}  // namespace vit::internal
