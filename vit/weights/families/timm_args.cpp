@@ -9,7 +9,7 @@
 #include <set>
 
 #include "vit/base/error.h"
-#include "vit/weights/in_quotes.h"
+#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {
