@@ -3,28 +3,40 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "vit/base/export.h"
+#include "vit/base/precision.h"
 #include "vit/checkpoint.h"
 #include "vit/config.h"
-#include "vit/vision_transformer.h"
-#include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/outputs.h"
 
 namespace vit {
 
+class VisionTransformer;
+
 struct ModelOptions {
-  LoadOptions load{};                  // architecture name of a bare file, overrides: checkpoint.h
-  PreprocessLoadOptions preprocess{};  // resampler, Pillow release, EXIF: checkpoint.h
-  std::string kernels{};               // name of a kernel table; "" = the best that this machine runs
-  Dtype dtype = Dtype::f32;  // arithmetic of blocks and attention pooling: f32, bf16 or i8, rounded at load
+  /// timm's or the publisher's name; needed by bare weight files, overrides a config's.
+  std::string architecture{};
+  /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}.
+  std::map<std::string, std::string> overrides{};
+  ResamplerChoice resampler = ResamplerChoice::automatic;
+  PillowRelease pillow = PillowRelease::from_13_0;
+  ExifChoice exif = ExifChoice::automatic;
+  std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
+  Precision precision = Precision::float32;  // of blocks and attention pooling
+
+  LoadOptions load_options() const { return {.architecture = architecture, .overrides = overrides}; }
+  PreprocessLoadOptions preprocess_options() const {
+    return {.resampler = resampler, .pillow = pillow, .exif = exif};
+  }
 };
 
-/// A checkpoint ready to run: weights packed, preprocessing known where its files tell it. Immutable; share
-/// it between threads.
-class Model {
+/// A checkpoint ready to run: weights packed, preprocessing known if its files tell it. Immutable; share it
+/// between threads.
+class VIT_API Model {
  public:
   /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
   /// with it.
@@ -33,23 +45,37 @@ class Model {
   /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
   static std::shared_ptr<const Model> random(const std::string& architecture,
                                              const ModelOptions& options = {});
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
-  const ModelConfig& config() const noexcept { return transformer_.config(); }
-  const VisionTransformer& transformer() const noexcept { return transformer_; }
-  /// Whether pictures can be run; prepared pixels always can.
-  bool has_preprocess_config() const noexcept { return preprocess_.has_value(); }
-  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
-  const PreprocessConfig& preprocess_config() const;
-  const LoadReport& report() const noexcept { return report_; }
-  /// Name of class `index`; its number as text where the checkpoint has no names.
+  const ModelConfig& config() const noexcept;
+  Precision precision() const noexcept;
+  const char* kernels() const noexcept;  // name
+  const LoadReport& report() const noexcept;
+  /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
 
-  Model(VisionTransformer transformer, std::optional<PreprocessConfig> preprocess, LoadReport report);
+  /// Whether images can be run; preprocessed pixels always can.
+  bool has_preprocess_config() const noexcept;
+  /// Throws Error if no file of the checkpoint tells how images are preprocessed.
+  const PreprocessConfig& preprocess_config() const;
+
+  /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
+  /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
+  GridSize grid_for(std::size_t height, std::size_t width) const;
+  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
+  /// computes all.
+  std::size_t num_leading_tokens(const Request& request) const;
+
+  /// The layers, for the library's own use.
+  const VisionTransformer& transformer() const noexcept;
 
  private:
-  VisionTransformer transformer_;
-  std::optional<PreprocessConfig> preprocess_;
-  LoadReport report_;
+  struct Parts;
+  explicit Model(std::unique_ptr<const Parts> parts);
+  static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
+  std::unique_ptr<const Parts> parts_;
 };
 
 }  // namespace vit

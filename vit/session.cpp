@@ -1,18 +1,20 @@
 #include "vit/session.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/head/classifier.h"
+#include "vit/image/decode.h"
+#include "vit/vision_transformer.h"
 
 namespace vit {
 namespace {
 
-constexpr const char* kWhere = "Session";
+constexpr Where kWhere{"Session", ErrorKind::argument};
 
 /// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the
 /// caches.
@@ -21,38 +23,48 @@ std::size_t choose_batch(std::size_t num_tokens) {
   return std::clamp<std::size_t>(kTokensPerPass / std::max<std::size_t>(num_tokens, 1), 1, 64);
 }
 
-/// Copies the slice of image `index` out of a batched result; empty stays empty.
-Tensor<float> slice(const Tensor<float>& batched, std::size_t index) {
-  if (batched.empty()) return {};
-  const TensorView<const float> part = batched.view()[index];
-  Tensor<float> out(part.shape());
-  std::ranges::copy(part.flat(), out.data());
-  return out;
-}
+/// Preprocessed pixels of one pass, in memory that only grows.
+class PixelBuffer {
+ public:
+  /// (B, 3, H, W); the numbers are those of earlier passes.
+  TensorView<float> take(std::size_t images, ImageSize size) {
+    const Shape shape{images, 3, size.height, size.width};
+    if (numbers_.empty() || numbers_.num_elements() < shape.num_elements())
+      numbers_ = Tensor<float>(Shape{shape.num_elements()});
+    return {numbers_.data(), shape};
+  }
+
+ private:
+  Tensor<float> numbers_;
+};
 
 }  // namespace
-
-// ------------------------------------------------------------------------------------------- ImageOutputs
-
-TensorView<const float> ImageOutputs::patches() const {
-  VIT_CHECK(!tokens.empty(), kWhere, "patch features were not requested (Request::tokens)");
-  return {tokens.data() + num_prefix_tokens * tokens.dim(1), Shape{grid.rows, grid.columns, tokens.dim(1)}};
-}
-
-std::span<const float> ImageOutputs::class_token() const {
-  VIT_CHECK(!tokens.empty(), kWhere, "the class token was not requested (Request::tokens)");
-  VIT_CHECK(has_class_token, kWhere, "this model has no class token");
-  return tokens.flat().first(tokens.dim(1));
-}
-
-// ------------------------------------------------------------------------------------------------ Session
 
 struct Session::State {
   SessionOptions options;
   std::optional<Preprocessor> preprocessor;
   ForwardMemory memory;
-  Tensor<float> batch;  // pixels of one pass
-  Outputs outputs;
+  PixelBuffer pixels;
+  std::vector<ImageSize> sizes;    // of preprocessed images
+  std::vector<std::size_t> order;  // images sorted by these sizes
+
+  /// Sorts the images by size. Images of one size keep their order.
+  void sort() {
+    order.resize(sizes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      return std::tuple(sizes[a].height, sizes[a].width, a) < std::tuple(sizes[b].height, sizes[b].width, b);
+    });
+  }
+  /// Images from order[first] on that run in one pass: as many of one size as `batch` allows.
+  std::size_t count_together(std::size_t first, std::size_t batch) const {
+    std::size_t count = 1;
+    while (count < batch && first + count < order.size() &&
+           sizes[order[first + count]] == sizes[order[first]]) {
+      ++count;
+    }
+    return count;
+  }
 };
 
 Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : model_(std::move(model)) {
@@ -61,122 +73,184 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   if (model_->has_preprocess_config()) {
     preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().patch_size);
   }
-  state_ = std::make_unique<State>(State{std::move(options), std::move(preprocessor), {}, {}, {}});
+  state_ = std::make_unique<State>();
+  state_->options = options;
+  state_->preprocessor = std::move(preprocessor);
 }
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
+const SessionOptions& Session::options() const noexcept {
+  return state_->options;
+}
+
 const Preprocessor& Session::preprocessor() const {
-  if (!state_->preprocessor) fail_without_preprocess_config(model_->report().path);
+  if (!state_->preprocessor) static_cast<void>(model_->preprocess_config());  // throws
   return *state_->preprocessor;
 }
+
 std::size_t Session::workspace_bytes() const noexcept {
   return state_->memory.bytes();
 }
-void Session::measure_stages(StageTimes* times) noexcept {
-  state_->memory.measure_stages(times);
+
+Image Session::decode(const std::filesystem::path& file) const {
+  return decode_file(file, preprocessor().decode_options());
 }
 
-Tensor<float> Session::preprocess(const ImageView& image) const {
-  return preprocessor().run(image);
+Image Session::decode(std::span<const std::byte> file) const {
+  return decode_bytes(file, preprocessor().decode_options(), "image in memory");
 }
 
-std::vector<ImageOutputs> Session::run(std::span<const ImageView> images, const Request& request) {
-  std::vector<Tensor<float>> pixels(images.size());
-  parallel_for(images.size(), state_->options.threads,
-               [&](std::size_t i, int) { pixels[i] = preprocess(images[i]); });
-  const std::vector<TensorView<const float>> views(pixels.begin(), pixels.end());
-  return run_pixels(views, request);
+template <typename Fill>
+void Session::run_sorted(const Request& request, Results& results, const Fill& fill) {
+  State& state = *state_;
+  state.sort();
+  results.places_.resize(state.sizes.size());
+  std::size_t pass = 0;
+  for (std::size_t first = 0; first < state.order.size(); ++pass) {
+    const ImageSize size = state.sizes[state.order[first]];
+    const GridSize grid = model_->grid_for(size.height, size.width);
+    const std::size_t num_tokens = grid.rows * grid.columns + model_->config().num_prefix_tokens();
+    const std::size_t batch = state.options.batch != 0 ? state.options.batch : choose_batch(num_tokens);
+    const std::size_t count = state.count_together(first, batch);
+    const TensorView<float> pixels = state.pixels.take(count, size);
+    parallel_for(count, state.options.threads,
+                 [&](std::size_t i, int) { fill(state.order[first + i], pixels[i]); });
+    if (results.passes_.size() == pass) results.passes_.emplace_back();
+    forward(pixels, request, results.passes_[pass]);
+    for (std::size_t i = 0; i < count; ++i) results.places_[state.order[first + i]] = {pass, i};
+    first += count;
+  }
 }
 
-std::vector<ImageOutputs> Session::run_pixels(std::span<const TensorView<const float>> pixels,
-                                              const Request& request) {
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>
-      by_size;  // images of one size run together
+void Session::run(const ImageView& image, const Request& request, Outputs& outputs) {
+  const TensorView<float> pixels = state_->pixels.take(1, preprocessor().output_size(image.size()));
+  preprocessor().run(image, pixels[0], state_->options.threads);
+  forward(pixels, request, outputs);
+}
+
+void Session::run(std::span<const ImageView> images, const Request& request, Results& results) {
+  const Preprocessor& preprocessor = this->preprocessor();
+  state_->sizes.resize(images.size());
+  for (std::size_t i = 0; i < images.size(); ++i)
+    state_->sizes[i] = preprocessor.output_size(images[i].size());
+  run_sorted(request, results,
+             [&](std::size_t i, TensorView<float> out) { preprocessor.run(images[i], out); });
+}
+
+Results Session::run(std::span<const ImageView> images, const Request& request) {
+  Results results;
+  run(images, request, results);
+  return results;
+}
+
+void Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
+                         Results& results) {
+  state_->sizes.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == 3 && pixels[i].is_contiguous(), kWhere,
               "pixels of image ", i, " must be contiguous with shape (3, H, W), got ",
               pixels[i].shape().to_string());
-    by_size[{pixels[i].dim(1), pixels[i].dim(2)}].push_back(i);
+    state_->sizes[i] = {pixels[i].dim(1), pixels[i].dim(2)};
   }
-  std::vector<ImageOutputs> results(pixels.size());
-  for (const auto& [size, members] : by_size) {
-    const GridSize grid = model_->transformer().grid_for(size.first, size.second);
-    const std::size_t num_tokens = grid.rows * grid.columns + model_->config().num_prefix_tokens();
-    const std::size_t batch = state_->options.batch != 0 ? state_->options.batch : choose_batch(num_tokens);
-    for (std::size_t first = 0; first < members.size(); first += batch) {
-      const std::size_t count = std::min(batch, members.size() - first);
-      const Shape shape{count, 3, size.first, size.second};
-      if (!(state_->batch.shape() == shape)) state_->batch = Tensor<float>(shape);
-      for (std::size_t i = 0; i < count; ++i) {
-        std::ranges::copy(pixels[members[first + i]].flat(), state_->batch.view()[i].data());
-      }
-      forward(state_->batch, request, state_->outputs);
-      const Outputs& found = state_->outputs;
-      for (std::size_t i = 0; i < count; ++i) {
-        ImageOutputs& out = results[members[first + i]];
-        out.logits = slice(found.logits, i);
-        out.pooled = slice(found.pooled, i);
-        out.projected = slice(found.projected, i);
-        out.tokens = slice(found.tokens, i);
-        out.embedded = slice(found.embedded, i);
-        for (const Tensor<float>& block : found.blocks) out.blocks.push_back(slice(block, i));
-        for (const Tensor<float>& map : found.attention) out.attention.push_back(slice(map, i));
-        out.grid = found.grid;
-        out.num_prefix_tokens = found.num_prefix_tokens;
-        out.has_class_token = model_->config().class_token;
-      }
-    }
-  }
+  run_sorted(request, results,
+             [&](std::size_t i, TensorView<float> out) { std::ranges::copy(pixels[i].flat(), out.data()); });
+}
+
+Results Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {
+  Results results;
+  run_pixels(pixels, request, results);
   return results;
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
   model_->transformer().forward(pixels, request, state_->options.threads, state_->memory, outputs);
+  outputs.num_images = pixels.dim(0);
+  outputs.has_class_token = model_->config().class_token;
+}
+
+StageTimes Session::measure(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
+  StageTimes times;
+  state_->memory.measure_stages(&times);
+  try {
+    forward(pixels, request, outputs);
+  } catch (...) {
+    state_->memory.measure_stages(nullptr);
+    throw;
+  }
+  state_->memory.measure_stages(nullptr);
+  return times;
 }
 
 // ----------------------------------------------------------------------------------- Classifier, features
 
-std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top, const Model& model) {
+std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
+                                        std::span<const std::string> labels) {
   std::vector<Prediction> predictions;
   for (const RankedClass& ranked : top_classes(logits, top)) {
-    predictions.push_back({ranked.index, model.label(ranked.index), ranked.probability, ranked.logit});
+    predictions.push_back(
+        {.index = ranked.index,
+         .label = ranked.index < labels.size() ? labels[ranked.index] : std::to_string(ranked.index),
+         .probability = ranked.probability,
+         .logit = ranked.logit});
   }
   return predictions;
 }
 
 Classifier::Classifier(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), std::move(options)) {
-  VIT_CHECK(session_.model().config().num_classes != 0, "Classifier", session_.model().report().path.string(),
-            " has no classifier; it gives features only");
+    : session_(std::move(model), options) {
+  VIT_CHECK(session_.model().config().num_classes != 0, (Where{"Classifier", ErrorKind::mismatch}),
+            session_.model().report().path.string(), " has no classifier; it gives features only");
 }
 Classifier::Classifier(const std::filesystem::path& path, SessionOptions options,
                        const ModelOptions& model_options)
-    : Classifier(Model::load(path, model_options), std::move(options)) {}
+    : Classifier(Model::load(path, model_options), options) {}
+
+std::vector<Prediction> Classifier::classify(const std::filesystem::path& file, std::size_t top) {
+  const Image image = session_.decode(file);
+  return classify(image.view(), top);
+}
+
+std::vector<Prediction> Classifier::classify(std::span<const std::byte> file, std::size_t top) {
+  const Image image = session_.decode(file);
+  return classify(image.view(), top);
+}
 
 std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t top) {
-  return classify(std::span(&image, 1), top).front();
+  session_.run(image, {.logits = true}, outputs_);
+  return top_predictions(outputs_[0].logits(), top, session_.model().config().labels);
 }
 
 std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageView> images,
                                                           std::size_t top) {
-  std::vector<std::vector<Prediction>> results;
-  for (const ImageOutputs& out : session_.run(images, {.logits = true})) {
-    results.push_back(top_predictions(out.logits.flat(), top, session_.model()));
-  }
-  return results;
+  const Results results = session_.run(images, {.logits = true});
+  std::vector<std::vector<Prediction>> out;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    out.push_back(top_predictions(results[i].logits(), top, session_.model().config().labels));
+  return out;
 }
 
 FeatureExtractor::FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), std::move(options)) {}
+    : session_(std::move(model), options),
+      request_{.pooled = session_.model().config().pooling != Pooling::none, .tokens = true} {}
 FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOptions options,
                                    const ModelOptions& model_options)
-    : FeatureExtractor(Model::load(path, model_options), std::move(options)) {}
+    : FeatureExtractor(Model::load(path, model_options), options) {}
 
-ImageOutputs FeatureExtractor::extract(const ImageView& image) {
-  const Request request{.pooled = session_.model().config().pooling != Pooling::none, .tokens = true};
-  return std::move(session_.run(std::span(&image, 1), request).front());
+ImageOutputs FeatureExtractor::extract(const std::filesystem::path& file) & {
+  const Image image = session_.decode(file);
+  return extract(image.view());
+}
+
+ImageOutputs FeatureExtractor::extract(std::span<const std::byte> file) & {
+  const Image image = session_.decode(file);
+  return extract(image.view());
+}
+
+ImageOutputs FeatureExtractor::extract(const ImageView& image) & {
+  session_.run(image, request_, outputs_);
+  return outputs_[0];
 }
 
 }  // namespace vit

@@ -1,6 +1,5 @@
-// From images to results: a Session per thread over a Model that all share, and two convenience classes,
-// Classifier and FeatureExtractor. Letters: B images, h, w patches per column and row, T = prefix + h w
-// tokens, C = embed_dim.
+// From images to results: a Session for each thread of the caller over a Model that all share, and two
+// convenience classes, Classifier and FeatureExtractor. Many images from files are stream.h.
 #pragma once
 
 #include <cstddef>
@@ -10,33 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/export.h"
+#include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
-#include "vit/vision_transformer.h"
+#include "vit/outputs.h"
 
 namespace vit {
-
-/// What one image gave; empty where not requested. `grid` says how the patch tokens lie.
-struct ImageOutputs {
-  Tensor<float> logits;                  // (classes)
-  Tensor<float> pooled;                  // (C)
-  Tensor<float> projected;               // (E)
-  Tensor<float> tokens;                  // (T, C) after the final norm
-  Tensor<float> embedded;                // (T, C) entering block 0
-  std::vector<Tensor<float>> blocks;     // (T, C) each
-  std::vector<Tensor<float>> attention;  // (heads, T, T) each
-  GridSize grid;
-  std::size_t num_prefix_tokens = 0;
-  bool has_class_token = false;  // the first of them; models with registers alone have none
-
-  /// Patch tokens after the final norm as a feature map (h, w, C), a view into `tokens`.
-  TensorView<const float> patches() const;
-  /// Class token after the final norm (C), a view into `tokens`. Throws Error for a model that has none.
-  std::span<const float> class_token() const;
-};
 
 struct SessionOptions {
   int threads = 0;        // 0 = all cores
@@ -45,8 +27,9 @@ struct SessionOptions {
 };
 
 /// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
-/// Model.
-class Session {
+/// Model. Images are run in their own order, those of one size in common forward passes. A session that has
+/// seen images like these allocates nothing, if the object for the results is reused as well.
+class VIT_API Session {
  public:
   explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
   ~Session();
@@ -54,27 +37,36 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const noexcept { return *model_; }
-  /// Throws Error where no file of the checkpoint tells how pictures are prepared.
+  const SessionOptions& options() const noexcept;
+  /// Throws Error if no file of the checkpoint tells how images are preprocessed.
   const Preprocessor& preprocessor() const;
-  /// Normalised planes (3, H, W) of one picture.
-  Tensor<float> preprocess(const ImageView& image) const;
 
-  /// Runs pictures of any sizes; results in the order of the pictures. Pictures of one size share forward
-  /// passes.
-  std::vector<ImageOutputs> run(std::span<const ImageView> images, const Request& request);
-  /// Runs normalised planes (3, H, W) of any sizes; results in their order.
-  std::vector<ImageOutputs> run_pixels(std::span<const TensorView<const float>> pixels,
-                                       const Request& request);
-  /// One forward pass over (B, 3, H, W); allocates nothing once `outputs` and the session have seen the
-  /// shape.
+  /// Reads an image file as the checkpoint wants it read (orientation, transparency).
+  Image decode(const std::filesystem::path& file) const;
+  /// Reads an image file that is in memory.
+  Image decode(std::span<const std::byte> file) const;
+
+  /// Preprocesses and runs one image, a frame of a video for example, into outputs[0].
+  void run(const ImageView& image, const Request& request, Outputs& outputs);
+  /// Preprocesses and runs images of any sizes.
+  void run(std::span<const ImageView> images, const Request& request, Results& results);
+  Results run(std::span<const ImageView> images, const Request& request);
+  /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes.
+  void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request, Results& results);
+  Results run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
+
+  /// One forward pass over preprocessed pixels (B, 3, H, W).
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
-  /// Forward passes add their time per stage to `times`, which must outlive them; null = measure nothing.
-  void measure_stages(StageTimes* times) noexcept;
+  /// One forward pass whose stages are timed.
+  StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// Bytes of working memory held.
   std::size_t workspace_bytes() const noexcept;
 
  private:
   struct State;
+  template <typename Fill>
+  void run_sorted(const Request& request, Results& results, const Fill& fill);
+
   std::shared_ptr<const Model> model_;
   std::unique_ptr<State> state_;
 };
@@ -86,35 +78,52 @@ struct Prediction {
   float logit;
 };
 
-/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order.
-std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top, const Model& model);
+/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
+/// class without a name in `labels` is called by its number.
+VIT_API std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
+                                                std::span<const std::string> labels = {});
 
-/// Labels for pictures: Classifier("model/").classify(image).
-class Classifier {
+/// Labels for images: Classifier("model/").classify("photo.jpg").
+class VIT_API Classifier {
  public:
   explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
   explicit Classifier(const std::filesystem::path& path, SessionOptions options = {},
                       const ModelOptions& model_options = {});
+  /// An image file, read as the checkpoint wants it read.
+  std::vector<Prediction> classify(const std::filesystem::path& file, std::size_t top = 5);
+  /// An image file in memory.
+  std::vector<Prediction> classify(std::span<const std::byte> file, std::size_t top = 5);
   std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
   std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
   Session& session() noexcept { return session_; }
 
  private:
   Session session_;
+  Outputs outputs_;
 };
 
-/// Embeddings for pictures: the pooled vector and the map of patch features.
-class FeatureExtractor {
+/// Embeddings of images: the pooled vector and the map of patch features.
+class VIT_API FeatureExtractor {
  public:
   explicit FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options = {});
   explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
                             const ModelOptions& model_options = {});
-  /// `pooled` (where the model has it), `tokens`, and through it patches() (h, w, C).
-  ImageOutputs extract(const ImageView& image);
+  /// An image file, read as the checkpoint wants it read. The results are valid until the next call: pooled()
+  /// (if the model has it), tokens(), class_token(), and patches() (h, w, C).
+  ImageOutputs extract(const std::filesystem::path& file) &;
+  /// An image file in memory. The results are valid until the next call.
+  ImageOutputs extract(std::span<const std::byte> file) &;
+  /// An image in memory. The results are valid until the next call.
+  ImageOutputs extract(const ImageView& image) &;
+  template <typename Source>
+  ImageOutputs extract(const Source& source) && =
+      delete;  // the results would point into an object that is gone
   Session& session() noexcept { return session_; }
 
  private:
   Session session_;
+  Request request_;
+  Outputs outputs_;
 };
 
 }  // namespace vit

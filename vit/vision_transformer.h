@@ -5,13 +5,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "vit/base/dtype.h"
 #include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
+#include "vit/outputs.h"
 
 namespace vit {
 
@@ -22,28 +21,6 @@ struct ModelWeights;
 namespace internal::kernels {
 struct KernelTable;
 }
-
-/// What a forward pass should hand out. Everything is off by default; what is asked for and the model does
-/// not have is an Error that names it.
-struct Request {
-  bool logits = false;                   // (B, num_classes)
-  bool pooled = false;                   // (B, C), as the library of the checkpoint defines it
-  bool projected = false;                // (B, E), joint image-text space, not normalised
-  bool tokens = false;                   // (B, T, C), after the final norm, prefix first
-  std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
-  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
-  bool embedded = false;                 // (B, T, C), tokens entering block 0
-};
-
-/// Results of one forward pass; empty where not requested. Reusing the object for the same shapes allocates
-/// nothing.
-struct Outputs {
-  Tensor<float> logits, pooled, projected, tokens, embedded;
-  std::vector<Tensor<float>> blocks;     // (B, T, C) each, in the order of the request
-  std::vector<Tensor<float>> attention;  // (B, heads, T, T) each, in the order of the request
-  GridSize grid;                         // patches per column and row of the images
-  std::size_t num_prefix_tokens = 0;
-};
 
 /// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
 class ForwardMemory {

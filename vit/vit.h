@@ -9,6 +9,8 @@
 #include "vit/image/decode.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
+#include "vit/machine.h"
 #include "vit/model.h"
+#include "vit/outputs.h"
 #include "vit/session.h"
 #include "vit/version.h"

@@ -1,10 +1,9 @@
 // How far does each head look? Mean distance, in patches, between a patch and those that it attends to, over
-// the given pictures: local heads are near 1, global ones near half of the grid.
-// attention_distance MODEL PICTURE...
+// the given images: local heads are near 1, global ones near half of the grid.
+// attention_distance MODEL IMAGE...
 #include <cmath>
 #include <cstdio>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "vit/vit.h"
@@ -14,8 +13,8 @@ namespace {
 /// Probability-weighted distance of the patches of one head, averaged over queries; what goes to prefix
 /// tokens does not count. probabilities: (T, T), rows are queries.
 double mean_distance(vit::TensorView<const float> probabilities, const vit::ImageOutputs& outputs) {
-  const std::size_t prefix = outputs.num_prefix_tokens, columns = outputs.grid.columns;
-  const std::size_t patches = outputs.grid.rows * columns;
+  const std::size_t prefix = outputs.num_prefix_tokens(), columns = outputs.grid().columns;
+  const std::size_t patches = outputs.grid().rows * columns;
   double sum = 0;
   for (std::size_t query = 0; query < patches; ++query) {
     const std::span<const float> row = probabilities[prefix + query].flat();
@@ -35,24 +34,24 @@ double mean_distance(vit::TensorView<const float> probabilities, const vit::Imag
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: attention_distance MODEL PICTURE...\n");
+    std::fprintf(stderr, "usage: attention_distance MODEL IMAGE...\n");
     return 2;
   }
   try {
     vit::Session session(vit::Model::load(argv[1]));
-    const vit::DecodeOptions as_the_model_wants = session.preprocessor().decode_options();
     const std::size_t depth = session.model().config().depth, heads = session.model().config().num_heads;
     vit::Request request;
     for (std::size_t block = 0; block < depth; ++block) request.attention.push_back(block);
 
     std::vector<double> sums(depth * heads);
+    vit::Outputs all;
     for (int i = 2; i < argc; ++i) {
-      const vit::Image picture = vit::decode_file(argv[i], as_the_model_wants);
-      const vit::ImageView views[] = {picture};
-      const vit::ImageOutputs outputs = std::move(session.run(views, request).front());
+      const vit::Image image = session.decode(argv[i]);
+      session.run(image, request, all);
+      const vit::ImageOutputs outputs = all[0];
       for (std::size_t block = 0; block < depth; ++block) {
         for (std::size_t head = 0; head < heads; ++head) {
-          sums[block * heads + head] += mean_distance(outputs.attention[block].view()[head], outputs);
+          sums[block * heads + head] += mean_distance(outputs.attention(block)[head], outputs);
         }
       }
     }

@@ -1,5 +1,5 @@
-// Where does a picture look like its centre? Compares the embedding of the middle patch with those of all
-// others and prints the map.  patch_embeddings MODEL PICTURE
+// Where does an image look like its center? Compares the embedding of the middle patch with those of all
+// others and prints the map.  patch_embeddings MODEL IMAGE
 #include <Eigen/Core>
 #include <cstdio>
 #include <opencv2/imgcodecs.hpp>
@@ -10,22 +10,23 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: patch_embeddings MODEL PICTURE\n");
+    std::fprintf(stderr, "usage: patch_embeddings MODEL IMAGE\n");
     return 2;
   }
   try {
-    const cv::Mat picture = cv::imread(argv[2], cv::IMREAD_COLOR);  // (H, W) of BGR
-    // native: the picture keeps its size, so the map has its shape
+    const cv::Mat mat = cv::imread(argv[2], cv::IMREAD_COLOR);  // (H, W) of BGR
+    const vit::Image image = vit::to_image(mat);
+    // native: the image keeps its size, so the map has its shape
     vit::FeatureExtractor extractor(argv[1], {.input_size = {.kind = vit::InputSize::Kind::native}});
-    const vit::ImageOutputs outputs = extractor.extract(vit::to_image(picture));
+    const vit::ImageOutputs outputs = extractor.extract(image);
     const vit::TensorView<const float> patches = outputs.patches();  // (h, w, C)
     const std::size_t rows = patches.dim(0), columns = patches.dim(1);
 
     const auto matrix = vit::view_as_eigen(patches);  // (h w, C), no copy
-    const auto centre = static_cast<Eigen::Index>(rows / 2 * columns + columns / 2);
+    const auto center = static_cast<Eigen::Index>(rows / 2 * columns + columns / 2);
     const Eigen::VectorXf norms = matrix.rowwise().norm();
     const Eigen::VectorXf cosines =
-        (matrix * matrix.row(centre).transpose()).array() / (norms.array() * norms[centre]);
+        (matrix * matrix.row(center).transpose()).array() / (norms.array() * norms[center]);
 
     std::printf("%zu x %zu patches, %zu numbers each\n", rows, columns, patches.dim(2));
     for (std::size_t i = 0; i < rows * columns; ++i) {

@@ -32,11 +32,8 @@ int main(int argc, char** argv) {
   try {
     constexpr std::size_t kHeight = 240, kWidth = 320, kFrames = 100;
     vit::Session session(vit::Model::load(argv[1]));
-    const vit::Preprocessor& preprocessor = session.preprocessor();
-    const vit::ImageSize size = preprocessor.output_size({kHeight, kWidth});
 
     std::vector<std::uint8_t> frame(kHeight * kWidth * 3);
-    vit::Tensor<float> pixels(vit::Shape{1, 3, size.height, size.width});
     vit::Outputs outputs;
     const vit::Request request{.tokens = true};
 
@@ -45,8 +42,7 @@ int main(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t number = 0; number < kFrames; ++number) {
       draw_frame(frame, kHeight, kWidth, number);
-      preprocessor.run(vit::ImageView(frame.data(), kHeight, kWidth), pixels.view()[0]);
-      session.forward(pixels, request, outputs);
+      session.run(vit::ImageView(frame.data(), kHeight, kWidth), request, outputs);
       const std::span<const float> tokens = outputs.tokens.flat();
       for (std::size_t i = 0; i < previous.size(); ++i) {
         const double difference = static_cast<double>(tokens[i]) - static_cast<double>(previous[i]);

@@ -10,7 +10,8 @@ int main(int argc, char** argv) try {
   if (argc != 2) return 2;
   vit::FeatureExtractor extractor(argv[1]);
   const cv::Mat frame(96, 128, CV_8UC3, cv::Scalar(10, 120, 240));
-  const vit::ImageOutputs outputs = extractor.extract(vit::to_image(frame));
+  const vit::Image image = vit::to_image(frame);
+  const vit::ImageOutputs outputs = extractor.extract(image);
   std::printf("vit %s, patches %s\n", vit::version(), outputs.patches().shape().to_string().c_str());
   return 0;
 } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
   const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
-  Classifier classifier(Model::load(model_path, {.preprocess = {.resampler = resampler}}));
+  Classifier classifier(Model::load(model_path, {.resampler = resampler}));
   double largest = 0.0;
   for (const auto& item : expected.items()) {
     const std::string& name = item.key();
@@ -52,19 +52,18 @@ void check_classes_kept(const char* backend, ResamplerChoice resampler) {
   CAPTURE(backend);
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
-  const auto count_same = [&](Dtype dtype) {
-    Classifier classifier(Model::load(model_path, {.preprocess = {.resampler = resampler}, .dtype = dtype}));
+  const auto count_same = [&](Precision precision) {
+    Classifier classifier(Model::load(model_path, {.resampler = resampler, .precision = precision}));
     std::size_t same = 0;
     for (const auto& item : expected.items()) {
-      const DecodeOptions options = classifier.session().preprocessor().decode_options();
-      const auto top = classifier.classify(decode_file(images / item.key(), options), 1);
+      const auto top = classifier.classify(images / item.key(), 1);
       same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
     }
     return same;
   };
   CHECK(expected.size() == 60);
-  CHECK(count_same(Dtype::bf16) == 60);
-  CHECK(count_same(Dtype::i8) >= 59);  // the two best logits of one photograph are 0.01 apart
+  CHECK(count_same(Precision::bfloat16) == 60);
+  CHECK(count_same(Precision::int8) >= 59);  // the two best logits of one photograph are 0.01 apart
 }
 
 }  // namespace
@@ -98,9 +97,9 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alo
   REQUIRE(together.size() == 4);
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto alone = session.run(std::span(&images[i], 1), request);
-    CHECK(together[i].grid == alone[0].grid);
-    CHECK(std::ranges::equal(together[i].pooled.flat(), alone[0].pooled.flat()));
-    CHECK(std::ranges::equal(together[i].tokens.flat(), alone[0].tokens.flat()));
+    CHECK(together[i].grid() == alone[0].grid());
+    CHECK(std::ranges::equal(together[i].pooled(), alone[0].pooled()));
+    CHECK(std::ranges::equal(together[i].tokens().flat(), alone[0].tokens().flat()));
     CHECK(together[i].patches().dim(0) == images[i].height() / model->config().patch_size);
     CHECK(together[i].patches().dim(1) == images[i].width() / model->config().patch_size);
   }
@@ -124,13 +123,13 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
   const ModelConfig& config = session.model().config();
   const Tensor<float> pixels = test::random_pixels(1, config.image_height, config.image_width);
   const TensorView<const float> views[] = {pixels.view()[0]};
-  CHECK(std::ranges::equal(session.run_pixels(views, {.logits = true})[0].logits.flat(),
-                           reference.run_pixels(views, {.logits = true})[0].logits.flat()));
+  const Results without_rules = session.run_pixels(views, {.logits = true});
+  const Results with_rules = reference.run_pixels(views, {.logits = true});
+  CHECK(std::ranges::equal(without_rules[0].logits(), with_rules[0].logits()));
 
   const Image picture(40, 40);
   const ImageView images[] = {picture};
   CHECK_THROWS_WITH_AS(session.run(images, {.logits = true}), doctest::Contains(cause.c_str()), Error);
-  CHECK_THROWS_WITH_AS(session.preprocess(picture), doctest::Contains(cause.c_str()), Error);
   CHECK_THROWS_WITH_AS(session.preprocessor(), doctest::Contains(cause.c_str()), Error);
   CHECK_THROWS_WITH_AS(session.model().preprocess_config(), doctest::Contains(cause.c_str()), Error);
   CHECK(!session.model().has_preprocess_config());
@@ -141,9 +140,16 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
 }
 
 TEST_CASE("pipeline: results that were not requested are errors, not empty views") {
-  const ImageOutputs empty;
+  Outputs outputs;
+  CHECK_THROWS_AS(static_cast<void>(outputs[0]), Error);
+  outputs.num_images = 1;
+  const ImageOutputs empty = outputs[0];
+  CHECK_THROWS_AS(static_cast<void>(empty.logits()), Error);
   CHECK_THROWS_AS(static_cast<void>(empty.patches()), Error);
   CHECK_THROWS_AS(static_cast<void>(empty.class_token()), Error);
+  CHECK_THROWS_AS(static_cast<void>(empty.block(0)), Error);
+  const Results none;
+  CHECK_THROWS_AS(static_cast<void>(none[0]), Error);
 }
 
 TEST_CASE("pipeline: a register is not a class token") {
@@ -151,21 +157,21 @@ TEST_CASE("pipeline: a register is not a class token") {
     FeatureExtractor extractor(std::move(model), {.threads = 1});
     const Image image(64, 64);
     const ImageOutputs outputs = extractor.extract(image.view());
-    CHECK(outputs.num_prefix_tokens == 1);
+    CHECK(outputs.num_prefix_tokens() == 1);
     return outputs.class_token().size();
   };
-  const LoadOptions small{.overrides = {{"depth", "1"}, {"embed_dim", "48"}, {"num_heads", "2"}}};
-  CHECK(first_token(Model::random("vit_small_patch16_rope_224", {.load = small})) == 48);
-  CHECK_THROWS_WITH_AS(first_token(Model::random("vit_medium_patch16_rope_reg1_gap_256", {.load = small})),
+  const ModelOptions small{.overrides = {{"depth", "1"}, {"embed_dim", "48"}, {"num_heads", "2"}}};
+  CHECK(first_token(Model::random("vit_small_patch16_rope_224", small)) == 48);
+  CHECK_THROWS_WITH_AS(first_token(Model::random("vit_medium_patch16_rope_reg1_gap_256", small)),
                        doctest::Contains("no class token"), Error);
 }
 
-TEST_CASE("pipeline: the short doors take options of the model") {
+TEST_CASE("pipeline: the convenience classes take options of the model") {
   const std::string path = test::data_path("golden/models/rope-axial");
-  Classifier classifier(path, {.threads = 1}, {.dtype = Dtype::bf16});
-  CHECK(classifier.session().model().transformer().dtype() == Dtype::bf16);
-  FeatureExtractor extractor(path, {.threads = 1}, {.dtype = Dtype::i8});
-  CHECK(extractor.session().model().transformer().dtype() == Dtype::i8);
+  Classifier classifier(path, {.threads = 1}, {.precision = Precision::bfloat16});
+  CHECK(classifier.session().model().precision() == Precision::bfloat16);
+  FeatureExtractor extractor(path, {.threads = 1}, {.precision = Precision::int8});
+  CHECK(extractor.session().model().precision() == Precision::int8);
 }
 
 }  // namespace vit

@@ -23,9 +23,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/parallel.h"
-#include "vit/base/stage_times.h"
-#include "vit/kernels/cpu_info.h"
+#include "vit/machine.h"
 #include "vit/session.h"
 #include "vit/version.h"
 
@@ -88,6 +86,10 @@ Request request_for(const ModelConfig& config) {
   return {.tokens = true};
 }
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 /// One session that runs the same pass again and again.
 class Pass {
  public:
@@ -99,7 +101,7 @@ class Pass {
   double seconds() {
     const auto start = Clock::now();
     session_.forward(pixels_.view(), request_, outputs_);
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return seconds_since(start);
   }
   void warm_up(double budget) {
     constexpr int kMinPasses = 2;  // the first one allocates
@@ -128,10 +130,9 @@ class Pass {
     double fastest = std::numeric_limits<double>::infinity();
     StageTimes kept;
     for (int i = 0; i < kPasses; ++i) {
-      StageTimes times;
-      session_.measure_stages(&times);
-      const double total = seconds();
-      session_.measure_stages(nullptr);
+      const auto start = Clock::now();
+      const StageTimes times = session_.measure(pixels_.view(), request_, outputs_);
+      const double total = seconds_since(start);
       if (total < fastest) kept = times;
       fastest = std::min(fastest, total);
     }
@@ -166,7 +167,7 @@ std::vector<Combination> combinations(const BenchOptions& options, const Model& 
     const ImageSize edges = edges_of(size, model.config(), option);
     for (const std::size_t batch : options.batches) {
       for (const int threads : options.threads) {
-        out.push_back({edges.height, edges.width, batch, resolve_threads(threads)});
+        out.push_back({edges.height, edges.width, batch, num_threads(threads)});
       }
     }
   }
@@ -181,22 +182,17 @@ std::string model_name(const BenchOptions& options, const Model& model) {
 
 ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<const Model>& model,
                              const Combination& combination) {
-  const VisionTransformer& transformer = model->transformer();
-  const GridSize grid = transformer.grid_for(combination.height, combination.width);
+  const GridSize grid = model->grid_for(combination.height, combination.width);
   const ModelConfig& config = model->config();
   const double full = count_flops(config, grid).total();
-  const double executed =
-      count_flops(config, grid, transformer.num_leading_tokens(request_for(config))).total();
-  const kernels::KernelTable& kernels = transformer.kernels();
+  const double executed = count_flops(config, grid, model->num_leading_tokens(request_for(config))).total();
   reset_peak_memory();
-  const kernels::KernelTable& fastest =
-      *kernels::available_kernels().front();  // the machine's peak, whatever --kernels says
-  double peak = kernels::measure_fma_peak_gflops(combination.threads, fastest);
+  double peak = measure_peak_gflops(combination.threads);  // the machine's, whatever --kernels says
   Pass pass(model, combination);
   pass.warm_up(options.seconds / 5);
   const Timing timing = pass.measure(options.seconds);
   // Clock rates drift: the ceiling is the better of what was there before and after.
-  peak = std::max(peak, kernels::measure_fma_peak_gflops(combination.threads, fastest));
+  peak = std::max(peak, measure_peak_gflops(combination.threads));
 
   const double images = static_cast<double>(combination.batch);
   const double median = timing.quantile(0.5) / images;
@@ -206,8 +202,8 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
                    {"width", combination.width},
                    {"batch", combination.batch},
                    {"threads", combination.threads},
-                   {"dtype", to_string(model->transformer().dtype())},
-                   {"kernels", kernels.name},
+                   {"dtype", to_string(model->precision())},
+                   {"kernels", model->kernels()},
                    {"ms_per_image", median * 1e3},
                    {"ms_min", timing.quantile(0.0) / images * 1e3},
                    {"ms_spread", (timing.quantile(0.75) - timing.quantile(0.25)) / images * 1e3},
@@ -260,14 +256,14 @@ std::string result_lines(const ordered_json& result) {
 int bench(const BenchOptions& options) {
   const ModelOptions& model_options = options.common.model_options;
   const auto model = options.common.is_architecture_alone()
-                         ? Model::random(model_options.load.architecture, model_options)
+                         ? Model::random(model_options.architecture, model_options)
                          : load_model(options.common);
   const std::vector<Combination> all = combinations(options, *model);
   hold_interrupts();
 
-  const ordered_json machine{{"cpu", kernels::cpu_name()},
-                             {"cores", resolve_threads(0)},
-                             {"instruction_sets", kernels::cpu_instruction_sets()},
+  const ordered_json machine{{"cpu", cpu_name()},
+                             {"cores", num_threads()},
+                             {"instruction_sets", cpu_instruction_sets()},
                              {"version", version()}};
   ordered_json results = ordered_json::array();
   Progress progress("bench", all.size(), options.common.progress_mode());
@@ -277,8 +273,7 @@ int bench(const BenchOptions& options) {
   };
   if (!options.json) {
     print(machine_line(machine) + printable(model_name(options, *model)) + ", " +
-          to_string(model->transformer().dtype()) + ", kernels " + model->transformer().kernels().name +
-          "\n");
+          to_string(model->precision()) + ", kernels " + model->kernels() + "\n");
   }
   for (const Combination& combination : all) {
     try {

@@ -109,8 +109,8 @@ int classify(const ClassifyOptions& options) {
              [&](const Input& input, const ImageOutputs& outputs) {
                std::string defect = defect_of_logits(outputs);
                if (!defect.empty()) return defect;
-               std::vector<Prediction> top = top_predictions(outputs.logits.flat(), options.top, *model);
-               for (Prediction& prediction : top) prediction.label = labels.name(prediction.index);
+               const std::vector<Prediction> top =
+                   top_predictions(outputs.logits(), options.top, labels.names());
                const Row row{input.name, top};
                const std::string lines = options.format == Format::json  ? as_json(row)
                                          : options.format == Format::csv ? as_csv(row)

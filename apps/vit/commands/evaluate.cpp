@@ -204,7 +204,7 @@ int evaluate(const EvaluateOptions& options) {
                std::string defect = defect_of_logits(outputs);
                if (!defect.empty()) return defect;
                const auto number = static_cast<std::size_t>(&input - dataset.list.inputs.data());
-               confusion.add(dataset.truth[number], top_predictions(outputs.logits.flat(), 5, *model));
+               confusion.add(dataset.truth[number], top_predictions(outputs.logits(), 5));
                return defect;
              });
   progress.finish("");

@@ -18,10 +18,8 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/parallel.h"
 #include "vit/image/preprocess.h"
-#include "vit/kernels/cpu_info.h"
-#include "vit/kernels/kernels.h"
+#include "vit/machine.h"
 #include "vit/version.h"
 
 namespace vit::app {
@@ -59,34 +57,28 @@ std::string reason_of_choice(const CommonOptions& options) {
   return "the fastest that this machine can run";
 }
 
-const kernels::KernelTable& chosen_kernels(const CommonOptions& options) {
-  return options.model_options.kernels.empty() ? kernels::default_kernels()
-                                               : kernels::find_kernels(options.model_options.kernels);
-}
-
 ordered_json kernels_json(const CommonOptions& options) {
   ordered_json available = ordered_json::array();
-  for (const kernels::KernelTable* table : kernels::available_kernels()) {
-    available.push_back({{"name", table->name},
-                         {"description", table->description},
-                         {"bfloat16", table->bf16->description},
-                         {"int8", table->int8->description}});
+  for (const KernelInfo& kernels : available_kernels()) {
+    available.push_back({{"name", kernels.name},
+                         {"description", kernels.description},
+                         {"bfloat16", kernels.bfloat16},
+                         {"int8", kernels.int8}});
   }
-  return {
-      {"available", available}, {"chosen", chosen_kernels(options).name}, {"why", reason_of_choice(options)}};
+  return {{"available", available},
+          {"chosen", find_kernels(options.model_options.kernels).name},
+          {"why", reason_of_choice(options)}};
 }
 
 ordered_json machine_json(const InfoOptions& options) {
   ordered_json out;
   out["version"] = version();
-  out["cpu"] = {{"name", kernels::cpu_name()},
-                {"cores", resolve_threads(0)},
-                {"instruction_sets", kernels::cpu_instruction_sets()}};
+  out["cpu"] = {{"name", cpu_name()}, {"cores", num_threads()}, {"instruction_sets", cpu_instruction_sets()}};
   out["kernels"] = kernels_json(options.common);
   if (options.peak) {
-    const int threads = resolve_threads(options.common.session.threads);
-    out["peak"] = {{"threads", threads},
-                   {"gflops", kernels::measure_fma_peak_gflops(threads, chosen_kernels(options.common))}};
+    const int threads = num_threads(options.common.session.threads);
+    const std::string kernels = find_kernels(options.common.model_options.kernels).name;
+    out["peak"] = {{"threads", threads}, {"gflops", measure_peak_gflops(threads, kernels)}};
   }
   return out;
 }
@@ -290,8 +282,7 @@ void list_kernels_without_name(std::vector<Option>& list, bool& is_asked) {
 }
 
 int info(const InfoOptions& options) {
-  const bool has_model =
-      !options.common.model.empty() || !options.common.model_options.load.architecture.empty();
+  const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
   if (options.tensors && !has_model) fail_usage("--tensors needs --model");
   ordered_json out = machine_json(options);
   if (has_model) out["model"] = model_json(options, load_model_facts(options.common));

@@ -80,6 +80,10 @@ void request_feature(Feature& feature, const ModelConfig& config, Request& reque
   }
 }
 
+ResultArray vector_array(std::span<const float> numbers) {
+  return {.dtype = Dtype::f32, .shape = {numbers.size()}, .data = numbers.data()};
+}
+
 }  // namespace
 
 std::vector<std::string> FeatureList::names() const {
@@ -92,17 +96,13 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
   std::vector<ResultArray> out;
   for (const Feature& feature : features) {
     switch (feature.kind) {
-      case FeatureKind::pooled: out.push_back(ResultArray::of(outputs.pooled)); break;
-      case FeatureKind::projected: out.push_back(ResultArray::of(outputs.projected)); break;
-      case FeatureKind::cls: {
-        const std::span<const float> token = outputs.class_token();
-        out.push_back({.dtype = Dtype::f32, .shape = {token.size()}, .data = token.data()});
-        break;
-      }
+      case FeatureKind::pooled: out.push_back(vector_array(outputs.pooled())); break;
+      case FeatureKind::projected: out.push_back(vector_array(outputs.projected())); break;
+      case FeatureKind::cls: out.push_back(vector_array(outputs.class_token())); break;
       case FeatureKind::patches: out.push_back(ResultArray::of(outputs.patches())); break;
-      case FeatureKind::tokens: out.push_back(ResultArray::of(outputs.tokens)); break;
-      case FeatureKind::block: out.push_back(ResultArray::of(outputs.blocks.at(feature.request_slot))); break;
-      case FeatureKind::logits: out.push_back(ResultArray::of(outputs.logits)); break;
+      case FeatureKind::tokens: out.push_back(ResultArray::of(outputs.tokens())); break;
+      case FeatureKind::block: out.push_back(ResultArray::of(outputs.block(feature.request_slot))); break;
+      case FeatureKind::logits: out.push_back(vector_array(outputs.logits())); break;
     }
   }
   return out;

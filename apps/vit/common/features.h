@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "apps/vit/common/result_writer.h"
-#include "vit/vision_transformer.h"
-#include "vit/session.h"
+#include "vit/outputs.h"
 
 namespace vit::app {
 

@@ -26,7 +26,7 @@ constexpr std::size_t kBytesTogether = std::size_t{10} << 20;  // of pixels: 16 
 /// Computes images and hands out their results; false where the memory did not suffice and nothing was done.
 bool run_together(const ImageRun& run, std::span<const Input* const> inputs,
                   std::span<const TensorView<const float>> pixels, const ConsumeResults& consume) {
-  std::vector<ImageOutputs> outputs;
+  Results outputs;
   try {
     outputs = run.session.run_pixels(pixels, run.request);
   } catch (const std::bad_alloc&) {
@@ -72,18 +72,17 @@ bool are_finite(std::span<const float> numbers) {
 }
 
 std::string defect_of_logits(const ImageOutputs& outputs) {
-  return are_finite(outputs.logits.flat()) ? "" : "the logits are not finite; damaged pixels or weights?";
+  return are_finite(outputs.logits()) ? "" : "the logits are not finite; damaged pixels or weights?";
 }
 
 void run_images(const ImageRun& run, const ConsumeResults& consume) {
   const Model& model = run.session.model();
-  const VisionTransformer& transformer = model.transformer();
   const Preprocessor* const preprocessor =
       model.has_preprocess_config() ? &run.session.preprocessor() : nullptr;
   const auto prepare = [&](std::size_t index) {
     PreparedImage prepared = prepare_image(run.inputs[index], preprocessor);
     try {
-      if (prepared.failure.empty()) transformer.grid_for(prepared.pixels.dim(1), prepared.pixels.dim(2));
+      if (prepared.failure.empty()) model.grid_for(prepared.pixels.dim(1), prepared.pixels.dim(2));
     } catch (const Error& error) {
       prepared.failure = error.what();
     }

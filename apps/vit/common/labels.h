@@ -22,6 +22,8 @@ class Labels {
   std::size_t size() const noexcept { return num_classes_; }
   /// Name of class `index`; its number where there are no names.
   std::string name(std::size_t index) const;
+  /// One for each class, or none.
+  const std::vector<std::string>& names() const noexcept { return names_; }
   /// The class that a folder is named after: by name, by id, by one of the names in a list with commas, by
   /// index. Where no name is the very same, letters count as equal in both cases, blanks and underscores too.
   /// Several where they share the name, as ImageNet's two cranes and maillots do.

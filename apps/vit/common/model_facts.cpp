@@ -48,17 +48,17 @@ Architecture stated_architecture(const fs::path& path, const LoadOptions& option
 /// The preprocessing that options and configuration files state, without weights.
 std::optional<PreprocessConfig> stated_preprocess(const fs::path& path, const ModelOptions& options,
                                                   const InputSize& size) {
-  const bool is_named = !options.load.architecture.empty() && !find_open_clip_config(path);
+  const bool is_named = !options.architecture.empty() && !find_open_clip_config(path);
   std::optional<PreprocessConfig> rules;
   if (!is_named) {
-    rules = find_preprocess_config(path, options.preprocess);
+    rules = find_preprocess_config(path, options.preprocess_options());
     if (!rules) return std::nullopt;
   }
   const bool is_native = size.kind == InputSize::Kind::native;
   Architecture stated;
-  if (is_named || is_native || !options.load.overrides.empty())
-    stated = stated_architecture(path, options.load);
-  if (is_named) rules = architecture_preprocess(to_config(stated.args, stated), options.preprocess);
+  if (is_named || is_native || !options.overrides.empty())
+    stated = stated_architecture(path, options.load_options());
+  if (is_named) rules = architecture_preprocess(to_config(stated.args, stated), options.preprocess_options());
   return with_input_size(*rules, size, stated.args.patch_size);
 }
 
@@ -67,12 +67,13 @@ std::optional<PreprocessConfig> stated_preprocess(const fs::path& path, const Mo
 ModelFacts load_model_facts(const CommonOptions& options) {
   const ModelOptions& model_options = options.model_options;
   const bool is_named = options.is_architecture_alone();
-  Checkpoint checkpoint = is_named ? random_checkpoint(model_options.load.architecture, model_options.load)
-                                   : load_checkpoint(model_path(options), model_options.load);
+  Checkpoint checkpoint = is_named
+                              ? random_checkpoint(model_options.architecture, model_options.load_options())
+                              : load_checkpoint(model_path(options), model_options.load_options());
   std::optional<PreprocessConfig> rules =
-      is_named ? architecture_preprocess(checkpoint.config, model_options.preprocess)
-               : checkpoint_preprocess(model_path(options), checkpoint.config, model_options.load,
-                                       model_options.preprocess);
+      is_named ? architecture_preprocess(checkpoint.config, model_options.preprocess_options())
+               : checkpoint_preprocess(model_path(options), checkpoint.config, model_options.load_options(),
+                                       model_options.preprocess_options());
   if (rules) rules = with_input_size(*rules, options.session.input_size, checkpoint.config.patch_size);
   return {
       .config = checkpoint.config, .preprocess = std::move(rules), .report = std::move(checkpoint.report)};
@@ -81,7 +82,7 @@ ModelFacts load_model_facts(const CommonOptions& options) {
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
   // Where there are weights, they tell what an option changes about the model.
   const bool is_named = options.is_architecture_alone();
-  const LoadOptions& load = options.model_options.load;
+  const LoadOptions& load = options.model_options.load_options();
   const bool is_changed = !load.architecture.empty() || !load.overrides.empty();
   const bool takes_weights = is_named || (is_changed && !weight_files(model_path(options)).empty());
   const std::optional<PreprocessConfig> rules =

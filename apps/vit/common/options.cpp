@@ -9,7 +9,7 @@
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
-#include "vit/kernels/kernels.h"
+#include "vit/machine.h"
 #include "vit/weights/checkpoint/folder_files.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
@@ -27,7 +27,8 @@ constexpr Named<ResamplerChoice> kResamplers[]{{"auto", ResamplerChoice::automat
                                                {"torchvision", ResamplerChoice::torchvision}};
 constexpr Named<ExifChoice> kExifRules[]{
     {"auto", ExifChoice::automatic}, {"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
-constexpr Named<Dtype> kDtypes[]{{"float32", Dtype::f32}, {"bfloat16", Dtype::bf16}, {"int8", Dtype::i8}};
+constexpr Named<Precision> kPrecisions[]{
+    {"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}, {"int8", Precision::int8}};
 constexpr Named<ProgressMode> kProgressModes[]{
     {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
 
@@ -54,8 +55,7 @@ PillowRelease parse_pillow(const std::string& release) {
 }
 
 std::string parse_kernels(const std::string& name) {
-  checked_by_library([&] { kernels::find_kernels(not_empty(name)); });
-  return name;
+  return checked_by_library([&] { return find_kernels(not_empty(name)).name; });
 }
 
 std::string parse_architecture(const std::string& name) {
@@ -75,7 +75,7 @@ Target overrides_target(std::map<std::string, std::string>& overrides) {
 }
 
 void add_model_options(std::vector<Option>& list, CommonOptions& options) {
-  LoadOptions& load = options.model_options.load;
+  ModelOptions& load = options.model_options;
   list.push_back({.name = "--model",
                   .type_name = "PATH",
                   .help = "Checkpoint folder, .safetensors or .pth file; default: the model shipped with vit",
@@ -95,7 +95,7 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
 }
 
 void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
-  PreprocessLoadOptions& preprocess = options.model_options.preprocess;
+  ModelOptions& preprocess = options.model_options;
   list.push_back({.name = "--size",
                   .type_name = "SIZE",
                   .help = "Input size: model, native, S or HxW",
@@ -135,7 +135,7 @@ void add_run_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back({.name = "--dtype",
                   .type_name = "NAME",
                   .help = "Precision of the blocks: float32, bfloat16 or int8 (converted while loading)",
-                  .target = choice_target(options.model_options.dtype, kDtypes),
+                  .target = choice_target(options.model_options.precision, kPrecisions),
                   .group = kRunGroup});
   list.push_back({.name = "--kernels",
                   .type_name = "NAME",

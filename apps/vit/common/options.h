@@ -24,7 +24,7 @@ struct CommonOptions {
   bool quiet = false;
 
   /// Whether only --architecture is given: random weights, or no weights at all.
-  bool is_architecture_alone() const { return model.empty() && !model_options.load.architecture.empty(); }
+  bool is_architecture_alone() const { return model.empty() && !model_options.architecture.empty(); }
   ProgressMode progress_mode() const { return quiet ? ProgressMode::never : progress; }
 };
 

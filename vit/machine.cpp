@@ -1,0 +1,46 @@
+#include "vit/machine.h"
+
+#include "vit/base/parallel.h"
+#include "vit/kernels/cpu_info.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit {
+namespace {
+
+KernelInfo info_of(const kernels::KernelTable& table) {
+  return {.name = table.name,
+          .description = table.description,
+          .bfloat16 = table.bf16->description,
+          .int8 = table.int8->description};
+}
+
+}  // namespace
+
+std::vector<KernelInfo> available_kernels() {
+  std::vector<KernelInfo> out;
+  for (const kernels::KernelTable* table : kernels::available_kernels()) out.push_back(info_of(*table));
+  return out;
+}
+
+KernelInfo find_kernels(std::string_view name) {
+  return info_of(name.empty() ? kernels::default_kernels() : kernels::find_kernels(name));
+}
+
+std::string cpu_name() {
+  return kernels::cpu_name();
+}
+
+std::vector<std::string> cpu_instruction_sets() {
+  return kernels::cpu_instruction_sets();
+}
+
+int num_threads(int threads) {
+  return resolve_threads(threads);
+}
+
+double measure_peak_gflops(int threads, std::string_view name) {
+  return kernels::measure_fma_peak_gflops(
+      threads, name.empty() ? *kernels::available_kernels().front() : kernels::find_kernels(name));
+}
+
+}  // namespace vit

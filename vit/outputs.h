@@ -1,0 +1,97 @@
+// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes.
+// Letters: B images, h, w patches per column and row, T = prefix + h w tokens, C = embed_dim, E =
+// projection_dim.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/base/export.h"
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+
+namespace vit {
+
+/// What a forward pass should hand out. Everything is off by default. A request for what the model does not
+/// have is an Error that names it.
+struct Request {
+  bool logits = false;                   // (B, num_classes)
+  bool pooled = false;                   // (B, C), as the library of the checkpoint defines it
+  bool projected = false;                // (B, E), joint image-text space, not normalized
+  bool tokens = false;                   // (B, T, C), after the final norm, prefix first
+  std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
+  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
+  bool embedded = false;                 // (B, T, C), tokens entering block 0
+};
+
+class ImageOutputs;
+
+/// Results of one forward pass over B images of one size; empty where not requested. Reusing the object for
+/// the same shapes allocates nothing.
+struct VIT_API Outputs {
+  Tensor<float> logits, pooled, projected, tokens, embedded;
+  std::vector<Tensor<float>> blocks;     // (B, T, C) each, in the order of the request
+  std::vector<Tensor<float>> attention;  // (B, heads, T, T) each, in the order of the request
+  GridSize grid;                         // patches per column and row of the images
+  std::size_t num_images = 0;            // B
+  std::size_t num_prefix_tokens = 0;
+  bool has_class_token = false;  // the first of the prefix tokens; models with registers alone have none
+
+  /// The part of image `index`, below num_images.
+  ImageOutputs operator[](std::size_t index) const&;
+  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into outputs that are gone
+};
+
+/// What one image gave: a view into the Outputs of its pass, valid as long as these live and are not run into
+/// again. Each function throws Error if its numbers were not requested.
+class VIT_API ImageOutputs {
+ public:
+  ImageOutputs(const Outputs& outputs, std::size_t index) : outputs_(&outputs), index_(index) {}
+
+  std::span<const float> logits() const;                   // (num_classes)
+  std::span<const float> pooled() const;                   // (C)
+  std::span<const float> projected() const;                // (E)
+  TensorView<const float> tokens() const;                  // (T, C) after the final norm
+  TensorView<const float> embedded() const;                // (T, C) entering block 0
+  TensorView<const float> block(std::size_t i) const;      // (T, C) of Request::blocks[i]
+  TensorView<const float> attention(std::size_t i) const;  // (heads, T, T) of Request::attention[i]
+  /// Patch tokens after the final norm as a feature map (h, w, C). Needs Request::tokens.
+  TensorView<const float> patches() const;
+  /// Class token after the final norm (C). Needs Request::tokens; throws Error for a model that has none.
+  std::span<const float> class_token() const;
+
+  GridSize grid() const noexcept { return outputs_->grid; }
+  std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens; }
+
+ private:
+  const Outputs* outputs_;
+  std::size_t index_;
+};
+
+/// Results of images of any sizes, in their order. Reusing the object for images of the same sizes allocates
+/// nothing.
+class VIT_API Results {
+ public:
+  std::size_t size() const noexcept { return places_.size(); }
+  bool empty() const noexcept { return places_.empty(); }
+  ImageOutputs operator[](std::size_t index) const&;
+  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into results that are gone
+
+ private:
+  friend class Session;
+  struct Place {
+    std::size_t pass = 0;
+    std::size_t index = 0;
+  };
+  std::vector<Outputs> passes_;  // images of one size each; those behind the last one used keep their memory
+  std::vector<Place> places_;    // where each image lies
+};
+
+/// Cosine of the angle between two vectors of one length, in double; 0 if one of them is zero.
+VIT_API double cosine_similarity(std::span<const float> a, std::span<const float> b);
+
+/// Scales a vector to length 1; a zero vector stays zero.
+VIT_API void normalize(std::span<float> vector);
+
+}  // namespace vit
