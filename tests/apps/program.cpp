@@ -134,18 +134,6 @@ void write_picture(const std::string& path, std::size_t height, std::size_t widt
   write_text(path, bytes);
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
-
 void write_npy(const std::string& path, TensorView<const float> values) {
   std::vector<std::size_t> shape;
   for (std::size_t i = 0; i < values.rank(); ++i) shape.push_back(values.dim(i));

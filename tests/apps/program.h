@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
 #include "vit/base/tensor.h"
 
 namespace vit::test {
@@ -56,8 +57,6 @@ class TestFolder {
 
 /// Writes a binary PPM picture with a pattern that `seed` chooses.
 void write_picture(const std::string& path, std::size_t height, std::size_t width, unsigned seed);
-void write_text(const std::string& path, const std::string& text);
-std::string read_text(const std::string& path);
 /// Writes pixels as .npy.
 void write_npy(const std::string& path, TensorView<const float> values);
 

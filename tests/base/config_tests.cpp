@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "tests/support/errors.h"
 #include "vit/base/error.h"
 #include "vit/config.h"
 
@@ -14,12 +15,8 @@ TEST_CASE("config: every illegal value is refused with its name") {
     ModelConfig config;
     validate(config);
     change(config);
-    try {
-      validate(config);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    const auto error = test::error_of([&] { validate(config); });
+    return error ? std::string(error->message()) : "accepted";
   };
   using C = ModelConfig;
   CHECK(message([](C& c) { c.patch_size = 0; }).find("patch_size") != std::string::npos);

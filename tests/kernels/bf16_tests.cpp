@@ -152,7 +152,7 @@ TEST_CASE("kernels: bfloat16 weights are rounded to nearest, halves to even, inf
                              std::bit_cast<float>(0x7F800001u)};  // NaN whose upper half is that of infinity
   test::Rng rng(11);
   for (int exponent = -100; exponent < 100; ++exponent)
-    numbers.push_back(std::ldexp(rng.uniform(-2, 2), exponent));
+    numbers.push_back(std::ldexp(rng.uniform(-2.0f, 2.0f), exponent));
   Tensor<float> weight(Shape{numbers.size(), 1});
   std::ranges::copy(numbers, weight.data());
   Tensor<float> one(Shape{1, 1});

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/position/random_values.h"
+#include "tests/support/rng.h"
 #include "vit/position/grid.h"
 
 namespace vit::position {
@@ -168,7 +168,7 @@ TEST_CASE("position: rectangular tables resample to the reference values, prefix
 }
 
 TEST_CASE("position: coordinates rounded to float32 move a table by their rounding alone") {
-  test::RandomValues random(11);
+  test::Rng random(11);
   const Tensor<float> table = random.tensor<float>(Shape{1 + 37 * 37, 3});
   for (const TableResampling resampling : kAll) {
     const Tensor<float> rounded = resample_table(table, 1, {37, 37}, {50, 23}, resampling);
@@ -219,7 +219,7 @@ TEST_CASE("position: source coordinates round where PyTorch rounds them") {
 }
 
 TEST_CASE("position: an equal grid is the identity of every kernel but the one with the tenth") {
-  test::RandomValues random(12);
+  test::Rng random(12);
   const Tensor<float> table = random.tensor<float>(Shape{1 + 3 * 5, 2});
   for (const TableResampling resampling : kAll) {
     const Tensor<float> out = resample_table(table, 1, {3, 5}, {3, 5}, resampling);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tests/support/fixture_tensors.h"
+#include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
 #include "vit/position/position.h"
 
@@ -26,14 +28,6 @@ test::FixtureTensors model_tensors(const std::string& model, const std::string& 
 GridSize grid_of(const test::FixtureTensors& expected, const std::string& input, std::size_t patch_size) {
   const std::vector<std::size_t> pixels = expected.shape(input + ".pixels");  // (B, 3, height, width)
   return {pixels[2] / patch_size, pixels[3] / patch_size};
-}
-
-double largest_difference(const float* found, const std::vector<double>& expected) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    largest = std::max(largest, std::abs(static_cast<double>(found[i]) - expected[i]));
-  }
-  return largest;
 }
 
 // The libraries form frequencies, coordinates and angles in float32: an angle a is off by about 2 * 2^-24 a,
@@ -110,8 +104,8 @@ void check_factors(const RopeFactors& factors, const test::FixtureTensors& expec
   const std::vector<double> sin = expected.doubles(prefix + ".rope_sin");
   CAPTURE(prefix);
   REQUIRE(cos.size() == factors.num_patches * factors.pairs);
-  const double cos_difference = largest_difference(factors.cos, cos);
-  const double sin_difference = largest_difference(factors.sin, sin);
+  const double cos_difference = test::largest_difference(std::span(factors.cos, cos.size()), cos);
+  const double sin_difference = test::largest_difference(std::span(factors.sin, sin.size()), sin);
   CHECK(cos_difference <= kTolerance);
   CHECK(sin_difference <= kTolerance);
 }
@@ -174,8 +168,9 @@ TEST_CASE("position: mixed factors of the reference models") {
         };
         const RopeFactors factors = context.factors(layer);
         REQUIRE(per_layer == sizes.num_heads * factors.head_stride);
-        cos_difference = std::max(cos_difference, largest_difference(factors.cos, part(cos)));
-        sin_difference = std::max(sin_difference, largest_difference(factors.sin, part(sin)));
+        const std::span found_cos(factors.cos, per_layer), found_sin(factors.sin, per_layer);
+        cos_difference = std::max(cos_difference, test::largest_difference(found_cos, part(cos)));
+        sin_difference = std::max(sin_difference, test::largest_difference(found_sin, part(sin)));
       }
       CHECK(cos_difference <= kTolerance);
       CHECK(sin_difference <= kTolerance);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/position/random_values.h"
+#include "tests/support/rng.h"
 #include "vit/position/relative.h"
 #include "vit/position/sinusoidal.h"
 
@@ -45,7 +45,7 @@ TEST_CASE("position: relative index clips the distance from query to key") {
 }
 
 TEST_CASE("position: relative attention follows its definition, for any number of threads") {
-  test::RandomValues random(21);
+  test::Rng random(21);
   constexpr std::size_t kImages = 2, kHeads = 3, kTokens = 7, kDim = 5, kRadius = 2;
   const Shape shape{kImages, kHeads, kTokens, kDim};
   const Tensor<double> q = random.tensor<double>(shape), k = random.tensor<double>(shape);

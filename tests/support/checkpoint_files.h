@@ -1,15 +1,12 @@
-// Copies of a checkpoint folder in memory, to be changed and written elsewhere, and folders that vanish with
-// the test.
+// Copies of a checkpoint folder in memory, to be changed and written elsewhere.
 #pragma once
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
 #include "vit/base/error.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"
@@ -17,37 +14,10 @@
 
 namespace vit::test {
 
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-inline void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  VIT_CHECK(file.good(), "write_text", "cannot write ", path.string());
-}
-
-/// An empty folder in memory where the system has such a thing, else below its temporary one; removed with
-/// everything in it.
-class ScratchFolder {
+/// Former name of a TemporaryFolder in memory.
+class ScratchFolder : public TemporaryFolder {
  public:
-  explicit ScratchFolder(const std::string& name)
-      : path_((std::filesystem::is_directory("/dev/shm") ? std::filesystem::path("/dev/shm")
-                                                         : std::filesystem::temp_directory_path()) /
-              ("vit_" + name + "_" + std::to_string(std::random_device()()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  explicit ScratchFolder(const std::string& /*name*/) : TemporaryFolder(Place::memory) {}
 };
 
 /// The file of a folder that says what its model is; config.json where there is none.

@@ -1,7 +1,10 @@
 // Reproducible random numbers for tests: the same on every platform, unlike the distributions of <random>.
 #pragma once
 
+#include <cmath>
+#include <concepts>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -24,17 +27,29 @@ class Rng {
   float uniform(float low, float high) {
     return low + (high - low) * static_cast<float>(next() >> 40) * 0x1p-24f;
   }
-  void fill(std::span<float> numbers, float low, float high) {
-    for (float& number : numbers) number = uniform(low, high);
+  /// Uniform in [low, high), 53 random bits.
+  double uniform(double low, double high) {
+    return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
   }
-  Tensor<float> tensor(Shape shape, float low = -1.0f, float high = 1.0f) {
-    Tensor<float> out(shape);
+  /// Normal with mean 0 and variance 1 (Box and Muller).
+  float normal() {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(0.0, 1.0)));
+    return static_cast<float>(radius * std::cos(2.0 * std::numbers::pi * uniform(0.0, 1.0)));
+  }
+  template <std::floating_point T>
+  void fill(std::span<T> numbers, T low, T high) {
+    for (T& number : numbers) number = uniform(low, high);
+  }
+  template <std::floating_point T = float>
+  Tensor<T> tensor(Shape shape, T low = -1, T high = 1) {
+    Tensor<T> out(shape);
     fill(out.flat(), low, high);
     return out;
   }
-  std::vector<float> numbers(std::size_t count, float low = -1.0f, float high = 1.0f) {
-    std::vector<float> out(count);
-    fill(out, low, high);
+  template <std::floating_point T = float>
+  std::vector<T> numbers(std::size_t count, T low = -1, T high = 1) {
+    std::vector<T> out(count);
+    fill(std::span<T>(out), low, high);
     return out;
   }
 

@@ -11,7 +11,7 @@
 namespace vit::position {
 namespace {
 
-constexpr const char* kWhere = "Position";
+constexpr Where kWhere{"Position", ErrorKind::mismatch};
 
 Tensor<float> copy_rows(TensorView<const float> rows, std::size_t begin, std::size_t end) {
   Tensor<float> copy(Shape{end - begin, rows.num_columns()});
