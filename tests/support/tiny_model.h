@@ -2,9 +2,9 @@
 #pragma once
 
 #include <map>
+#include <random>
 #include <string>
 
-#include "tests/support/rng.h"
 #include "vit/base/tensor.h"
 #include "vit/weights/checkpoint/loader.h"
 
@@ -24,8 +24,9 @@ inline Checkpoint tiny_checkpoint(const std::string& architecture,
 inline Tensor<float> random_pixels(std::size_t num_images, std::size_t height, std::size_t width,
                                    unsigned seed = 1) {
   Tensor<float> pixels(Shape{num_images, 3, height, width});
-  Rng random(seed);
-  for (float& value : pixels.flat()) value = random.normal();
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  for (float& value : pixels.flat()) value = normal(random);
   return pixels;
 }
 
