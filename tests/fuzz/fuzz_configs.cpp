@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "tests/support/temporary_file.h"
+#include "tests/support/files.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 
