@@ -45,8 +45,9 @@ struct Session::State {
   std::optional<Preprocessor> preprocessor;
   ForwardMemory memory;
   PixelBuffer pixels;
-  std::vector<ImageSize> sizes;    // of preprocessed images
-  std::vector<std::size_t> order;  // images sorted by these sizes
+  std::vector<PreprocessMemory> preprocess_memory;  // one per thread
+  std::vector<ImageSize> sizes;                     // of preprocessed images
+  std::vector<std::size_t> order;                   // images sorted by these sizes
 
   /// Sorts the images by size. Images of one size keep their order.
   void sort() {
@@ -75,6 +76,7 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   }
   state_ = std::make_unique<State>();
   state_->options = options;
+  state_->preprocess_memory.resize(static_cast<std::size_t>(resolve_threads(options.threads)));
   state_->preprocessor = std::move(preprocessor);
 }
 Session::~Session() = default;
@@ -116,7 +118,7 @@ void Session::run_sorted(const Request& request, Results& results, const Fill& f
     const std::size_t count = state.count_together(first, batch);
     const TensorView<float> pixels = state.pixels.take(count, size);
     parallel_for(count, state.options.threads,
-                 [&](std::size_t i, int) { fill(state.order[first + i], pixels[i]); });
+                 [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
     if (results.passes_.size() == pass) results.passes_.emplace_back();
     forward(pixels, request, results.passes_[pass]);
     for (std::size_t i = 0; i < count; ++i) results.places_[state.order[first + i]] = {pass, i};
@@ -126,7 +128,7 @@ void Session::run_sorted(const Request& request, Results& results, const Fill& f
 
 void Session::run(const ImageView& image, const Request& request, Outputs& outputs) {
   const TensorView<float> pixels = state_->pixels.take(1, preprocessor().output_size(image.size()));
-  preprocessor().run(image, pixels[0], state_->options.threads);
+  preprocessor().run(image, pixels[0], state_->preprocess_memory.front(), state_->options.threads);
   forward(pixels, request, outputs);
 }
 
@@ -135,8 +137,9 @@ void Session::run(std::span<const ImageView> images, const Request& request, Res
   state_->sizes.resize(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
     state_->sizes[i] = preprocessor.output_size(images[i].size());
-  run_sorted(request, results,
-             [&](std::size_t i, TensorView<float> out) { preprocessor.run(images[i], out); });
+  run_sorted(request, results, [&](std::size_t i, TensorView<float> out, int thread) {
+    preprocessor.run(images[i], out, state_->preprocess_memory[static_cast<std::size_t>(thread)]);
+  });
 }
 
 Results Session::run(std::span<const ImageView> images, const Request& request) {
@@ -154,8 +157,9 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
               pixels[i].shape().to_string());
     state_->sizes[i] = {pixels[i].dim(1), pixels[i].dim(2)};
   }
-  run_sorted(request, results,
-             [&](std::size_t i, TensorView<float> out) { std::ranges::copy(pixels[i].flat(), out.data()); });
+  run_sorted(request, results, [&](std::size_t i, TensorView<float> out, int) {
+    std::ranges::copy(pixels[i].flat(), out.data());
+  });
 }
 
 Results Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {

@@ -15,10 +15,9 @@ int main(int argc, char** argv) {
   }
   try {
     const cv::Mat mat = cv::imread(argv[2], cv::IMREAD_COLOR);  // (H, W) of BGR
-    const vit::Image image = vit::to_image(mat);
     // native: the image keeps its size, so the map has its shape
     vit::FeatureExtractor extractor(argv[1], {.input_size = {.kind = vit::InputSize::Kind::native}});
-    const vit::ImageOutputs outputs = extractor.extract(image);
+    const vit::ImageOutputs outputs = extractor.extract(vit::view(mat));
     const vit::TensorView<const float> patches = outputs.patches();  // (h, w, C)
     const std::size_t rows = patches.dim(0), columns = patches.dim(1);
 

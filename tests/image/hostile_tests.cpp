@@ -22,6 +22,7 @@
 #include "vit/image/preprocess.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
+#include "vit/image/resize_memory.h"
 
 namespace {
 
@@ -219,6 +220,17 @@ std::string printed(Function&& function) {
   return vit::test::read_file(path);
 }
 
+void resize_to_float(const vit::Image& image, vit::ImageSize target,
+                     const vit::internal::ResizeWindow& window, vit::ResizeFilter filter,
+                     vit::TensorView<float> out) {
+  vit::internal::ResizeMemory memory;
+  vit::internal::resize_to_float({.data = image.data(),
+                                  .height = image.height(),
+                                  .width = image.width(),
+                                  .row_stride = image.row_stride()},
+                                 1.0f / 255.0f, target, window, filter, 1, memory, out);
+}
+
 vit::Image random_image(std::size_t height, std::size_t width) {
   vit::Image image(height, width);
   std::mt19937 random(11);
@@ -401,11 +413,10 @@ TEST_CASE("image: floats of a window are those of the whole picture") {
          {vit::ImageSize{37, 53}, vit::ImageSize{37, 20}, vit::ImageSize{90, 53}, vit::ImageSize{16, 20},
           vit::ImageSize{81, 70}}) {
       vit::Tensor<float> whole(vit::Shape{3, target.height, target.width});
-      vit::resize_to_float(image, 1.0f / 255.0f, target, {0, 0, target.height, target.width}, filter, 1,
-                           whole.view());
-      const vit::ResizeWindow window{3, 5, target.height - 7, target.width - 6};
+      resize_to_float(image, target, {0, 0, target.height, target.width}, filter, whole.view());
+      const vit::internal::ResizeWindow window{3, 5, target.height - 7, target.width - 6};
       vit::Tensor<float> part(vit::Shape{3, window.height, window.width});
-      vit::resize_to_float(image, 1.0f / 255.0f, target, window, filter, 1, part.view());
+      resize_to_float(image, target, window, filter, part.view());
       for (std::size_t c = 0; c < 3; ++c) {
         for (std::size_t y = 0; y < window.height; ++y) {
           REQUIRE(std::memcmp(part.view().row(c * window.height + y),
@@ -432,8 +443,9 @@ TEST_CASE("image: floats outside the crop are not computed") {
 
 TEST_CASE("image: torchvision's precision looks at all weights, so that these are bounded") {
   constexpr std::size_t kIn = 60'000'000;
-  CHECK_THROWS_WITH_AS(
-      vit::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear, vit::Resampler::torchvision_uint8),
-      doctest::Contains("2^25 weights"), vit::Error);
-  CHECK_NOTHROW(vit::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear, vit::Resampler::pillow));
+  CHECK_THROWS_WITH_AS(vit::internal::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear,
+                                                vit::Resampler::torchvision_uint8),
+                       doctest::Contains("2^25 weights"), vit::Error);
+  CHECK_NOTHROW(
+      vit::internal::FixedAxis({kIn, kIn / 2, 0, 8}, vit::ResizeFilter::bilinear, vit::Resampler::pillow));
 }

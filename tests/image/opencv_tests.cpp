@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <opencv2/core.hpp>
@@ -14,6 +16,15 @@ std::vector<int> pixel(const vit::Image& image, std::size_t x, std::size_t y) {
   const std::uint8_t* const rgb = image.row(y) + 3 * x;
   return {rgb[0], rgb[1], rgb[2]};
 }
+
+const cv::Mat no_pixels;
+
+template <typename Mat>
+concept Viewable = requires(Mat&& mat) {
+  vit::view(std::forward<Mat>(mat));
+};
+static_assert(Viewable<cv::Mat&> && Viewable<const cv::Mat&>);
+static_assert(!Viewable<cv::Mat> && !Viewable<const cv::Mat>);
 
 }  // namespace
 
@@ -50,4 +61,44 @@ TEST_CASE("opencv: there and back") {
   CHECK(mat.at<cv::Vec3b>(1, 2) == cv::Vec3b(170, 160, 150));
   const vit::Image back = vit::to_image(mat);
   for (std::size_t i = 0; i < 18; ++i) CHECK(back.data()[i] == image.data()[i]);
+}
+
+TEST_CASE("opencv: regions of 16-bit and float matrices with alpha") {
+  cv::Mat deep(5, 7, CV_16UC4, cv::Scalar(0, 0, 0, 0));
+  deep.at<cv::Vec<ushort, 4>>(3, 4) = {0x0A00, 0x14FF, 0x1E01, 0x8000};
+  const cv::Mat deep_part = deep(cv::Rect(3, 2, 3, 2));
+  REQUIRE(!deep_part.isContinuous());
+  CHECK(pixel(vit::to_image(deep_part), 1, 1) == std::vector<int>{30, 20, 10});
+  CHECK(pixel(vit::to_image(deep_part, vit::Alpha::on_white), 1, 1) == std::vector<int>{142, 137, 132});
+  CHECK(pixel(vit::to_image(deep_part, vit::Alpha::on_white), 0, 0) == std::vector<int>{255, 255, 255});
+  cv::Mat real(5, 7, CV_32FC4, cv::Scalar(0, 0, 0, 1));
+  real.at<cv::Vec4f>(3, 4) = {0.2f, 0.4f, 1.0f, 0.5f};
+  const cv::Mat real_part = real(cv::Rect(3, 2, 3, 2));
+  CHECK(pixel(vit::to_image(real_part), 1, 1) == std::vector<int>{255, 102, 51});
+  CHECK(pixel(vit::to_image(real_part, vit::Alpha::on_white), 1, 1) == std::vector<int>{255, 178, 153});
+  CHECK(pixel(vit::to_image(real_part, vit::Alpha::on_white), 0, 0) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("opencv: a view shares the pixels and equals the copy") {
+  for (const int type : {CV_8UC1, CV_8UC3, CV_8UC4}) {
+    cv::Mat mat(6, 9, type);
+    cv::randu(mat, 0, 256);
+    const cv::Mat part = mat(cv::Rect(2, 1, 5, 4));
+    const vit::ImageView view = vit::view(part);
+    CHECK(view.data() == part.data);
+    CHECK(view.row_stride() == mat.step[0]);
+    for (const vit::Alpha alpha : {vit::Alpha::drop, vit::Alpha::on_white}) {
+      const vit::Image viewed = vit::to_rgb(view, alpha);
+      const vit::Image copied = vit::to_image(part, alpha);
+      REQUIRE(viewed.size() == copied.size());
+      CHECK(std::memcmp(viewed.data(), copied.data(), copied.height() * copied.row_stride()) == 0);
+    }
+    const cv::Mat back = vit::to_mat(view);
+    CHECK(back.at<cv::Vec3b>(3, 2)[0] == vit::to_rgb(view).row(3)[3 * 2 + 2]);
+  }
+  CHECK_THROWS_AS(vit::view(no_pixels), vit::Error);
+  const cv::Mat deep(2, 2, CV_16UC3);
+  CHECK_THROWS_AS(vit::view(deep), vit::Error);
+  const cv::Mat pairs(2, 2, CV_8UC2);
+  CHECK_THROWS_AS(vit::view(pairs), vit::Error);
 }

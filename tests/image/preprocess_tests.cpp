@@ -87,7 +87,7 @@ void check_float_configuration(const fs::path& shared, const fs::path& folder) {
       worst = std::max(worst, std::abs(pixels.flat()[k] - expected.flat()[k]));
     CHECK(worst < 5e-6f);  // float32 tables like torch's
     ++num_compared;
-    CHECK_THROWS_WITH_AS(preprocessor.crop_stage(image), doctest::Contains("no 8-bit picture"), vit::Error);
+    CHECK_THROWS_WITH_AS(preprocessor.crop_stage(image), doctest::Contains("no 8-bit image"), vit::Error);
   }
   CHECK(num_compared > 0);
 }
@@ -200,7 +200,8 @@ TEST_CASE("image: pictures that the rules cannot handle are Errors") {
   open.std[1] = 0.0;
   CHECK_THROWS_AS(vit::Preprocessor{open}, vit::Error);
   vit::Tensor<float> wrong(vit::Shape{3, 10, 10});
-  CHECK_THROWS_AS(vit::Preprocessor(vit::PreprocessConfig()).run(gradient(30, 30), wrong.view()), vit::Error);
+  const vit::Image image = gradient(30, 30);
+  CHECK_THROWS_AS(vit::Preprocessor(vit::PreprocessConfig()).run(image, wrong.view()), vit::Error);
 }
 
 TEST_CASE("image: a picture smaller than the crop is padded on the side of each library") {

@@ -10,6 +10,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
+#include "vit/image/resize_memory.h"
 #include "vit/kernels/kernels.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"
@@ -30,7 +31,7 @@ using Coefficients = std::vector<std::vector<int>>;
 
 Coefficients coefficients_of(std::size_t in, std::size_t out,
                              vit::Resampler resampler = vit::Resampler::pillow) {
-  const vit::FixedAxis axis({in, out, 0, out}, vit::ResizeFilter::bicubic, resampler);
+  const vit::internal::FixedAxis axis({in, out, 0, out}, vit::ResizeFilter::bicubic, resampler);
   const auto view = axis.view();
   Coefficients result;
   for (std::size_t i = 0; i < view.num_outputs; ++i) {
@@ -45,8 +46,9 @@ Coefficients coefficients_of(std::size_t in, std::size_t out,
 std::vector<int> resized_row(vit::ResizeFilter filter, std::size_t out) {
   std::vector<std::uint8_t> in{10, 200, 30, 255, 0, 128, 64, 250};
   std::vector<std::uint8_t> bytes(out);
-  vit::resize_pixels({in.data(), {1, 8, 1}}, {1, out}, {0, 0, 1, out}, {.filter = filter},
-                     {bytes.data(), {1, out, 1}});
+  vit::internal::ResizeMemory memory;
+  vit::internal::resize({.data = in.data(), .height = 1, .width = 8, .channels = 1, .row_stride = 8},
+                        {1, out}, {.height = 1, .width = out}, {.filter = filter}, memory, bytes.data());
   return {bytes.begin(), bytes.end()};
 }
 
@@ -56,6 +58,23 @@ vit::Image random_image(std::size_t height, std::size_t width, unsigned seed) {
   for (std::size_t i = 0; i < height * width * 3; ++i)
     image.data()[i] = static_cast<std::uint8_t>(random() >> 24);
   return image;
+}
+
+vit::Image resize(vit::ImageView image, vit::ImageSize target, const vit::internal::ResizeWindow& window,
+                  const vit::internal::ResampleOptions& options) {
+  vit::internal::ResizeMemory memory;
+  vit::Image out(window.height, window.width);
+  vit::internal::resize({.data = image.data(),
+                         .height = image.height(),
+                         .width = image.width(),
+                         .row_stride = image.row_stride()},
+                        target, window, options, memory, out.data());
+  return out;
+}
+
+vit::Image resize(vit::ImageView image, vit::ImageSize target,
+                  const vit::internal::ResampleOptions& options) {
+  return resize(image, target, {.height = target.height, .width = target.width}, options);
 }
 
 bool same_pixels(const vit::Image& a, const vit::Image& b) {
@@ -105,19 +124,25 @@ TEST_CASE("image: every resize of the reference set") {
     const std::size_t channels = entry.shape[2];
     const std::size_t out_width = item.at("out_size")[0].as_size();
     const std::size_t out_height = item.at("out_size")[1].as_size();
-    const auto run = [&](vit::PillowRelease release, vit::ResampleLoops loops) {
+    const auto run = [&](vit::PillowRelease release, vit::internal::ResampleLoops loops) {
       std::vector<std::uint8_t> out(out_height * out_width * channels);
-      vit::resize_pixels(
-          {reinterpret_cast<const std::uint8_t*>(entry.bytes.data()), {height, width, channels}},
-          {out_height, out_width}, {0, 0, out_height, out_width},
-          {.filter = filter_named(item.at("filter").as_string()), .pillow = release, .loops = loops},
-          {out.data(), {out_height, out_width, channels}});
+      vit::internal::ResizeMemory memory;
+      vit::internal::resize(
+          {.data = reinterpret_cast<const std::uint8_t*>(entry.bytes.data()),
+           .height = height,
+           .width = width,
+           .channels = channels,
+           .row_stride = width * channels},
+          {out_height, out_width}, {.height = out_height, .width = out_width},
+          {.filter = filter_named(item.at("filter").as_string()), .pillow = release, .loops = loops}, memory,
+          out.data());
       return vit::test::sha256(out.data(), out.size());
     };
     CAPTURE(item.at("name").as_string());
     const std::string expected(item.at("sha256").as_string());
     const std::string horizontal(item.find_string("sha256_horizontal_first").value_or(expected));
-    for (const auto loops : {vit::ResampleLoops::vectorised, vit::ResampleLoops::reference}) {
+    for (const auto loops :
+         {vit::internal::ResampleLoops::vectorized, vit::internal::ResampleLoops::reference}) {
       CHECK(run(vit::PillowRelease::from_13_0, loops) == expected);
       CHECK(run(vit::PillowRelease::up_to_12_1, loops) == horizontal);
       const bool tall = height > 100 * width && out_height < height;
@@ -135,16 +160,17 @@ TEST_CASE("image: vectors, plain loops, windows and threads agree on awkward siz
         for (const std::size_t width : {1, 3, 6, 17, 97, 301}) {
           const vit::Image image = random_image(height, width, ++seed);
           for (const vit::ImageSize target : {vit::ImageSize{1, 1}, {7, 5}, {16, 43}, {140, 6}, {33, 310}}) {
-            vit::ResampleOptions options{.resampler = resampler, .filter = filter};
-            const vit::Image fast = vit::resize(image, target, options);
-            options.loops = vit::ResampleLoops::reference;
-            const vit::Image plain = vit::resize(image, target, options);
+            vit::internal::ResampleOptions options{.resampler = resampler, .filter = filter};
+            const vit::Image fast = resize(image, target, options);
+            options.loops = vit::internal::ResampleLoops::reference;
+            const vit::Image plain = resize(image, target, options);
             CAPTURE(vit::text(width, " x ", height, " to ", target.width, " x ", target.height));
             CHECK(same_pixels(fast, plain));
             options = {.resampler = resampler, .filter = filter, .threads = 3};
-            const vit::ResizeWindow window{target.height / 3, target.width / 4,
-                                           target.height - target.height / 3, (target.width + 1) / 2};
-            const vit::Image part = vit::resize(image, target, window, options);
+            const vit::internal::ResizeWindow window{target.height / 3, target.width / 4,
+                                                     target.height - target.height / 3,
+                                                     (target.width + 1) / 2};
+            const vit::Image part = resize(image, target, window, options);
             bool equal = true;
             for (std::size_t y = 0; y < window.height; ++y) {
               equal = equal && std::memcmp(part.row(y), plain.row(window.top + y) + 3 * window.left,
@@ -163,8 +189,8 @@ TEST_CASE("image: every kernel table gives the same bytes") {
   for (const auto resampler : {vit::Resampler::pillow, vit::Resampler::torchvision_uint8}) {
     for (const vit::ImageSize target : {vit::ImageSize{24, 57}, {90, 31}, {17, 300}}) {
       const auto filter = vit::ResizeFilter::bicubic;
-      const vit::FixedAxis columns({203, target.width, 0, target.width}, filter, resampler);
-      const vit::FixedAxis rows({61, target.height, 0, target.height}, filter, resampler);
+      const vit::internal::FixedAxis columns({203, target.width, 0, target.width}, filter, resampler);
+      const vit::internal::FixedAxis rows({61, target.height, 0, target.height}, filter, resampler);
       const auto bytes_of = [&](const vit::kernels::KernelTable& table) {
         std::vector<std::uint8_t> between(61 * target.width * 3), out(target.height * target.width * 3);
         table.resample.columns_rgb({image.data(), image.row_stride(), between.data(), target.width * 3}, 61,
@@ -184,23 +210,22 @@ TEST_CASE("image: every kernel table gives the same bytes") {
 
 TEST_CASE("image: a window of an absurdly tall picture needs no memory for the rest") {
   const vit::Image image = random_image(1, 4000, 7);
-  const vit::Image part = vit::resize(image, {256, 1'024'000}, {16, 500'000, 224, 224}, {});
+  const vit::Image part = resize(image, {256, 1'024'000}, {16, 500'000, 224, 224}, {});
   CHECK(part.size() == vit::ImageSize{224, 224});
 }
 
 TEST_CASE("image: resizes that cannot be are Errors") {
   const vit::Image image = random_image(4, 5, 3);
-  CHECK_THROWS_AS(vit::resize(image, {0, 5}, {}), vit::Error);
-  CHECK_THROWS_AS(vit::resize(vit::ImageView(), {4, 5}, {}), vit::Error);
-  CHECK_THROWS_AS(vit::resize(image, {8, 8}, {4, 4, 5, 4}, {}), vit::Error);
-  CHECK_THROWS_AS(
-      vit::resize(image, {8, 8},
-                  {.resampler = vit::Resampler::torchvision_uint8, .filter = vit::ResizeFilter::box}),
-      vit::Error);
-  CHECK_THROWS_AS(vit::resize(image, {8, 8}, {.resampler = vit::Resampler::torchvision_float}), vit::Error);
-  CHECK_THROWS_WITH_AS(vit::resize(image, {1u << 20, 1u << 12}, {0, 0, 1, 1}, {}),
+  CHECK_THROWS_AS(resize(image, {0, 5}, {}), vit::Error);
+  CHECK_THROWS_AS(resize(vit::ImageView(), {4, 5}, {}), vit::Error);
+  CHECK_THROWS_AS(resize(image, {8, 8}, {4, 4, 5, 4}, {}), vit::Error);
+  CHECK_THROWS_AS(resize(image, {8, 8},
+                         {.resampler = vit::Resampler::torchvision_uint8, .filter = vit::ResizeFilter::box}),
+                  vit::Error);
+  CHECK_THROWS_AS(resize(image, {8, 8}, {.resampler = vit::Resampler::torchvision_float}), vit::Error);
+  CHECK_THROWS_WITH_AS(resize(image, {1u << 20, 1u << 12}, {0, 0, 1, 1}, {}),
                        doctest::Contains("2^31 pixels"), vit::Error);
   const vit::Image line(1, 12'000'000);
-  CHECK_THROWS_WITH_AS(vit::resize(line, {224, 224}, {}), doctest::Contains("weights"), vit::Error);
-  CHECK_THROWS_AS(vit::ImageView(image.data(), 4, 5, 14), vit::Error);
+  CHECK_THROWS_WITH_AS(resize(line, {224, 224}, {}), doctest::Contains("weights"), vit::Error);
+  CHECK_THROWS_AS(vit::ImageView(image.data(), 4, 5, {.row_stride = 14}), vit::Error);
 }

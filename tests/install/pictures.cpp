@@ -10,8 +10,7 @@ int main(int argc, char** argv) try {
   if (argc != 2) return 2;
   vit::FeatureExtractor extractor(argv[1]);
   const cv::Mat frame(96, 128, CV_8UC3, cv::Scalar(10, 120, 240));
-  const vit::Image image = vit::to_image(frame);
-  const vit::ImageOutputs outputs = extractor.extract(image);
+  const vit::ImageOutputs outputs = extractor.extract(vit::view(frame));
   std::printf("vit %s, patches %s\n", vit::version(), outputs.patches().shape().to_string().c_str());
   return 0;
 } catch (const std::exception& error) {

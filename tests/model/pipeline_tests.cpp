@@ -34,7 +34,8 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
     const nlohmann::json& reference = item.value();
     CAPTURE(name);
     const DecodeOptions options = classifier.session().preprocessor().decode_options();
-    const auto top = classifier.classify(decode_file(images / name, options), 5);
+    const Image image = decode_file(images / name, options);
+    const auto top = classifier.classify(image, 5);
     REQUIRE(top.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
       CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());

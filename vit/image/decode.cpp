@@ -15,6 +15,7 @@
 
 #include "vit/base/error.h"
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit {
 
@@ -96,20 +97,6 @@ bool is_text(std::span<const std::uint8_t> bytes) {
   const auto head = bytes.first(std::min(bytes.size(), kHeadBytes));
   return std::all_of(head.begin(), head.end(),
                      [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
-}
-
-// Pillow's alpha_composite over opaque white: 7 extra bits, divisions by 255 rounded.
-void composite_on_white(Image& image, TensorView<const std::uint8_t> alpha) {
-  const std::size_t num_pixels = image.height() * image.width();
-  for (std::size_t i = 0; i < num_pixels; ++i) {
-    std::uint8_t* const rgb = image.data() + 3 * i;
-    const std::uint32_t over = static_cast<std::uint32_t>(alpha.data()[i]) * 128;
-    const std::uint32_t under = 255 * 128 - over;
-    for (int c = 0; c < 3; ++c) {
-      const std::uint32_t sum = rgb[c] * over + 255 * under + (0x80u << 7);
-      rgb[c] = static_cast<std::uint8_t>((((sum >> 8) + sum) >> 8) >> 7);
-    }
-  }
 }
 
 /// Upright picture of one whose top row and left column lie as the EXIF value says.
@@ -213,8 +200,9 @@ Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& option
   const Format& format = recognized(source);
   return within_memory(source, [&] {
     Decoded decoded = format.decode(source);
-    if (options.alpha == Alpha::on_white && !decoded.alpha.empty())
-      composite_on_white(decoded.image, decoded.alpha);
+    const std::span<const std::uint8_t> alpha = decoded.alpha.flat();
+    for (std::size_t i = 0; options.alpha == Alpha::on_white && i < alpha.size(); ++i)
+      internal::composite_on_white(decoded.image.data() + 3 * i, alpha[i]);
     const bool turn = decoded.always_turn || options.orientation == Orientation::apply;
     return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation)
                                            : std::move(decoded.image);

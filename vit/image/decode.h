@@ -19,15 +19,10 @@ enum class Orientation {
   apply,   // turned and mirrored upright
 };
 
-enum class Alpha {
-  drop,      // transparency is ignored, as Pillow's convert("RGB") does
-  on_white,  // composited on white, as Hugging Face's do_convert_rgb does with a picture in memory
-};
-
 struct DecodeOptions {
   Orientation orientation = Orientation::ignore;
   Alpha alpha = Alpha::drop;
-  std::size_t max_pixels = 178'956'970;  // where Pillow speaks of a decompression bomb
+  std::size_t max_pixels = kMaxImagePixels;
 };
 
 /// Reads JPEG (grey, RGB, CMYK, YCCK), PNG, TIFF, WebP (an animation yields its first picture), BMP, PNM (P1

@@ -1,4 +1,5 @@
-// A picture in memory: 8-bit RGB, rows from the top, no type of any other library.
+// An image in memory: 8-bit pixels, rows from the top, no type of any other library. ImageView points at
+// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Reading files is decode.h.
 // Letters: H = height, W = width.
 #pragma once
 
@@ -11,32 +12,67 @@
 
 namespace vit {
 
+/// Larger images are neither read nor made unless asked for; where Pillow speaks of a decompression bomb.
+inline constexpr std::size_t kMaxImagePixels = 178'956'970;
+
 struct ImageSize {
   std::size_t height = 0;
   std::size_t width = 0;
   bool operator==(const ImageSize&) const = default;
 };
 
-/// Pixels owned elsewhere, (H, W, 3) bytes in the order R, G, B. Copying it copies no pixels.
+/// Order of the bytes of a pixel. `bgr` and `bgra` are OpenCV's; alpha is not premultiplied.
+enum class PixelFormat { rgb, bgr, rgba, bgra, grey };
+
+/// 3, 4 or 1.
+constexpr std::size_t bytes_per_pixel(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::rgb:
+    case PixelFormat::bgr: return 3;
+    case PixelFormat::rgba:
+    case PixelFormat::bgra: return 4;
+    case PixelFormat::grey: return 1;
+  }
+  return 0;
+}
+
+constexpr bool has_alpha(PixelFormat format) {
+  return bytes_per_pixel(format) == 4;
+}
+
+/// How pixels lie in memory.
+struct PixelLayout {
+  PixelFormat format = PixelFormat::rgb;
+  std::size_t row_stride = 0;  // bytes from the start of one row to the next; 0 = rows without gaps
+};
+
+/// What becomes of transparency.
+enum class Alpha {
+  drop,      // ignored, as Pillow's convert("RGB") does
+  on_white,  // composited on white, as Hugging Face's do_convert_rgb does with an image in memory
+};
+
+/// Pixels owned elsewhere, (H, W, bytes per pixel). Copying a view copies no pixels.
 class ImageView {
  public:
   ImageView() = default;
-  /// Rows lie directly behind each other.
-  ImageView(const std::uint8_t* rgb, std::size_t height, std::size_t width)
-      : ImageView(rgb, height, width, checked_mul(width, 3, "ImageView")) {}
-  /// `row_stride` bytes from the start of one row to the start of the next, at least 3 W.
-  ImageView(const std::uint8_t* rgb, std::size_t height, std::size_t width, std::size_t row_stride)
-      : data_(rgb), height_(height), width_(width), row_stride_(row_stride) {
-    VIT_CHECK(rgb != nullptr || height * width == 0, "ImageView", "no pixels for a picture of ", width, " x ",
-              height);
-    VIT_CHECK(row_stride >= checked_mul(width, 3, "ImageView"), "ImageView", "row stride of ", row_stride,
-              " bytes is below 3 bytes x ", width, " pixels");
+  /// Throws Error if `pixels` is null though the image has pixels, or if a row does not fit its stride.
+  ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {})
+      : data_(pixels), height_(height), width_(width), format_(layout.format) {
+    const std::size_t row_bytes = checked_mul(width, bytes_per_pixel(format_), "ImageView");
+    row_stride_ = layout.row_stride == 0 ? row_bytes : layout.row_stride;
+    VIT_CHECK(pixels != nullptr || height == 0 || width == 0, "ImageView", "no pixels for an image of ",
+              width, " x ", height, " (width x height)");
+    VIT_CHECK(row_stride_ >= row_bytes, "ImageView", "row stride of ", row_stride_, " bytes is below ",
+              bytes_per_pixel(format_), " bytes x ", width, " pixels");
   }
 
   const std::uint8_t* data() const noexcept { return data_; }
   const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }
   std::size_t height() const noexcept { return height_; }
   std::size_t width() const noexcept { return width_; }
+  PixelFormat format() const noexcept { return format_; }
+  /// Bytes from the start of one row to the start of the next.
   std::size_t row_stride() const noexcept { return row_stride_; }
   ImageSize size() const noexcept { return {height_, width_}; }
   bool empty() const noexcept { return height_ == 0 || width_ == 0; }
@@ -46,6 +82,7 @@ class ImageView {
   std::size_t height_ = 0;
   std::size_t width_ = 0;
   std::size_t row_stride_ = 0;
+  PixelFormat format_ = PixelFormat::rgb;
 };
 
 /// Owns (H, W, 3) bytes in the order R, G, B, without gaps; black at the start. Moves, does not copy.
@@ -64,13 +101,17 @@ class Image {
   ImageSize size() const noexcept { return {height(), width()}; }
   bool empty() const noexcept { return pixels_.empty(); }
 
-  ImageView view() const { return {data(), height(), width()}; }
-  operator ImageView() const { return view(); }
-  /// The same bytes as a tensor (H, W, 3).
-  TensorView<const std::uint8_t> tensor() const noexcept { return pixels_.view(); }
+  /// The image must outlive the view: there is none of a temporary.
+  ImageView view() const& { return {data(), height(), width()}; }
+  ImageView view() const&& = delete;
+  operator ImageView() const& { return view(); }
+  operator ImageView() const&& = delete;
 
  private:
   Tensor<std::uint8_t> pixels_;
 };
+
+/// Copies pixels of any format; grey becomes R = G = B.
+Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
 
 }  // namespace vit

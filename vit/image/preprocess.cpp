@@ -1,113 +1,67 @@
-// Sizes and offsets of every rule, and the two roads to floats: through 8 bits and a table, or through float
-// resizing.
+// The two roads from pixels to floats: through 8 bits and a table, or through float resizing. Sizes and
+// offsets are preprocess_plan.cpp.
 #include "vit/image/preprocess.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstdint>
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
-#include "vit/base/parallel.h"
+#include "vit/image/convert.h"
 #include "vit/image/resample.h"
+#include "vit/image/resize_memory.h"
 
 namespace vit {
 
 namespace {
 
-constexpr std::size_t kMaxOutputPixels = 178'956'970;
-constexpr const char* kWhere = "preprocess";
+using internal::Buffer;
 
-std::size_t half_even(double value) {
-  return static_cast<std::size_t>(std::nearbyint(value));
+constexpr Where kWhere{"preprocess", ErrorKind::argument};
+
+/// Three channels in either order, as the resampler takes them; other formats are converted to RGB in
+/// `buffer` first.
+ImageView three_channels(ImageView image, Alpha alpha, Buffer<std::uint8_t>& buffer) {
+  if (image.format() == PixelFormat::rgb || image.format() == PixelFormat::bgr) return image;
+  const std::size_t row_bytes = checked_mul(image.width(), 3, kWhere);
+  std::uint8_t* const rgb = buffer.take(checked_mul(image.height(), row_bytes, kWhere));
+  internal::convert_to_rgb(image, alpha, rgb);
+  return {rgb, image.height(), image.width()};
 }
 
-std::size_t floor_of(double value) {
-  return static_cast<std::size_t>(std::floor(value));
+internal::PixelRows rows_of(ImageView image) {
+  return {.data = image.data(),
+          .height = image.height(),
+          .width = image.width(),
+          .channels = 3,
+          .row_stride = image.row_stride()};
 }
 
-ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
-  const std::size_t low = std::min(in.height, in.width);
-  const std::size_t high = std::max(in.height, in.width);
-  if (longest == 0) {
-    const std::size_t other = checked_mul(edge, high, kWhere) / low;
-    return in.width <= in.height ? ImageSize{other, edge} : ImageSize{edge, other};
-  }
-  // Hugging Face's get_size_with_aspect_ratio: the bound shrinks the short edge, rounded half to even, while
-  // the long one follows the unrounded value.
-  double exact = static_cast<double>(edge);
-  const double ratio = static_cast<double>(high) / static_cast<double>(low);
-  if (ratio * exact > static_cast<double>(longest)) {
-    exact = static_cast<double>(longest) * static_cast<double>(low) / static_cast<double>(high);
-    edge = half_even(exact);
-  }
-  if (low == edge) return in;
-  const auto height = static_cast<double>(in.height);
-  const auto width = static_cast<double>(in.width);
-  return in.width < in.height ? ImageSize{floor_of(exact * height / width), edge}
-                              : ImageSize{edge, floor_of(exact * width / height)};
-}
-
-ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
-  const auto height = static_cast<double>(in.height);
-  const auto width = static_cast<double>(in.width);
-  if (config.resize == ResizeRule::contain_trunc) {
-    const double scale = std::min(static_cast<double>(config.resize_height) / height,
-                                  static_cast<double>(config.resize_width) / width);
-    return {floor_of(height * scale), floor_of(width * scale)};
-  }
-  const double by_height = height / static_cast<double>(config.resize_height);
-  const double by_width = width / static_cast<double>(config.resize_width);
-  const double ratio =
-      config.resize == ResizeRule::cover ? std::min(by_height, by_width) : std::max(by_height, by_width);
-  return {half_even(height / ratio), half_even(width / ratio)};
+/// Where channel `c` of R, G, B stands in a pixel of `image`.
+std::size_t channel_at(ImageView image, std::size_t c) {
+  return image.format() == PixelFormat::bgr ? 2 - c : c;
 }
 
 }  // namespace
 
-PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
-                                 std::size_t patch_size) {
-  PreprocessConfig out = config;
-  if (size.kind == InputSize::Kind::model) return out;
-  if (size.kind == InputSize::Kind::native) {
-    VIT_CHECK(patch_size > 0, kWhere, "native size needs the patch size");
-    out.resize = ResizeRule::none;
-    out.crop = true;
-    out.crop_multiple = patch_size;
-    return out;
+struct PreprocessMemory::Buffers {
+  internal::ResizeMemory resize;
+  Buffer<std::uint8_t> rgb;      // the input of another format, (H, W, 3)
+  Buffer<std::uint8_t> resized;  // what is left of it after resize and crop, (h, w, 3)
+  Buffer<float> planes;          // the same of a float resize, (3, h, w)
+
+  std::size_t bytes() const noexcept {
+    return resize.bytes() + rgb.bytes() + resized.bytes() + planes.bytes();
   }
-  VIT_CHECK(size.height > 0 && size.width > 0, kWhere, "an input of ", size.height, " x ", size.width,
-            " pixels");
-  const bool by_edge = config.resize == ResizeRule::shortest_edge;
-  if (!config.crop) {
-    VIT_CHECK(config.resize != ResizeRule::none, kWhere, config.source,
-              ": the rules neither resize nor crop, so they have no target size");
-    VIT_CHECK(!by_edge || size.height == size.width, kWhere, config.source,
-              ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x",
-              size.width);
-    out.resize_height = size.height;
-    out.resize_width = size.width;
-    out.longest_edge = 0;
-    return out;
-  }
-  out.crop_height = size.height;
-  out.crop_width = size.width;
-  if (config.crop_pct > 0.0) {
-    out.resize_height = floor_of(static_cast<double>(size.height) / config.crop_pct);
-    out.resize_width = floor_of(static_cast<double>(size.width) / config.crop_pct);
-    const bool centre = by_edge || config.resize == ResizeRule::cover;
-    if (centre)
-      out.resize = out.resize_height == out.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
-  } else if (by_edge) {
-    const std::size_t from = std::max(config.crop_height, config.crop_width);
-    out.resize_height = config.resize_height * std::max(size.height, size.width) / from;
-    out.resize_width = out.resize_height;
-    out.longest_edge = 0;
-  } else {
-    out.resize_height = config.resize_height * size.height / config.crop_height;
-    out.resize_width = config.resize_width * size.width / config.crop_width;
-  }
-  return out;
+};
+
+PreprocessMemory::PreprocessMemory() : buffers_(std::make_unique<Buffers>()) {}
+PreprocessMemory::~PreprocessMemory() = default;
+PreprocessMemory::PreprocessMemory(PreprocessMemory&&) noexcept = default;
+PreprocessMemory& PreprocessMemory::operator=(PreprocessMemory&&) noexcept = default;
+
+std::size_t PreprocessMemory::bytes() const noexcept {
+  return buffers_->bytes();
 }
 
 Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
@@ -136,111 +90,73 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
           .alpha = config_.alpha_on_white ? Alpha::on_white : Alpha::drop};
 }
 
-ImageSize Preprocessor::resized_size(ImageSize in) const {
-  switch (config_.resize) {
-    case ResizeRule::none: return in;
-    case ResizeRule::squash: return {config_.resize_height, config_.resize_width};
-    case ResizeRule::shortest_edge: return shortest_edge(in, config_.resize_height, config_.longest_edge);
-    case ResizeRule::cover:
-    case ResizeRule::contain:
-    case ResizeRule::contain_trunc: return same_ratio(in, config_);
-  }
-  return in;
-}
-
-Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t crop) const {
-  if (!config_.crop) return {resized, resized, 0, 0, resized};
-  if (config_.crop_multiple > 0) crop = resized / config_.crop_multiple * config_.crop_multiple;
-  if (resized < crop) {
-    const std::size_t missing = crop - resized;
-    const std::size_t before =
-        config_.pad_rounding == PadRounding::extra_top_left ? ceil_div(missing, 2) : missing / 2;
-    return {resized, crop, 0, before, resized};
-  }
-  const std::size_t rest = resized - crop;
-  const std::size_t begin =
-      config_.crop_rounding == CropRounding::floor ? rest / 2 : half_even(static_cast<double>(rest) / 2.0);
-  return {resized, crop, begin, 0, crop};
-}
-
-Preprocessor::Plan Preprocessor::plan(ImageSize in) const {
-  VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the picture has no pixels");
-  const ImageSize resized = resized_size(in);
-  VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "a picture of ", in.width, " x ", in.height,
-            " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ",
-            resized.height);
-  const Plan plan{plan_edge(resized.height, config_.crop_height),
-                  plan_edge(resized.width, config_.crop_width)};
-  VIT_CHECK(plan.rows.out > 0 && plan.columns.out > 0, kWhere, "a picture of ", in.width, " x ", in.height,
-            " is smaller than one patch of ", config_.crop_multiple, " pixels");
-  VIT_CHECK(plan.rows.out <= kMaxOutputPixels / plan.columns.out, kWhere, "a picture of ", in.width, " x ",
-            in.height, " would become ", plan.columns.out, " x ", plan.rows.out, ": too many pixels");
-  return plan;
-}
-
-ImageSize Preprocessor::output_size(ImageSize in) const {
-  const Plan edges = plan(in);
-  return {edges.rows.out, edges.columns.out};
+/// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
+ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory,
+                                        int threads) const {
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  const EdgePlan& rows = plan.rows;
+  const EdgePlan& columns = plan.columns;
+  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  std::uint8_t* const out = buffers.resized.take(checked_mul(rows.count, columns.count * 3, kWhere));
+  internal::resize(rows_of(in), {.height = rows.resized, .width = columns.resized},
+                   {.top = rows.begin, .left = columns.begin, .height = rows.count, .width = columns.count},
+                   {.resampler = config_.resampler,
+                    .filter = config_.filter,
+                    .pillow = config_.pillow,
+                    .threads = threads},
+                   buffers.resize, out);
+  return {out, rows.count, columns.count, {.format = in.format()}};
 }
 
 Image Preprocessor::crop_stage(ImageView image, int threads) const {
-  VIT_CHECK(has_crop_stage(), kWhere, config_.source,
-            ": these rules resize in float, so there is no 8-bit picture before normalisation");
+  VIT_CHECK(has_crop_stage(), kWhere.with(ErrorKind::mismatch), config_.source,
+            ": these rules resize in float, so there is no 8-bit image before normalization");
   const Plan edges = plan(image.size());
-  Image part = resize(image, {edges.rows.resized, edges.columns.resized},
-                      {edges.rows.begin, edges.columns.begin, edges.rows.count, edges.columns.count},
-                      {.resampler = config_.resampler,
-                       .filter = config_.filter,
-                       .pillow = config_.pillow,
-                       .threads = threads});
-  if (!edges.padded()) return part;
+  PreprocessMemory memory;
+  const ImageView part = resize_to_bytes(image, edges, memory, threads);
   Image out(edges.rows.out, edges.columns.out);
-  for (std::size_t i = 0; i < out.height() * out.width(); ++i)
+  const bool padded = part.size() != out.size();
+  for (std::size_t i = 0; padded && i < out.height() * out.width(); ++i)
     std::copy_n(config_.pad_color.data(), 3, out.data() + 3 * i);
   for (std::size_t y = 0; y < part.height(); ++y) {
-    std::copy_n(part.row(y), 3 * part.width(), out.row(edges.rows.at + y) + 3 * edges.columns.at);
+    std::uint8_t* const to = out.row(edges.rows.at + y) + 3 * edges.columns.at;
+    internal::convert_to_rgb({part.row(y), 1, part.width(), {.format = part.format()}}, Alpha::drop, to);
   }
   return out;
 }
 
-void Preprocessor::run(ImageView image, TensorView<float> out, int threads) const {
+void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
   const Plan edges = plan(image.size());
-  const Shape shape{3, edges.rows.out, edges.columns.out};
+  const EdgePlan& rows = edges.rows;
+  const EdgePlan& columns = edges.columns;
+  const Shape shape{3, rows.out, columns.out};
   VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
             out.shape().to_string());
-  if (config_.normalize == NormalizeRule::rescale_first) return run_in_float(image, edges, threads, out);
-  const Image cropped = crop_stage(image, threads);
-  const std::size_t height = cropped.height();
-  for (std::size_t y = 0; y < height; ++y) {
-    const std::uint8_t* const rgb = cropped.row(y);
-    for (std::size_t c = 0; c < 3; ++c) {
-      float* const plane = out.row(c * height + y);
-      for (std::size_t x = 0; x < cropped.width(); ++x) plane[x] = levels_[c][rgb[3 * x + c]];
+  if (config_.normalize == NormalizeRule::rescale_first) {
+    run_in_float(image, edges, memory, threads, out);
+  } else {
+    const ImageView part = resize_to_bytes(image, edges, memory, threads);
+    for (std::size_t y = 0; y < rows.out; ++y) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        const std::array<float, 256>& levels = levels_[c];
+        float* const plane = out.row(c * rows.out + y);
+        const bool is_inside = y >= rows.at && y < rows.at + rows.count;
+        if (!is_inside || columns.count < columns.out)
+          std::fill_n(plane, columns.out, levels[config_.pad_color[c]]);
+        if (!is_inside) continue;
+        const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part, c);
+        for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];
+      }
     }
   }
+  // One absurdly large image must not hold its memory for as long as the caller lives.
+  constexpr std::size_t kMaxKeptBytes = std::size_t{1} << 28;
+  if (memory.bytes() > kMaxKeptBytes) *memory.buffers_ = {};
 }
 
-float Preprocessor::normalized(float value, std::size_t channel) const {
-  if (!config_.subtract_mean) return value;
-  return (value - static_cast<float>(config_.mean[channel])) / static_cast<float>(config_.std[channel]);
-}
-
-void Preprocessor::run_in_float(ImageView image, const Plan& edges, int threads,
-                                TensorView<float> out) const {
-  const auto factor = static_cast<float>(config_.rescale_factor);
-  Tensor<float> part(Shape{3, edges.rows.count, edges.columns.count});
-  resize_to_float(image, factor, {edges.rows.resized, edges.columns.resized},
-                  {edges.rows.begin, edges.columns.begin, edges.rows.count, edges.columns.count},
-                  config_.filter, threads, part.view());
-  for (std::size_t c = 0; c < 3; ++c) {
-    for (std::size_t y = 0; y < edges.rows.out; ++y) {
-      float* const to = out.row(c * edges.rows.out + y);
-      std::fill_n(to, edges.columns.out, normalized(0.0f, c));  // padding is black before normalisation
-      if (y < edges.rows.at || y >= edges.rows.at + edges.rows.count) continue;
-      const float* const from = part.view().row(c * edges.rows.count + y - edges.rows.at);
-      for (std::size_t x = 0; x < edges.columns.count; ++x) to[edges.columns.at + x] = normalized(from[x], c);
-    }
-  }
+void Preprocessor::run(ImageView image, TensorView<float> out, int threads) const {
+  PreprocessMemory memory;
+  run(image, out, memory, threads);
 }
 
 Tensor<float> Preprocessor::run(ImageView image, int threads) const {
@@ -248,6 +164,36 @@ Tensor<float> Preprocessor::run(ImageView image, int threads) const {
   Tensor<float> out(Shape{3, size.height, size.width});
   run(image, out.view(), threads);
   return out;
+}
+
+float Preprocessor::normalized(float value, std::size_t channel) const {
+  if (!config_.subtract_mean) return value;
+  return (value - static_cast<float>(config_.mean[channel])) / static_cast<float>(config_.std[channel]);
+}
+
+void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
+                                TensorView<float> out) const {
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  const EdgePlan& rows = plan.rows;
+  const EdgePlan& columns = plan.columns;
+  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  const std::size_t plane_size = checked_mul(rows.count, columns.count, kWhere);
+  const TensorView<float> part(buffers.planes.take(checked_mul(plane_size, 3, kWhere)),
+                               Shape{3, rows.count, columns.count});
+  internal::resize_to_float(
+      rows_of(in), static_cast<float>(config_.rescale_factor),
+      {.height = rows.resized, .width = columns.resized},
+      {.top = rows.begin, .left = columns.begin, .height = rows.count, .width = columns.count},
+      config_.filter, threads, buffers.resize, part);
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t y = 0; y < rows.out; ++y) {
+      float* const to = out.row(c * rows.out + y);
+      std::fill_n(to, columns.out, normalized(0.0f, c));  // padding is black before normalization
+      if (y < rows.at || y >= rows.at + rows.count) continue;
+      const float* const from = part.row(channel_at(in, c) * rows.count + y - rows.at);
+      for (std::size_t x = 0; x < columns.count; ++x) to[columns.at + x] = normalized(from[x], c);
+    }
+  }
 }
 
 }  // namespace vit

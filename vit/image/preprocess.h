@@ -1,10 +1,11 @@
-// From a picture to what a model sees: resize, crop, pad, normalise, by the rules of the library that a
-// checkpoint comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is
-// weights/checkpoint/preprocess_config.h.
+// From an image to what a model sees: resize, crop, pad, normalize, by the rules of the library that a
+// checkpoint comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is the
+// business of the loader.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "vit/base/tensor.h"
@@ -14,17 +15,50 @@
 
 namespace vit {
 
-/// The rules of `config` for another target size (see InputSize). `patch_size` matters to native alone.
-/// A resize that was followed by a crop keeps its margin: floor(target / crop_pct) in timm's rules, the ratio
-/// of resize to crop elsewhere (for a shortest edge, that of the longer edges). Throws Error where the rules
-/// have no target to replace.
+/// The rules of `config` for another target (see InputSize), H x W below. `patch_size` matters to native
+/// alone. All divisions round down:
+///
+///   target  crop  crop_pct  resize         ->  resize to                               crop to
+///   native  any   any       any                no resize                               multiples of
+///   patch_size H x W   no    any       shortest_edge      shortest edge H, which must equal W     no crop H
+///   x W   no    any       none               Error: there is no target to replace H x W   no    any other H
+///   x W by the same rule                  no crop H x W   yes   > 0       shortest_edge,     (H x W) /
+///   crop_pct: shortest edge if    H x W
+///                           cover              both are equal, otherwise cover
+///   H x W   yes   > 0       other              (H x W) / crop_pct by the same rule     H x W
+///   H x W   yes   0         shortest_edge      resize_height max(H, W) / max(crop      H x W
+///                                              height and width)
+///   H x W   yes   0         other              resize_height H / crop_height by        H x W
+///                                              resize_width W / crop_width
+///
+/// A bound on the longest edge goes with the old target, except where crop_pct rules.
 PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                  std::size_t patch_size);
 
 /// "bicubic" for ResizeFilter::bicubic, as Pillow's documentation spells it.
 const char* filter_name(ResizeFilter filter);
 
-/// Immutable; one object may serve many threads.
+/// Buffers and tables of weights that a caller's runs share: after an image of one size and format, others
+/// like it are preprocessed without an allocation. Tables of the last few sizes are kept; above 256 MiB
+/// everything is given back at the end of a run. Not to be shared between threads.
+class PreprocessMemory {
+ public:
+  PreprocessMemory();
+  ~PreprocessMemory();
+  PreprocessMemory(PreprocessMemory&&) noexcept;
+  PreprocessMemory& operator=(PreprocessMemory&&) noexcept;
+
+  /// Bytes held.
+  std::size_t bytes() const noexcept;
+
+ private:
+  friend class Preprocessor;
+  struct Buffers;
+  std::unique_ptr<Buffers> buffers_;
+};
+
+/// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
+/// image converted to RGB, with transparency dropped or composited on white as the rules say.
 class Preprocessor {
  public:
   /// Throws Error for rules that contradict themselves or that no resampler has.
@@ -36,19 +70,22 @@ class Preprocessor {
   /// How files are to be decoded for these rules.
   DecodeOptions decode_options() const noexcept;
 
-  /// Size of the result for a picture of `in`. Throws Error for a picture that the rules cannot handle.
+  /// Size of the result for an image of `in`. Throws Error for an image that the rules cannot handle.
   ImageSize output_size(ImageSize in) const;
 
-  /// Normalised planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`:
-  /// 0 = all; the result does not depend on it.
+  /// Normalized planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`:
+  /// 0 = all; the result does not depend on it. Throws Error for another shape of `out`, an image that the
+  /// rules cannot handle, and one that needs absurdly much memory on its way.
+  void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
+  /// With memory of its own.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
-  /// The same as a new tensor.
+  /// Returns the planes (3, H, W) as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
-  /// Whether the rules have an 8-bit picture before normalisation.
+  /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
-  /// The 8-bit picture after resize, crop and padding, before normalisation. Throws Error for rules that
-  /// resize in float (DINOv3 of Hugging Face) and so have none.
+  /// The 8-bit image after resize, crop and padding, before normalization. Throws Error for rules that resize
+  /// in float (DINOv3 of Hugging Face) and so have none.
   Image crop_stage(ImageView image, int threads = 1) const;
 
   /// The rules in words, a few lines without a newline at the end.
@@ -67,17 +104,18 @@ class Preprocessor {
   struct Plan {
     EdgePlan rows;
     EdgePlan columns;
-    bool padded() const { return rows.count < rows.out || columns.count < columns.out; }
   };
 
   Plan plan(ImageSize in) const;
   EdgePlan plan_edge(std::size_t resized, std::size_t crop) const;
   ImageSize resized_size(ImageSize in) const;
-  void run_in_float(ImageView image, const Plan& plan, int threads, TensorView<float> out) const;
+  ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
+  void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
+                    TensorView<float> out) const;
   float normalized(float value, std::size_t channel) const;
 
   PreprocessConfig config_;
-  std::array<std::array<float, 256>, 3> levels_{};  // normalised value of every byte, per channel
+  std::array<std::array<float, 256>, 3> levels_{};  // normalized value of every byte, per channel
 };
 
 }  // namespace vit

@@ -1,53 +1,22 @@
-// The passes of a resize, their order, and the parts of the picture each needs.
+// The passes of an 8-bit resize, their order, and the parts of the image each needs.
 #include "vit/image/resample.h"
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample_axis.h"
+#include "vit/image/resize_limits.h"
+#include "vit/image/resize_memory.h"
 #include "vit/kernels/kernels.h"
 
-namespace vit {
+namespace vit::internal {
 
 namespace {
 
-constexpr std::size_t kMaxIntermediateBytes = std::size_t{1} << 30;
 constexpr std::size_t kRowsPerTask = 64;
-
-/// Rows of bytes with C channels.
-struct Pixels {
-  const std::uint8_t* data = nullptr;
-  std::size_t height = 0;
-  std::size_t width = 0;
-  std::size_t stride = 0;  // bytes
-};
-
-}  // namespace
-
-void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window) {
-  constexpr std::size_t kMaxEdge = std::numeric_limits<std::int32_t>::max();
-  VIT_CHECK(in.height > 0 && in.width > 0, "resize", "the picture has no pixels");
-  VIT_CHECK(target.height > 0 && target.width > 0, "resize", "a picture of ", in.width, " x ", in.height,
-            " cannot become ", target.width, " x ", target.height);
-  VIT_CHECK(
-      target.height <= kMaxEdge && target.width <= kMaxEdge && in.height <= kMaxEdge && in.width <= kMaxEdge,
-      "resize", in.width, " x ", in.height, " to ", target.width, " x ", target.height,
-      ": edges end at 2^31 - 1 pixels");
-  // More than the libraries themselves could hold; keeps the work on windows of absurdly long pictures
-  // bounded.
-  constexpr std::size_t kMaxTargetPixels = std::size_t{1} << 31;
-  VIT_CHECK(target.height <= kMaxTargetPixels / target.width, "resize", in.width, " x ", in.height, " to ",
-            target.width, " x ", target.height, ": above 2^31 pixels");
-  VIT_CHECK(window.top <= target.height && window.height <= target.height - window.top &&
-                window.left <= target.width && window.width <= target.width - window.left,
-            "resize", "the window lies outside the target of ", target.width, " x ", target.height);
-}
-
-namespace {
 
 bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
   const auto height_loss = static_cast<std::int64_t>(in.height) - static_cast<std::int64_t>(out.height);
@@ -60,23 +29,35 @@ bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
   return false;
 }
 
-void columns_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis,
-                  const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  const std::size_t out_stride = out.dim(1) * channels;
+PixelRows part_of(const PixelRows& in, std::size_t top, std::size_t left, std::size_t height,
+                  std::size_t width) {
+  return {.data = in.at(top, left),
+          .height = height,
+          .width = width,
+          .channels = in.channels,
+          .row_stride = in.row_stride};
+}
+
+/// `out` (H of in, outputs of the axis, C). The first column of `in` is the axis' first input.
+void columns_pass(const PixelRows& in, const FixedAxis& axis, const ResampleOptions& options,
+                  std::uint8_t* out) {
+  const kernels::ResampleAxis weights = axis.view();
+  const std::size_t out_stride = weights.num_outputs * in.channels;
   parallel_for_parts(in.height, kRowsPerTask, options.threads, [&](std::size_t y, std::size_t num_rows) {
-    const kernels::ResampleRows rows{in.data + y * in.stride, in.stride, out.data() + y * out_stride,
-                                     out_stride};
-    if (channels == 3 && options.loops == ResampleLoops::vectorised) {
-      kernels::default_kernels().resample.columns_rgb(rows, num_rows, in.width * 3, axis.view());
+    const kernels::ResampleRows rows{
+        .in = in.at(y, 0), .in_stride = in.row_stride, .out = out + y * out_stride, .out_stride = out_stride};
+    if (in.channels == 3 && options.loops == ResampleLoops::vectorized) {
+      kernels::default_kernels().resample.columns_rgb(rows, num_rows, in.width * 3, weights);
     } else {
-      kernels::resample_columns_reference(rows, num_rows, channels, axis.view());
+      kernels::resample_columns_reference(rows, num_rows, in.channels, weights);
     }
   });
 }
 
-void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, const ResampleOptions& options,
-               TensorView<std::uint8_t> out) {
-  const std::size_t row_bytes = in.width * channels;
+/// `out` (outputs of the axis, W of in, C). The first row of `in` is the axis' first input.
+void rows_pass(const PixelRows& in, const FixedAxis& axis, const ResampleOptions& options,
+               std::uint8_t* out) {
+  const std::size_t row_bytes = in.width * in.channels;
   constexpr std::size_t kOutputsPerTask = 16;
   const kernels::ResampleAxis all = axis.view();
   parallel_for_parts(
@@ -86,8 +67,9 @@ void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, co
         part.count += y;
         part.offset += y;
         part.num_outputs = count;
-        const kernels::ResampleRows rows{in.data, in.stride, out.data() + y * row_bytes, row_bytes};
-        if (options.loops == ResampleLoops::vectorised) {
+        const kernels::ResampleRows rows{
+            .in = in.data, .in_stride = in.row_stride, .out = out + y * row_bytes, .out_stride = row_bytes};
+        if (options.loops == ResampleLoops::vectorized) {
           kernels::default_kernels().resample.rows(rows, row_bytes, part);
         } else {
           kernels::resample_rows_reference(rows, row_bytes, part);
@@ -95,111 +77,108 @@ void rows_pass(const Pixels& in, std::size_t channels, const FixedAxis& axis, co
       });
 }
 
-Tensor<std::uint8_t> intermediate(std::size_t height, std::size_t width, std::size_t channels) {
-  const std::size_t bytes = checked_mul(checked_mul(height, width, "resize"), channels, "resize");
-  VIT_CHECK(bytes <= kMaxIntermediateBytes, "resize", "the picture between the two passes would be ", width,
-            " x ", height, " pixels, above 1 GiB; scale the picture down in steps");
-  return Tensor<std::uint8_t>(Shape{height, width, channels});
+/// Memory for the image between the two passes.
+PixelRows intermediate(Buffer<std::uint8_t>& memory, std::size_t height, std::size_t width,
+                       std::size_t channels, std::uint8_t*& data) {
+  const std::size_t bytes = checked_mul(checked_mul(height, width, kResize), channels, kResize);
+  check_intermediate(bytes, {height, width});
+  data = memory.take(bytes);
+  return {
+      .data = data, .height = height, .width = width, .channels = channels, .row_stride = width * channels};
 }
 
-void copy_window(const Pixels& in, std::size_t channels, const ResizeWindow& window,
-                 TensorView<std::uint8_t> out) {
-  for (std::size_t y = 0; y < window.height; ++y) {
-    const std::uint8_t* const from = in.data + (window.top + y) * in.stride + window.left * channels;
-    std::copy_n(from, window.width * channels, out.data() + y * window.width * channels);
+void copy_window(const PixelRows& in, const ResizeWindow& window, std::uint8_t* out) {
+  for (std::size_t y = 0; y < window.height; ++y)
+    out = std::copy_n(in.at(window.top + y, window.left), window.width * in.channels, out);
+}
+
+void nearest(const PixelRows& in, const AxisSpan& columns, const AxisSpan& rows, Resampler resampler,
+             ResizeMemory& memory, std::uint8_t* out) {
+  const NearestAxis& from_x = memory.nearest_columns.find(columns, resampler);
+  const NearestAxis& from_y = memory.nearest_rows.find(rows, resampler);
+  for (const std::size_t y : from_y.inputs) {
+    for (const std::size_t x : from_x.inputs) out = std::copy_n(in.at(y, x), in.channels, out);
   }
 }
 
-void nearest(const Pixels& in, std::size_t channels, const AxisSpan& columns, const AxisSpan& rows,
-             Resampler resampler, TensorView<std::uint8_t> out) {
-  const std::vector<std::size_t> from_x = nearest_inputs(columns, resampler);
-  const std::vector<std::size_t> from_y = nearest_inputs(rows, resampler);
-  std::uint8_t* to = out.data();
-  for (const std::size_t y : from_y) {
-    for (const std::size_t x : from_x) to = std::copy_n(in.data + y * in.stride + x * channels, channels, to);
-  }
-}
-
-void resize_weighted(const Pixels& in, std::size_t channels, const AxisSpan& columns, const AxisSpan& rows,
-                     const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  const bool rows_change = rows.in != rows.out;
+void resize_weighted(const PixelRows& in, const AxisSpan& columns, const AxisSpan& rows,
+                     const ResampleOptions& options, ResizeMemory& memory, std::uint8_t* out) {
   const bool columns_change = columns.in != columns.out;
-  if (!rows_change) {  // the columns pass alone, on the wanted rows
-    const Pixels wanted{in.data + rows.begin * in.stride, rows.end - rows.begin, in.width, in.stride};
-    columns_pass(wanted, channels, FixedAxis(columns, options.filter, options.resampler), options, out);
+  const bool rows_change = rows.in != rows.out;
+  const std::size_t out_height = rows.end - rows.begin;
+  const std::size_t out_width = columns.end - columns.begin;
+  if (!rows_change) {
+    const FixedAxis& axis = memory.columns.find(columns, options.filter, options.resampler);
+    columns_pass(part_of(in, rows.begin, axis.first_input(), out_height, axis.num_inputs()), axis, options,
+                 out);
     return;
   }
-  FixedAxis row_axis(rows, options.filter, options.resampler);
+  const FixedAxis& row_axis = memory.rows.find(rows, options.filter, options.resampler);
   if (!columns_change) {
-    const Pixels wanted{in.data + columns.begin * channels, in.height, columns.end - columns.begin,
-                        in.stride};
-    rows_pass(wanted, channels, row_axis, options, out);
+    rows_pass(part_of(in, row_axis.first_input(), columns.begin, row_axis.num_inputs(), out_width), row_axis,
+              options, out);
     return;
   }
-  FixedAxis column_axis(columns, options.filter, options.resampler);
-  const bool rows_first = options.resampler == Resampler::pillow &&
-                          vertical_first(options.pillow, {rows.in, columns.in}, {rows.out, columns.out});
-  if (rows_first) {
-    const std::size_t origin = column_axis.first_input();
-    const std::size_t width = column_axis.end_input() - origin;
-    Tensor<std::uint8_t> between = intermediate(rows.end - rows.begin, width, channels);
-    rows_pass({in.data + origin * channels, in.height, width, in.stride}, channels, row_axis, options,
-              between.view());
-    column_axis.shift_origin(origin);
-    columns_pass({between.data(), rows.end - rows.begin, width, width * channels}, channels, column_axis,
-                 options, out);
+  const FixedAxis& column_axis = memory.columns.find(columns, options.filter, options.resampler);
+  const PixelRows wanted = part_of(in, row_axis.first_input(), column_axis.first_input(),
+                                   row_axis.num_inputs(), column_axis.num_inputs());
+  std::uint8_t* between = nullptr;
+  if (options.resampler == Resampler::pillow &&
+      vertical_first(options.pillow, {rows.in, columns.in}, {rows.out, columns.out})) {
+    const PixelRows rows_done = intermediate(memory.between, out_height, wanted.width, in.channels, between);
+    rows_pass(wanted, row_axis, options, between);
+    columns_pass(rows_done, column_axis, options, out);
   } else {
-    const std::size_t origin = row_axis.first_input();
-    const std::size_t height = row_axis.end_input() - origin;
-    const std::size_t width = columns.end - columns.begin;
-    Tensor<std::uint8_t> between = intermediate(height, width, channels);
-    columns_pass({in.data + origin * in.stride, height, in.width, in.stride}, channels, column_axis, options,
-                 between.view());
-    row_axis.shift_origin(origin);
-    rows_pass({between.data(), height, width, width * channels}, channels, row_axis, options, out);
-  }
-}
-
-void resize_any(const Pixels& in, std::size_t channels, ImageSize target, const ResizeWindow& window,
-                const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  check_resize({in.height, in.width}, target, window);
-  VIT_CHECK(options.resampler != Resampler::torchvision_float, "resize",
-            "the float resampler has no 8-bit result");
-  if (window.height == 0 || window.width == 0) return;
-  const AxisSpan columns{in.width, target.width, window.left, window.left + window.width};
-  const AxisSpan rows{in.height, target.height, window.top, window.top + window.height};
-  if (columns.in == columns.out && rows.in == rows.out) {
-    copy_window(in, channels, window, out);
-  } else if (options.filter == ResizeFilter::nearest) {
-    nearest(in, channels, columns, rows, options.resampler, out);
-  } else {
-    resize_weighted(in, channels, columns, rows, options, out);
+    const PixelRows columns_done =
+        intermediate(memory.between, wanted.height, out_width, in.channels, between);
+    columns_pass(wanted, column_axis, options, between);
+    rows_pass(columns_done, row_axis, options, out);
   }
 }
 
 }  // namespace
 
-Image resize(ImageView image, ImageSize target, const ResizeWindow& window, const ResampleOptions& options) {
-  check_resize(image.size(), target, window);
-  Image out(window.height, window.width);
-  resize_any({image.data(), image.height(), image.width(), image.row_stride()}, 3, target, window, options,
-             {out.data(), {window.height, window.width, 3}});
-  return out;
+void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window) {
+  constexpr std::size_t kMaxEdge = std::numeric_limits<std::int32_t>::max();
+  VIT_CHECK(in.height > 0 && in.width > 0, kResize, "the image has no pixels");
+  VIT_CHECK(target.height > 0 && target.width > 0, kResize, "an image of ", in.width, " x ", in.height,
+            " cannot become ", target.width, " x ", target.height);
+  VIT_CHECK(
+      target.height <= kMaxEdge && target.width <= kMaxEdge && in.height <= kMaxEdge && in.width <= kMaxEdge,
+      kResizeLimit, in.width, " x ", in.height, " to ", target.width, " x ", target.height,
+      ": edges end at 2^31 - 1 pixels");
+  // More than the libraries themselves could hold; keeps the work on windows of absurdly long images bounded.
+  constexpr std::size_t kMaxTargetPixels = std::size_t{1} << 31;
+  VIT_CHECK(target.height <= kMaxTargetPixels / target.width, kResizeLimit, in.width, " x ", in.height,
+            " to ", target.width, " x ", target.height, ": above 2^31 pixels");
+  VIT_CHECK(window.top <= target.height && window.height <= target.height - window.top &&
+                window.left <= target.width && window.width <= target.width - window.left,
+            kResize, "the window lies outside the target of ", target.width, " x ", target.height);
 }
 
-Image resize(ImageView image, ImageSize target, const ResampleOptions& options) {
-  return resize(image, target, {.height = target.height, .width = target.width}, options);
+void check_intermediate(std::size_t bytes, ImageSize size) {
+  constexpr std::size_t kMaxIntermediateBytes = std::size_t{1} << 30;
+  VIT_CHECK(bytes <= kMaxIntermediateBytes, kResizeLimit, "the image between the two passes would be ",
+            size.width, " x ", size.height, " pixels, above 1 GiB; scale the image down in steps");
 }
 
-void resize_pixels(TensorView<const std::uint8_t> in, ImageSize target, const ResizeWindow& window,
-                   const ResampleOptions& options, TensorView<std::uint8_t> out) {
-  VIT_CHECK(in.rank() == 3 && in.is_contiguous(), "resize", "pixels must be a contiguous (H, W, C), got ",
-            in.shape().to_string());
-  const std::size_t channels = in.dim(2);
-  VIT_CHECK(out.shape() == Shape({window.height, window.width, channels}) && out.is_contiguous(), "resize",
-            "the output must be a contiguous ", Shape({window.height, window.width, channels}).to_string(),
-            ", got ", out.shape().to_string());
-  resize_any({in.data(), in.dim(0), in.dim(1), in.dim(1) * channels}, channels, target, window, options, out);
+void resize(const PixelRows& in, ImageSize target, const ResizeWindow& window, const ResampleOptions& options,
+            ResizeMemory& memory, std::uint8_t* out) {
+  check_resize({in.height, in.width}, target, window);
+  VIT_CHECK(options.resampler != Resampler::torchvision_float, kResize,
+            "the float resampler has no 8-bit result");
+  if (window.height == 0 || window.width == 0) return;
+  const AxisSpan columns{
+      .in = in.width, .out = target.width, .begin = window.left, .end = window.left + window.width};
+  const AxisSpan rows{
+      .in = in.height, .out = target.height, .begin = window.top, .end = window.top + window.height};
+  if (columns.in == columns.out && rows.in == rows.out) {
+    copy_window(in, window, out);
+  } else if (options.filter == ResizeFilter::nearest) {
+    nearest(in, columns, rows, options.resampler, memory, out);
+  } else {
+    resize_weighted(in, columns, rows, options, memory, out);
+  }
 }
 
-}  // namespace vit
+}  // namespace vit::internal

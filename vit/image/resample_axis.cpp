@@ -9,8 +9,9 @@
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/image/resize_limits.h"
 
-namespace vit {
+namespace vit::internal {
 
 namespace {
 
@@ -68,7 +69,7 @@ FilterShape filter_shape(ResizeFilter filter) {
     case ResizeFilter::hamming: return {hamming, 1.0};
     case ResizeFilter::nearest: break;
   }
-  fail("resize", "filter nearest has no weights");
+  fail(kResize, "filter nearest has no weights");
 }
 
 /// Inputs and normalised weights of one output, in double.
@@ -82,15 +83,15 @@ class AxisWeights {
   }
 
   void compute(std::size_t output) {
-    const double centre = (static_cast<double>(output) + 0.5) * scale_;
+    const double center = (static_cast<double>(output) + 0.5) * scale_;
     const double inverse = 1.0 / filter_scale_;
-    const double low = std::max(std::trunc(centre - support_ + 0.5), 0.0);
-    const double high = std::min(std::trunc(centre + support_ + 0.5), in_);
+    const double low = std::max(std::trunc(center - support_ + 0.5), 0.0);
+    const double high = std::min(std::trunc(center + support_ + 0.5), in_);
     first = static_cast<std::size_t>(low);
     weights.resize(static_cast<std::size_t>(std::max(high - low, 0.0)));
     double sum = 0.0;
     for (std::size_t j = 0; j < weights.size(); ++j) {
-      weights[j] = shape_.weight((static_cast<double>(j) + low - centre + 0.5) * inverse);
+      weights[j] = shape_.weight((static_cast<double>(j) + low - center + 0.5) * inverse);
       sum += weights[j];
     }
     if (sum == 0.0) return;
@@ -126,8 +127,8 @@ void check_num_weights(const AxisSpan& span, double radius) {
   const double scale = std::max(static_cast<double>(span.in) / static_cast<double>(span.out), 1.0);
   const double num_weights = static_cast<double>(span.end - span.begin) * (2.0 * radius * scale + 5.0);
   constexpr double kMaxWeights = 1 << 25;  // 128 MiB of int32, and as much again in pairs
-  VIT_CHECK(num_weights <= kMaxWeights, "resize", "an edge from ", span.in, " to ", span.out,
-            " pixels needs more than 2^25 weights; scale the picture in steps");
+  VIT_CHECK(num_weights <= kMaxWeights, kResizeLimit, "an edge from ", span.in, " to ", span.out,
+            " pixels needs more than 2^25 weights; scale the image in steps");
 }
 
 std::int32_t pair_of(std::int32_t lower, std::int32_t upper) {
@@ -141,15 +142,16 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
   const bool torch = resampler != Resampler::pillow;
   VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic ||
                 filter == ResizeFilter::lanczos,
-            "resize", "torchvision resizes 8-bit pictures with nearest, bilinear, bicubic and lanczos only");
+            kResizeLimit,
+            "torchvision resizes 8-bit images with nearest, bilinear, bicubic and lanczos only");
   VIT_CHECK(span.in <= std::numeric_limits<std::int32_t>::max() &&
                 span.out <= std::numeric_limits<std::int32_t>::max(),
-            "resize", "an edge from ", span.in, " to ", span.out, " pixels is too long");
+            kResizeLimit, "an edge from ", span.in, " to ", span.out, " pixels is too long");
   const FilterShape shape = filter_shape(filter);
   check_num_weights(span, shape.radius);
   if (torch) check_num_weights({span.in, span.out, 0, span.out}, shape.radius);  // all go into the precision
   shift_ = torch ? torch_precision(span, shape) : 22;
-  VIT_CHECK(shift_ > 0, "resize", "an edge from ", span.in, " to ", span.out,
+  VIT_CHECK(shift_ > 0, kResizeLimit, "an edge from ", span.in, " to ", span.out,
             " pixels leaves no precision for weights");
   AxisWeights axis(span, shape);
   first_input_ = span.in;
@@ -164,8 +166,10 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
     }
     weights_.resize(round_up(weights_.size(), 4));
     first_input_ = std::min(first_input_, axis.first);
-    end_input_ = std::max(end_input_, axis.first + axis.weights.size());
+    num_inputs_ = std::max(num_inputs_, axis.first + axis.weights.size());  // their end, until the loop ends
   }
+  num_inputs_ -= first_input_;
+  for (std::int32_t& first : first_) first -= static_cast<std::int32_t>(first_input_);
   low_.resize(weights_.size() / 2);
   if (!torch) high_.resize(low_.size());
   constexpr int kBits = kernels::kResampleSplitBits;
@@ -181,8 +185,10 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
   }
 }
 
-void FixedAxis::shift_origin(std::size_t origin) {
-  for (std::int32_t& first : first_) first -= static_cast<std::int32_t>(origin);
+std::size_t FixedAxis::bytes() const noexcept {
+  return (first_.capacity() + count_.capacity() + weights_.capacity() + low_.capacity() + high_.capacity()) *
+             sizeof(std::int32_t) +
+         offset_.capacity() * sizeof(std::size_t);
 }
 
 kernels::ResampleAxis FixedAxis::view() const noexcept {
@@ -198,7 +204,7 @@ kernels::ResampleAxis FixedAxis::view() const noexcept {
 
 FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
   VIT_CHECK(filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic, "resize",
-            "float pictures are resized with bilinear and bicubic only");
+            "float images are resized with bilinear and bicubic only");
   const auto weight_of = filter == ResizeFilter::bilinear ? bilinear<float> : bicubic<float>;
   const float radius = filter == ResizeFilter::bilinear ? 1.0f : 2.0f;
   check_num_weights(span, static_cast<double>(radius));
@@ -207,16 +213,16 @@ FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
   const float inverse = scale >= 1.0f ? 1.0f / scale : 1.0f;
   const std::size_t most = static_cast<std::size_t>(std::ceil(support)) * 2 + 1;
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    const float centre = static_cast<float>(static_cast<double>(scale) * (static_cast<double>(i) + 0.5));
-    const double low = std::max(std::trunc(static_cast<double>(centre - support) + 0.5), 0.0);
+    const float center = static_cast<float>(static_cast<double>(scale) * (static_cast<double>(i) + 0.5));
+    const double low = std::max(std::trunc(static_cast<double>(center - support) + 0.5), 0.0);
     const double high =
-        std::min(std::trunc(static_cast<double>(centre + support) + 0.5), static_cast<double>(span.in));
+        std::min(std::trunc(static_cast<double>(center + support) + 0.5), static_cast<double>(span.in));
     first.push_back(static_cast<std::size_t>(low));
     count.push_back(std::min(static_cast<std::size_t>(std::max(high - low, 0.0)), most));
     offset.push_back(weights.size());
     float sum = 0.0f;
     for (std::size_t j = 0; j < count.back(); ++j) {
-      const float distance = static_cast<float>(first.back() + j) - centre;
+      const float distance = static_cast<float>(first.back() + j) - center;
       const float weight =
           weight_of(static_cast<float>((static_cast<double>(distance) + 0.5) * static_cast<double>(inverse)));
       weights.push_back(weight);
@@ -227,8 +233,12 @@ FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
   }
 }
 
-std::vector<std::size_t> nearest_inputs(const AxisSpan& span, Resampler resampler) {
-  std::vector<std::size_t> inputs;
+std::size_t FloatAxis::bytes() const noexcept {
+  return (first.capacity() + count.capacity() + offset.capacity()) * sizeof(std::size_t) +
+         weights.capacity() * sizeof(float);
+}
+
+NearestAxis::NearestAxis(const AxisSpan& span, Resampler resampler) {
   inputs.reserve(span.end - span.begin);
   if (resampler == Resampler::pillow) {
     const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
@@ -236,14 +246,13 @@ std::vector<std::size_t> nearest_inputs(const AxisSpan& span, Resampler resample
     for (std::size_t i = 0; i < span.end; ++i, position += scale) {
       if (i >= span.begin) inputs.push_back(std::min(static_cast<std::size_t>(position), span.in - 1));
     }
-    return inputs;
+    return;
   }
   const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     const float position = std::floor((static_cast<float>(i) + 0.5f) * scale);
     inputs.push_back(std::min(static_cast<std::size_t>(position), span.in - 1));
   }
-  return inputs;
 }
 
-}  // namespace vit
+}  // namespace vit::internal

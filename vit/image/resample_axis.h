@@ -1,5 +1,5 @@
 // Weights of one axis of an antialiased resize, as Pillow and torchvision compute them. Applying them is
-// kernels/resample.h (8 bit) and resample.cpp (float).
+// kernels/resample.h (8 bit) and resample_float.cpp.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "vit/config.h"
-#include "vit/image/resample.h"
 #include "vit/kernels/resample.h"
 
-namespace vit {
-
-/// Throws Error for an empty picture or target, a window outside the target, and edges or targets that are
-/// absurdly large.
-void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window);
+namespace vit::internal {
 
 /// One axis of a resize, `in` to `out` pixels, of which outputs [begin, end) are wanted.
 struct AxisSpan {
@@ -22,6 +17,7 @@ struct AxisSpan {
   std::size_t out = 0;
   std::size_t begin = 0;
   std::size_t end = 0;
+  bool operator==(const AxisSpan&) const = default;
 };
 
 /// Fixed-point weights, with their storage.
@@ -32,12 +28,12 @@ class FixedAxis {
   /// Throws Error for filters that the resampler does not have.
   FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler);
 
+  /// Inputs are counted from first_input().
   kernels::ResampleAxis view() const noexcept;
-  /// Input pixels [first_input, end_input) that the wanted outputs read.
+  /// Input pixels [first_input, first_input + num_inputs) are what the wanted outputs read.
   std::size_t first_input() const noexcept { return first_input_; }
-  std::size_t end_input() const noexcept { return end_input_; }
-  /// Counts `first` from another origin.
-  void shift_origin(std::size_t origin);
+  std::size_t num_inputs() const noexcept { return num_inputs_; }
+  std::size_t bytes() const noexcept;
 
  private:
   std::vector<std::int32_t> first_;
@@ -48,12 +44,14 @@ class FixedAxis {
   std::vector<std::int32_t> high_;
   int shift_ = 22;
   std::size_t first_input_ = 0;
-  std::size_t end_input_ = 0;
+  std::size_t num_inputs_ = 0;
 };
 
-/// Float weights of torch's antialias kernel on float data: scale, centre and weights in float32.
+/// Float weights of torch's antialias kernel on float data: scale, center and weights in float32.
 struct FloatAxis {
+  /// Throws Error for filters other than bilinear and bicubic.
   FloatAxis(const AxisSpan& span, ResizeFilter filter);
+  std::size_t bytes() const noexcept;
 
   std::vector<std::size_t> first;
   std::vector<std::size_t> count;
@@ -63,6 +61,11 @@ struct FloatAxis {
 
 /// Input pixel of every wanted output for filter nearest: Pillow adds the scale up in double, torchvision
 /// (nearest-exact) multiplies in float32.
-std::vector<std::size_t> nearest_inputs(const AxisSpan& span, Resampler resampler);
+struct NearestAxis {
+  NearestAxis(const AxisSpan& span, Resampler resampler);
+  std::size_t bytes() const noexcept { return inputs.capacity() * sizeof(std::size_t); }
 
-}  // namespace vit
+  std::vector<std::size_t> inputs;
+};
+
+}  // namespace vit::internal

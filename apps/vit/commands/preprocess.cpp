@@ -68,7 +68,8 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
   }
   try {
     VIT_CHECK(!input.pixels, "preprocess", "prepared pixels have no cropped stage");
-    prepared.cropped = preprocessor->crop_stage(decode_file(input.path, preprocessor->decode_options()));
+    const Image image = decode_file(input.path, preprocessor->decode_options());
+    prepared.cropped = preprocessor->crop_stage(image);
   } catch (const std::exception& error) {
     prepared.pixels.failure = error.what();
   }

@@ -57,7 +57,8 @@ PreparedImage prepare_image(const Input& input, const Preprocessor* preprocessor
     } else if (preprocessor == nullptr) {
       prepared.failure = "no file of the model tells how pictures are prepared";
     } else {
-      prepared.pixels = preprocessor->run(decode_file(input.path, preprocessor->decode_options()));
+      const Image image = decode_file(input.path, preprocessor->decode_options());
+      prepared.pixels = preprocessor->run(image);
     }
   } catch (const std::bad_alloc&) {
     prepared.failure = kOutOfMemory;

@@ -1,0 +1,59 @@
+// Copies pixels of the five formats to RGB.
+#include "vit/image/convert.h"
+
+#include <algorithm>
+
+namespace vit {
+
+namespace {
+
+/// Positions of R, G and B in a pixel.
+struct ChannelOrder {
+  std::size_t red = 0;
+  std::size_t green = 0;
+  std::size_t blue = 0;
+};
+
+ChannelOrder channel_order(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::rgb:
+    case PixelFormat::rgba: return {.red = 0, .green = 1, .blue = 2};
+    case PixelFormat::bgr:
+    case PixelFormat::bgra: return {.red = 2, .green = 1, .blue = 0};
+    case PixelFormat::grey: return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+namespace internal {
+
+void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out) {
+  const ChannelOrder order = channel_order(image.format());
+  const std::size_t num_bytes = bytes_per_pixel(image.format());
+  const bool on_white = has_alpha(image.format()) && alpha == Alpha::on_white;
+  for (std::size_t y = 0; y < image.height(); ++y) {
+    const std::uint8_t* in = image.row(y);
+    if (image.format() == PixelFormat::rgb) {
+      out = std::copy_n(in, 3 * image.width(), out);
+      continue;
+    }
+    for (std::size_t x = 0; x < image.width(); ++x, in += num_bytes, out += 3) {
+      out[0] = in[order.red];
+      out[1] = in[order.green];
+      out[2] = in[order.blue];
+      if (on_white) composite_on_white(out, in[3]);
+    }
+  }
+}
+
+}  // namespace internal
+
+Image to_rgb(ImageView image, Alpha alpha) {
+  Image out(image.height(), image.width());
+  internal::convert_to_rgb(image, alpha, out.data());
+  return out;
+}
+
+}  // namespace vit

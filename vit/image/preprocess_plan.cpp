@@ -1,0 +1,159 @@
+// Sizes and offsets of every preprocessing rule, and the rules for another input size.
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/checked.h"
+#include "vit/base/error.h"
+#include "vit/image/preprocess.h"
+
+namespace vit {
+
+namespace {
+
+constexpr Where kWhere{"preprocess", ErrorKind::argument};
+constexpr Where kMismatch = kWhere.with(ErrorKind::mismatch);  // the rules against what is asked for
+
+std::size_t half_even(double value) {
+  return static_cast<std::size_t>(std::nearbyint(value));
+}
+
+std::size_t floor_of(double value) {
+  return static_cast<std::size_t>(std::floor(value));
+}
+
+ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
+  const std::size_t low = std::min(in.height, in.width);
+  const std::size_t high = std::max(in.height, in.width);
+  if (longest == 0) {
+    const std::size_t other = checked_mul(edge, high, kWhere) / low;
+    return in.width <= in.height ? ImageSize{other, edge} : ImageSize{edge, other};
+  }
+  // Hugging Face's get_size_with_aspect_ratio: the bound shrinks the short edge, rounded half to even, while
+  // the long one follows the unrounded value.
+  double exact = static_cast<double>(edge);
+  const double ratio = static_cast<double>(high) / static_cast<double>(low);
+  if (ratio * exact > static_cast<double>(longest)) {
+    exact = static_cast<double>(longest) * static_cast<double>(low) / static_cast<double>(high);
+    edge = half_even(exact);
+  }
+  if (low == edge) return in;
+  const auto height = static_cast<double>(in.height);
+  const auto width = static_cast<double>(in.width);
+  return in.width < in.height ? ImageSize{floor_of(exact * height / width), edge}
+                              : ImageSize{edge, floor_of(exact * width / height)};
+}
+
+ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<double>(in.height);
+  const auto width = static_cast<double>(in.width);
+  if (config.resize == ResizeRule::contain_trunc) {
+    const double scale = std::min(static_cast<double>(config.resize_height) / height,
+                                  static_cast<double>(config.resize_width) / width);
+    return {floor_of(height * scale), floor_of(width * scale)};
+  }
+  const double by_height = height / static_cast<double>(config.resize_height);
+  const double by_width = width / static_cast<double>(config.resize_width);
+  const double ratio =
+      config.resize == ResizeRule::cover ? std::min(by_height, by_width) : std::max(by_height, by_width);
+  return {half_even(height / ratio), half_even(width / ratio)};
+}
+
+/// Rules that do not crop resize to the target itself.
+void replace_target(PreprocessConfig& config, const InputSize& size) {
+  VIT_CHECK(config.resize != ResizeRule::none, kMismatch, config.source,
+            ": the rules neither resize nor crop, so they have no target size");
+  VIT_CHECK(config.resize != ResizeRule::shortest_edge || size.height == size.width, kMismatch, config.source,
+            ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x", size.width);
+  config.resize_height = size.height;
+  config.resize_width = size.width;
+  config.longest_edge = 0;
+}
+
+}  // namespace
+
+PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
+                                 std::size_t patch_size) {
+  PreprocessConfig out = config;
+  if (size.kind == InputSize::Kind::model) return out;
+  if (size.kind == InputSize::Kind::native) {
+    VIT_CHECK(patch_size > 0, kWhere, "native size needs the patch size");
+    out.resize = ResizeRule::none;
+    out.crop = true;
+    out.crop_multiple = patch_size;
+    return out;
+  }
+  VIT_CHECK(size.height > 0 && size.width > 0, kWhere, "an input of ", size.height, " x ", size.width,
+            " pixels");
+  if (!config.crop) {
+    replace_target(out, size);
+    return out;
+  }
+  const bool by_edge = config.resize == ResizeRule::shortest_edge;
+  out.crop_height = size.height;
+  out.crop_width = size.width;
+  if (config.crop_pct > 0.0) {
+    out.resize_height = floor_of(static_cast<double>(size.height) / config.crop_pct);
+    out.resize_width = floor_of(static_cast<double>(size.width) / config.crop_pct);
+    if (by_edge || config.resize == ResizeRule::cover)
+      out.resize = out.resize_height == out.resize_width ? ResizeRule::shortest_edge : ResizeRule::cover;
+  } else if (by_edge) {
+    const std::size_t from = std::max(config.crop_height, config.crop_width);
+    out.resize_height = config.resize_height * std::max(size.height, size.width) / from;
+    out.resize_width = out.resize_height;
+    out.longest_edge = 0;
+  } else {
+    out.resize_height = config.resize_height * size.height / config.crop_height;
+    out.resize_width = config.resize_width * size.width / config.crop_width;
+  }
+  return out;
+}
+
+ImageSize Preprocessor::resized_size(ImageSize in) const {
+  switch (config_.resize) {
+    case ResizeRule::none: return in;
+    case ResizeRule::squash: return {config_.resize_height, config_.resize_width};
+    case ResizeRule::shortest_edge: return shortest_edge(in, config_.resize_height, config_.longest_edge);
+    case ResizeRule::cover:
+    case ResizeRule::contain:
+    case ResizeRule::contain_trunc: return same_ratio(in, config_);
+  }
+  return in;
+}
+
+Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t crop) const {
+  if (!config_.crop) return {.resized = resized, .out = resized, .count = resized};
+  if (config_.crop_multiple > 0) crop = resized / config_.crop_multiple * config_.crop_multiple;
+  if (resized < crop) {
+    const std::size_t missing = crop - resized;
+    const std::size_t before =
+        config_.pad_rounding == PadRounding::extra_top_left ? ceil_div(missing, 2) : missing / 2;
+    return {.resized = resized, .out = crop, .at = before, .count = resized};
+  }
+  const std::size_t rest = resized - crop;
+  const std::size_t begin =
+      config_.crop_rounding == CropRounding::floor ? rest / 2 : half_even(static_cast<double>(rest) / 2.0);
+  return {.resized = resized, .out = crop, .begin = begin, .count = crop};
+}
+
+Preprocessor::Plan Preprocessor::plan(ImageSize in) const {
+  VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the image has no pixels");
+  const ImageSize resized = resized_size(in);
+  VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "an image of ", in.width, " x ", in.height,
+            " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ",
+            resized.height);
+  const Plan plan{.rows = plan_edge(resized.height, config_.crop_height),
+                  .columns = plan_edge(resized.width, config_.crop_width)};
+  VIT_CHECK(plan.rows.out > 0 && plan.columns.out > 0, kWhere, "an image of ", in.width, " x ", in.height,
+            " is smaller than one patch of ", config_.crop_multiple, " pixels");
+  VIT_CHECK(plan.rows.out <= kMaxImagePixels / plan.columns.out, kWhere.with(ErrorKind::unsupported),
+            "an image of ", in.width, " x ", in.height, " would become ", plan.columns.out, " x ",
+            plan.rows.out, ": too many pixels");
+  return plan;
+}
+
+ImageSize Preprocessor::output_size(ImageSize in) const {
+  const Plan edges = plan(in);
+  return {edges.rows.out, edges.columns.out};
+}
+
+}  // namespace vit

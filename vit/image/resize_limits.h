@@ -1,0 +1,22 @@
+// Limits that the 8-bit and the float resize share.
+#pragma once
+
+#include <cstddef>
+
+#include "vit/base/error.h"
+#include "vit/image/resample.h"
+
+namespace vit::internal {
+
+/// What is too large for a resize is `unsupported`, what makes no sense an `argument`.
+constexpr Where kResize{"resize", ErrorKind::argument};
+constexpr Where kResizeLimit = kResize.with(ErrorKind::unsupported);
+
+/// Throws Error for an empty image or target, a window outside the target, and edges or targets that are
+/// absurdly large.
+void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window);
+
+/// Throws Error if the image of `size` between two passes would take more than 1 GiB.
+void check_intermediate(std::size_t bytes, ImageSize size);
+
+}  // namespace vit::internal
