@@ -128,16 +128,18 @@ class OwnModel(nn.Module):
         return self.classifier(self.trunk(pixels)[:, len(self.trunk.memory):].mean(1))
 
 
+# Sizes as in make_golden.py. Where pixels are normalized once more, they have so little contrast that the
+# epsilon of that norm shows.
 CASES = {
     "vit-pytorch-vit": dict(build=lambda: ViT(image_size=(16, 24), patch_size=8, num_classes=7, dim=36,
                                               depth=DEPTH, heads=3, dim_head=20, mlp_dim=58),
-                            file="model.pth", native=(16, 24)),
+                            file="model.pth", contrast=0.05, native=(16, 24)),
     "vit-pytorch-simple-vit": dict(build=lambda: SimpleViT(image_size=(24, 16), patch_size=8, num_classes=5,
                                                            dim=40, depth=DEPTH, heads=3, dim_head=8, mlp_dim=70),
-                                   file="model.safetensors", native=(24, 16)),
+                                   file="model.safetensors", contrast=0.05, native=(24, 16)),
     "own-rope": dict(build=lambda: OwnModel(classes=6, patch=8, dim=28, heads=2, head_dim=20, hidden=38, registers=3,
                                             theta=30.0),
-                     file="model.pth", native=(24, 24), wide=(16, 40), large=(40, 40)),
+                     file="model.pth", contrast=1.0, native=(24, 24), wide=(16, 40), large=(40, 40)),
 }  # fmt: skip # yapf: disable
 
 
@@ -202,11 +204,9 @@ def run_own(model, pixels):
 
 
 def inputs_of(case, seed):
-    """Pixels of so little contrast that the epsilon of a norm on them shows."""
     generator = torch.Generator().manual_seed(seed)
-    scale = 0.05 if case["file"] and "wide" not in case else 1.0
     return {
-        name: scale * torch.randn((2 if name == "native" else 1, 3, *case[name]), generator=generator)
+        name: case["contrast"] * torch.randn((2 if name == "native" else 1, 3, *case[name]), generator=generator)
         for name in ("native", "wide", "large") if name in case
     }
 

@@ -34,6 +34,18 @@ TEST_CASE("position: sinusoidal rows follow their formula in one and two dimensi
   CHECK_THROWS_AS(sinusoidal_1d<double>(9, 6, -1.0), Error);
 }
 
+TEST_CASE("position: sinusoidal rows in quarters are those of vit-pytorch") {
+  // posemb_sincos_2d(3, 5, 12) in float32, the patch of row 2 and column 3
+  const double expected[] = {0.1411200, 0.0299955, 0.0003000, -0.9899925, 0.9995500, 0.9999999,
+                             0.9092974, 0.0199987, 0.0002000, -0.4161468, 0.9998000, 1.0000000};
+  const Tensor<double> rows = sinusoidal_2d_quarters<double>({3, 5}, 12);
+  for (std::size_t c = 0; c < 12; ++c) CHECK(std::abs(rows.data()[13 * 12 + c] - expected[c]) < 1e-6);
+  const Tensor<float> other = sinusoidal_2d_quarters<float>({2, 2}, 8, 9.0);
+  CHECK(other.data()[3 * 8 + 1] == static_cast<float>(std::sin(1.0 / 9.0)));
+  CHECK_THROWS_AS(sinusoidal_2d_quarters<float>({3, 5}, 10), Error);
+  CHECK_THROWS_AS(sinusoidal_2d_quarters<float>({3, 5}, 8, 0.0), Error);
+}
+
 TEST_CASE("position: relative index clips the distance from query to key") {
   const Tensor<std::size_t> index = relative_index(6, 2);
   for (int i = 0; i < 6; ++i) {

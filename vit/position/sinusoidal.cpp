@@ -40,9 +40,31 @@ Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base) {
   return rows;
 }
 
+template <typename T>
+Tensor<T> sinusoidal_2d_quarters(GridSize grid, std::size_t dim, double base) {
+  const std::size_t quarter = axial_frequencies(dim);
+  const FrequencyLadder ladder =
+      FrequencyLadder::from_period_range(quarter, {.shortest = 1.0, .longest = base});
+  const GridCoords coords = grid_coords(grid);
+  Tensor<T> rows(Shape{coords.size(), dim});
+  for (std::size_t t = 0; t < coords.size(); ++t) {
+    T* const out = rows.data() + t * dim;
+    for (std::size_t k = 0; k < quarter; ++k) {
+      const double x = coords.t_x[t] * ladder[k], y = coords.t_y[t] * ladder[k];
+      out[k] = static_cast<T>(std::sin(x));
+      out[quarter + k] = static_cast<T>(std::cos(x));
+      out[2 * quarter + k] = static_cast<T>(std::sin(y));
+      out[3 * quarter + k] = static_cast<T>(std::cos(y));
+    }
+  }
+  return rows;
+}
+
 template Tensor<float> sinusoidal_1d<float>(std::size_t, std::size_t, double);
 template Tensor<double> sinusoidal_1d<double>(std::size_t, std::size_t, double);
 template Tensor<float> sinusoidal_2d<float>(GridSize, std::size_t, double);
 template Tensor<double> sinusoidal_2d<double>(GridSize, std::size_t, double);
+template Tensor<float> sinusoidal_2d_quarters<float>(GridSize, std::size_t, double);
+template Tensor<double> sinusoidal_2d_quarters<double>(GridSize, std::size_t, double);
 
 }  // namespace vit::position
