@@ -22,7 +22,7 @@ Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base = 10000.0);
 
 /// (N, dim) rows of a grid in quarters, as big_vision and vit-pytorch's SimpleViT have them: sines of the
 /// column, cosines of the column, sines of the row, cosines of the row, each of the F = dim / 4 angles
-/// index * base^(-k / (F - 1)). Throws Error if 4 does not divide dim or base is not positive.
+/// index * base^(-k / (F - 1)). Throws Error if 4 does not divide dim or base is less than 1.
 template <typename T>
 Tensor<T> sinusoidal_2d_quarters(GridSize grid, std::size_t dim, double base = 10000.0);
 
