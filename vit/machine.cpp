@@ -10,8 +10,8 @@ namespace {
 KernelInfo info_of(const kernels::KernelTable& table) {
   return {.name = table.name,
           .description = table.description,
-          .bfloat16 = table.bf16->description,
-          .int8 = table.int8->description};
+          .bfloat16 = table.bfloat16->linear->description,
+          .int8 = table.int8->linear->description};
 }
 
 }  // namespace

@@ -15,17 +15,8 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
 }
 
-Dtype dtype_of(Precision precision) {
-  switch (precision) {
-    case Precision::float32: return Dtype::f32;
-    case Precision::bfloat16: return Dtype::bf16;
-    case Precision::int8: return Dtype::i8;
-  }
-  fail("Model", "unknown precision ", static_cast<int>(precision));
-}
-
 VisionTransformer transformer_of(const Checkpoint& checkpoint, const ModelOptions& options) {
-  return {checkpoint.config, checkpoint.weights, table_for(options), dtype_of(options.precision)};
+  return {checkpoint.config, checkpoint.weights, table_for(options), options.precision};
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 
 namespace vit {
 
+namespace internal {
 class VisionTransformer;
+}
 
 struct ModelOptions {
   /// timm's or the publisher's name; needed by bare weight files, overrides a config's.
@@ -69,7 +71,7 @@ class VIT_API Model {
   std::size_t num_leading_tokens(const Request& request) const;
 
   /// The layers, for the library's own use.
-  const VisionTransformer& transformer() const noexcept;
+  const internal::VisionTransformer& transformer() const noexcept;
 
  private:
   struct Parts;

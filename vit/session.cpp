@@ -7,6 +7,7 @@
 
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
+#include "vit/batch_plan.h"
 #include "vit/head/classifier.h"
 #include "vit/image/decode.h"
 #include "vit/vision_transformer.h"
@@ -15,13 +16,6 @@ namespace vit {
 namespace {
 
 constexpr Where kWhere{"Session", ErrorKind::argument};
-
-/// Images per pass: enough rows to keep every core in full tiles, few enough that activations stay near the
-/// caches.
-std::size_t choose_batch(std::size_t num_tokens) {
-  constexpr std::size_t kTokensPerPass = 2048;
-  return std::clamp<std::size_t>(kTokensPerPass / std::max<std::size_t>(num_tokens, 1), 1, 64);
-}
 
 /// Preprocessed pixels of one pass, in memory that only grows.
 class PixelBuffer {
@@ -114,7 +108,8 @@ void Session::run_sorted(const Request& request, Results& results, const Fill& f
     const ImageSize size = state.sizes[state.order[first]];
     const GridSize grid = model_->grid_for(size.height, size.width);
     const std::size_t num_tokens = grid.rows * grid.columns + model_->config().num_prefix_tokens();
-    const std::size_t batch = state.options.batch != 0 ? state.options.batch : choose_batch(num_tokens);
+    const std::size_t batch =
+        plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);
     const TensorView<float> pixels = state.pixels.take(count, size);
     parallel_for(count, state.options.threads,

@@ -3,140 +3,130 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "vit/base/parallel.h"
-#include "vit/kernels/kernels.h"
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
-Linear make_linear(const LinearWeights& weights, const kernels::KernelTable& kernels,
-                   Dtype dtype = Dtype::f32) {
-  const WeightNumbers weight = weights.weight.load();
-  return Linear(weight, weights.bias.load().flat(), kernels, dtype);
-}
+/// Makes layers of weights: with one arithmetic for blocks and attention pooling, and float32 for all else.
+class Builder {
+ public:
+  Builder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+          Precision precision)
+      : config_(config),
+        weights_(weights),
+        kernels_(kernels),
+        arithmetic_(arithmetic_of(kernels, precision)),
+        float32_(*kernels.float32->linear) {}
 
-LayerNorm make_norm(const NormWeights& weights, float eps, const kernels::KernelTable& kernels) {
-  return LayerNorm(weights.gamma.load().flat(), weights.beta.load().flat(), eps, kernels);
-}
+  ModelLayers build() const {
+    return {.patch_embed = patch_embed(),
+            .positions = std::make_unique<const position::PositionCache>(position()),
+            .encoder = encoder(),
+            .head = Head(config_, head())};
+  }
 
-std::optional<LayerNorm> make_optional_norm(const NormWeights& weights, float eps,
-                                            const kernels::KernelTable& kernels) {
-  if (!weights.gamma.present()) return std::nullopt;
-  return make_norm(weights, eps, kernels);
-}
+ private:
+  Linear linear(const LinearWeights& weights, const kernels::LinearKernels& kernels) const {
+    const WeightNumbers weight = weights.weight.load();
+    return Linear(weight, weights.bias.load().flat(), kernels);
+  }
+  Linear linear(const LinearWeights& weights) const { return linear(weights, *arithmetic_.linear); }
 
-Attention make_attention(const BlockWeights& block, const ModelConfig& config,
-                         const kernels::KernelTable& kernels, Dtype dtype) {
-  return Attention(make_linear(block.qkv, kernels, dtype),
-                   make_optional_norm(block.attention_norm, config.norm_eps, kernels),
-                   make_linear(block.proj, kernels, dtype), config.num_heads, kernels, dtype);
-}
+  LayerNorm norm(const NormWeights& weights) const {
+    return LayerNorm(weights.gamma.load().flat(), weights.beta.load().flat(), config_.norm_eps, kernels_);
+  }
+  std::optional<LayerNorm> optional_norm(const NormWeights& weights) const {
+    if (!weights.gamma.present()) return std::nullopt;
+    return norm(weights);
+  }
 
-Mlp make_mlp(const LinearWeights& fc1, const NormWeights& norm, const LinearWeights& fc2,
-             Activation activation, float eps, const kernels::KernelTable& kernels, Dtype dtype) {
-  return Mlp(make_linear(fc1, kernels, dtype), make_optional_norm(norm, eps, kernels),
-             make_linear(fc2, kernels, dtype), activation);
-}
-
-GatedMlp make_gated_mlp(const BlockWeights& block, const ModelConfig& config,
-                        const kernels::KernelTable& kernels, Dtype dtype) {
-  return GatedMlp(make_linear(block.gate, kernels, dtype), make_linear(block.fc1, kernels, dtype),
-                  make_optional_norm(block.mlp_norm, config.norm_eps, kernels),
-                  make_linear(block.fc2, kernels, dtype), config.activation);
-}
-
-Block make_block(const BlockWeights& block, const ModelConfig& config, const kernels::KernelTable& kernels,
-                 Dtype dtype) {
-  const auto mlp = [&]() -> std::variant<Mlp, GatedMlp> {
-    if (config.mlp == MlpKind::gated) return make_gated_mlp(block, config, kernels, dtype);
-    return make_mlp(block.fc1, block.mlp_norm, block.fc2, config.activation, config.norm_eps, kernels, dtype);
-  };
-  return Block(make_norm(block.norm1, config.norm_eps, kernels),
-               make_attention(block, config, kernels, dtype), block.scale1.load().to_tensor(),
-               make_norm(block.norm2, config.norm_eps, kernels), mlp(), block.scale2.load().to_tensor());
-}
-
-Encoder make_encoder(const ModelConfig& config, const ModelWeights& weights,
-                     const kernels::KernelTable& kernels, Dtype dtype) {
-  std::vector<Block> blocks;
-  blocks.reserve(config.depth);
-  for (const BlockWeights& block : weights.blocks)
-    blocks.push_back(make_block(block, config, kernels, dtype));
-  return Encoder(make_optional_norm(weights.norm_pre, config.norm_eps, kernels), std::move(blocks),
-                 config.num_heads);
-}
-
-/// Patches are embedded with more digits than blocks have: few of the products, and all others build on them.
-PatchEmbed make_patch_embed(const ModelConfig& config, const ModelWeights& weights,
-                            const kernels::KernelTable& kernels, Dtype dtype) {
-  Tensor<float> prefix;
-  if (config.num_prefix_tokens() != 0) {
-    prefix = Tensor<float>(Shape{config.num_prefix_tokens(), config.embed_dim});
-    float* out = prefix.data();
-    for (const WeightTensor* part :
-         {&weights.class_token, &weights.distillation_token, &weights.register_tokens}) {
-      out = std::ranges::copy(part->load().flat(), out).out;
+  PatchEmbed patch_embed() const {
+    Tensor<float> prefix;
+    if (config_.num_prefix_tokens() != 0) {
+      prefix = Tensor<float>(Shape{config_.num_prefix_tokens(), config_.embed_dim});
+      float* out = prefix.data();
+      for (const WeightTensor* part :
+           {&weights_.class_token, &weights_.distillation_token, &weights_.register_tokens}) {
+        out = std::ranges::copy(part->load().flat(), out).out;
+      }
     }
+    return PatchEmbed(linear(weights_.patch, *arithmetic_.fine), std::move(prefix), config_.patch_size);
   }
-  const bool rounds = dtype == Dtype::i8 && kernels.bf16->round_rows != nullptr;
-  const Dtype embed_dtype = rounds ? Dtype::bf16 : Dtype::f32;
-  return PatchEmbed(make_linear(weights.patch, kernels, embed_dtype), std::move(prefix), config.patch_size);
-}
 
-position::Position make_position(const ModelConfig& config, const ModelWeights& weights) {
-  const WeightNumbers table = weights.position_table.load();
-  const WeightNumbers frequencies = weights.rope_frequencies.load();
-  const WeightNumbers periods = weights.rope_periods.load();
-  return position::Position(
-      config.position,
-      {.embed_dim = config.embed_dim,
-       .depth = config.depth,
-       .num_heads = config.num_heads,
-       .head_dim = config.head_width()},
-      {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
-}
-
-std::optional<AttentionPool> make_pool(const ModelConfig& config, const ModelWeights& weights,
-                                       const kernels::KernelTable& kernels, Dtype dtype) {
-  if (config.pooling != Pooling::attention) return std::nullopt;
-  const AttentionPoolWeights& pool = weights.pool;
-  const WeightNumbers probe = pool.probe.load();
-  Tensor<float> query(Shape{1, config.embed_dim});  // the projected probe is the same for every image
-  make_linear(pool.q, kernels)
-      .forward(TensorView<const float>(probe.data(), Shape{1, config.embed_dim}), query, /*threads=*/1);
-  return AttentionPool(
-      std::move(query), make_linear(pool.kv, kernels, dtype), make_linear(pool.proj, kernels, dtype),
-      make_norm(pool.norm, config.norm_eps, kernels),
-      make_mlp(pool.fc1, {}, pool.fc2, config.attention_pool.activation, config.norm_eps, kernels, dtype),
-      config.attention_pool.num_heads, kernels, dtype);
-}
-
-ModelLayers pack_layers(const ModelConfig& config, const ModelWeights& weights,
-                        const kernels::KernelTable& kernels, Dtype dtype) {
-  ModelLayers layers{.patch_embed = make_patch_embed(config, weights, kernels, dtype),
-                     .position = make_position(config, weights),
-                     .encoder = make_encoder(config, weights, kernels, dtype),
-                     .norm = make_optional_norm(weights.norm, config.norm_eps, kernels),
-                     .pool = make_pool(config, weights, kernels, dtype),
-                     .pooled_norm = make_optional_norm(weights.pooled_norm, config.norm_eps, kernels)};
-  if (config.pooler) layers.pooler.emplace(make_linear(weights.pooler, kernels));
-  if (config.projection_dim != 0) layers.projection.emplace(make_linear(weights.projection, kernels));
-  if (config.num_classes == 0) return layers;
-  layers.head.emplace(make_linear(weights.head, kernels));
-  if (config.head_input == HeadInput::class_and_distillation) {
-    layers.head_distillation.emplace(make_linear(weights.head_distillation, kernels));
+  position::Position position() const {
+    const WeightNumbers table = weights_.position_table.load();
+    const WeightNumbers frequencies = weights_.rope_frequencies.load();
+    const WeightNumbers periods = weights_.rope_periods.load();
+    return position::Position(
+        config_.position,
+        {.embed_dim = config_.embed_dim,
+         .depth = config_.depth,
+         .num_heads = config_.num_heads,
+         .head_dim = config_.head_width()},
+        {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
   }
-  return layers;
-}
+
+  Block block(const BlockWeights& block) const {
+    Attention attention(linear(block.qkv), optional_norm(block.attention_norm), linear(block.proj),
+                        config_.num_heads, arithmetic_.attention);
+    std::optional<Linear> gate;
+    if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate));
+    Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1)}, optional_norm(block.mlp_norm),
+            linear(block.fc2), config_.activation);
+    return Block(norm(block.norm1), std::move(attention), block.scale1.load().to_tensor(), norm(block.norm2),
+                 std::move(mlp), block.scale2.load().to_tensor());
+  }
+
+  Encoder encoder() const {
+    std::vector<Block> blocks;
+    blocks.reserve(config_.depth);
+    for (const BlockWeights& weights : weights_.blocks) blocks.push_back(block(weights));
+    return Encoder(optional_norm(weights_.norm_pre), std::move(blocks), config_.num_heads);
+  }
+
+  AttentionPool pool() const {
+    const AttentionPoolWeights& pool = weights_.pool;
+    const WeightNumbers probe = pool.probe.load();
+    Tensor<float> query(Shape{1, config_.embed_dim});  // the projected probe is the same for every image
+    Activations none;
+    linear(pool.q, float32_)
+        .forward(TensorView<const float>(probe.data(), Shape{1, config_.embed_dim}), query,
+                 {.activations = none});
+    Mlp mlp({.fc1 = linear(pool.fc1)}, {}, linear(pool.fc2), config_.attention_pool.activation);
+    return AttentionPool(std::move(query), linear(pool.kv), linear(pool.proj), norm(pool.norm),
+                         std::move(mlp), config_.attention_pool.num_heads, arithmetic_.attention);
+  }
+
+  HeadLayers head() const {
+    HeadLayers layers{.norm = optional_norm(weights_.norm)};
+    if (config_.pooling == Pooling::attention) layers.pool.emplace(pool());
+    layers.pooled_norm = optional_norm(weights_.pooled_norm);
+    if (config_.pooler) layers.pooler.emplace(linear(weights_.pooler, float32_));
+    if (config_.projection_dim != 0) layers.projection.emplace(linear(weights_.projection, float32_));
+    if (config_.num_classes == 0) return layers;
+    layers.classifier.emplace(linear(weights_.head, float32_));
+    if (config_.head_input == HeadInput::class_and_distillation)
+      layers.classifier_distillation.emplace(linear(weights_.head_distillation, float32_));
+    return layers;
+  }
+
+  const ModelConfig& config_;
+  const ModelWeights& weights_;
+  const kernels::KernelTable& kernels_;
+  const kernels::Arithmetic& arithmetic_;
+  const kernels::LinearKernels& float32_;
+};
 
 }  // namespace
 
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
-                         const kernels::KernelTable& kernels, Dtype dtype) {
+                         const kernels::KernelTable& kernels, Precision precision) {
   std::optional<ModelLayers> layers;
-  with_team(/*threads=*/0, [&] { layers.emplace(pack_layers(config, weights, kernels, dtype)); });
+  with_team(/*threads=*/0, [&] { layers.emplace(Builder(config, weights, kernels, precision).build()); });
   return std::move(*layers);
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -56,14 +56,31 @@ TEST_CASE("base: a view walks rows with its stride") {
   CHECK_THROWS_AS(middle.flat(), Error);
 }
 
-TEST_CASE("base: an arena hands out aligned views and refuses what it does not have") {
+TEST_CASE("base: an arena lays a list of views out, aligned, and one beside the other where they share") {
   Arena arena;
-  arena.reserve(Arena::bytes_for<float>(10) + Arena::bytes_for<float>(3));
-  const auto a = arena.take<float>(Shape{10});
-  const auto b = arena.take<float>(Shape{3});
-  CHECK(reinterpret_cast<std::uintptr_t>(b.data()) % 64 == 0);
+  TensorView<float> a, b, c, d;
+  const auto list = [&](std::size_t count) {
+    return [&, count](Arena::Taker& taker) {
+      a = taker.take<float>(Shape{count});
+      taker.share([&] { b = taker.take<float>(Shape{3}); },
+                  [&] {
+                    c = taker.take<float>(Shape{2, 5}, /*row_stride=*/16);
+                  });
+      d = taker.take<float>(Shape{1});
+    };
+  };
+  arena.lay_out(list(10));
+  CHECK(arena.capacity_bytes() == 256);
+  CHECK(reinterpret_cast<std::uintptr_t>(a.data()) % 64 == 0);
   CHECK(b.data() - a.data() == 16);
-  CHECK_THROWS_AS(arena.take<float>(Shape{1}), Error);
+  CHECK(c.data() == b.data());
+  CHECK(c.row(1) - c.row(0) == 16);
+  CHECK(d.data() - c.data() == 32);
+  const float* const block = a.data();
+  arena.lay_out(list(1));  // needs no more
+  CHECK(a.data() == block);
+  CHECK(arena.capacity_bytes() == 256);
+  CHECK_THROWS_AS(arena.lay_out(list(std::size_t{1} << 62)), Error);
 }
 
 TEST_CASE("base: parallel_for runs each task once, nests, and passes an exception on") {

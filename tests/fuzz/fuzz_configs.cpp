@@ -32,7 +32,7 @@ void run_timm_config(std::string_view input) {
 }
 
 std::vector<std::string> timm_config_seeds() {
-  return {test::read_text(golden("rope-axial") / "config.json")};
+  return {test::read_file(golden("rope-axial") / "config.json")};
 }
 
 void run_hf_config(std::string_view input) {
@@ -42,7 +42,7 @@ void run_hf_config(std::string_view input) {
 }
 
 std::vector<std::string> hf_config_seeds() {
-  return {test::read_text(golden("hf-vit") / "config.json")};
+  return {test::read_file(golden("hf-vit") / "config.json")};
 }
 
 void run_open_clip_config(std::string_view input) {
@@ -56,7 +56,7 @@ void run_open_clip_config(std::string_view input) {
 }
 
 std::vector<std::string> open_clip_config_seeds() {
-  return {test::read_text(golden("open-clip") / "open_clip_config.json")};
+  return {test::read_file(golden("open-clip") / "open_clip_config.json")};
 }
 
 void run_timm_preprocess(std::string_view input) {
@@ -73,7 +73,7 @@ void run_hf_preprocess(std::string_view input) {
 
 std::vector<std::string> hf_preprocess_seeds() {
   return {
-      test::read_text(golden("hf-vit") / "preprocessor_config.json"),
+      test::read_file(golden("hf-vit") / "preprocessor_config.json"),
       R"({"image_processor_type":"CLIPImageProcessor","do_resize":true,"size":{"shortest_edge":224},"resample":3,)"
       R"("do_center_crop":true,"crop_size":{"height":224,"width":224},"do_rescale":true,)"
       R"("rescale_factor":0.00392156862745098,"do_normalize":true,"image_mean":[0.5,0.5,0.5],)"

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/linear_product.h"
 #include "tests/support/rng.h"
+#include "tests/support/rotated_rows.h"
 #include "tests/support/tolerance.h"
 #include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
@@ -29,7 +31,7 @@ struct HeadCase {
 enum class Rounding { none, bfloat16, words, bytes };
 
 /// One of the attentions of a table, and how it rounds: queries and keys, values and weights.
-struct Arithmetic {
+struct Variant {
   const KernelTable& table;
   const AttentionKernels& attention;
   Rounding keys, values;
@@ -43,15 +45,17 @@ struct Arithmetic {
 };
 
 /// All of them, each once.
-std::vector<Arithmetic> all_arithmetic() {
-  std::vector<Arithmetic> found;
+std::vector<Variant> all_variants() {
+  std::vector<Variant> found;
   for (const KernelTable* table : available_kernels()) {
-    found.push_back({*table, table->attention, Rounding::none, Rounding::none});
-    const bool has_bf16 = table->bf16_attention.attend != table->attention.attend;
-    if (has_bf16) found.push_back({*table, table->bf16_attention, Rounding::bfloat16, Rounding::bfloat16});
-    if (table->int8_attention.attend != table->attention.attend) {
-      const bool has_vnni = table->int8->input_largest == 127 && table->int8->pair_largest == 255;
-      found.push_back({*table, table->int8_attention, has_bf16 ? Rounding::bfloat16 : Rounding::words,
+    const AttentionKernels &plain = table->float32->attention, &bfloat16 = table->bfloat16->attention,
+                           &int8 = table->int8->attention;
+    found.push_back({*table, plain, Rounding::none, Rounding::none});
+    const bool has_bf16 = bfloat16.attend != plain.attend;
+    if (has_bf16) found.push_back({*table, bfloat16, Rounding::bfloat16, Rounding::bfloat16});
+    if (int8.attend != plain.attend) {
+      const bool has_vnni = test::int8_steps(*table->int8->linear) == test::Int8Steps{127, 255};
+      found.push_back({*table, int8, has_bf16 ? Rounding::bfloat16 : Rounding::words,
                        has_vnni ? Rounding::bytes : Rounding::words});
     }
   }
@@ -78,15 +82,15 @@ class Head {
   }
 
   /// The head whose attention in float32 is that of this one in `with` but for the rounding of weights:
-  /// operands turned and rounded before.
-  Head rounded(const Arithmetic& with) const {
+  /// operands rotated and rounded before.
+  Head rounded(const Variant& with) const {
     Head head = *this;
     for (const std::size_t column : {1, 3}) {
-      with.table.rotate({.data = head.qkv_.data() + column * case_.head_dim,
-                         .stride = stride_,
-                         .rows = case_.tokens,
-                         .columns = case_.head_dim},
-                        rotation());
+      float* const begin = head.qkv_.data() + column * case_.head_dim;
+      const std::vector<float> rows = test::rotated_rows(
+          with.table, TensorView<const float>(begin, {case_.tokens, case_.head_dim}, stride_), rotation());
+      for (std::size_t row = 0; row < case_.tokens; ++row)
+        std::copy_n(rows.data() + row * case_.head_dim, case_.head_dim, begin + row * stride_);
     }
     head.case_.rotated = false;
     for (std::size_t row = 0; row < case_.tokens; ++row) {
@@ -100,9 +104,9 @@ class Head {
   }
 
   /// In two parts, the later one first: neither may write into the other.
-  Tensor<float> packed(const Arithmetic& with) const {
-    Tensor<float> out(Shape{with.table.attention_packed_floats(case_.tokens, case_.head_dim)});
-    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
+  Tensor<float> packed(const Variant& with) const {
+    Tensor<float> out(Shape{with.attention.packed_floats(case_.tokens, case_.head_dim)});
+    Tensor<float> scratch(Shape{with.attention.scratch_floats(case_.head_dim)});
     const std::size_t middle = case_.tokens / 8 * 4;
     for (const auto& [first, last] : {std::pair{middle, case_.tokens}, std::pair{std::size_t{0}, middle}}) {
       with.attention.pack({.keys = qkv_.data() + 3 * case_.head_dim,
@@ -137,24 +141,24 @@ class Head {
   }
 
   /// Output (count, d), with a gap of three floats between rows that must stay as it is.
-  std::vector<float> attend(const Arithmetic& with, std::size_t first, std::size_t count) const {
+  std::vector<float> attend(const Variant& with, std::size_t first, std::size_t count) const {
     const Tensor<float> keys_and_values = packed(with);
-    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
+    Tensor<float> scratch(Shape{with.attention.scratch_floats(case_.head_dim)});
     std::vector<float> out(count * (case_.head_dim + 3), kUntouched);
     with.attention.attend(args(keys_and_values, first, count, out.data(), case_.head_dim + 3, scratch));
     return out;
   }
 
-  std::vector<float> probabilities(const Arithmetic& with, std::size_t first, std::size_t count) const {
+  std::vector<float> probabilities(const Variant& with, std::size_t first, std::size_t count) const {
     const Tensor<float> keys_and_values = packed(with);
-    Tensor<float> scratch(Shape{with.table.attention_scratch_floats(case_.head_dim)});
+    Tensor<float> scratch(Shape{with.attention.scratch_floats(case_.head_dim)});
     std::vector<float> out(count * case_.tokens);
     with.attention.probabilities(args(keys_and_values, first, count, out.data(), case_.tokens, scratch));
     return out;
   }
 
   /// Bound on the error of a weight, relative, and of an output, absolute. Scores are sums of d products of
-  /// numbers up to 2 sqrt(2) (turned), times 1 / sqrt(d); their absolute error is the relative error of a
+  /// numbers up to 2 sqrt(2) (rotated), times 1 / sqrt(d); their absolute error is the relative error of a
   /// weight.
   double weight_bound() const {
     const double terms = static_cast<double>(case_.head_dim);
@@ -165,7 +169,7 @@ class Head {
     return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)) + rounded_weights;
   }
 
-  /// What a query with these weights (T) makes of values that are rounded, as attention-whole-inl.h tells:
+  /// What a query with these weights (T) makes of values that are rounded, as attention-int8-inl.h tells:
   /// its output (d), and the largest share of a key in it.
   struct WholeOutput {
     std::vector<double> numbers;
@@ -245,7 +249,7 @@ class Head {
   std::vector<float> qkv_, cos_, sin_;
 };
 
-void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
+void check_head(const Variant& with, HeadCase c, std::size_t queries) {
   CAPTURE(with.name());
   CAPTURE(c.tokens);
   CAPTURE(c.head_dim);
@@ -253,7 +257,7 @@ void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
   const Head head(c);
   const Head exact = with.keys == Rounding::none ? head : head.rounded(with);
   const KernelTable& table = find_kernels("reference");
-  const Arithmetic reference{table, table.attention, Rounding::none, Rounding::none};
+  const Variant reference{table, table.float32->attention, Rounding::none, Rounding::none};
   const std::size_t first = c.tokens - queries;
   const std::vector<float> weights = head.probabilities(with, first, queries);
   const std::vector<float> expected_weights = exact.probabilities(reference, first, queries);
@@ -285,13 +289,13 @@ void check_head(const Arithmetic& with, HeadCase c, std::size_t queries) {
   CHECK(rounded_otherwise <= 1 + queries / 16);
 }
 
-/// Output of one query (d) among keys and values (T, d), nothing turned.
-std::vector<float> attend_once(const Arithmetic& with, const std::vector<float>& query,
+/// Output of one query (d) among keys and values (T, d), nothing rotated.
+std::vector<float> attend_once(const Variant& with, const std::vector<float>& query,
                                const std::vector<float>& keys, const std::vector<float>& values,
                                float scale) {
   const std::size_t d = query.size(), tokens = keys.size() / d;
-  Tensor<float> packed(Shape{with.table.attention_packed_floats(tokens, d)});
-  Tensor<float> scratch(Shape{with.table.attention_scratch_floats(d)});
+  Tensor<float> packed(Shape{with.attention.packed_floats(tokens, d)});
+  Tensor<float> scratch(Shape{with.attention.scratch_floats(d)});
   with.attention.pack({.keys = keys.data(),
                        .key_stride = d,
                        .values = values.data(),
@@ -318,7 +322,7 @@ std::vector<float> attend_once(const Arithmetic& with, const std::vector<float>&
 }  // namespace
 
 TEST_CASE("kernels: attention agrees with the reference for every width of a head") {
-  for (const Arithmetic& with : all_arithmetic()) {
+  for (const Variant& with : all_variants()) {
     for (const std::size_t head_dim : {2, 16, 24, 32, 64, 72, 80, 88, 96, 112, 128}) {
       for (const RopePairing pairing : {RopePairing::neighbours, RopePairing::halves}) {
         check_head(with, {.tokens = 30, .head_dim = head_dim, .prefix = 1, .pairing = pairing}, 30);
@@ -329,7 +333,7 @@ TEST_CASE("kernels: attention agrees with the reference for every width of a hea
 }
 
 TEST_CASE("kernels: attention agrees with the reference for every number of tokens") {
-  for (const Arithmetic& with : all_arithmetic()) {
+  for (const Variant& with : all_variants()) {
     for (const std::size_t tokens : {1, 2, 5, 6, 7, 12, 13, 16, 17, 33, 197, 251, 252, 253, 257}) {
       for (const std::size_t prefix : {0, 1, 5}) {
         if (prefix <= tokens) check_head(with, {.tokens = tokens, .head_dim = 16, .prefix = prefix}, tokens);
@@ -344,7 +348,7 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
   const std::size_t tokens = 270;
   const HeadCase c{.tokens = tokens, .head_dim = 24, .prefix = 1};
   const Head head(c);
-  for (const Arithmetic& with : all_arithmetic()) {
+  for (const Variant& with : all_variants()) {
     CAPTURE(with.name());
     const std::vector<float> whole = head.attend(with, 0, tokens);
     const std::vector<float> weights = head.probabilities(with, 0, tokens);
@@ -369,7 +373,7 @@ TEST_CASE("kernels: attention stays finite for scores far apart") {
   std::vector<float> keys(tokens * d, -40.0f), values(tokens * d);
   std::fill_n(keys.begin() + 280 * d, d, 40.0f);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / d);
-  for (const Arithmetic& with : all_arithmetic()) {
+  for (const Variant& with : all_variants()) {
     CAPTURE(with.name());
     for (const float x : attend_once(with, query, keys, values, 0.25f)) CHECK(x == 280.0f);
   }
@@ -386,7 +390,7 @@ TEST_CASE("kernels: attention takes account of many keys that weigh little") {
     CAPTURE(of_first);
     std::vector<float> values(tokens * d, 1.0f);
     std::fill_n(values.begin(), d, of_first);
-    for (const Arithmetic& with : all_arithmetic()) {
+    for (const Variant& with : all_variants()) {
       CAPTURE(with.name());
       // bfloat16 rounds key and query by up to 2^-9: the score by 0.025, the share of the first key by a
       // quarter of that.
@@ -398,7 +402,7 @@ TEST_CASE("kernels: attention takes account of many keys that weigh little") {
 
 TEST_CASE("kernels: attention hides no NaN") {
   const HeadCase c{.tokens = 300, .head_dim = 16, .prefix = 1};
-  for (const Arithmetic& with : all_arithmetic()) {
+  for (const Variant& with : all_variants()) {
     CAPTURE(with.name());
     for (const std::size_t which : {0, 1, 2}) {
       CAPTURE(which);

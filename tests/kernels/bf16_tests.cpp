@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "tests/support/activations.h"
+#include "tests/support/linear_product.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
 #include "vit/base/dtype.h"
@@ -21,8 +23,6 @@ namespace {
 struct Sizes {
   std::size_t rows, out_features, in_features;
 };
-
-constexpr float kUntouched = 12345.0f;
 
 float rounded(float number) {
   return bf16_to_float(float_to_bf16(number));
@@ -47,43 +47,14 @@ struct Case {
   std::vector<float> bias;
 };
 
-/// Outputs of a product with a gap of five numbers behind each row.
-using Product = void (*)(const GemmArgs&) noexcept;
-std::vector<float> product(Product gemm, const float* packed, const TensorView<const float>& in, Sizes sizes,
-                           const Epilogue& epilogue) {
-  std::vector<float> out(sizes.rows * (sizes.out_features + 5), kUntouched);
-  gemm({.in = in.data(),
-        .in_stride = in.row_stride(),
-        .rows = sizes.rows,
-        .packed = packed,
-        .in_features = sizes.in_features,
-        .column_begin = 0,
-        .column_end = sizes.out_features,
-        .out = out.data(),
-        .out_stride = sizes.out_features + 5,
-        .epilogue = epilogue});
-  return out;
-}
-
 std::vector<float> bf16_product(const KernelTable& table, const Tensor<float>& in,
                                 const Tensor<float>& weight, const Epilogue& epilogue) {
-  const Sizes sizes{in.shape()[0], weight.shape()[0], weight.shape()[1]};
-  const PackedBf16Matrix packed(weight, table);
-  if (!table.bf16->round_rows) return product(table.bf16->gemm, packed.data(), in, sizes, epilogue);
-  Tensor<float> lanes(Shape{sizes.rows, bf16_row_lanes(sizes.in_features)});
-  table.bf16->round_rows({.in = in.data(),
-                          .in_stride = sizes.in_features,
-                          .rows = sizes.rows,
-                          .in_features = sizes.in_features,
-                          .out = lanes.data()});
-  return product(table.bf16->gemm, packed.data(), lanes, sizes, epilogue);
+  return test::linear_product(*table.bfloat16->linear, in, weight, epilogue);
 }
 
 std::vector<float> float_product(const KernelTable& table, const Tensor<float>& in,
                                  const Tensor<float>& weight, const Epilogue& epilogue) {
-  const PackedMatrix packed(weight, table);
-  return product(table.gemm, packed.data(), in, {in.shape()[0], weight.shape()[0], weight.shape()[1]},
-                 epilogue);
+  return test::linear_product(*table.float32->linear, in, weight, epilogue);
 }
 
 /// Bound on the error of output (m, n) of numbers as a table takes them.
@@ -104,7 +75,7 @@ void check_product(const KernelTable& table, Sizes sizes) {
   const Case c(sizes);
   const Epilogue epilogue{.bias = c.bias.data()};
   const std::vector<float> out = bf16_product(table, c.in, c.weight, epilogue);
-  const bool rounds_inputs = table.bf16->round_rows != nullptr;
+  const bool rounds_inputs = table.bfloat16->linear->convert_rows != nullptr;
   if (!rounds_inputs) CHECK(out == float_product(table, c.in, rounded(c.weight), epilogue));
   const Tensor<float> rounded_in = rounded(c.in);
   const std::vector<float> expected =
@@ -113,7 +84,7 @@ void check_product(const KernelTable& table, Sizes sizes) {
     for (std::size_t n = 0; n < sizes.out_features + 5; ++n) {
       const std::size_t i = m * (sizes.out_features + 5) + n;
       if (n >= sizes.out_features) {
-        REQUIRE(out[i] == kUntouched);
+        REQUIRE(out[i] == test::kUntouched);
       } else {
         REQUIRE(std::fabs(out[i] - expected[i]) <= bound(c, m, n));
       }
@@ -139,7 +110,7 @@ TEST_CASE("kernels: bfloat16 products agree with the reference on every remainde
   }
 }
 
-TEST_CASE("kernels: bfloat16 weights are rounded to nearest, halves to even, infinities and NaN kept") {
+TEST_CASE("kernels: bfloat16 weights are rounded to nearest, round half to even, infinities and NaN kept") {
   std::vector<float> numbers{0.0f,
                              -0.0f,
                              1.0f,
@@ -170,19 +141,19 @@ TEST_CASE("kernels: bfloat16 weights are rounded to nearest, halves to even, inf
 
 TEST_CASE("kernels: tables that multiply bfloat16 round their rows as the weights") {
   for (const KernelTable* table : available_kernels()) {
-    if (!table->bf16->round_rows) continue;
+    const LinearKernels& kernels = *table->bfloat16->linear;
+    if (kernels.convert_rows == nullptr) continue;
     CAPTURE(std::string(table->name));
     for (const std::size_t columns : {1, 2, 15, 16, 17, 31, 32, 33, 197}) {
       test::Rng rng(columns);
       Tensor<float> in = rng.tensor({3, columns});
       in.data()[columns - 1] = std::numeric_limits<float>::quiet_NaN();
-      Tensor<float> lanes(Shape{3, bf16_row_lanes(columns)});
-      table->bf16->round_rows(
-          {.in = in.data(), .in_stride = columns, .rows = 3, .in_features = columns, .out = lanes.data()});
+      const Tensor<std::byte> rows = test::converted_rows(kernels, in);
       for (std::size_t m = 0; m < 3; ++m) {
-        for (std::size_t k = 0; k < 2 * bf16_row_lanes(columns); ++k) {
-          const std::uint32_t lane = std::bit_cast<std::uint32_t>(lanes.view().row(m)[k / 2]);
-          CHECK((lane >> (k % 2 * 16) & 0xFFFFu) == (k < columns ? float_to_bf16(in.view().row(m)[k]) : 0u));
+        for (std::size_t k = 0; k < rows.dim(1) / 2; ++k) {
+          std::uint16_t bits = 0;
+          std::memcpy(&bits, rows.view().row(m) + 2 * k, sizeof(bits));
+          CHECK(bits == (k < columns ? float_to_bf16(in.view().row(m)[k]) : 0u));
         }
       }
     }
@@ -241,7 +212,8 @@ TEST_CASE("kernels: bfloat16 weights take half the memory") {
   for (const KernelTable* table : available_kernels()) {
     if (table == &find_kernels("reference")) continue;  // keeps rounded numbers as float32
     CAPTURE(std::string(table->name));
-    CHECK(2 * PackedBf16Matrix(c.weight, *table).bytes() == PackedMatrix(c.weight, *table).bytes());
+    CHECK(2 * PackedMatrix(c.weight, *table->bfloat16->linear).bytes() ==
+          PackedMatrix(c.weight, *table->float32->linear).bytes());
   }
 }
 

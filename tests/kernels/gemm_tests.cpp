@@ -29,8 +29,8 @@ struct Case {
   }
 
   GemmArgs args(const PackedMatrix& packed, std::vector<float>& out) const {
-    return {.in = in.data(),
-            .in_stride = in_stride,
+    return {.in = reinterpret_cast<const std::byte*>(in.data()),
+            .in_step = in_stride * sizeof(float),
             .rows = size.rows,
             .packed = packed.data(),
             .in_features = size.in_features,
@@ -63,16 +63,16 @@ void check_against_reference(const KernelTable& table, Problem size) {
   CAPTURE(size.out_features);
   CAPTURE(size.in_features);
   const Case c(size);
-  const PackedMatrix fast(c.weight, table);
-  const PackedMatrix naive(c.weight, find_kernels("reference"));
+  const PackedMatrix fast(c.weight, *table.float32->linear);
+  const PackedMatrix naive(c.weight, *find_kernels("reference").float32->linear);
   std::vector<float> out(size.rows * c.out_stride, kUntouched);
   std::vector<float> expected = out;
   GemmArgs args = c.args(fast, out);
   args.epilogue.bias = c.bias.data();
-  table.gemm(args);
+  fast.kernels().gemm(args);
   GemmArgs reference_args = c.args(naive, expected);
   reference_args.epilogue.bias = c.bias.data();
-  naive.table().gemm(reference_args);
+  naive.kernels().gemm(reference_args);
   for (std::size_t m = 0; m < size.rows; ++m) {
     for (std::size_t n = 0; n < c.out_stride; ++n) {
       const std::size_t i = m * c.out_stride + n;
@@ -86,10 +86,9 @@ void check_against_reference(const KernelTable& table, Problem size) {
 }
 
 void check_epilogues(const Case& c) {
-  const KernelTable& reference = find_kernels("reference");
-  const PackedMatrix naive(c.weight, reference);
+  const PackedMatrix naive(c.weight, *find_kernels("reference").float32->linear);
   for (const KernelTable* table : available_kernels()) {
-    const PackedMatrix fast(c.weight, *table);
+    const PackedMatrix fast(c.weight, *table->float32->linear);
     for (const Activation activation : {Activation::none, Activation::gelu, Activation::gelu_tanh,
                                         Activation::quick_gelu, Activation::silu, Activation::relu}) {
       for (unsigned terms = 0; terms < 16; ++terms) {
@@ -110,8 +109,8 @@ void check_epilogues(const Case& c) {
         naive_args.packed = naive.data();
         naive_args.out = expected.data();
         if (terms & 8) naive_args.epilogue.residual = c.residual.data();
-        reference.gemm(naive_args);
-        table->gemm(args);
+        naive.kernels().gemm(naive_args);
+        fast.kernels().gemm(args);
         for (std::size_t m = 0; m < c.size.rows; ++m) {
           for (std::size_t n = 0; n < c.size.out_features; ++n) {
             const std::size_t i = m * c.out_stride + n;
@@ -152,7 +151,7 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
   const Case c({31, 75, 900});
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const PackedMatrix packed(c.weight, *table);
+    const PackedMatrix packed(c.weight, *table->float32->linear);
     std::vector<float> whole(c.size.rows * c.out_stride, kUntouched);
     GemmArgs args = c.args(packed, whole);
     for (const Epilogue& epilogue :
@@ -165,20 +164,21 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
           .residual = c.residual.data(),
           .residual_stride = c.out_stride}}) {
       args.epilogue = epilogue;
-      table->gemm(args);
+      packed.kernels().gemm(args);
       for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
         std::vector<float> parts(whole.size(), kUntouched);
         for (std::size_t row = 0; row < c.size.rows; row += rows_at_once) {
-          for (std::size_t column = 0; column < c.size.out_features; column += table->panel_columns) {
+          for (std::size_t column = 0; column < c.size.out_features;
+               column += packed.kernels().panel_columns) {
             GemmArgs part = args;
-            part.in += row * c.in_stride;
+            part.in += row * part.in_step;
             part.out = parts.data() + row * c.out_stride;
             if (epilogue.multiplier) part.epilogue.multiplier += row * c.out_stride;
             if (epilogue.residual) part.epilogue.residual += row * c.out_stride;
             part.rows = std::min(rows_at_once, c.size.rows - row);
             part.column_begin = column;
-            part.column_end = std::min(column + table->panel_columns, c.size.out_features);
-            table->gemm(part);
+            part.column_end = std::min(column + packed.kernels().panel_columns, c.size.out_features);
+            packed.kernels().gemm(part);
           }
         }
         CHECK(parts == whole);
@@ -190,14 +190,18 @@ TEST_CASE("kernels: gemm gives a row the same bits in every company") {
 TEST_CASE("kernels: a packed matrix knows its shape and refuses an empty weight") {
   const Case c({1, 37, 50});
   for (const KernelTable* table : available_kernels()) {
-    const PackedMatrix packed(c.weight, *table);
+    const PackedMatrix packed(c.weight, *table->float32->linear);
     CHECK(packed.out_features() == 37);
     CHECK(packed.in_features() == 50);
-    CHECK(&packed.table() == table);
-    CHECK(packed.bytes() == packed_weight_floats(*table, 37, 50) * sizeof(float));
+    CHECK(&packed.kernels() == table->float32->linear);
+    CHECK(packed.bytes() == round_up(37, packed.kernels().panel_columns) * 50 * sizeof(float));
   }
-  CHECK_THROWS_AS(PackedMatrix(TensorView<const float>(c.weight.data(), {0, 50}), default_kernels()), Error);
-  CHECK_THROWS_AS(PackedMatrix(TensorView<const float>(c.weight.data(), {50}), default_kernels()), Error);
+  CHECK_THROWS_AS(
+      PackedMatrix(TensorView<const float>(c.weight.data(), {0, 50}), *default_kernels().float32->linear),
+      Error);
+  CHECK_THROWS_AS(
+      PackedMatrix(TensorView<const float>(c.weight.data(), {50}), *default_kernels().float32->linear),
+      Error);
 }
 
 }  // namespace vit::internal::kernels

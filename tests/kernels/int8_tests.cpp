@@ -1,4 +1,4 @@
-// The products of whole numbers of every table against the reference.
+// The int8 products of every table against the reference.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "tests/support/activations.h"
+#include "tests/support/linear_product.h"
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
+#include "vit/kernels/int8.h"
 #include "vit/kernels/pack.h"
 #include "vit/kernels/targets.h"
 
@@ -37,67 +39,46 @@ struct Case {
   std::vector<float> bias, scale;
 };
 
-/// Rows as a table keeps them.
-struct QuantisedRows {
-  QuantisedRows(const KernelTable& table, const std::vector<float>& in, std::size_t stride, Sizes sizes)
-      : values(Shape{sizes.rows, table.int8->row_bytes(sizes.in_features)}),
-        scales(Shape{sizes.rows, int8_groups(sizes.in_features)}) {
-    table.int8->quantise({.in = in.data(),
-                          .in_stride = stride,
-                          .rows = sizes.rows,
-                          .in_features = sizes.in_features,
-                          .out = values.data(),
-                          .scales = scales.data()});
-  }
-  Tensor<std::byte> values;
-  Tensor<InputScale> scales;
-};
-
 /// The step between the whole numbers that stand for a group of weights, an even number of them.
-double weight_step(std::span<const float> group, const KernelTable& table) {
+double weight_step(std::span<const float> group, const LinearKernels& kernels) {
   double step = 0.0;
   for (std::size_t k = 0; k < group.size(); k += 2) {
     const double even = group[k], odd = group[k + 1];
     step = std::max({step, std::fabs(even) / 127.0, std::fabs(odd) / 127.0,
-                     std::fabs(even + odd) / (table.int8->pair_largest - 1)});
+                     std::fabs(even + odd) / (test::int8_steps(kernels).pair_largest - 1)});
   }
   return step;
 }
 
-constexpr float kUntouched = 12345.0f;
+/// The reference loops with inputs as wide as those of other kernels, and weights within the same limits.
+const LinearKernels& reference_for(const LinearKernels& kernels) {
+  const test::Int8Steps steps = test::int8_steps(kernels);
+  const LinearKernels& reference = steps.input_largest == 127 ? reference_byte_kernels(steps.pair_largest)
+                                                              : *reference_kernels().int8->linear;
+  REQUIRE(test::int8_steps(reference) == steps);
+  return reference;
+}
 
-/// The reference loops with inputs as wide as those of a table, and weights within the same limits.
-struct ReferenceFor {
-  explicit ReferenceFor(const KernelTable& other)
-      : int8(other.int8->input_largest == reference_byte_kernels().input_largest ? reference_byte_kernels()
-                                                                                 : *table.int8) {
-    REQUIRE(int8.input_largest == other.int8->input_largest);
-    int8.pair_largest = other.int8->pair_largest;
-    table.int8 = &int8;
+/// A product of rows that lie `stride` apart.
+std::vector<float> product(const LinearKernels& kernels, const std::vector<float>& in, std::size_t stride,
+                           const TensorView<const float>& weight, Sizes sizes, const Epilogue& epilogue) {
+  const TensorView<const float> rows(in.data(), Shape{sizes.rows, sizes.in_features}, stride);
+  return test::linear_product(kernels, rows, weight, epilogue);
+}
+
+/// The scales of all rows, as the kernels find them.
+std::vector<InputScale> scales_of(const LinearKernels& kernels, const std::vector<float>& in,
+                                  std::size_t stride, Sizes sizes) {
+  const Tensor<std::byte> rows = test::converted_rows(
+      kernels, TensorView<const float>(in.data(), Shape{sizes.rows, sizes.in_features}, stride));
+  std::vector<InputScale> scales;
+  for (std::size_t m = 0; m < sizes.rows; ++m) {
+    const std::byte* const behind = rows.view().row(m) + rows.dim(1);
+    const auto* const begin =
+        reinterpret_cast<const InputScale*>(behind - int8_scale_bytes(sizes.in_features));
+    scales.insert(scales.end(), begin, begin + int8_groups(sizes.in_features));
   }
-  KernelTable table = find_kernels("reference");
-  Int8Kernels int8;
-};
-
-/// A product of one table, dense rows with a gap behind each.
-std::vector<float> product(const KernelTable& table, const std::vector<float>& in, std::size_t stride,
-                           const TensorView<const float>& weight, Sizes sizes, const Epilogue& epilogue,
-                           Tensor<InputScale>* scales = nullptr) {
-  const PackedInt8Matrix packed(weight, table);
-  QuantisedRows rows(table, in, stride, sizes);
-  std::vector<float> out(sizes.rows * (sizes.out_features + 5), kUntouched);
-  table.int8->gemm({.in = rows.values.data(),
-                    .in_scales = rows.scales.data(),
-                    .rows = sizes.rows,
-                    .packed = packed.data(),
-                    .in_features = sizes.in_features,
-                    .column_begin = 0,
-                    .column_end = sizes.out_features,
-                    .out = out.data(),
-                    .out_stride = sizes.out_features + 5,
-                    .epilogue = &epilogue});
-  if (scales != nullptr) *scales = std::move(rows.scales);
-  return out;
+  return scales;
 }
 
 void check_against_reference(const KernelTable& table, Sizes sizes) {
@@ -111,11 +92,11 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
   const Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
   const std::vector<float> bias = rng.numbers(sizes.out_features);
   const Epilogue epilogue{.bias = bias.data()};
-  Tensor<InputScale> scales, expected_scales;
-  const std::vector<float> out = product(table, in, stride, weight, sizes, epilogue, &scales);
-  const std::vector<float> expected =
-      product(ReferenceFor(table).table, in, stride, weight, sizes, epilogue, &expected_scales);
-  CHECK(std::ranges::equal(scales.flat(), expected_scales.flat()));
+  const LinearKernels& kernels = *table.int8->linear;
+  const LinearKernels& reference = reference_for(kernels);
+  const std::vector<float> out = product(kernels, in, stride, weight, sizes, epilogue);
+  const std::vector<float> expected = product(reference, in, stride, weight, sizes, epilogue);
+  CHECK(scales_of(kernels, in, stride, sizes) == scales_of(reference, in, stride, sizes));
   const std::size_t out_stride = sizes.out_features + 5;
   for (std::size_t m = 0; m < sizes.rows; ++m) {
     double row_sum = 0.0;  // of |x|, which bounds the sums of the groups with |w| <= 1.01
@@ -123,7 +104,7 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
     for (std::size_t n = 0; n < out_stride; ++n) {
       const std::size_t i = m * out_stride + n;
       if (n >= sizes.out_features) {
-        REQUIRE(out[i] == kUntouched);
+        REQUIRE(out[i] == test::kUntouched);
       } else {
         const double weights = 4.0;  // larger than any weight of the generator
         REQUIRE(std::fabs(out[i] - expected[i]) <=
@@ -155,10 +136,9 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
   const Sizes sizes{5, 200, 200};
   Tensor<float> identity(Shape{sizes.out_features, sizes.in_features});
   for (std::size_t k = 0; k < sizes.in_features; ++k) identity.data()[k * sizes.in_features + k] = 1.0f;
-  const auto check = [&](const KernelTable& table, const std::vector<float>& in) {
-    CAPTURE(table.name);
-    CAPTURE(table.int8->input_largest);
-    const std::vector<float> out = product(table, in, sizes.in_features, identity, sizes, {});
+  const auto check = [&](const LinearKernels& kernels, const std::vector<float>& in) {
+    CAPTURE(std::string(kernels.description));
+    const std::vector<float> out = product(kernels, in, sizes.in_features, identity, sizes, {});
     for (std::size_t i = 0; i < in.size(); ++i) {
       const std::size_t m = i / sizes.in_features, k = i % sizes.in_features;
       const std::size_t begin = k / kInt8Group * kInt8Group;
@@ -167,14 +147,12 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
       const double lowest = std::min(0.0f, std::ranges::min(group));
       const double highest = std::max(0.0f, std::ranges::max(group));
       const double largest = std::max(-lowest, highest);
-      const int steps = table.int8->input_largest;
+      const int steps = test::int8_steps(kernels).input_largest;
       const double step = steps == 127 ? (highest - lowest) / 254 : largest / steps;
       const double error = std::fabs(out[m * (sizes.out_features + 5) + k] - in[i]);
       REQUIRE(error <= (in[i] == 0.0f ? 0.0 : 0.5 * step + test::dot_bound(5, largest)));
     }
   };
-  KernelTable bytes = find_kernels("reference");
-  bytes.int8 = &reference_byte_kernels();
   struct Bounds {
     float low, high;
   };
@@ -183,8 +161,8 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
     test::Rng rng(9);
     std::vector<float> in = rng.numbers(sizes.rows * sizes.in_features, bounds.low, bounds.high);
     in[7] = in[150] = 0.0f;
-    for (const KernelTable* table : available_kernels()) check(*table, in);
-    check(bytes, in);
+    for (const KernelTable* table : available_kernels()) check(*table->int8->linear, in);
+    check(reference_byte_kernels(128), in);
   }
 }
 
@@ -200,14 +178,14 @@ TEST_CASE(
   }
   std::vector<float> identity(sizes.rows * sizes.in_features);
   for (std::size_t k = 0; k < sizes.in_features; ++k) identity[k * sizes.in_features + k] = 1.0f;
-  const auto check = [&](const KernelTable& table) {
-    CAPTURE(table.name);
-    const std::vector<float> out = product(table, identity, sizes.in_features, weight, sizes, {});
+  const auto check = [&](const LinearKernels& kernels) {
+    CAPTURE(std::string(kernels.description));
+    const std::vector<float> out = product(kernels, identity, sizes.in_features, weight, sizes, {});
     for (std::size_t n = 0; n < sizes.out_features; ++n) {
       for (std::size_t begin = 0; begin < sizes.in_features; begin += kInt8Group) {
         const std::size_t end = std::min(begin + kInt8Group, sizes.in_features);
         const float* const row = weight.data() + n * sizes.in_features;
-        const double step = weight_step({row + begin, end - begin}, table);
+        const double step = weight_step({row + begin, end - begin}, kernels);
         for (std::size_t k = begin; k < end; ++k) {
           const double error = std::fabs(out[k * (sizes.out_features + 5) + n] - row[k]);
           REQUIRE(error <= 0.5 * step + test::dot_bound(6, 1.0));
@@ -216,8 +194,8 @@ TEST_CASE(
     }
   };
   for (const KernelTable* table : available_kernels()) {
-    check(*table);
-    check(ReferenceFor(*table).table);
+    check(*table->int8->linear);
+    check(reference_for(*table->int8->linear));
   }
 }
 
@@ -241,12 +219,12 @@ TEST_CASE("kernels: the largest whole numbers do not overflow") {
   }
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> out = product(*table, in, sizes.in_features, weight, sizes, {});
+    const std::vector<float> out = product(*table->int8->linear, in, sizes.in_features, weight, sizes, {});
     for (std::size_t m = 0; m < sizes.rows; ++m) {
       for (std::size_t n = 0; n < sizes.out_features; ++n) {
         const auto& [even, odd] = kPairs[n % kPairs.size()];
         const double expected = (m % 2 == 0 ? 127.0 : -127.0) * 256.0 * (double{even} + odd);
-        const double half_step = 0.5 * weight_step(kPairs[n % kPairs.size()], *table);
+        const double half_step = 0.5 * weight_step(kPairs[n % kPairs.size()], *table->int8->linear);
         const double error = std::fabs(out[m * (sizes.out_features + 5) + n] - expected);
         CHECK(error <= 127.0 * 512.0 * (half_step + test::dot_bound(7, 127.0)));
       }
@@ -261,12 +239,14 @@ TEST_CASE(
   const Epilogue epilogue{.bias = c.bias.data()};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> before = product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
+    const std::vector<float> before =
+        product(*table->int8->linear, c.in, sizes.in_features, c.weight, sizes, epilogue);
     std::vector<float> odd = c.in;
     for (std::size_t k = 0; k < sizes.in_features; ++k) odd[k] = 0.0f;
     odd[1 * sizes.in_features + 5] = std::numeric_limits<float>::quiet_NaN();
     odd[3 * sizes.in_features - 1] = std::numeric_limits<float>::infinity();
-    const std::vector<float> after = product(*table, odd, sizes.in_features, c.weight, sizes, epilogue);
+    const std::vector<float> after =
+        product(*table->int8->linear, odd, sizes.in_features, c.weight, sizes, epilogue);
     for (std::size_t n = 0; n < sizes.out_features; ++n) {
       const std::size_t stride = sizes.out_features + 5;
       CHECK(after[n] == c.bias[n]);
@@ -283,13 +263,15 @@ TEST_CASE("kernels: int8 gives a row the same bits in every company, and every e
   const Epilogue epilogue{.bias = c.bias.data(), .activation = Activation::gelu, .scale = c.scale.data()};
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    const std::vector<float> whole = product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
+    const std::vector<float> whole =
+        product(*table->int8->linear, c.in, sizes.in_features, c.weight, sizes, epilogue);
     for (const std::size_t rows_at_once : {1, 2, 5, 7, 11}) {
       for (std::size_t row = 0; row < sizes.rows; row += rows_at_once) {
         const Sizes part{std::min(rows_at_once, sizes.rows - row), sizes.out_features, sizes.in_features};
         const std::vector<float> rows(c.in.begin() + static_cast<std::ptrdiff_t>(row * sizes.in_features),
                                       c.in.end());
-        const std::vector<float> out = product(*table, rows, sizes.in_features, c.weight, part, epilogue);
+        const std::vector<float> out =
+            product(*table->int8->linear, rows, sizes.in_features, c.weight, part, epilogue);
         CHECK(std::equal(out.begin(), out.end(),
                          whole.begin() + static_cast<std::ptrdiff_t>(row * (sizes.out_features + 5))));
       }
@@ -306,7 +288,7 @@ TEST_CASE("kernels: int8 products without activation end in every last step with
     if (table == &find_kernels("reference")) continue;  // rounds once, after the last step
     CAPTURE(table->name);
     const auto run = [&](const Epilogue& epilogue) {
-      return product(*table, c.in, sizes.in_features, c.weight, sizes, epilogue);
+      return product(*table->int8->linear, c.in, sizes.in_features, c.weight, sizes, epilogue);
     };
     const std::vector<float> plain = run({.bias = c.bias.data()});
     const std::vector<float> multiplied =
@@ -341,7 +323,8 @@ TEST_CASE("kernels: activations after int8 products are off by at most 9e-5 and 
     for (const Activation activation : test::kActivations) {
       CAPTURE(std::string(to_string(activation)));
       const Epilogue epilogue{.bias = x.data(), .activation = activation};
-      const std::vector<float> out = product(*table, zeros, sizes.in_features, weight, sizes, epilogue);
+      const std::vector<float> out =
+          product(*table->int8->linear, zeros, sizes.in_features, weight, sizes, epilogue);
       for (std::size_t n = 0; n < x.size(); ++n) {
         CAPTURE(x[n]);
         REQUIRE(test::is_coarse_activation(out[n], x[n], activation));
@@ -353,7 +336,8 @@ TEST_CASE("kernels: activations after int8 products are off by at most 9e-5 and 
 TEST_CASE("kernels: a weight that is not finite is not quantised") {
   Tensor<float> weight(Shape{3, 4});
   weight.data()[5] = std::numeric_limits<float>::infinity();
-  CHECK_THROWS_WITH_AS(PackedInt8Matrix(weight, default_kernels()), doctest::Contains("finite"), Error);
+  CHECK_THROWS_WITH_AS(PackedMatrix(weight, *default_kernels().int8->linear), doctest::Contains("finite"),
+                       Error);
 }
 
 }  // namespace vit::internal::kernels

@@ -1,6 +1,8 @@
-// Row kernels of every table against the reference; accuracy of the activations against double precision.
+// Layer norm and rotation of every table against the reference; accuracy of the activations behind a product
+// against double precision.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,7 +10,9 @@
 #include <vector>
 
 #include "tests/support/activations.h"
+#include "tests/support/linear_product.h"
 #include "tests/support/rng.h"
+#include "tests/support/rotated_rows.h"
 #include "tests/support/tolerance.h"
 #include "vit/kernels/kernels.h"
 
@@ -27,6 +31,15 @@ std::vector<float> floats_between(float low, float high, std::uint32_t stride) {
   return numbers;
 }
 
+/// activation(in), as a product with a bias leaves it: all weights are zero.
+std::vector<float> activated(const KernelTable& table, const std::vector<float>& in, Activation activation) {
+  const Tensor<float> zero(Shape{1, 1}), weight(Shape{in.size(), 1});
+  std::vector<float> out = test::linear_product(*table.float32->linear, zero, weight,
+                                                {.bias = in.data(), .activation = activation});
+  out.resize(in.size());
+  return out;
+}
+
 struct Worst {
   double ulps = 0.0;
   float at = 0.0f;
@@ -34,8 +47,7 @@ struct Worst {
 
 Worst worst_of(const KernelTable& table, Activation activation, float low, float high) {
   const std::vector<float> in = floats_between(low, high, 4099);
-  std::vector<float> out = in;
-  table.activate({.data = out.data(), .stride = out.size(), .rows = 1, .columns = out.size()}, activation);
+  const std::vector<float> out = activated(table, in, activation);
   Worst worst;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double ulps = test::ulps_between(out[i], test::exact_activation(in[i], activation));
@@ -74,9 +86,7 @@ TEST_CASE("kernels: activations are exact to a few ulp over all floats") {
 TEST_CASE("kernels: gelu is off by at most 1e-7 |x| over all floats") {
   const std::vector<float> in = floats_between(-1e38f, 1e38f, 4099);
   for (const KernelTable* table : available_kernels()) {
-    std::vector<float> out = in;
-    table->activate({.data = out.data(), .stride = out.size(), .rows = 1, .columns = out.size()},
-                    Activation::gelu);
+    const std::vector<float> out = activated(*table, in, Activation::gelu);
     struct {
       double share = 0.0;
       float at = 0.0f;
@@ -98,9 +108,8 @@ TEST_CASE("kernels: gelu is off by at most 1e-7 |x| over all floats") {
 TEST_CASE("kernels: gelu far to the left is zero up to the smallest normal number") {
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(table->name);
-    std::vector<float> x = floats_between(-1e38f, -13.2f, 4099);
-    table->activate({.data = x.data(), .stride = x.size(), .rows = 1, .columns = x.size()}, Activation::gelu);
-    for (const float y : x) REQUIRE(std::fabs(y) <= std::numeric_limits<float>::min());
+    for (const float y : activated(*table, floats_between(-1e38f, -13.2f, 4099), Activation::gelu))
+      REQUIRE(std::fabs(y) <= std::numeric_limits<float>::min());
   }
 }
 
@@ -109,26 +118,14 @@ TEST_CASE("kernels: activations keep NaN and stay finite at the ends of the rang
     for (const Activation activation : test::kActivations) {
       CAPTURE(table->name);
       CAPTURE(to_string(activation));
-      std::vector<float> x{std::nanf(""), 1000.0f, -1000.0f, 0.0f, std::numeric_limits<float>::infinity()};
-      table->activate({.data = x.data(), .stride = 5, .rows = 1, .columns = 5}, activation);
+      const std::vector<float> x =
+          activated(*table, {std::nanf(""), 1000.0f, -1000.0f, 0.0f, std::numeric_limits<float>::infinity()},
+                    activation);
       CHECK(std::isnan(x[0]));
       CHECK(x[1] == 1000.0f);
       CHECK(x[2] == 0.0f);
       CHECK(x[3] == 0.0f);
       CHECK(x[4] == std::numeric_limits<float>::infinity());
-    }
-  }
-}
-
-TEST_CASE("kernels: softmax hides no NaN") {
-  for (const KernelTable* table : available_kernels()) {
-    CAPTURE(std::string(table->name));
-    for (const std::size_t place : {0, 20, 36}) {
-      std::vector<float> x(37, 1.0f);
-      x[place] = std::nanf("");
-      table->softmax({.data = x.data(), .stride = 37, .rows = 1, .columns = 37});
-      CHECK(std::isnan(x[place]));
-      CHECK(std::isnan(x[5]));
     }
   }
 }
@@ -139,10 +136,9 @@ TEST_CASE("kernels: an activation gives a number the same bits in every column")
     for (const Activation activation :
          {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::silu}) {
       const std::vector<float> in = rng.numbers(67, -6.0f, 6.0f);
-      std::vector<float> together = in;
-      std::vector<float> alone = in;
-      table->activate({.data = together.data(), .stride = 67, .rows = 1, .columns = 67}, activation);
-      table->activate({.data = alone.data(), .stride = 1, .rows = 67, .columns = 1}, activation);
+      const std::vector<float> together = activated(*table, in, activation);
+      std::vector<float> alone;
+      for (const float x : in) alone.push_back(activated(*table, {x}, activation).front());
       CHECK(together == alone);
     }
   }
@@ -216,42 +212,12 @@ TEST_CASE("kernels: layer_norm survives a large common offset") {
   }
 }
 
-TEST_CASE("kernels: softmax agrees with double precision and sums to one") {
-  test::Rng rng(4);
-  for (const std::size_t columns : kWidths) {
-    const std::vector<float> in = rng.numbers(2 * columns, -90.0f, 10.0f);
-    for (const KernelTable* table : available_kernels()) {
-      CAPTURE(table->name);
-      CAPTURE(columns);
-      std::vector<float> out = in;
-      table->softmax({.data = out.data(), .stride = columns, .rows = 2, .columns = columns});
-      for (std::size_t r = 0; r < 2; ++r) {
-        const float* const row = in.data() + r * columns;
-        double largest = row[0];
-        for (std::size_t c = 0; c < columns; ++c) largest = std::max<double>(largest, row[c]);
-        double sum = 0.0;
-        double total = 0.0;
-        for (std::size_t c = 0; c < columns; ++c) sum += std::exp(row[c] - largest);
-        for (std::size_t c = 0; c < columns; ++c) {
-          const double expected = std::exp(row[c] - largest) / sum;
-          // the difference to the maximum is rounded: up to 100 / 2^24 relative; below 1e-37 it is cut off
-          const double bound = expected * test::kRoundoff * (110.0 + static_cast<double>(columns)) + 1.3e-38;
-          REQUIRE(std::fabs(out[r * columns + c] - expected) <= bound);
-          total += out[r * columns + c];
-        }
-        REQUIRE(std::fabs(total - 1.0) <= test::kRoundoff * (4.0 + static_cast<double>(columns)));
-      }
-    }
-  }
-}
-
-TEST_CASE("kernels: add and rotate agree with the reference") {
+TEST_CASE("kernels: rotation agrees with the reference") {
   const KernelTable& reference = find_kernels("reference");
   test::Rng rng(6);
   for (const std::size_t columns : {2, 4, 6, 16, 22, 24, 64, 72, 80, 88, 96, 112, 128}) {
     const std::size_t tokens = 11;
     const std::vector<float> in = rng.numbers(tokens * columns);
-    const std::vector<float> addend = rng.numbers(tokens * columns);
     const std::vector<float> cos = rng.numbers((tokens - 2) * columns / 2);
     const std::vector<float> sin = rng.numbers((tokens - 2) * columns / 2);
     for (const KernelTable* table : available_kernels()) {
@@ -259,20 +225,12 @@ TEST_CASE("kernels: add and rotate agree with the reference") {
         CAPTURE(table->name);
         CAPTURE(columns);
         const Rotation rotation{.cos = cos.data(), .sin = sin.data(), .num_prefix = 2, .pairing = pairing};
-        std::vector<float> out = in;
-        std::vector<float> expected = in;
-        table->rotate({.data = out.data(), .stride = columns, .rows = tokens, .columns = columns}, rotation);
-        reference.rotate({.data = expected.data(), .stride = columns, .rows = tokens, .columns = columns},
-                         rotation);
+        const TensorView<const float> rows(in.data(), {tokens, columns});
+        const std::vector<float> out = test::rotated_rows(*table, rows, rotation);
+        const std::vector<float> expected = test::rotated_rows(reference, rows, rotation);
         for (std::size_t i = 0; i < out.size(); ++i)
           REQUIRE(std::fabs(out[i] - expected[i]) <= 4 * test::kRoundoff);
-        CHECK(std::vector<float>(out.begin(), out.begin() + 2 * columns) ==
-              std::vector<float>(in.begin(), in.begin() + 2 * columns));
-
-        out = in;
-        table->add({.data = out.data(), .stride = columns, .rows = tokens, .columns = columns}, addend.data(),
-                   columns);
-        for (std::size_t i = 0; i < out.size(); ++i) REQUIRE(out[i] == in[i] + addend[i]);
+        CHECK(std::equal(in.begin(), in.begin() + 2 * static_cast<std::ptrdiff_t>(columns), out.begin()));
       }
     }
   }

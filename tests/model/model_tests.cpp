@@ -8,21 +8,23 @@
 #include <vector>
 
 #include "tests/support/allocation_count.h"
+#include "tests/support/linear_product.h"
 #include "tests/support/tiny_model.h"
+#include "vit/base/dtype.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
 
 namespace vit {
 namespace {
 
-VisionTransformer build(const Checkpoint& checkpoint, Dtype dtype = Dtype::f32) {
-  return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels(), dtype);
+VisionTransformer build(const Checkpoint& checkpoint, Precision precision = Precision::float32) {
+  return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels(), precision);
 }
 
 /// What the products of a model may compute in.
 struct Variant {
   const char* architecture;
-  Dtype dtype;
+  Precision precision;
 };
 
 const Request kEverything{
@@ -57,13 +59,16 @@ WeightTensor rounded(const WeightTensor& weight) {
 }  // namespace
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
-  for (const auto& [architecture, dtype] :
-       {Variant{"vit_small_patch16_rope_224", Dtype::f32},
-        Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
-        Variant{"vit_tiny_patch16_224", Dtype::f32}, Variant{"vit_small_patch16_rope_224", Dtype::bf16},
-        Variant{"eva02_tiny_patch14_224", Dtype::bf16}, Variant{"deit_tiny_distilled_patch16_224", Dtype::i8},
-        Variant{"eva02_tiny_patch14_224", Dtype::i8}, Variant{"vit_base_patch16_siglip_224", Dtype::i8}}) {
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
+  for (const auto& [architecture, precision] :
+       {Variant{"vit_small_patch16_rope_224", Precision::float32},
+        Variant{"vit_small_patch16_rope_mixed_ape_224", Precision::float32},
+        Variant{"vit_tiny_patch16_224", Precision::float32},
+        Variant{"vit_small_patch16_rope_224", Precision::bfloat16},
+        Variant{"eva02_tiny_patch14_224", Precision::bfloat16},
+        Variant{"deit_tiny_distilled_patch16_224", Precision::int8},
+        Variant{"eva02_tiny_patch14_224", Precision::int8},
+        Variant{"vit_base_patch16_siglip_224", Precision::int8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), precision);
     CAPTURE(model.config().architecture);
     const Tensor<float> pixels = test::random_pixels(41, 64, 80);
     ForwardMemory memory;
@@ -95,11 +100,12 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
 }
 
 TEST_CASE("model: computing only the rows that the head reads changes no bit") {
-  for (const auto& [architecture, dtype] : {Variant{"vit_small_patch16_rope_ape_224", Dtype::f32},
-                                            Variant{"deit_tiny_distilled_patch16_224", Dtype::f32},
-                                            Variant{"vit_small_patch16_rope_ape_224", Dtype::bf16},
-                                            Variant{"vit_small_patch16_rope_ape_224", Dtype::i8}}) {
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
+  for (const auto& [architecture, precision] :
+       {Variant{"vit_small_patch16_rope_ape_224", Precision::float32},
+        Variant{"deit_tiny_distilled_patch16_224", Precision::float32},
+        Variant{"vit_small_patch16_rope_ape_224", Precision::bfloat16},
+        Variant{"vit_small_patch16_rope_ape_224", Precision::int8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), precision);
     const Tensor<float> pixels = test::random_pixels(3, 48, 48);
     ForwardMemory memory;
     Outputs outputs;
@@ -109,11 +115,12 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
 }
 
 TEST_CASE("model: a warm forward pass allocates nothing") {
-  for (const auto& [architecture, dtype] :
-       {Variant{"vit_small_patch16_rope_mixed_ape_224", Dtype::f32},
-        Variant{"vit_tiny_patch16_224", Dtype::bf16}, Variant{"vit_tiny_patch16_224", Dtype::i8},
-        Variant{"vit_base_patch16_siglip_224", Dtype::i8}}) {
-    const VisionTransformer model = build(test::tiny_checkpoint(architecture), dtype);
+  for (const auto& [architecture, precision] :
+       {Variant{"vit_small_patch16_rope_mixed_ape_224", Precision::float32},
+        Variant{"vit_tiny_patch16_224", Precision::bfloat16},
+        Variant{"vit_tiny_patch16_224", Precision::int8},
+        Variant{"vit_base_patch16_siglip_224", Precision::int8}}) {
+    const VisionTransformer model = build(test::tiny_checkpoint(architecture), precision);
     for (const std::size_t batch : {2, 64}) {
       const Tensor<float> pixels = test::random_pixels(batch, 64, 48);
       ForwardMemory memory;
@@ -183,9 +190,9 @@ TEST_CASE(
       CAPTURE(architecture);
       CAPTURE(table->name);
       const Tensor<float> logits =
-          logits_of({checkpoint.config, checkpoint.weights, *table, Dtype::bf16}, pixels, 1);
+          logits_of({checkpoint.config, checkpoint.weights, *table, Precision::bfloat16}, pixels, 1);
       const Tensor<float> expected = logits_of({checkpoint.config, weights, *table}, pixels, 1);
-      if (table->bf16->round_rows) {
+      if (table->bfloat16->linear->convert_rows != nullptr) {
         // A rounded number is off by at most 2^-9 of itself; ten products in a row, one after the other.
         CHECK(distance(logits, expected) < 10 * 0x1p-9);
       } else {
@@ -203,15 +210,18 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
   // of that. Inputs of 16 bits are exact beside it.
   // Patches and weights that are rounded to bfloat16 before they are embedded add 2^-9 of themselves each.
   const auto limit_of = [](const kernels::KernelTable& table) {
-    const kernels::Int8Kernels& int8 = *table.int8;
-    const double rounding = table.bf16->round_rows ? 2 * 0x1p-9 : 0.0;
-    return rounding + (int8.input_largest > 127 ? 0.015 : int8.pair_largest > 128 ? 0.02 : 0.03);
+    const auto [input_largest, pair_largest] = test::int8_steps(*table.int8->linear);
+    const double rounding = table.int8->fine->convert_rows != nullptr ? 2 * 0x1p-9 : 0.0;
+    return rounding + (input_largest > 127 ? 0.015 : pair_largest > 128 ? 0.02 : 0.03);
   };
   // Tables with the same whole numbers in linear layers, and none in attention: results differ by rounding in
   // float32 alone.
   const auto have_same_numbers = [](const kernels::KernelTable& a, const kernels::KernelTable& b) {
-    return a.int8->input_largest == b.int8->input_largest && a.int8->pair_largest == b.int8->pair_largest &&
-           a.int8_attention.attend == a.attention.attend && b.int8_attention.attend == b.attention.attend;
+    const auto attends_in_float32 = [](const kernels::KernelTable& table) {
+      return table.int8->attention.attend == table.float32->attention.attend;
+    };
+    return test::int8_steps(*a.int8->linear) == test::int8_steps(*b.int8->linear) && attends_in_float32(a) &&
+           attends_in_float32(b);
   };
   for (const char* architecture : {"vit_small_patch16_rope_224", "vit_base_patch16_siglip_224"}) {
     CAPTURE(architecture);
@@ -221,7 +231,7 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
     std::vector<std::pair<const kernels::KernelTable*, Tensor<float>>> earlier;
     for (const kernels::KernelTable* table : kernels::available_kernels()) {
       CAPTURE(std::string(table->name));
-      const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Dtype::i8);
+      const VisionTransformer whole(checkpoint.config, checkpoint.weights, *table, Precision::int8);
       Tensor<float> logits = logits_of(whole, pixels, 1);
       CHECK(distance(logits, exact) < limit_of(*table));
       CHECK(distance(logits, exact) > 1e-5);  // it did compute in int8
@@ -234,8 +244,6 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
       earlier.emplace_back(table, std::move(logits));
     }
   }
-  CHECK_THROWS_WITH_AS(build(test::tiny_checkpoint("vit_small_patch16_rope_224"), Dtype::f16),
-                       doctest::Contains("float16"), Error);
 }
 
 TEST_CASE("model: requests that a model cannot meet are errors that say why") {

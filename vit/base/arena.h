@@ -1,39 +1,69 @@
-// One aligned block of memory handed out as views. A forward pass takes the same views in the same order each
-// time, so after the first pass of a grid and batch nothing is allocated.
+// One aligned block of memory laid out as views. A list of views is visited twice: once to count their bytes,
+// once to take them; a list that needs no more than an earlier one allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "vit/base/tensor.h"
 
-namespace vit {
+namespace vit::internal {
 
 class Arena {
  public:
-  /// Bytes that `count` elements of T occupy in an arena (rounded up to the alignment of 64).
-  template <typename T>
-  static std::size_t bytes_for(std::size_t count) {
-    return round_up(checked_mul(count, sizeof(T), "Arena"), 64);
-  }
+  /// Hands out memory from the start of the block; without a block, views of nothing, and counts.
+  class Taker {
+   public:
+    /// A view of the given shape, 64-byte aligned, contents unspecified, its rows `row_stride` elements
+    /// apart. Throws Error if its size overflows.
+    template <typename T>
+    TensorView<T> take(Shape shape, std::size_t row_stride) {
+      const std::size_t elements = checked_mul(shape.num_rows(), row_stride, "Arena");
+      return {reinterpret_cast<T*>(take_bytes(checked_mul(elements, sizeof(T), "Arena"))), shape, row_stride};
+    }
+    /// The same with rows one behind the other.
+    template <typename T>
+    TensorView<T> take(Shape shape) {
+      return take<T>(shape, shape.last());
+    }
 
-  /// Makes room for `bytes` in total; forgets all views. Allocates only where the block grows.
-  void reserve(std::size_t bytes);
-  /// Forgets all views; keeps the block.
-  void reset() noexcept { used_ = 0; }
-  /// A contiguous view of the given shape, 64-byte aligned, contents unspecified. Throws Error where the
-  /// reserved bytes do not suffice.
-  template <typename T>
-  TensorView<T> take(Shape shape) {
-    return {reinterpret_cast<T*>(take_bytes(bytes_for<T>(shape.num_elements()))), shape};
+    /// Calls `first` and `second`, which take views that are never alive together: both begin at one place.
+    template <class First, class Second>
+    void share(First&& first, Second&& second) {
+      const std::size_t begin = used_;
+      first();
+      const std::size_t end = used_;
+      used_ = begin;
+      second();
+      used_ = std::max(used_, end);
+    }
+
+   private:
+    friend class Arena;
+    explicit Taker(std::byte* block) : block_(block) {}
+    std::byte* take_bytes(std::size_t bytes);
+
+    std::byte* block_;
+    std::size_t used_ = 0;
+  };
+
+  /// Calls list(Taker&) to count, makes room, and calls it again to take. Allocates only where the block
+  /// grows; earlier views then are invalid. Throws Error if sizes overflow, and leaves no views behind then.
+  template <class List>
+  void lay_out(const List& list) {
+    Taker count(nullptr);
+    list(count);
+    reserve(count.used_);
+    Taker take(block_.data());
+    list(take);
   }
 
   std::size_t capacity_bytes() const noexcept { return block_.empty() ? 0 : block_.num_elements(); }
 
  private:
-  std::byte* take_bytes(std::size_t bytes);
+  void reserve(std::size_t bytes);
 
   Tensor<std::byte> block_;
-  std::size_t used_ = 0;
 };
 
-}  // namespace vit
+}  // namespace vit::internal

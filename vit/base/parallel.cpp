@@ -15,7 +15,7 @@
 #include <omp.h>
 #endif
 
-namespace vit {
+namespace vit::internal {
 
 int resolve_threads(int threads) {
   if (threads > 0) return threads;
@@ -221,4 +221,4 @@ void run_tasks(std::size_t num_tasks, int threads, TaskFunction function, void* 
 }
 
 }  // namespace detail
-}  // namespace vit
+}  // namespace vit::internal

@@ -7,7 +7,7 @@
 
 #include "vit/base/checked.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Number of threads that `threads` asks for: 0 means all that the machine offers, otherwise itself.
 int resolve_threads(int threads);
@@ -60,4 +60,4 @@ void with_team(int threads, Body&& body) {
       threads, [](void* context) { (*static_cast<Plain*>(context))(); }, detail::address_of(body));
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -9,7 +9,7 @@
 #include "vit/encoder/block.h"
 #include "vit/position/position.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Where the encoder leaves copies of what passes by: image b of a pass is image first_image + b there.
 struct EncoderTaps {
@@ -38,7 +38,7 @@ class Encoder {
   /// Runs tokens (B, T, C) in place. With num_leading = R the result stands in `leading` (B, R, C) and
   /// `tokens` holds what entered the last block; otherwise `leading` is not touched.
   void forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
-               TensorView<float> leading, Workspace& workspace, int threads) const;
+               TensorView<float> leading, const Pass& pass) const;
 
  private:
   std::vector<AttentionTap> attention_taps(std::size_t layer, std::size_t num_images,
@@ -49,4 +49,4 @@ class Encoder {
   std::size_t num_heads_;
 };
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -5,40 +5,45 @@
 
 #include "vit/base/error.h"
 
-namespace vit {
+namespace vit::internal {
+
+namespace {
+
+constexpr Where kPoolMean{"pool_mean", ErrorKind::argument};
+
+}  // namespace
 
 AttentionPool::AttentionPool(Tensor<float> query, Linear kv, Linear proj, LayerNorm norm, Mlp mlp,
-                             std::size_t num_heads, const kernels::KernelTable& kernels, Dtype dtype)
+                             std::size_t num_heads, const kernels::AttentionKernels& kernels)
     : query_(std::move(query)),
       kv_(std::move(kv)),
       proj_(std::move(proj)),
       norm_(std::move(norm)),
       mlp_(std::move(mlp)),
       num_heads_(num_heads),
-      kernels_(&kernels),
-      dtype_(dtype) {}
+      kernels_(&kernels) {}
 
-void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> queries,
-                            TensorView<float> heads, TensorView<float> pooled, Workspace& workspace,
-                            int threads) const {
+void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> pooled,
+                            const Pass& pass) const {
+  Activations& a = pass.activations;
   const std::size_t num_images = tokens.dim(0);
   const std::size_t num_tokens = tokens.dim(1);
   const std::size_t width = tokens.dim(2);
   const std::size_t num_rows = num_images * num_tokens;
-  const TensorView<float> kv = Workspace::view_rows(workspace.qkv, num_rows, 2 * width);
-  kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, threads, {},
-              workspace.quantised);
+  const TensorView<float> queries(a.head_row.data(), Shape{num_images, width});
+  const TensorView<float> heads(a.head_row.data() + num_images * width, Shape{num_images, width});
+  const TensorView<float> kv = Activations::view_rows(a.qkv, num_rows, 2 * width);
+  kv_.forward(TensorView<const float>(tokens.data(), Shape{num_rows, width}), kv, pass);
   for (std::size_t image = 0; image < num_images; ++image)
     std::ranges::copy(query_.flat(), queries.row(image));
 
   const TensorView<const float> keys(kv.data(), Shape{num_rows, width}, kv.row_stride());
   const TensorView<const float> values(kv.data() + width, Shape{num_rows, width}, kv.row_stride());
   attend({.queries = queries, .query_rows_per_image = 1, .keys = keys, .values = values},
-         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, workspace,
-         threads, *kernels_, dtype_);
-  proj_.forward(heads, pooled, threads, {}, workspace.quantised);
-  const PreparedRows normed = mlp_.prepare(norm_, pooled, heads, workspace, threads);
-  mlp_.forward(normed, {}, pooled, workspace, threads);  // pooled += mlp(norm(pooled))
+         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, *kernels_,
+         pass);
+  proj_.forward(heads, pooled, pass);
+  mlp_.forward({norm_, pooled}, {.add_to = pooled}, pass);  // pooled += mlp(norm(pooled))
 }
 
 void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<float> out) {
@@ -48,7 +53,7 @@ void pool_token(TensorView<const float> tokens, std::size_t index, TensorView<fl
 }
 
 void pool_mean(TensorView<const float> tokens, std::size_t first, std::size_t last, TensorView<float> out) {
-  VIT_CHECK(first < last && last <= tokens.dim(1), "pool_mean", "no tokens from ", first, " to ", last,
+  VIT_CHECK(first < last && last <= tokens.dim(1), kPoolMean, "no tokens from ", first, " to ", last,
             " among ", tokens.dim(1));
   constexpr std::size_t kColumns = 64;  // summed together, so that rows are read in order
   const std::size_t width = tokens.dim(2);
@@ -67,4 +72,4 @@ void pool_mean(TensorView<const float> tokens, std::size_t first, std::size_t la
   }
 }
 
-}  // namespace vit
+}  // namespace vit::internal

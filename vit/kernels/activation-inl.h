@@ -11,7 +11,7 @@ namespace {
 
 /// What an activation is good for: full keeps nearly all digits of a float32; coarse is for numbers that are
 /// rounded to bfloat16 or 8 bits next, and loses little among what that loses.
-enum class Precision { full, coarse };
+enum class Accuracy { full, coarse };
 
 /// max(x, 0), which keeps NaN: Max may drop it.
 HWY_INLINE V ramp(V x) {
@@ -123,30 +123,30 @@ HWY_INLINE V coarse_times_sigmoid(V x, V y) {
 #endif
 
 /// x / (1 + exp(-y)): x times the logistic function of y.
-template <Precision kPrecision>
+template <Accuracy kAccuracy>
 HWY_INLINE V times_sigmoid(V x, V y) {
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (kPrecision == Precision::coarse) return coarse_times_sigmoid(x, y);
+  if constexpr (kAccuracy == Accuracy::coarse) return coarse_times_sigmoid(x, y);
 #endif
   return hn::Div(x, hn::Add(set(1.0f), exp_of(hn::Neg(y))));
 }
 
 /// gelu_tanh through 0.5 (1 + tanh z) = sigmoid(2 z).
-template <Precision kPrecision>
+template <Accuracy kAccuracy>
 HWY_INLINE V gelu_tanh(V x) {
   constexpr float kTwiceSqrt2OverPi = 1.5957691216f;
   const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), set(0.044715f), x);
-  return times_sigmoid<kPrecision>(x, hn::Mul(cubic, set(kTwiceSqrt2OverPi)));
+  return times_sigmoid<kAccuracy>(x, hn::Mul(cubic, set(kTwiceSqrt2OverPi)));
 }
 
-template <Precision kPrecision, Activation kActivation>
+template <Accuracy kAccuracy, Activation kActivation>
 HWY_INLINE V activated(V x) {
   if constexpr (kActivation == Activation::gelu)
-    return kPrecision == Precision::full ? gelu(x) : coarse_gelu(x);
-  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh<kPrecision>(x);
+    return kAccuracy == Accuracy::full ? gelu(x) : coarse_gelu(x);
+  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh<kAccuracy>(x);
   if constexpr (kActivation == Activation::quick_gelu)
-    return times_sigmoid<kPrecision>(x, hn::Mul(x, set(1.702f)));
-  if constexpr (kActivation == Activation::silu) return times_sigmoid<kPrecision>(x, x);
+    return times_sigmoid<kAccuracy>(x, hn::Mul(x, set(1.702f)));
+  if constexpr (kActivation == Activation::silu) return times_sigmoid<kAccuracy>(x, x);
   if constexpr (kActivation == Activation::relu) return ramp(x);
   return x;
 }

@@ -20,13 +20,12 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Enough for any operands.
+template <class Operands>
 size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
-  return HWY_MAX(FloatOperands::packed_floats(num_tokens, head_dim),
-                 int8::WordOperands<int8::Pairs>::packed_floats(num_tokens, head_dim));
+  return Operands::packed_floats(num_tokens, head_dim);
 }
 
-size_t attention_scratch_floats(size_t head_dim) noexcept {
+inline size_t attention_scratch_floats(size_t head_dim) noexcept {
   return 2 * head_dim * kPanel + kBlockKeys * kPanel + kPanel;
 }
 
@@ -143,12 +142,13 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
                 args.out_stride);
     }
   }
-  for (size_t i = 0; i < args.num_queries; ++i)
-    softmax_row<Base::two>(args.out + i * args.out_stride, args.num_tokens);
+  for (size_t i = 0; i < args.num_queries; ++i) softmax_row(args.out + i * args.out_stride, args.num_tokens);
 }
 
 template <class Operands>
-constexpr AttentionKernels kAttention{.pack = attention_pack<Operands>,
+constexpr AttentionKernels kAttention{.packed_floats = attention_packed_floats<Operands>,
+                                      .scratch_floats = attention_scratch_floats,
+                                      .pack = attention_pack<Operands>,
                                       .attend = attention<Operands>,
                                       .probabilities = attention_probabilities<Operands>};
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "vit/kernels/activation-inl.h"
-#include "vit/kernels/bf16.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/target-inl.h"
@@ -40,10 +39,11 @@ HWY_INLINE void store_halves(V upper, V lower, float* to) {
 
 struct ColumnLines {
   static constexpr const char* kDescription = "weights of bfloat16, arithmetic of float32";
-  static constexpr Precision kPrecision = Precision::full;
+  static constexpr Accuracy kAccuracy = Accuracy::full;
   static constexpr size_t kColumns = 1;
   static constexpr size_t kLine = kLanes;
-  static constexpr auto kRoundRows = nullptr;
+  static constexpr auto kConvertRows = nullptr;
+  static size_t row_bytes(size_t) noexcept { return 0; }
   static HWY_INLINE V first(const float* line) {
     const DU d;
     return hn::BitCast(D(), hn::And(hn::BitCast(d, hn::Load(D(), line)), hn::Set(d, 0xFFFF0000u)));
@@ -92,10 +92,16 @@ HWY_INLINE void round_row(const float* in, size_t count, float* lanes) {
   }
 }
 
-void round_rows(const RoundRowsArgs& args) noexcept {
-  const size_t lanes = bf16_row_lanes(args.in_features), used = (args.in_features + 1) / 2;
+/// Pairs of columns, whole cache lines.
+inline size_t pair_row_bytes(size_t in_features) noexcept {
+  return (in_features + 31) / 32 * 64;
+}
+
+inline void round_rows(const ConvertArgs& args) noexcept {
+  const size_t bytes = pair_row_bytes(args.in_features), lanes = bytes / sizeof(float);
+  const size_t used = (args.in_features + 1) / 2;
   for (size_t r = 0; r < args.rows; ++r) {
-    float* const out = args.out + r * lanes;
+    float* const out = reinterpret_cast<float*>(args.out + r * bytes);
     round_row(args.in + r * args.in_stride, args.in_features, out);
     for (size_t i = used; i < lanes; ++i) out[i] = 0.0f;
   }
@@ -104,10 +110,11 @@ void round_rows(const RoundRowsArgs& args) noexcept {
 /// Pairs of k multiplied and added by one instruction, inputs rounded as well.
 struct PairLines {
   static constexpr const char* kDescription = "products of bfloat16 pairs";
-  static constexpr Precision kPrecision = Precision::coarse;
+  static constexpr Accuracy kAccuracy = Accuracy::coarse;
   static constexpr size_t kColumns = 2;
   static constexpr size_t kLine = kPanel;
-  static constexpr auto kRoundRows = round_rows;
+  static constexpr auto kConvertRows = round_rows;
+  static size_t row_bytes(size_t in_features) noexcept { return pair_row_bytes(in_features); }
   static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
   static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
   // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
@@ -124,35 +131,39 @@ struct PairLines {
 #endif
 
 template <class Form>
-size_t packed_lanes(size_t columns, size_t in_features) noexcept {
-  return columns / kPanel * lanes_for<Form>(in_features) * Form::kLine;
+size_t packed_bytes(size_t columns, size_t in_features) noexcept {
+  return columns / kPanel * lanes_for<Form>(in_features) * Form::kLine * sizeof(float);
 }
 
 template <class Form>
-void pack_weight(const float* weight, size_t stride, size_t out_features, size_t in_features,
-                 float* packed) noexcept {
+bool pack(const PackArgs& args) noexcept {
   constexpr size_t kChunk = 64;  // columns of K
   HWY_ALIGN float numbers[kChunk * kPanel];
-  for (size_t column = 0; column < out_features; column += kPanel) {
-    const size_t columns = HWY_MIN(kPanel, out_features - column);
-    for (size_t k = 0; k < in_features; k += kChunk) {
-      const size_t count = HWY_MIN(kChunk, in_features - k);
+  float* packed = reinterpret_cast<float*>(args.packed);
+  for (size_t column = 0; column < args.out_features; column += kPanel) {
+    const size_t columns = HWY_MIN(kPanel, args.out_features - column);
+    for (size_t k = 0; k < args.in_features; k += kChunk) {
+      const size_t count = HWY_MIN(kChunk, args.in_features - k);
       for (float& number : numbers) number = 0.0f;
-      transpose(weight + column * stride + k, stride, columns, count, numbers, kPanel);
+      transpose(args.weight + column * args.stride + k, args.stride, columns, count, numbers, kPanel);
       for (size_t line = 0; line < count; line += Form::kColumns) {
         Form::store_line(numbers + line * kPanel, packed);
         packed += Form::kLine;
       }
     }
   }
+  return true;
 }
 
 template <class Form>
-constexpr Bf16Kernels kKernels{.description = Form::kDescription,
-                               .packed_lanes = packed_lanes<Form>,
-                               .pack_weight = pack_weight<Form>,
-                               .round_rows = Form::kRoundRows,
-                               .gemm = gemm<Form>};
+constexpr LinearKernels kLinear{.description = Form::kDescription,
+                                .panel_columns = kPanel,
+                                .tile_rows = kTileRows,
+                                .row_bytes = Form::row_bytes,
+                                .convert_rows = Form::kConvertRows,
+                                .packed_bytes = packed_bytes<Form>,
+                                .pack = pack<Form>,
+                                .gemm = gemm<Form>};
 
 }  // namespace bf16
 }  // namespace

@@ -22,7 +22,7 @@ const std::vector<const KernelTable*>& available_kernels() {
   static const std::vector<const KernelTable*> tables = [] {
     std::vector<const KernelTable*> found;
     for (const CompiledTarget& target : compiled_targets()) {
-      if (target.supported) found.push_back(target.table);
+      if (target.supported) found.push_back(&target.table);
     }
     found.push_back(&reference_kernels());
     return found;
@@ -36,7 +36,7 @@ const KernelTable& find_kernels(std::string_view name) {
   }
   const auto& compiled = compiled_targets();
   const bool known = std::any_of(compiled.begin(), compiled.end(),
-                                 [&](const CompiledTarget& target) { return target.table->name == name; });
+                                 [&](const CompiledTarget& target) { return target.table.name == name; });
   fail("find_kernels", known ? "this machine cannot run the kernels '" : "no kernels named '", name,
        "'; available: ", names_of(available_kernels()));
 }

@@ -24,27 +24,36 @@ constexpr size_t kBlockK = 768;
 // as well.
 constexpr size_t kBlockRows = 108;
 
-void pack_weight(const float* weight, size_t stride, size_t out_features, size_t in_features,
-                 float* packed) noexcept {
-  for (size_t column = 0; column < out_features; column += kPanel) {
-    const size_t columns = HWY_MIN(kPanel, out_features - column);
-    transpose(weight + column * stride, stride, columns, in_features, packed, kPanel);
-    for (size_t k = 0; k < in_features; ++k) {
+inline size_t float_row_bytes(size_t) noexcept {
+  return 0;
+}
+
+inline size_t float_packed_bytes(size_t columns, size_t in_features) noexcept {
+  return columns * in_features * sizeof(float);
+}
+
+inline bool float_pack(const PackArgs& args) noexcept {
+  float* packed = reinterpret_cast<float*>(args.packed);
+  for (size_t column = 0; column < args.out_features; column += kPanel) {
+    const size_t columns = HWY_MIN(kPanel, args.out_features - column);
+    transpose(args.weight + column * args.stride, args.stride, columns, args.in_features, packed, kPanel);
+    for (size_t k = 0; k < args.in_features; ++k) {
       for (size_t c = columns; c < kPanel; ++c) packed[k * kPanel + c] = 0.0f;
     }
-    packed += kPanel * in_features;
+    packed += kPanel * args.in_features;
   }
+  return true;
 }
 
 /// One vector of sums through the epilogue; `count` < kLanes where the matrix ends within it.
-template <Precision kPrecision, Activation kActivation, bool kFull>
+template <Accuracy kAccuracy, Activation kActivation, bool kFull>
 HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t column, size_t count,
                               float* out) {
   const D d;
   const auto load = [&](const float* from)
                         HWY_ATTR { return kFull ? hn::LoadU(d, from) : load_first(from, count, 0.0f); };
   if (e.bias) value = hn::Add(value, load(e.bias + column));
-  value = activated<kPrecision, kActivation>(value);
+  value = activated<kAccuracy, kActivation>(value);
   if (e.multiplier) value = hn::Mul(value, load(e.multiplier + row * e.multiplier_stride + column));
   if (e.scale && e.residual) {
     value = hn::MulAdd(value, load(e.scale + column), load(e.residual + row * e.residual_stride + column));
@@ -89,11 +98,11 @@ struct PanelOutput {
   float* out;
   size_t out_stride;
 
-  template <Precision kPrecision, Activation kActivation, Last kLast>
+  template <Accuracy kAccuracy, Activation kActivation, Last kLast>
   HWY_INLINE void put(size_t row, size_t column, V value) const {
     const D d;
     if (bias) value = hn::Add(value, hn::LoadU(d, bias + column));
-    value = activated<kPrecision, kActivation>(value);
+    value = activated<kAccuracy, kActivation>(value);
     if constexpr (kLast != Last::nothing) {
       const V operand = hn::LoadU(d, other + row * other_stride + column);
       if constexpr (kLast == Last::multiplier) value = hn::Mul(value, operand);
@@ -135,20 +144,20 @@ HWY_INLINE void with_last(Last last, const Use& use) {
 
 /// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
 /// little as possible between them.
-template <Precision kPrecision, Activation kActivation, Last kLast>
+template <Accuracy kAccuracy, Activation kActivation, Last kLast>
 HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
   for (size_t r = 0; r < rows; ++r) {
-    output.put<kPrecision, kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
-    output.put<kPrecision, kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
+    output.put<kAccuracy, kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
+    output.put<kAccuracy, kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
   }
 }
 
-template <Precision kPrecision, Activation kActivation>
+template <Accuracy kAccuracy, Activation kActivation>
 HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& block) {
   if (Last last; block.columns == kPanel && has_last(args.epilogue, last)) {
     const PanelOutput output = panel_output(args, block.row, block.column);
     return with_last(last, [&](auto known) HWY_ATTR {
-      finish_panel<kPrecision, kActivation, known.value>(block.sums, block.rows, output);
+      finish_panel<kAccuracy, kActivation, known.value>(block.sums, block.rows, output);
     });
   }
   for (size_t r = 0; r < block.rows; ++r) {
@@ -158,26 +167,26 @@ HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& bloc
       const V value = hn::Load(D(), block.sums + r * kPanel + c);
       const size_t rest = block.columns - c;
       if (rest >= kLanes) {
-        finish_vector<kPrecision, kActivation, true>(args.epilogue, value, row, block.column + c, kLanes,
-                                                     out + c);
+        finish_vector<kAccuracy, kActivation, true>(args.epilogue, value, row, block.column + c, kLanes,
+                                                    out + c);
       } else {
-        finish_vector<kPrecision, kActivation, false>(args.epilogue, value, row, block.column + c, rest,
-                                                      out + c);
+        finish_vector<kAccuracy, kActivation, false>(args.epilogue, value, row, block.column + c, rest,
+                                                     out + c);
       }
     }
   }
 }
 
 /// Sends a block through the epilogue to the output.
-template <Precision kPrecision>
+template <Accuracy kAccuracy>
 HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   switch (args.epilogue.activation) {
-    case Activation::none: return finish_block_with<kPrecision, Activation::none>(args, block);
-    case Activation::gelu: return finish_block_with<kPrecision, Activation::gelu>(args, block);
-    case Activation::gelu_tanh: return finish_block_with<kPrecision, Activation::gelu_tanh>(args, block);
-    case Activation::quick_gelu: return finish_block_with<kPrecision, Activation::quick_gelu>(args, block);
-    case Activation::silu: return finish_block_with<kPrecision, Activation::silu>(args, block);
-    case Activation::relu: return finish_block_with<kPrecision, Activation::relu>(args, block);
+    case Activation::none: return finish_block_with<kAccuracy, Activation::none>(args, block);
+    case Activation::gelu: return finish_block_with<kAccuracy, Activation::gelu>(args, block);
+    case Activation::gelu_tanh: return finish_block_with<kAccuracy, Activation::gelu_tanh>(args, block);
+    case Activation::quick_gelu: return finish_block_with<kAccuracy, Activation::quick_gelu>(args, block);
+    case Activation::silu: return finish_block_with<kAccuracy, Activation::silu>(args, block);
+    case Activation::relu: return finish_block_with<kAccuracy, Activation::relu>(args, block);
   }
 }
 
@@ -196,8 +205,8 @@ struct DirectEnding {
       c0 = hn::Add(hn::Load(D(), kept.sums + row * kPanel), c0);
       c1 = hn::Add(hn::Load(D(), kept.sums + row * kPanel + kLanes), c1);
     }
-    output.put<Precision::full, Activation::none, kLast>(row, 0, c0);
-    output.put<Precision::full, Activation::none, kLast>(row, kLanes, c1);
+    output.put<Accuracy::full, Activation::none, kLast>(row, 0, c0);
+    output.put<Accuracy::full, Activation::none, kLast>(row, kLanes, c1);
   }
 };
 
@@ -215,7 +224,7 @@ HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, Right
   if (rest == 0) return;
   multiply_rest<Form, 2>(left, block.rows, right, kept);
   const size_t done = block.rows - rest;
-  finish_block_with<Precision::full, Activation::none>(
+  finish_block_with<Accuracy::full, Activation::none>(
       args, {block.sums + done * kPanel, block.row + done, rest, block.column, block.columns});
 }
 
@@ -229,9 +238,10 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
                       has_last(args.epilogue, last);
   constexpr size_t kBlockLines = kBlockK / Form::kColumns;
   const size_t lines = lanes_for<Form>(args.in_features);
-  const float* panel = args.packed + column / kPanel * lines * Form::kLine;
+  const float* panel = reinterpret_cast<const float*>(args.packed) + column / kPanel * lines * Form::kLine;
+  const float* const in = reinterpret_cast<const float*>(args.in + row * args.in_step);
   for (size_t line = 0; line < lines; line += kBlockLines) {
-    const LeftOperand left{args.in + row * args.in_stride + line, args.in_stride, 1};
+    const LeftOperand left{in + line, args.in_step / sizeof(float), 1};
     const RightOperand right{panel, HWY_MIN(kBlockLines, lines - line)};
     panel += right.count * Form::kLine;
     const Upcoming upcoming{.stream = reinterpret_cast<const char*>(panel),
@@ -244,7 +254,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
       multiply_and_prefetch<Form>(left, rows, right, block.columns, upcoming, kept);
     }
   }
-  if (!direct) finish_block<Form::kPrecision>(args, block);
+  if (!direct) finish_block<Form::kAccuracy>(args, block);
 }
 
 template <class Form>
@@ -257,8 +267,17 @@ void gemm(const GemmArgs& args) noexcept {
   }
 }
 
+[[maybe_unused]] constexpr LinearKernels kFloatLinear{.description = "float32",
+                                                      .panel_columns = kPanel,
+                                                      .tile_rows = kTileRows,
+                                                      .row_bytes = float_row_bytes,
+                                                      .convert_rows = nullptr,
+                                                      .packed_bytes = float_packed_bytes,
+                                                      .pack = float_pack,
+                                                      .gemm = gemm<FloatLines>};
+
 /// As many independent chains as a tile has sums, nothing but multiply-adds.
-double multiply_adds(size_t rounds, float* sink) noexcept {
+inline double multiply_adds(size_t rounds, float* sink) noexcept {
   // Starts that differ, or the compiler would see through twelve equal chains.
   SixRows c{set(1.0f), set(1.1f), set(1.2f), set(1.3f), set(1.4f), set(1.5f),
             set(1.6f), set(1.7f), set(1.8f), set(1.9f), set(2.0f), set(2.1f)};

@@ -187,26 +187,26 @@ HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const floa
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
 template <class Form>
-HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows, size_t column) {
+HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
   HWY_ALIGN int32_t unpacked[kInt8Group / Form::kStep * kPanel];
   const size_t columns = HWY_MIN(kPanel, args.column_end - column);
   const size_t groups = int8_groups(args.in_features);
-  const size_t bytes = row_bytes<Form>(args.in_features);
+  const std::byte* const in = args.in + row * args.in_step;
+  const auto* const scales = reinterpret_cast<const InputScale*>(in + value_bytes<Form>(args.in_features));
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
   const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + head_bytes<Form>(args.in_features));
-  const GemmArgs finish{.out = args.out, .out_stride = args.out_stride, .epilogue = *args.epilogue};
   const KeptSums kept{TileStart::zero, sums};  // earlier groups are added before
   Last last = Last::nothing;
   const bool direct =
-      columns == kPanel && args.epilogue->activation == Activation::none && has_last(*args.epilogue, last);
+      columns == kPanel && args.epilogue.activation == Activation::none && has_last(args.epilogue, last);
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
-    const Group group{.in = args.in + row * bytes + k * sizeof(typename Form::Value),
-                      .in_step = bytes,
-                      .scales = args.in_scales + row * groups + g,
-                      .scale_step = groups,
+    const Group group{.in = in + k * sizeof(typename Form::Value),
+                      .in_step = args.in_step,
+                      .scales = scales + g,
+                      .scale_step = args.in_step / sizeof(InputScale),
                       .head = reinterpret_cast<const float*>(panel) + g * kHeadLanes<Form>,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
@@ -215,7 +215,7 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
     if (direct && g + 1 == groups) {
       with_last(last, [&](auto known) HWY_ATTR {
         multiply_group<Form, 2, true>(group, rows, sums,
-                                      DirectEnding<known.value>{kept, panel_output(finish, row, column)});
+                                      DirectEnding<known.value>{kept, panel_output(args, row, column)});
       });
     } else if (columns > kLanes) {
       multiply_group<Form, 2, true>(group, rows, sums, kept);
@@ -223,11 +223,11 @@ HWY_INLINE void multiply_panel(const Int8GemmArgs& args, size_t row, size_t rows
       multiply_group<Form, 1, true>(group, rows, sums, kept);
     }
   }
-  if (!direct) finish_block<Form::kPrecision>(finish, {sums, row, rows, column, columns});
+  if (!direct) finish_block<Form::kAccuracy>(args, {sums, row, rows, column, columns});
 }
 
 template <class Form>
-void gemm(const Int8GemmArgs& args) noexcept {
+void gemm(const GemmArgs& args) noexcept {
   for (size_t row = 0; row < args.rows; row += kBlockRows) {
     const size_t rows = HWY_MIN(kBlockRows, args.rows - row);
     for (size_t column = args.column_begin; column < args.column_end; column += kPanel) {
@@ -237,14 +237,14 @@ void gemm(const Int8GemmArgs& args) noexcept {
 }
 
 template <class Form>
-constexpr Int8Kernels kKernels{.description = Form::kDescription,
-                               .input_largest = Form::kLargest,
-                               .pair_largest = Form::kPairLargest,
-                               .row_bytes = row_bytes<Form>,
-                               .packed_bytes = packed_bytes<Form>,
-                               .pack = pack<Form>,
-                               .quantise = quantise<Form>,
-                               .gemm = gemm<Form>};
+constexpr LinearKernels kLinear{.description = Form::kDescription,
+                                .panel_columns = kPanel,
+                                .tile_rows = kTileRows,
+                                .row_bytes = row_bytes<Form>,
+                                .convert_rows = quantise<Form>,
+                                .packed_bytes = packed_bytes<Form>,
+                                .pack = pack<Form>,
+                                .gemm = gemm<Form>};
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 using Usual = Bytes;

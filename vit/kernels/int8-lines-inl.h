@@ -39,31 +39,37 @@ size_t packed_bytes(size_t columns, size_t in_features) noexcept {
   return columns / kPanel * panel_bytes<Form>(in_features);
 }
 
+/// One column of a panel: its groups one after the other.
 template <class Form>
-void pack(const Int8PackArgs& args) noexcept {
-  const size_t padded = round_up(args.in_features, Form::kStep);
-  const size_t groups = int8_groups(args.in_features);
+HWY_INLINE bool pack_column(const float* row, size_t in_features, size_t c, float* head, int8_t* lines) {
+  int8_t q[kInt8Group];
+  for (size_t k = 0; k < in_features; k += kInt8Group, head += kHeadLanes<Form>) {
+    const size_t count = HWY_MIN(kInt8Group, in_features - k);
+    if (!quantize_weights(row + k, count, Form::kPairLargest, q, head[c])) return false;
+    int32_t sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+      lines[(k + i) / Form::kStep * kLineBytes<Form> + c * Form::kStep + (k + i) % Form::kStep] = q[i];
+      sum += q[i];
+    }
+    if constexpr (Form::kHasZero) head[c + kPanel] = static_cast<float>(sum);
+  }
+  return true;
+}
+
+template <class Form>
+bool pack(const PackArgs& args) noexcept {
+  const size_t bytes = panel_bytes<Form>(args.in_features), head = head_bytes<Form>(args.in_features);
   for (size_t column = 0; column < args.out_features; column += kPanel) {
     std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
-    float* const head = reinterpret_cast<float*>(panel);
-    int8_t* const lines = reinterpret_cast<int8_t*>(panel + head_bytes<Form>(args.in_features));
-    for (size_t c = 0; c < kPanel; ++c) {
-      const bool is_column = column + c < args.out_features;
-      const int8_t* const row = args.weight + (column + c) * args.in_features;
-      int32_t sum = 0;  // of the group so far
-      for (size_t k = 0; k < padded; ++k) {
-        const int8_t value = is_column && k < args.in_features ? row[k] : int8_t{0};
-        lines[k / Form::kStep * kLineBytes<Form> + c * Form::kStep + k % Form::kStep] = value;
-        sum += value;
-        if ((k + 1) % kInt8Group != 0 && k + 1 != padded) continue;
-        const size_t group = k / kInt8Group;
-        float* const lane = head + group * kHeadLanes<Form> + c;
-        lane[0] = is_column ? args.scales[(column + c) * groups + group] : 0.0f;
-        if constexpr (Form::kHasZero) lane[kPanel] = static_cast<float>(sum);
-        sum = 0;
+    __builtin_memset(panel, 0, bytes);
+    for (size_t c = 0; c < HWY_MIN(kPanel, args.out_features - column); ++c) {
+      if (!pack_column<Form>(args.weight + (column + c) * args.stride, args.in_features, c,
+                             reinterpret_cast<float*>(panel), reinterpret_cast<int8_t*>(panel + head))) {
+        return false;
       }
     }
   }
+  return true;
 }
 
 /// sum + the products of the inputs in one lane with the weights in every lane.

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "vit/base/activation.h"
+#include "vit/base/precision.h"
 #include "vit/base/rope_pairing.h"
-#include "vit/kernels/bf16.h"
-#include "vit/kernels/int8.h"
 #include "vit/kernels/resample.h"
 
 namespace vit::internal::kernels {
@@ -32,18 +31,50 @@ struct Epilogue {
   std::size_t residual_stride = 0;
 };
 
-/// out = epilogue(in W^T) for the columns [column_begin, column_end) of the output.
-struct GemmArgs {
-  const float* in = nullptr;  // (M, K), must not overlap out
+/// Rows of float32 to rows as a product takes them.
+struct ConvertArgs {
+  const float* in = nullptr;  // (rows, K)
   std::size_t in_stride = 0;
   std::size_t rows = 0;
-  const float* packed = nullptr;  // W (N, K) as written by pack_weight of the same table, 64-byte aligned
-  std::size_t in_features = 0;    // K > 0
-  std::size_t column_begin = 0;   // a multiple of panel_columns
-  std::size_t column_end = 0;     // at most N
-  float* out = nullptr;           // (M, N)
+  std::size_t in_features = 0;
+  std::byte* out = nullptr;  // (rows, row_bytes(K)), 64-byte aligned
+};
+
+struct PackArgs {
+  const float* weight = nullptr;  // (N, K)
+  std::size_t stride = 0;
+  std::size_t out_features = 0;
+  std::size_t in_features = 0;
+  std::byte* packed = nullptr;  // packed_bytes(N rounded up to panels, K), 64-byte aligned
+};
+
+/// out = epilogue(in W^T) for the columns [column_begin, column_end) of the output.
+struct GemmArgs {
+  const std::byte* in = nullptr;  // (M, K): rows of float32, or of convert_rows; must not overlap out
+  std::size_t in_step = 0;        // bytes from one row to the next
+  std::size_t rows = 0;
+  const std::byte* packed = nullptr;  // W (N, K) as written by pack of the same kernels, 64-byte aligned
+  std::size_t in_features = 0;        // K > 0
+  std::size_t column_begin = 0;       // a multiple of panel_columns
+  std::size_t column_end = 0;         // at most N
+  float* out = nullptr;               // (M, N)
   std::size_t out_stride = 0;
   Epilogue epilogue{};  // pointers to column 0, row 0
+};
+
+/// Products of rows with a weight, in one arithmetic.
+struct LinearKernels {
+  const char* description;    // "products of int16 pairs"
+  std::size_t panel_columns;  // output columns that lie together in a packed weight
+  std::size_t tile_rows;      // rows that gemm computes together
+  /// Bytes of a converted row, a multiple of 64; 0 where gemm takes float32 as it is.
+  std::size_t (*row_bytes)(std::size_t in_features) noexcept;
+  void (*convert_rows)(const ConvertArgs& args) noexcept;  // null where row_bytes is 0
+  /// Bytes of `columns` packed columns; columns is a multiple of panel_columns.
+  std::size_t (*packed_bytes)(std::size_t columns, std::size_t in_features) noexcept;
+  /// False if a number of the weight has no place in this arithmetic: int8 takes finite ones alone.
+  bool (*pack)(const PackArgs& args) noexcept;
+  void (*gemm)(const GemmArgs& args) noexcept;
 };
 
 /// out = (in - mean) / sqrt(variance + eps) * gamma + beta, row by row; variance is the biased one.
@@ -57,14 +88,6 @@ struct LayerNormArgs {
   float eps = 0.0f;
   float* out = nullptr;
   std::size_t out_stride = 0;
-};
-
-/// Rows that a kernel changes in place.
-struct RowsArgs {
-  float* data = nullptr;  // (rows, columns)
-  std::size_t stride = 0;
-  std::size_t rows = 0;
-  std::size_t columns = 0;
 };
 
 /// Factors of a rotary embedding for one head. Angle j of a token turns the pair that `pairing` names:
@@ -87,8 +110,8 @@ struct KeyValueArgs {
   std::size_t last_token = 0;   // a multiple of 4, or T
   std::size_t head_dim = 0;
   Rotation rotation{};       // of the keys
-  float* packed = nullptr;   // attention_packed_floats(T, d) floats, 64-byte aligned
-  float* scratch = nullptr;  // attention_scratch_floats(d) floats of this thread, 64-byte aligned
+  float* packed = nullptr;   // packed_floats(T, d) floats, 64-byte aligned
+  float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
 /// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
@@ -105,57 +128,48 @@ struct AttentionArgs {
   std::size_t head_dim = 0;
   float* out = nullptr;  // (num_queries, d); for `probabilities` (num_queries, T)
   std::size_t out_stride = 0;
-  float* scratch = nullptr;  // attention_scratch_floats(d) floats of this thread, 64-byte aligned
+  float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
+/// Attention of one head, in one arithmetic.
 struct AttentionKernels {
+  std::size_t (*packed_floats)(std::size_t num_tokens, std::size_t head_dim) noexcept;
+  std::size_t (*scratch_floats)(std::size_t head_dim) noexcept;
   void (*pack)(const KeyValueArgs& args) noexcept;
   void (*attend)(const AttentionArgs& args) noexcept;
   /// The softmax itself, one row of T weights for each query.
   void (*probabilities)(const AttentionArgs& args) noexcept;
 };
 
-struct KernelTable {
-  const char* name;           // "avx2"
-  const char* description;    // "AVX2 and FMA: 8 lanes"
-  std::size_t panel_columns;  // output columns that lie together in a packed weight
-  std::size_t tile_rows;      // rows that gemm computes together
-
-  /// weight (N, K) with `stride` -> packed_weight_floats(table, N, K) floats, 64-byte aligned.
-  void (*pack_weight)(const float* weight, std::size_t stride, std::size_t out_features,
-                      std::size_t in_features, float* packed) noexcept;
-  void (*gemm)(const GemmArgs& args) noexcept;
-  const Bf16Kernels* bf16;
-  const Int8Kernels* int8;
-  void (*layer_norm)(const LayerNormArgs& args) noexcept;
-  ResampleKernels resample;
-  void (*softmax)(const RowsArgs& args) noexcept;
-  void (*activate)(const RowsArgs& args, Activation activation) noexcept;
-  /// data += addend, (rows, columns).
-  void (*add)(const RowsArgs& args, const float* addend, std::size_t addend_stride) noexcept;
-  /// Turns rows (tokens, d) of one head.
-  void (*rotate)(const RowsArgs& args, const Rotation& rotation) noexcept;
-
-  std::size_t (*attention_packed_floats)(std::size_t num_tokens, std::size_t head_dim) noexcept;
-  std::size_t (*attention_scratch_floats)(std::size_t head_dim) noexcept;
+/// What blocks compute with. Another arithmetic is another of these.
+struct Arithmetic {
+  const LinearKernels* linear;
   AttentionKernels attention;
-  /// With queries, keys, values and weights rounded to bfloat16, softmax and sums in float32, where this
-  /// table has products of bfloat16 pairs; `attention` elsewhere.
-  AttentionKernels bf16_attention;
-  /// The attention between layers in int8: queries and keys rounded to bfloat16 where bf16_attention rounds,
-  /// else whole numbers of 16 bits where their products are faster than those of floats; values and weights
-  /// whole numbers of 8 or 16 bits. `attention` where products of whole numbers are no faster.
-  AttentionKernels int8_attention;
-
-  /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
-  /// done; `sink` keeps the compiler from dropping them.
-  double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;
+  /// For the few products on which all others build: more digits, hardly more time.
+  const LinearKernels* fine;
 };
 
-/// Floats that a weight (N, K) occupies once packed.
-constexpr std::size_t packed_weight_floats(const KernelTable& table, std::size_t out_features,
-                                           std::size_t in_features) {
-  return (out_features + table.panel_columns - 1) / table.panel_columns * table.panel_columns * in_features;
+struct KernelTable {
+  const char* name;         // "avx2"
+  const char* description;  // "AVX2 and FMA: 8 lanes"
+  void (*layer_norm)(const LayerNormArgs& args) noexcept;
+  ResampleKernels resample;
+  const Arithmetic* float32;
+  /// Weights rounded to bfloat16; inputs, queries, keys and values too where this table has products of
+  /// bfloat16 pairs. Sums are float32.
+  const Arithmetic* bfloat16;
+  /// Linear layers as int8.h tells. Attention takes the formats that this table multiplies fastest: bfloat16
+  /// or integers of 8 or 16 bits, or float32 where none is faster.
+  const Arithmetic* int8;
+};
+
+constexpr const Arithmetic& arithmetic_of(const KernelTable& table, Precision precision) {
+  switch (precision) {
+    case Precision::bfloat16: return *table.bfloat16;
+    case Precision::int8: return *table.int8;
+    case Precision::float32: break;
+  }
+  return *table.float32;
 }
 
 /// Tables that this machine can run, fastest first; the last one is "reference", naive loops in double

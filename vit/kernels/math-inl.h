@@ -67,15 +67,6 @@ HWY_INLINE V power_of_two(hn::Vec<DI> n) {
   return hn::BitCast(D(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(DI(), 127))));
 }
 
-/// exp(x) for x <= 0, 1 ulp; exp(-87.3) = 1.2e-38 for anything smaller. NaN stays NaN.
-HWY_INLINE V exp_of_negative(V x) {
-  const V clamped = at_least(-87.3f, x);
-  const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
-  const V n_float = hn::ConvertTo(D(), n);
-  const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
-  return hn::Mul(exp_of_remainder(r), power_of_two(n));
-}
-
 /// 1.5 * 2^23: adding it rounds to an integer, which the low bits of the sum then hold.
 constexpr float kRounder = 12582912.0f;
 

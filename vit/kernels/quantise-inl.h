@@ -17,12 +17,12 @@ using VI = hn::Vec<DI>;
 /// Pairs of int16, whose products cannot overflow in int32: for any processor.
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
-  static constexpr size_t kStep = 2;        // columns of K that one 32-bit lane holds
-  static constexpr bool kHasZero = false;   // a quantised input may stand for 0 without being 0
-  static constexpr int kLargest = 32'767;   // input_largest
-  static constexpr int kPairLargest = 255;  // pair_largest: above that of any weights
-  using Value = int16_t;                    // of a quantised input
-  static constexpr Precision kPrecision = Precision::full;  // of activations
+  static constexpr size_t kStep = 2;                     // columns of K that one 32-bit lane holds
+  static constexpr bool kHasZero = false;                // a quantised input may stand for 0 without being 0
+  static constexpr int kLargest = 32'767;                // input_largest
+  static constexpr int kPairLargest = 255;               // pair_largest: above that of any weights
+  using Value = int16_t;                                 // of a quantised input
+  static constexpr Accuracy kAccuracy = Accuracy::full;  // of activations
 };
 
 /// The same, added to the sum at once.
@@ -36,7 +36,7 @@ struct Bytes {
   static constexpr int kLargest = 127;
   static constexpr int kPairLargest = 128;  // 255 * 128 < 2^15
   using Value = uint8_t;
-  static constexpr Precision kPrecision = Precision::coarse;
+  static constexpr Accuracy kAccuracy = Accuracy::coarse;
 };
 
 /// The same, added in 32 bits at once.
@@ -49,9 +49,16 @@ constexpr size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Bytes of the values of a row.
+template <class Form>
+constexpr size_t value_bytes(size_t in_features) {
+  return round_up(in_features * sizeof(typename Form::Value), 64);
+}
+
+/// ... and of the scales behind them.
 template <class Form>
 size_t row_bytes(size_t in_features) noexcept {
-  return round_up(in_features * sizeof(typename Form::Value), 64);
+  return value_bytes<Form>(in_features) + int8_scale_bytes(in_features);
 }
 
 /// What is found out about groups that follow each other, of one row or several, a lane for each: the ends of
@@ -142,7 +149,7 @@ struct Place {
 };
 
 template <class Form>
-void quantise(const QuantiseArgs& args) noexcept {
+void quantise(const ConvertArgs& args) noexcept {
   using Value = typename Form::Value;
   const size_t bytes = row_bytes<Form>(args.in_features);
   const size_t groups = int8_groups(args.in_features);
@@ -158,12 +165,13 @@ void quantise(const QuantiseArgs& args) noexcept {
       look_at(input(looked_at), columns(looked_at), scaling, i);
     choose_steps<Form>(scaling);
     for (size_t i = 0; i < count; ++i, quantised.move_on(groups)) {
-      Value* const out =
-          reinterpret_cast<Value*>(args.out + quantised.row * bytes) + quantised.group * kInt8Group;
+      std::byte* const row = args.out + quantised.row * bytes;
+      Value* const out = reinterpret_cast<Value*>(row) + quantised.group * kInt8Group;
       const size_t used = columns(quantised);
       quantise_group<Form>(input(quantised), used, scaling.factor[i], scaling.zero[i], out);
       for (size_t k = used; k < round_up(used, Form::kStep); ++k) out[k] = 0;
-      args.scales[first + i] = {scaling.step[i], scaling.zero[i]};
+      auto* const scales = reinterpret_cast<InputScale*>(row + value_bytes<Form>(args.in_features));
+      scales[quantised.group] = {scaling.step[i], scaling.zero[i]};
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
+#include "vit/kernels/int8.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
@@ -30,11 +31,20 @@ double activated(double x, Activation activation) {
   return x;
 }
 
-void pack_weight(const float* weight, std::size_t stride, std::size_t out_features, std::size_t in_features,
-                 float* packed) noexcept {
-  for (std::size_t n = 0; n < out_features; ++n) {
-    std::copy_n(weight + n * stride, in_features, packed + n * in_features);
+std::size_t float_row_bytes(std::size_t) noexcept {
+  return 0;
+}
+
+std::size_t float_packed_bytes(std::size_t columns, std::size_t in_features) noexcept {
+  return columns * in_features * sizeof(float);
+}
+
+bool float_pack(const PackArgs& args) noexcept {
+  float* const packed = reinterpret_cast<float*>(args.packed);
+  for (std::size_t n = 0; n < args.out_features; ++n) {
+    std::copy_n(args.weight + n * args.stride, args.in_features, packed + n * args.in_features);
   }
+  return true;
 }
 
 /// A product behind its epilogue.
@@ -47,11 +57,11 @@ float finished(double sum, const Epilogue& e, std::size_t m, std::size_t n) {
   return static_cast<float>(sum);
 }
 
-void gemm(const GemmArgs& args) noexcept {
+void float_gemm(const GemmArgs& args) noexcept {
   for (std::size_t m = 0; m < args.rows; ++m) {
-    const float* const row = args.in + m * args.in_stride;
+    const auto* const row = reinterpret_cast<const float*>(args.in + m * args.in_step);
     for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
-      const float* const weight = args.packed + n * args.in_features;
+      const float* const weight = reinterpret_cast<const float*>(args.packed) + n * args.in_features;
       double sum = 0.0;
       for (std::size_t k = 0; k < args.in_features; ++k) sum += static_cast<double>(row[k]) * weight[k];
       args.out[m * args.out_stride + n] = finished(sum, args.epilogue, m, n);
@@ -76,33 +86,6 @@ void layer_norm(const LayerNormArgs& args) noexcept {
   }
 }
 
-void softmax(const RowsArgs& args) noexcept {
-  for (std::size_t r = 0; r < args.rows; ++r) {
-    float* const row = args.data + r * args.stride;
-    double largest = -std::numeric_limits<double>::infinity();
-    for (std::size_t c = 0; c < args.columns; ++c) largest = std::max<double>(largest, row[c]);
-    double sum = 0.0;
-    for (std::size_t c = 0; c < args.columns; ++c) sum += std::exp(row[c] - largest);
-    for (std::size_t c = 0; c < args.columns; ++c)
-      row[c] = static_cast<float>(std::exp(row[c] - largest) / sum);
-  }
-}
-
-void activate(const RowsArgs& args, Activation activation) noexcept {
-  for (std::size_t r = 0; r < args.rows; ++r) {
-    float* const row = args.data + r * args.stride;
-    for (std::size_t c = 0; c < args.columns; ++c) row[c] = static_cast<float>(activated(row[c], activation));
-  }
-}
-
-void add(const RowsArgs& args, const float* addend, std::size_t addend_stride) noexcept {
-  for (std::size_t r = 0; r < args.rows; ++r) {
-    for (std::size_t c = 0; c < args.columns; ++c) {
-      args.data[r * args.stride + c] += addend[r * addend_stride + c];
-    }
-  }
-}
-
 /// One token (d) turned into `out`; `in` may be `out`.
 void rotate_token(const float* in, std::size_t token, std::size_t head_dim, const Rotation& rotation,
                   float* out) {
@@ -121,13 +104,6 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
     const double y = in[q];
     out[p] = static_cast<float>(x * cos[j] - y * sin[j]);
     out[q] = static_cast<float>(y * cos[j] + x * sin[j]);
-  }
-}
-
-void rotate(const RowsArgs& args, const Rotation& rotation) noexcept {
-  for (std::size_t token = 0; token < args.rows; ++token) {
-    float* const row = args.data + token * args.stride;
-    rotate_token(row, token, args.columns, rotation, row);
   }
 }
 
@@ -194,49 +170,37 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
   }
 }
 
-constexpr AttentionKernels kAttention{
-    .pack = attention_pack, .attend = attention, .probabilities = attention_probabilities};
+constexpr AttentionKernels kAttention{.packed_floats = attention_packed_floats,
+                                      .scratch_floats = attention_scratch_floats,
+                                      .pack = attention_pack,
+                                      .attend = attention,
+                                      .probabilities = attention_probabilities};
 
 void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
                           const ResampleAxis& axis) noexcept {
   resample_columns_reference(rows, num_rows, 3, axis);
 }
 
-double multiply_adds(std::size_t rounds, float* sink) noexcept {
-  double a = 1.0;
-  double b = 1.0;
-  for (std::size_t i = 0; i < rounds; ++i) {
-    a = a * 0.5 + 1.0;
-    b = b * 0.25 + 1.0;
-  }
-  *sink = static_cast<float>(a + b);
-  return 4.0 * static_cast<double>(rounds);
-}
-
-std::size_t bf16_packed_lanes(std::size_t columns, std::size_t in_features) noexcept {
-  return columns * in_features;
-}
-
-// Rounded numbers stay float32, one in a lane: the float32 product then is that of bfloat16.
-void bf16_pack_weight(const float* weight, std::size_t stride, std::size_t out_features,
-                      std::size_t in_features, float* packed) noexcept {
-  for (std::size_t n = 0; n < out_features; ++n) {
-    for (std::size_t k = 0; k < in_features; ++k) {
-      packed[n * in_features + k] = bf16_to_float(float_to_bf16(weight[n * stride + k]));
+// Rounded numbers stay float32: the float32 product then is that of bfloat16.
+bool bf16_pack(const PackArgs& args) noexcept {
+  float* const packed = reinterpret_cast<float*>(args.packed);
+  for (std::size_t n = 0; n < args.out_features; ++n) {
+    for (std::size_t k = 0; k < args.in_features; ++k) {
+      packed[n * args.in_features + k] = bf16_to_float(float_to_bf16(args.weight[n * args.stride + k]));
     }
   }
+  return true;
 }
-
-constexpr Bf16Kernels kReferenceBf16{.description = "weights of bfloat16, naive loops",
-                                     .packed_lanes = bf16_packed_lanes,
-                                     .pack_weight = bf16_pack_weight,
-                                     .round_rows = nullptr,
-                                     .gemm = gemm};
 
 /// Value: of a quantised input.
 template <typename Value>
-std::size_t int8_row_bytes(std::size_t in_features) noexcept {
+std::size_t int8_value_bytes(std::size_t in_features) {
   return round_up(in_features * sizeof(Value), 64);
+}
+
+template <typename Value>
+std::size_t int8_row_bytes(std::size_t in_features) noexcept {
+  return int8_value_bytes<Value>(in_features) + int8_scale_bytes(in_features);
 }
 
 /// A column is its scales, then its weights.
@@ -244,13 +208,19 @@ std::size_t int8_packed_bytes(std::size_t columns, std::size_t in_features) noex
   return columns * round_up(int8_groups(in_features) * sizeof(float) + in_features, 64);
 }
 
-void int8_pack(const Int8PackArgs& args) noexcept {
-  const std::size_t groups = int8_groups(args.in_features);
+template <int kPairLargest>
+bool int8_pack(const PackArgs& args) noexcept {
   for (std::size_t n = 0; n < args.out_features; ++n) {
-    std::byte* const column = args.packed + int8_packed_bytes(n, args.in_features);
-    std::memcpy(column, args.scales + n * groups, groups * sizeof(float));
-    std::memcpy(column + groups * sizeof(float), args.weight + n * args.in_features, args.in_features);
+    auto* const scales = reinterpret_cast<float*>(args.packed + int8_packed_bytes(n, args.in_features));
+    auto* const weight = reinterpret_cast<std::int8_t*>(scales + int8_groups(args.in_features));
+    for (std::size_t g = 0; g < int8_groups(args.in_features); ++g) {
+      const std::size_t k = g * kInt8Group;
+      const std::size_t count = std::min(kInt8Group, args.in_features - k);
+      const float* const row = args.weight + n * args.stride + k;
+      if (!quantize_weights(row, count, kPairLargest, weight + k, scales[g])) return false;
+    }
   }
+  return true;
 }
 
 /// Whole numbers a step of 1 / factor apart, `zero` for 0.
@@ -274,10 +244,12 @@ Steps steps_over(float lowest, float highest, std::uint8_t) {
 }
 
 template <typename Value>
-void int8_quantise(const QuantiseArgs& args) noexcept {
+void int8_quantise(const ConvertArgs& args) noexcept {
   for (std::size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
-    auto* const out = reinterpret_cast<Value*>(args.out + r * int8_row_bytes<Value>(args.in_features));
+    std::byte* const row = args.out + r * int8_row_bytes<Value>(args.in_features);
+    auto* const out = reinterpret_cast<Value*>(row);
+    auto* const scales = reinterpret_cast<InputScale*>(row + int8_value_bytes<Value>(args.in_features));
     for (std::size_t g = 0; g < int8_groups(args.in_features); ++g) {
       const std::size_t begin = g * kInt8Group;
       const std::size_t end = std::min(begin + kInt8Group, args.in_features);
@@ -288,7 +260,7 @@ void int8_quantise(const QuantiseArgs& args) noexcept {
         highest = std::max(highest, in[k]);
         is_finite = is_finite && std::isfinite(in[k]);
       }
-      InputScale& scale = args.scales[r * int8_groups(args.in_features) + g];
+      InputScale& scale = scales[g];
       if (is_finite && std::max(highest, -lowest) >= 1e-30f) {
         const Steps steps = steps_over(lowest, highest, Value{});
         scale = steps.scale;
@@ -304,66 +276,76 @@ void int8_quantise(const QuantiseArgs& args) noexcept {
 }
 
 template <typename Value>
-double int8_product(const Int8GemmArgs& args, std::size_t m, std::size_t n) {
-  const auto* const row =
-      reinterpret_cast<const Value*>(args.in + m * int8_row_bytes<Value>(args.in_features));
+double int8_product(const GemmArgs& args, std::size_t m, std::size_t n) {
+  const std::byte* const in = args.in + m * args.in_step;
+  const auto* const row = reinterpret_cast<const Value*>(in);
+  const auto* const scales =
+      reinterpret_cast<const InputScale*>(in + int8_value_bytes<Value>(args.in_features));
   const std::size_t groups = int8_groups(args.in_features);
   const auto* const weight_scales =
       reinterpret_cast<const float*>(args.packed + int8_packed_bytes(n, args.in_features));
   const auto* const weight = reinterpret_cast<const std::int8_t*>(weight_scales + groups);
   double sum = 0.0;
   for (std::size_t g = 0; g < groups; ++g) {
-    const InputScale& scale = args.in_scales[m * groups + g];
-    const auto zero = static_cast<std::int32_t>(scale.zero);
-    std::int32_t whole = 0;
+    const auto zero = static_cast<std::int32_t>(scales[g].zero);
+    std::int32_t product = 0;
     for (std::size_t k = g * kInt8Group; k < std::min((g + 1) * kInt8Group, args.in_features); ++k) {
-      whole += (row[k] - zero) * weight[k];
+      product += (row[k] - zero) * weight[k];
     }
-    sum += static_cast<double>(whole) * weight_scales[g] * scale.step;
+    sum += static_cast<double>(product) * weight_scales[g] * scales[g].step;
   }
   return sum;
 }
 
 template <typename Value>
-void int8_gemm(const Int8GemmArgs& args) noexcept {
+void int8_gemm(const GemmArgs& args) noexcept {
   for (std::size_t m = 0; m < args.rows; ++m) {
     for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
-      args.out[m * args.out_stride + n] = finished(int8_product<Value>(args, m, n), *args.epilogue, m, n);
+      args.out[m * args.out_stride + n] = finished(int8_product<Value>(args, m, n), args.epilogue, m, n);
     }
   }
 }
 
-template <typename Value>
-constexpr Int8Kernels kReferenceInt8{.description = "naive loops",
-                                     .input_largest = sizeof(Value) == 1 ? 127 : 32'767,
-                                     .pair_largest = sizeof(Value) == 1 ? 128 : 255,
-                                     .row_bytes = int8_row_bytes<Value>,
-                                     .packed_bytes = int8_packed_bytes,
-                                     .pack = int8_pack,
-                                     .quantise = int8_quantise<Value>,
-                                     .gemm = int8_gemm<Value>};
+constexpr LinearKernels kFloatLinear{.description = "float32, naive loops",
+                                     .panel_columns = 1,
+                                     .tile_rows = 1,
+                                     .row_bytes = float_row_bytes,
+                                     .convert_rows = nullptr,
+                                     .packed_bytes = float_packed_bytes,
+                                     .pack = float_pack,
+                                     .gemm = float_gemm};
+
+constexpr LinearKernels kBf16Linear = [] {
+  LinearKernels linear = kFloatLinear;
+  linear.description = "weights of bfloat16, naive loops";
+  linear.pack = bf16_pack;
+  return linear;
+}();
+
+/// Value: of an input. kPairLargest: quantize_weights.
+template <typename Value, int kPairLargest>
+constexpr LinearKernels kInt8Linear{.description = "naive loops",
+                                    .panel_columns = 1,
+                                    .tile_rows = 1,
+                                    .row_bytes = int8_row_bytes<Value>,
+                                    .convert_rows = int8_quantise<Value>,
+                                    .packed_bytes = int8_packed_bytes,
+                                    .pack = int8_pack<kPairLargest>,
+                                    .gemm = int8_gemm<Value>};
+
+constexpr Arithmetic kFloat32{.linear = &kFloatLinear, .attention = kAttention, .fine = &kFloatLinear};
+constexpr Arithmetic kBfloat16{.linear = &kBf16Linear, .attention = kAttention, .fine = &kFloatLinear};
+constexpr Arithmetic kInt8{
+    .linear = &kInt8Linear<std::int16_t, 255>, .attention = kAttention, .fine = &kFloatLinear};
 
 constexpr KernelTable kReference{
     .name = "reference",
     .description = "naive loops in double precision: the definition, not for speed",
-    .panel_columns = 1,
-    .tile_rows = 1,
-    .pack_weight = pack_weight,
-    .gemm = gemm,
-    .bf16 = &kReferenceBf16,
-    .int8 = &kReferenceInt8<std::int16_t>,
     .layer_norm = layer_norm,
     .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows_reference},
-    .softmax = softmax,
-    .activate = activate,
-    .add = add,
-    .rotate = rotate,
-    .attention_packed_floats = attention_packed_floats,
-    .attention_scratch_floats = attention_scratch_floats,
-    .attention = kAttention,
-    .bf16_attention = kAttention,
-    .int8_attention = kAttention,
-    .multiply_adds = multiply_adds,
+    .float32 = &kFloat32,
+    .bfloat16 = &kBfloat16,
+    .int8 = &kInt8,
 };
 
 }  // namespace
@@ -372,8 +354,8 @@ const KernelTable& reference_kernels() {
   return kReference;
 }
 
-const Int8Kernels& reference_byte_kernels() {
-  return kReferenceInt8<std::uint8_t>;
+const LinearKernels& reference_byte_kernels(int pair_largest) {
+  return pair_largest == 255 ? kInt8Linear<std::uint8_t, 255> : kInt8Linear<std::uint8_t, 128>;
 }
 
 }  // namespace vit::internal::kernels

@@ -14,11 +14,12 @@ namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 #if HWY_TARGET == HWY_SCALAR  // no vectors at all: the definition is the implementation
 
-void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
-                          const ResampleAxis& axis) noexcept {
+inline void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
+                                 const ResampleAxis& axis) noexcept {
   resample_columns_reference(rows, num_rows, 3, axis);
 }
-void resample_rows(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept {
+inline void resample_rows(const ResampleRows& rows, std::size_t row_bytes,
+                          const ResampleAxis& axis) noexcept {
   resample_rows_reference(rows, row_bytes, axis);
 }
 
@@ -198,8 +199,8 @@ void rows_of_bytes(const ResampleRows& rows, std::size_t row_bytes, const Resamp
   }
 }
 
-void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
-                          const ResampleAxis& axis) noexcept {
+inline void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
+                                 const ResampleAxis& axis) noexcept {
   if (axis.high != nullptr) {
     columns_rgb<true>(rows, num_rows, row_bytes, axis);
   } else {
@@ -207,7 +208,8 @@ void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::s
   }
 }
 
-void resample_rows(const ResampleRows& rows, std::size_t row_bytes, const ResampleAxis& axis) noexcept {
+inline void resample_rows(const ResampleRows& rows, std::size_t row_bytes,
+                          const ResampleAxis& axis) noexcept {
   if (row_bytes < 16) {
     resample_rows_reference(rows, row_bytes, axis);
   } else if (axis.high != nullptr) {

@@ -86,13 +86,6 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
   }
 }
 
-void rotate(const RowsArgs& args, const Rotation& rotation) noexcept {
-  for (size_t token = 0; token < args.rows; ++token) {
-    float* const row = args.data + token * args.stride;
-    rotate_token(row, token, args.columns, rotation, row);
-  }
-}
-
 }  // namespace
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,8 +1,7 @@
-// Kernels that go over whole rows: layer norm, softmax, activations, addition.
+// Kernels that go over whole rows: layer norm, and the softmax of attention probabilities.
 // Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
 #pragma once
 
-#include "vit/kernels/activation-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/target-inl.h"
@@ -49,7 +48,7 @@ HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, floa
   return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
 }
 
-void layer_norm(const LayerNormArgs& args) noexcept {
+inline void layer_norm(const LayerNormArgs& args) noexcept {
   const D d;
   for (size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
@@ -72,15 +71,7 @@ void layer_norm(const LayerNormArgs& args) noexcept {
   }
 }
 
-enum class Base { e, two };
-
-template <Base kBase>
-HWY_INLINE V power_of_negative(V x) {
-  return kBase == Base::two ? exp2_of_negative(x) : exp_of_negative(x);
-}
-
-/// row = kBase^row / sum.
-template <Base kBase>
+/// row = 2^row / sum.
 HWY_INLINE void softmax_row(float* row, size_t columns) {
   const D d;
   constexpr float kLowest = -3.402823466e+38f;
@@ -92,14 +83,13 @@ HWY_INLINE void softmax_row(float* row, size_t columns) {
 
   V sum = hn::Zero(d);
   for (c = 0; c + kLanes <= columns; c += kLanes) {
-    const V weight = power_of_negative<kBase>(hn::Sub(hn::LoadU(d, row + c), largest));
+    const V weight = exp2_of_negative(hn::Sub(hn::LoadU(d, row + c), largest));
     hn::StoreU(weight, d, row + c);
     sum = hn::Add(sum, weight);
   }
   if (c < columns) {
     const size_t rest = columns - c;
-    store_first(power_of_negative<kBase>(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest,
-                row + c);
+    store_first(exp2_of_negative(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest, row + c);
     sum = hn::Add(sum, load_first(row + c, rest, 0.0f));
   }
   const V total = hn::SumOfLanes(d, sum);
@@ -108,49 +98,6 @@ HWY_INLINE void softmax_row(float* row, size_t columns) {
     hn::StoreU(hn::Div(hn::LoadU(d, row + c), total), d, row + c);
   if (c < columns) {
     store_first(hn::Div(load_first(row + c, columns - c, 0.0f), total), columns - c, row + c);
-  }
-}
-
-void softmax(const RowsArgs& args) noexcept {
-  for (size_t r = 0; r < args.rows; ++r) softmax_row<Base::e>(args.data + r * args.stride, args.columns);
-}
-
-template <Activation kActivation>
-void activate_with(const RowsArgs& args) {
-  const D d;
-  for (size_t r = 0; r < args.rows; ++r) {
-    float* const row = args.data + r * args.stride;
-    size_t c = 0;
-    for (; c + kLanes <= args.columns; c += kLanes) {
-      hn::StoreU(activated<Precision::full, kActivation>(hn::LoadU(d, row + c)), d, row + c);
-    }
-    if (c == args.columns) continue;
-    const size_t rest = args.columns - c;
-    store_first(activated<Precision::full, kActivation>(load_first(row + c, rest, 0.0f)), rest, row + c);
-  }
-}
-
-void activate(const RowsArgs& args, Activation activation) noexcept {
-  switch (activation) {
-    case Activation::none: return;
-    case Activation::gelu: return activate_with<Activation::gelu>(args);
-    case Activation::gelu_tanh: return activate_with<Activation::gelu_tanh>(args);
-    case Activation::quick_gelu: return activate_with<Activation::quick_gelu>(args);
-    case Activation::silu: return activate_with<Activation::silu>(args);
-    case Activation::relu: return activate_with<Activation::relu>(args);
-  }
-}
-
-void add(const RowsArgs& args, const float* addend, size_t addend_stride) noexcept {
-  const D d;
-  for (size_t r = 0; r < args.rows; ++r) {
-    float* const row = args.data + r * args.stride;
-    const float* const other = addend + r * addend_stride;
-    size_t c = 0;
-    for (; c + kLanes <= args.columns; c += kLanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, row + c), hn::LoadU(d, other + c)), d, row + c);
-    }
-    for (; c < args.columns; ++c) row[c] += other[c];
   }
 }
 

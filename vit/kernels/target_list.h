@@ -8,3 +8,10 @@
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 #include "hwy/targets.h"
+
+// The namespace of HWY_BASELINE_SCALAR, which is one of these two.
+#if HWY_BROKEN_EMU128 || defined(HWY_COMPILE_ONLY_SCALAR)
+#define VIT_KERNELS_PORTABLE N_SCALAR
+#else
+#define VIT_KERNELS_PORTABLE N_EMU128
+#endif

@@ -1,73 +1,117 @@
-// Lists the kernel tables of this build, which targets/*.cpp hold, and asks the processor which of them it
-// runs.
+// Lists the kernel tables of this build, whose parts targets/*.cpp hold, and asks the processor which of them
+// it runs.
 #include "vit/kernels/targets.h"
 
-#include <vector>
-
 #include "vit/kernels/cpu_info.h"
-#include "vit/kernels/kernels.h"
 #include "vit/kernels/target_list.h"
 
 namespace vit::internal::kernels {
 
 #if HWY_TARGETS & HWY_AVX3
 namespace N_AVX3 {
-extern const KernelTable kTable, kVnniTable, kBf16Table;
-}
+extern const TargetKernels kTarget;
+extern const Arithmetic kFloat32, kBfloat16, kBfloat16Pairs, kInt8, kInt8Vnni, kInt8VnniBf16;
+}  // namespace N_AVX3
 #endif
 #if HWY_TARGETS & HWY_AVX2
 namespace N_AVX2 {
-extern const KernelTable kTable, kVnniTable;
-}
+extern const TargetKernels kTarget;
+extern const Arithmetic kFloat32, kBfloat16, kInt8, kInt8Vnni;
+}  // namespace N_AVX2
 #endif
 #if HWY_TARGETS & HWY_SSE4
 namespace N_SSE4 {
-extern const KernelTable kTable;
-}
+extern const TargetKernels kTarget;
+extern const Arithmetic kFloat32, kBfloat16, kInt8;
+}  // namespace N_SSE4
 #endif
 #if HWY_TARGETS & HWY_NEON
 namespace N_NEON {
-extern const KernelTable kTable;
-}
+extern const TargetKernels kTarget;
+extern const Arithmetic kFloat32, kBfloat16, kInt8;
+}  // namespace N_NEON
 #endif
-#if HWY_TARGETS & HWY_EMU128
-namespace N_EMU128 {
-extern const KernelTable kTable;
-}
+#if HWY_TARGETS & HWY_BASELINE_SCALAR
+namespace VIT_KERNELS_PORTABLE {
+extern const TargetKernels kTarget;
+extern const Arithmetic kFloat32, kBfloat16, kInt8;
+}  // namespace VIT_KERNELS_PORTABLE
 #endif
-#if HWY_TARGETS & HWY_SCALAR
-namespace N_SCALAR {
-extern const KernelTable kTable;
+
+namespace {
+
+struct Name {
+  const char* name;
+  const char* description;
+};
+
+[[maybe_unused]] CompiledTarget target(bool supported, Name name, const TargetKernels& shared,
+                                       const Arithmetic& float32, const Arithmetic& bfloat16,
+                                       const Arithmetic& int8) {
+  return {.table = {.name = name.name,
+                    .description = name.description,
+                    .layer_norm = shared.layer_norm,
+                    .resample = shared.resample,
+                    .float32 = &float32,
+                    .bfloat16 = &bfloat16,
+                    .int8 = &int8},
+          .supported = supported,
+          .multiply_adds = shared.multiply_adds};
+}
+
+#if HWY_TARGETS & HWY_AVX3
+void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
+  using namespace N_AVX3;
+  __builtin_cpu_init();
+  const bool runs = (supported & HWY_AVX3) != 0;
+  const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
+  const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
+  found.push_back(target(
+      has_bf16, {"avx512_bf16", "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16"},
+      kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
+  found.push_back(target(has_vnni,
+                         {"avx512_vnni", "AVX-512 with VNNI: the same, and its products of bytes for int8"},
+                         kTarget, kFloat32, kBfloat16, kInt8Vnni));
+  found.push_back(
+      target(runs, {"avx512", "AVX-512 (F, VL, DQ, BW): 16 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
 }
 #endif
 
+#if HWY_TARGETS & HWY_AVX2
+void add_avx2(std::int64_t supported, std::vector<CompiledTarget>& found) {
+  using namespace N_AVX2;
+  const bool runs = (supported & HWY_AVX2) != 0;
+  found.push_back(target(runs && cpu_has_avx_vnni(),
+                         {"avx2_vnni", "AVX2 with AVX-VNNI: the same, and its products of bytes for int8"},
+                         kTarget, kFloat32, kBfloat16, kInt8Vnni));
+  found.push_back(target(runs, {"avx2", "AVX2 and FMA: 8 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
+}
+#endif
+
+}  // namespace
+
 const std::vector<CompiledTarget>& compiled_targets() {
   static const std::vector<CompiledTarget> targets = [] {
-    const auto supported = hwy::SupportedTargets();
+    [[maybe_unused]] const std::int64_t supported = hwy::SupportedTargets();
     std::vector<CompiledTarget> found;
 #if HWY_TARGETS & HWY_AVX3
-    __builtin_cpu_init();
-    const bool has_vnni = __builtin_cpu_supports("avx512vnni") != 0;
-    const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
-    found.push_back({&N_AVX3::kBf16Table, has_bf16 && (supported & HWY_AVX3) != 0});
-    found.push_back({&N_AVX3::kVnniTable, has_vnni && (supported & HWY_AVX3) != 0});
-    found.push_back({&N_AVX3::kTable, (supported & HWY_AVX3) != 0});
+    add_avx512(supported, found);
 #endif
 #if HWY_TARGETS & HWY_AVX2
-    found.push_back({&N_AVX2::kVnniTable, cpu_has_avx_vnni() && (supported & HWY_AVX2) != 0});
-    found.push_back({&N_AVX2::kTable, (supported & HWY_AVX2) != 0});
+    add_avx2(supported, found);
 #endif
 #if HWY_TARGETS & HWY_SSE4
-    found.push_back({&N_SSE4::kTable, (supported & HWY_SSE4) != 0});
+    found.push_back(target((supported & HWY_SSE4) != 0, {"sse4", "SSE4.2: 4 lanes, no fused multiply-add"},
+                           N_SSE4::kTarget, N_SSE4::kFloat32, N_SSE4::kBfloat16, N_SSE4::kInt8));
 #endif
 #if HWY_TARGETS & HWY_NEON
-    found.push_back({&N_NEON::kTable, (supported & HWY_NEON) != 0});
+    found.push_back(target((supported & HWY_NEON) != 0, {"neon", "NEON: 4 lanes"}, N_NEON::kTarget,
+                           N_NEON::kFloat32, N_NEON::kBfloat16, N_NEON::kInt8));
 #endif
-#if HWY_TARGETS & HWY_EMU128
-    found.push_back({&N_EMU128::kTable, true});
-#endif
-#if HWY_TARGETS & HWY_SCALAR
-    found.push_back({&N_SCALAR::kTable, true});
+#if HWY_TARGETS & HWY_BASELINE_SCALAR
+    found.push_back(target(true, {"portable", "the compiler's baseline"}, VIT_KERNELS_PORTABLE::kTarget,
+                           VIT_KERNELS_PORTABLE::kFloat32, VIT_KERNELS_PORTABLE::kBfloat16,
+                           VIT_KERNELS_PORTABLE::kInt8));
 #endif
     return found;
   }();

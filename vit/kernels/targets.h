@@ -1,4 +1,4 @@
-// The tables that this build contains, for dispatch.cpp alone.
+// The tables that this build contains, for dispatch.cpp, cpu_info.cpp and tests.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,27 @@
 
 namespace vit::internal::kernels {
 
+/// What all tables of one instruction set share.
+struct TargetKernels {
+  void (*layer_norm)(const LayerNormArgs& args) noexcept;
+  ResampleKernels resample;
+  /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
+  /// done; `sink` keeps the compiler from dropping them.
+  double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;
+};
+
 /// Tables compiled for instruction sets, fastest first, whether or not this machine can run them.
 struct CompiledTarget {
-  const KernelTable* table;
+  KernelTable table;
   bool supported;
+  double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;
 };
 const std::vector<CompiledTarget>& compiled_targets();
 
 /// Naive loops in double precision: the definition and the oracle.
 const KernelTable& reference_kernels();
-/// Those for inputs of bytes; the table above has the ones for inputs of 16 bits.
-const Int8Kernels& reference_byte_kernels();
+/// Its int8 products with inputs of bytes, and neighbouring weights whose sum is at most pair_largest (128 or
+/// 255); the table has those with inputs of 16 bits.
+const LinearKernels& reference_byte_kernels(int pair_largest);
 
 }  // namespace vit::internal::kernels

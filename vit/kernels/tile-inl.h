@@ -36,10 +36,10 @@ struct RightOperand {
 };
 
 /// How the loop reads a line of the right operand, as two vectors, and multiplies with it. A lane of the left
-/// operand, and so a line, covers kColumns of K; kPrecision is that of activations. bf16-inl.h has other
+/// operand, and so a line, covers kColumns of K; kAccuracy is that of activations. bf16-inl.h has other
 /// forms.
 struct FloatLines {
-  static constexpr Precision kPrecision = Precision::full;
+  static constexpr Accuracy kAccuracy = Accuracy::full;
   static constexpr size_t kColumns = 1;
   static constexpr size_t kLine = kPanel;
   static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }

@@ -4,7 +4,7 @@
 
 #include "vit/base/parallel.h"
 
-namespace vit {
+namespace vit::internal {
 
 LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
                      const kernels::KernelTable& kernels)
@@ -43,4 +43,4 @@ void LayerNorm::check(const TensorView<const float>& in, const TensorView<float>
             out.shape().to_string());
 }
 
-}  // namespace vit
+}  // namespace vit::internal

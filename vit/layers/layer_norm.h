@@ -6,22 +6,21 @@
 #include "vit/base/tensor.h"
 #include "vit/kernels/kernels.h"
 
-namespace vit {
+namespace vit::internal {
 
 class LayerNorm {
  public:
-  /// gamma and beta (C) are copied. Throws Error where their lengths differ or are zero.
+  /// gamma and beta (C) are copied. Throws Error if their lengths differ or are zero.
   LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
             const kernels::KernelTable& kernels = kernels::default_kernels());
 
-  /// in (M, C) -> out (M, C), out may be in. Throws Error where shapes disagree.
+  /// in (M, C) -> out (M, C), out may be in. Throws Error if shapes disagree.
   void forward(TensorView<const float> in, TensorView<float> out, int threads) const;
-  /// The same for `count` rows from `first` alone, in the calling thread.
+  /// Rows [first, first + count) of in (M, C) -> those of out (M, C), in the calling thread.
   void forward_rows(TensorView<const float> in, TensorView<float> out, std::size_t first,
                     std::size_t count) const;
 
   std::size_t num_features() const { return gamma_.num_elements(); }
-  std::size_t weight_bytes() const { return 2 * num_features() * sizeof(float); }
 
  private:
   void check(const TensorView<const float>& in, const TensorView<float>& out) const;
@@ -32,4 +31,4 @@ class LayerNorm {
   const kernels::KernelTable* kernels_;
 };
 
-}  // namespace vit
+}  // namespace vit::internal

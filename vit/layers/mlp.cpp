@@ -2,69 +2,41 @@
 
 #include <utility>
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
-void check_norm(const std::optional<LayerNorm>& norm, std::size_t hidden_dim) {
-  VIT_CHECK(!norm || norm->num_features() == hidden_dim, "Mlp", "inner norm over ",
-            norm ? norm->num_features() : 0, " of ", hidden_dim, " channels");
-}
+constexpr Where kWhere{"Mlp", ErrorKind::mismatch};
 
 }  // namespace
 
-Mlp::Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation)
-    : fc1_(std::move(fc1)), norm_(std::move(norm)), fc2_(std::move(fc2)), activation_(activation) {
-  VIT_CHECK(fc2_.in_features() == hidden_dim() && fc2_.out_features() == fc1_.in_features(), "Mlp", "fc1 ",
-            fc1_.describe(), " and fc2 ", fc2_.describe(), " do not fit together");
-  check_norm(norm_, hidden_dim());
+Mlp::Mlp(MlpInput in, std::optional<LayerNorm> norm, Linear fc2, Activation activation)
+    : in_(std::move(in)), norm_(std::move(norm)), fc2_(std::move(fc2)), activation_(activation) {
+  const Linear& fc1 = in_.fc1;
+  const Linear& gate = in_.gate ? *in_.gate : fc1;
+  VIT_CHECK(fc2_.in_features() == hidden_dim() && fc2_.out_features() == fc1.in_features(), kWhere, "fc1 ",
+            fc1.describe(), " and fc2 ", fc2_.describe(), " do not fit together");
+  VIT_CHECK(gate.in_features() == fc1.in_features() && gate.out_features() == fc1.out_features(), kWhere,
+            "gate ", gate.describe(), " and fc1 ", fc1.describe(), " do not fit together");
+  VIT_CHECK(!norm_ || norm_->num_features() == hidden_dim(), kWhere, "inner norm over ",
+            norm_ ? norm_->num_features() : 0, " of ", hidden_dim(), " channels");
 }
 
-PreparedRows Mlp::prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
-                          const Workspace& workspace, int threads) const {
-  return fc1_.prepare_normed(norm, in, normed, threads, workspace.quantised);
+void Mlp::forward(const NormedRows& x, const Residual& out, const Pass& pass) const {
+  Activations& a = pass.activations;
+  const std::size_t num_rows = x.rows.num_rows();
+  const LinearInput normed = [&] {
+    const StageTimer timer(pass.times, Stage::norms);
+    return in_.fc1.convert(x, Activations::view_rows(a.normed, num_rows, x.rows.num_columns()), pass);
+  }();
+  const StageTimer timer(pass.times, Stage::mlp);
+  const TensorView<float> hidden = Activations::view_rows(a.hidden, num_rows, hidden_dim());
+  if (in_.gate) {
+    in_.gate->multiply(normed, hidden, pass, {.activation = activation_});
+    in_.fc1.multiply(normed, hidden, pass, {.multiplier = hidden});  // hidden = act(gate x) * fc1 x
+  } else {
+    in_.fc1.multiply(normed, hidden, pass, {.activation = activation_});
+  }
+  fc2_.add(norm_, hidden, out, pass);
 }
 
-void Mlp::forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
-                  Workspace& workspace, int threads) const {
-  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
-  fc1_.multiply(normed, hidden, threads, {.activation = activation_});
-  fc2_.add_to(out, scale, norm_, hidden, threads, workspace.quantised);
-}
-
-std::size_t Mlp::weight_bytes() const {
-  return fc1_.weight_bytes() + fc2_.weight_bytes() + (norm_ ? norm_->weight_bytes() : 0);
-}
-
-GatedMlp::GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Linear fc2,
-                   Activation activation)
-    : gate_(std::move(gate)),
-      value_(std::move(value)),
-      norm_(std::move(norm)),
-      fc2_(std::move(fc2)),
-      activation_(activation) {
-  VIT_CHECK(gate_.in_features() == value_.in_features() && gate_.out_features() == value_.out_features() &&
-                fc2_.in_features() == hidden_dim() && fc2_.out_features() == gate_.in_features(),
-            "GatedMlp", "gate ", gate_.describe(), ", value ", value_.describe(), " and fc2 ",
-            fc2_.describe(), " do not fit together");
-  check_norm(norm_, hidden_dim());
-}
-
-PreparedRows GatedMlp::prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
-                               const Workspace& workspace, int threads) const {
-  return gate_.prepare_normed(norm, in, normed, threads, workspace.quantised);
-}
-
-void GatedMlp::forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
-                       Workspace& workspace, int threads) const {
-  const TensorView<float> hidden = Workspace::view_rows(workspace.hidden, out.num_rows(), hidden_dim());
-  gate_.multiply(normed, hidden, threads, {.activation = activation_});
-  value_.multiply(normed, hidden, threads, {.multiplier = hidden});  // hidden = act(gate x) * value x
-  fc2_.add_to(out, scale, norm_, hidden, threads, workspace.quantised);
-}
-
-std::size_t GatedMlp::weight_bytes() const {
-  return gate_.weight_bytes() + value_.weight_bytes() + fc2_.weight_bytes() +
-         (norm_ ? norm_->weight_bytes() : 0);
-}
-
-}  // namespace vit
+}  // namespace vit::internal

@@ -1,61 +1,37 @@
-// The two feed-forward networks of a block. Letters: M = rows, C = channels, F = hidden width.
+// The feed-forward network of a block. Letters: M = rows, C = channels, F = hidden width.
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
-#include "vit/layers/workspace.h"
+#include "vit/layers/pass.h"
 
-namespace vit {
+namespace vit::internal {
 
-/// fc2(norm(act(fc1 x)))
+/// The first products of an MLP, C -> F each.
+struct MlpInput {
+  std::optional<Linear> gate{};  // plain without
+  Linear fc1;
+};
+
+/// fc2(norm(act(fc1 x))), or fc2(norm(act(gate x) * fc1 x)) where there is a gate.
 class Mlp {
  public:
-  /// fc1 (C -> F), norm over the hidden vector, if any, fc2 (F -> C). Throws Error where shapes disagree.
-  Mlp(Linear fc1, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
+  /// norm over the hidden vector (F), if any; fc2 (F -> C). Throws Error if shapes disagree.
+  Mlp(MlpInput in, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
 
-  /// norm(in) as forward takes it, which is left in normed (M, C), too.
-  PreparedRows prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
-                       const Workspace& workspace, int threads) const;
-  /// out += scale * fc2(...) for normed (M, C) and out (M, C), which must not overlap; scale (C) or empty
-  /// for 1. Uses workspace.hidden.
-  void forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
-               Workspace& workspace, int threads) const;
+  /// out.add_to += out.scale * fc2(...) for norm(x). x and add_to (M, C), which may be the same. Uses
+  /// activations.normed and .hidden.
+  void forward(const NormedRows& x, const Residual& out, const Pass& pass) const;
 
-  std::size_t hidden_dim() const noexcept { return fc1_.out_features(); }
-  std::size_t weight_bytes() const;
+  std::size_t hidden_dim() const noexcept { return in_.fc1.out_features(); }
 
  private:
-  Linear fc1_;
+  MlpInput in_;
   std::optional<LayerNorm> norm_;
   Linear fc2_;
   Activation activation_;
 };
 
-/// fc2(norm(act(gate x) * value x))
-class GatedMlp {
- public:
-  /// gate and value (C -> F), norm over their product, if any, fc2 (F -> C). Throws Error where shapes
-  /// disagree.
-  GatedMlp(Linear gate, Linear value, std::optional<LayerNorm> norm, Linear fc2, Activation activation);
-
-  /// As those of Mlp.
-  PreparedRows prepare(const LayerNorm& norm, TensorView<const float> in, TensorView<float> normed,
-                       const Workspace& workspace, int threads) const;
-  void forward(const PreparedRows& normed, std::span<const float> scale, TensorView<float> out,
-               Workspace& workspace, int threads) const;
-
-  std::size_t hidden_dim() const noexcept { return gate_.out_features(); }
-  std::size_t weight_bytes() const;
-
- private:
-  Linear gate_;
-  Linear value_;
-  std::optional<LayerNorm> norm_;
-  Linear fc2_;
-  Activation activation_;
-};
-
-}  // namespace vit
+}  // namespace vit::internal

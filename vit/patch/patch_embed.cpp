@@ -5,42 +5,40 @@
 #include "vit/base/parallel.h"
 #include "vit/patch/patchify.h"
 
-namespace vit {
+namespace vit::internal {
 
 PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size)
     : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
-                         TensorView<float> rows, TensorView<float> tokens, const QuantisedMemory& memory,
-                         int threads, StageTimes* stages) const {
+                         TensorView<float> tokens, const Pass& pass) const {
+  const TensorView<float> patches = pass.activations.patches;  // (B, N, 3 P P)
   const GridSize grid = position.grid();
   const std::size_t num_images = pixels.dim(0);
-  const std::size_t num_patches = rows.dim(1);
-  const std::size_t num_prefix = num_prefix_tokens();
-  const std::size_t width = tokens.num_columns();
   {
-    const StageTimer timer(stages, Stage::patchify);
-    parallel_for(num_images * grid.rows, threads, [&](std::size_t task, int) {
+    const StageTimer timer(pass.times, Stage::patchify);
+    parallel_for(num_images * grid.rows, pass.threads, [&](std::size_t task, int) {
       const std::size_t image = task / grid.rows, row = task % grid.rows;
-      patchify(pixels[image], patch_size_, row, rows[image].part(row * grid.columns, grid.columns));
+      patchify(pixels[image], patch_size_, row, patches[image].part(row * grid.columns, grid.columns));
     });
   }
-  const StageTimer timer(stages, Stage::embed);
-
-  const TensorView<const float> prefix_rows = position.prefix_rows();
-  const std::size_t num_prefix_rows = prefix_rows.empty() ? 0 : prefix_rows.dim(0);
+  const StageTimer timer(pass.times, Stage::embed);
   for (std::size_t image = 0; image < num_images; ++image) {
-    const TensorView<float> own = tokens[image];
-    for (std::size_t t = 0; t < num_prefix; ++t) {
-      float* const out = std::copy_n(prefix_.view().row(t), width, own.row(t)) - width;
-      if (t >= num_prefix_rows) continue;
-      const float* const added = prefix_rows.row(t);
-      for (std::size_t c = 0; c < width; ++c) out[c] += added[c];
-    }
-    // tokens = rows W^T + b + position, the sum taken while the tile is in registers
-    const TensorView<float> patches(own.row(num_prefix), Shape{num_patches, width}, own.row_stride());
-    projection_.forward(rows[image], patches, threads, {.residual = position.patch_rows()}, memory);
+    write_prefix(position.prefix_rows(), tokens[image]);
+    // tokens = patches W^T + b + position, the sum taken while the tile is in registers
+    const TensorView<float> out = tokens[image].part(num_prefix_tokens(), patches.dim(1));
+    projection_.forward(patches[image], out, pass, {.residual = position.patch_rows()});
   }
 }
 
-}  // namespace vit
+void PatchEmbed::write_prefix(TensorView<const float> added, TensorView<float> tokens) const {
+  const std::size_t num_added = added.empty() ? 0 : added.dim(0);
+  for (std::size_t t = 0; t < num_prefix_tokens(); ++t) {
+    float* const out = tokens.row(t);
+    std::copy_n(prefix_.view().row(t), tokens.num_columns(), out);
+    if (t >= num_added) continue;
+    for (std::size_t c = 0; c < tokens.num_columns(); ++c) out[c] += added.row(t)[c];
+  }
+}
+
+}  // namespace vit::internal

@@ -2,12 +2,12 @@
 // front. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size.
 #pragma once
 
-#include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/layers/linear.h"
+#include "vit/layers/pass.h"
 #include "vit/position/position.h"
 
-namespace vit {
+namespace vit::internal {
 
 class PatchEmbed {
  public:
@@ -18,16 +18,17 @@ class PatchEmbed {
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
-  /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added; `rows` (B, N, 3 P P) and `memory`,
-  /// for N rows, are scratch.
+  /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches.
   void forward(TensorView<const float> pixels, const position::PositionContext& position,
-               TensorView<float> rows, TensorView<float> tokens, const QuantisedMemory& memory, int threads,
-               StageTimes* stages = nullptr) const;
+               TensorView<float> tokens, const Pass& pass) const;
 
  private:
+  /// The prefix of one image, tokens (T, C), with the position rows `added` (p, C) to the first of them.
+  void write_prefix(TensorView<const float> added, TensorView<float> tokens) const;
+
   Linear projection_;
   Tensor<float> prefix_;  // (prefix, C)
   std::size_t patch_size_;
 };
 
-}  // namespace vit
+}  // namespace vit::internal

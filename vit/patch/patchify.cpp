@@ -4,7 +4,7 @@
 
 #include "vit/base/error.h"
 
-namespace vit {
+namespace vit::internal {
 
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size) {
   VIT_CHECK(patch_size != 0 && height >= patch_size && width >= patch_size, "patch_grid", "an image of ",
@@ -33,4 +33,4 @@ void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_
   }
 }
 
-}  // namespace vit
+}  // namespace vit::internal

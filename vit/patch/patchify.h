@@ -5,7 +5,7 @@
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error where an edge is
 /// shorter than the patch.
@@ -17,4 +17,4 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
               TensorView<float> rows);
 
-}  // namespace vit
+}  // namespace vit::internal

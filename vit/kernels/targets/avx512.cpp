@@ -1,3 +1,7 @@
 // The kernels for AVX-512; nothing where it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_AVX3
-#include "vit/kernels/tables-inl.h"
+#include "vit/kernels/target-inl.h"
+
+#if HWY_TARGETS & VIT_KERNELS_TARGET
+#include "vit/kernels/common-inl.h"
+#endif

@@ -1,3 +1,7 @@
 // The kernels for the compiler's baseline; nothing where it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_BASELINE_SCALAR
-#include "vit/kernels/tables-inl.h"
+#include "vit/kernels/target-inl.h"
+
+#if HWY_TARGETS & VIT_KERNELS_TARGET
+#include "vit/kernels/common-inl.h"
+#endif

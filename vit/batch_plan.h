@@ -1,0 +1,32 @@
+// BatchPlan: the one place that decides which images are computed together and by how many threads.
+//
+//   all images of one size  ->  passes of images_per_pass          activations stay near the caches
+//   a pass                  ->  num_tasks tasks of images_per_task, one thread each, then num_shared images
+//   by all
+//                               | task | task | task | task | shared |
+//
+// Results do not depend on it.
+#pragma once
+
+#include <cstddef>
+
+namespace vit::internal {
+
+struct BatchRequest {
+  std::size_t num_images = 1;   // of one size
+  std::size_t num_tokens = 1;   // of an image, prefix included
+  std::size_t batch = 0;        // images of a pass, 0 = chosen here
+  std::size_t num_threads = 1;  // at least one
+};
+
+struct BatchPlan {
+  std::size_t images_per_pass = 1;  // of all passes but the last
+  // of a pass of num_images or images_per_pass, whichever is less:
+  std::size_t images_per_task = 1;
+  std::size_t num_tasks = 0;   // of one thread each; those threads never wait for each other
+  std::size_t num_shared = 0;  // images computed by all threads together
+};
+
+BatchPlan plan_batches(const BatchRequest& request);
+
+}  // namespace vit::internal

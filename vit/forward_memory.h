@@ -1,0 +1,47 @@
+// ForwardMemory: what passes of one session need again and again.
+#pragma once
+
+#include <vector>
+
+#include "vit/base/stage_times.h"
+#include "vit/layers/activations.h"
+
+namespace vit::internal {
+
+/// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
+class ForwardMemory {
+ public:
+  /// What the images of one thread, or of all threads together, need on their way.
+  struct Lane {
+    Activations activations;
+    StageTimes times;
+  };
+
+  std::size_t bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const Lane& lane : lanes) bytes += lane.activations.capacity_bytes();
+    return bytes;
+  }
+  /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
+  void measure_stages(StageTimes* times) noexcept { times_ = times; }
+
+  /// Where layers that work on a lane add their time.
+  StageTimes* times_of(Lane& lane) const noexcept { return times_ != nullptr ? &lane.times : nullptr; }
+  /// Adds `share` of what the lanes measured to the times asked for; n lanes that ran side by side had 1 / n
+  /// each.
+  void collect_times(double share) {
+    if (times_ == nullptr) return;
+    for (Lane& lane : lanes) {
+      for (std::size_t i = 0; i < lane.times.seconds.size(); ++i)
+        times_->seconds[i] += share * lane.times.seconds[i];
+      lane.times = {};
+    }
+  }
+
+  std::vector<Lane> lanes = std::vector<Lane>(1);
+
+ private:
+  StageTimes* times_ = nullptr;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,59 @@
+// Head: from the tokens that leave the encoder to what is asked for: final norm, pooling, projection,
+// classifier. Letters: B images, R tokens of each (all, or the leading ones that suffice), C = embed_dim, E =
+// projection_dim.
+#pragma once
+
+#include <optional>
+
+#include "vit/config.h"
+#include "vit/head/pooling.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/linear.h"
+#include "vit/layers/pass.h"
+
+namespace vit::internal {
+
+/// Where results go; empty where they are not wanted.
+struct HeadOutputs {
+  TensorView<float> tokens{};     // (B, R, C), after the final norm
+  TensorView<float> pooled{};     // (B, C)
+  TensorView<float> projected{};  // (B, E)
+  TensorView<float> logits{};     // (B, classes)
+};
+
+/// What a head is made of; what a model lacks is absent.
+struct HeadLayers {
+  std::optional<LayerNorm> norm{};  // on all tokens
+  std::optional<AttentionPool> pool{};
+  std::optional<LayerNorm> pooled_norm{};
+  std::optional<Linear> pooler{};
+  std::optional<Linear> projection{};
+  std::optional<Linear> classifier{};
+  std::optional<Linear> classifier_distillation{};
+};
+
+class Head {
+ public:
+  Head(const ModelConfig& config, HeadLayers layers);
+
+  /// Leading tokens of an image that suffice for pooled vectors, projections and logits; 0 = all are needed.
+  std::size_t num_leading_tokens() const noexcept;
+
+  /// Normalizes tokens (B, R, C) in place and makes what `out` wants. Uses activations.pooled and .head_row,
+  /// and those of a block in attention pooling. Throws Error if shapes disagree.
+  void forward(TensorView<float> tokens, const HeadOutputs& out, const Pass& pass) const;
+
+  bool has_attention_pool() const noexcept { return layers_.pool.has_value(); }
+
+ private:
+  void pool(TensorView<const float> tokens, TensorView<float> pooled, const Pass& pass) const;
+  void classify(TensorView<const float> tokens, TensorView<const float> pooled, TensorView<float> logits,
+                const Pass& pass) const;
+
+  Pooling pooling_;
+  HeadInput input_;
+  std::size_t num_prefix_;
+  HeadLayers layers_;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,34 @@
+// What every instruction set has: the rows of its tables and the arithmetics that need no extension.
+#pragma once
+
+#include "vit/kernels/attention-inl.h"
+#include "vit/kernels/bf16-inl.h"
+#include "vit/kernels/gemm-inl.h"
+#include "vit/kernels/int8-inl.h"
+#include "vit/kernels/resample-inl.h"
+#include "vit/kernels/rows-inl.h"
+#include "vit/kernels/targets.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::internal::kernels::HWY_NAMESPACE {
+
+extern const TargetKernels kTarget;
+constexpr TargetKernels kTarget{.layer_norm = layer_norm,
+                                .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows},
+                                .multiply_adds = multiply_adds};
+
+extern const LinearKernels kFloat32Linear;
+constexpr LinearKernels kFloat32Linear = kFloatLinear;
+
+extern const Arithmetic kFloat32, kBfloat16, kInt8;
+constexpr Arithmetic kFloat32{
+    .linear = &kFloat32Linear, .attention = kAttention<FloatOperands>, .fine = &kFloat32Linear};
+constexpr Arithmetic kBfloat16{.linear = &bf16::kLinear<bf16::ColumnLines>,
+                               .attention = kAttention<FloatOperands>,
+                               .fine = &kFloat32Linear};
+constexpr Arithmetic kInt8{.linear = &int8::kLinear<int8::Usual>,
+                           .attention = kAttention<int8::UsualOperands>,
+                           .fine = &kFloat32Linear};
+
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,97 @@
+#include "vit/layers/activations.h"
+
+#include <algorithm>
+
+#include "vit/base/parallel.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"Activations", ErrorKind::argument};
+
+/// Floats from one row to the next. Rows whose distance is a multiple of the page size would compete for the
+/// same few lines of the caches where products read them side by side: those get one line more.
+std::size_t row_stride(std::size_t columns) {
+  constexpr std::size_t kLineFloats = 16, kPageFloats = 1024;
+  return columns % kPageFloats == 0 ? columns + kLineFloats : columns;
+}
+
+TensorView<float> take_rows(Arena::Taker& arena, std::size_t rows, std::size_t columns) {
+  return arena.take<float>({rows, columns}, row_stride(columns));
+}
+
+/// Packed floats of all heads of one image, and scratch floats of one thread, where `width` is cut into
+/// `num_heads` heads.
+struct HeadFloats {
+  std::size_t packed = 0;
+  std::size_t scratch = 0;
+};
+
+HeadFloats head_floats(std::size_t width, std::size_t num_heads, std::size_t num_tokens,
+                       const kernels::AttentionKernels& attention) {
+  if (num_heads == 0) return {};
+  const std::size_t head_dim = width / num_heads;
+  const std::size_t packed = round_up(attention.packed_floats(num_tokens, head_dim), 16);
+  return {checked_mul(packed, num_heads, kWhere), round_up(attention.scratch_floats(head_dim), 16)};
+}
+
+}  // namespace
+
+void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
+                          const kernels::Arithmetic& arithmetic) {
+  const std::size_t rows = checked_mul(s.num_images, s.num_tokens, kWhere);
+  const std::size_t qkv_dim = std::max(3 * s.attention_dim, s.num_pool_heads != 0 ? 2 * s.embed_dim : 0);
+  const HeadFloats block = head_floats(s.attention_dim, s.num_heads, s.num_tokens, arithmetic.attention);
+  const HeadFloats pool = head_floats(s.embed_dim, s.num_pool_heads, s.num_tokens, arithmetic.attention);
+  const std::size_t widest = std::max({s.embed_dim, s.attention_dim, s.hidden_dim});
+  const std::size_t row_bytes =
+      std::max(arithmetic.linear->row_bytes(widest), arithmetic.fine->row_bytes(s.patch_dim));
+
+  patches = arena.take<float>({s.num_images, s.num_patches, s.patch_dim});
+  tokens = arena.take<float>({s.num_images, s.num_tokens, s.embed_dim});
+  leading = arena.take<float>({s.num_images, s.num_leading, s.embed_dim});
+  pooled = arena.take<float>({s.num_images, s.embed_dim});
+  head_row = arena.take<float>({s.num_images, 2 * s.embed_dim});
+  normed = take_rows(arena, rows, s.embed_dim);
+  arena.share(
+      [&] {
+        qkv = take_rows(arena, rows, qkv_dim);
+        heads = take_rows(arena, rows, s.attention_dim);
+      },
+      [&] { hidden = take_rows(arena, rows, s.hidden_dim); });
+  packed_heads = arena.take<float>({packed_images_, std::max(block.packed, pool.packed)});
+  thread_scratch = arena.take<float>(
+      {static_cast<std::size_t>(resolve_threads(s.threads)), std::max(block.scratch, pool.scratch)});
+  converted = arena.take<std::byte>({rows, row_bytes});
+}
+
+void Activations::reserve(const ActivationShape& shape, const kernels::Arithmetic& arithmetic) {
+  if (shape == shape_ && arithmetic_ == &arithmetic) return;
+  VIT_CHECK(shape.num_images > 0 && shape.num_tokens > 0 && shape.embed_dim > 0 && shape.num_heads > 0 &&
+                shape.attention_dim > 0,
+            kWhere, "a shape with no images, tokens, channels or heads");
+  // All sizes below are at most a few times these.
+  const std::size_t widths =
+      checked_add(checked_add(shape.hidden_dim, checked_mul(shape.attention_dim, 8, kWhere), kWhere),
+                  checked_mul(shape.embed_dim, 8, kWhere), kWhere);
+  const std::size_t rows = checked_mul(shape.num_images, shape.num_tokens, kWhere);
+  checked_mul(checked_mul(rows, widths, kWhere), 64, kWhere);
+
+  // Enough heads at a time to feed the threads, few enough for their keys and values to stay in cache.
+  const auto threads = static_cast<std::size_t>(resolve_threads(shape.threads));
+  packed_images_ = std::clamp<std::size_t>(ceil_div(4 * threads, shape.num_heads), 1, shape.num_images);
+  arithmetic_ = nullptr;  // an allocation that fails leaves no shape behind
+  arena_.lay_out([&](Arena::Taker& arena) { lay_out(arena, shape, arithmetic); });
+  shape_ = shape;
+  arithmetic_ = &arithmetic;
+}
+
+TensorView<float> Activations::view_rows(const TensorView<float>& member, std::size_t rows,
+                                         std::size_t columns) {
+  VIT_CHECK(checked_mul(rows, row_stride(columns), kWhere) <= member.num_rows() * member.row_stride(), kWhere,
+            "asked for ", rows, " x ", columns, " of ", member.shape().to_string(),
+            "; reserve() was called with another shape");
+  return {member.data(), {rows, columns}, row_stride(columns)};
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,71 @@
+// Activations: everything that a pass computes on its way, as named views of one block. Listed once, laid out
+// for a shape; a pass of the same or a smaller shape allocates nothing. Serves one pass at a time. Letters: B
+// = images, N = patches, T = tokens, R = leading tokens, C = embed_dim, A = attention_dim, F = hidden_dim.
+#pragma once
+
+#include "vit/base/arena.h"
+#include "vit/base/tensor.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit::internal {
+
+struct ActivationShape {
+  std::size_t num_images = 1;      // B
+  std::size_t num_patches = 0;     // N
+  std::size_t patch_dim = 0;       // numbers of a patch
+  std::size_t num_tokens = 1;      // T, prefix included
+  std::size_t num_leading = 0;     // R, 0 = the last block computes all tokens
+  std::size_t embed_dim = 0;       // C
+  std::size_t attention_dim = 0;   // A, all heads side by side
+  std::size_t num_heads = 1;       // of which A is cut
+  std::size_t num_pool_heads = 0;  // of which C is cut in attention pooling, 0 = none
+  std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch where gated
+  int threads = 0;                 // 0 = all
+
+  bool operator==(const ActivationShape&) const = default;
+};
+
+class Activations {
+ public:
+  /// Lays the views out for `shape`; forgets earlier contents where the shape or the arithmetic changes.
+  /// Throws Error on sizes that overflow.
+  void reserve(const ActivationShape& shape, const kernels::Arithmetic& arithmetic);
+
+  const ActivationShape& shape() const noexcept { return shape_; }
+  std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
+
+  /// A member as `rows` rows of `columns` numbers: for a layer that needs fewer rows or others. Throws Error
+  /// if the member is too small.
+  static TensorView<float> view_rows(const TensorView<float>& member, std::size_t rows, std::size_t columns);
+
+  // between the parts of a model
+  TensorView<float> patches;   // (B, N, patch_dim)
+  TensorView<float> tokens;    // (B, T, C)
+  TensorView<float> leading;   // (B, R, C), what the last block makes of the first R tokens
+  TensorView<float> pooled;    // (B, C)
+  TensorView<float> head_row;  // (B, 2C), what a pooling or classifier reads
+
+  // inside a block; qkv and heads on the one hand and hidden on the other are never alive together
+  TensorView<float> normed;  // (B * T, C), output of a LayerNorm, input of attention and MLP
+  TensorView<float> qkv;     // (B * T, 3A)
+  TensorView<float> heads;   // (B * T, A), concatenated heads
+  TensorView<float> hidden;  // (B * T, F)
+
+  // inside a kernel
+  TensorView<float> packed_heads;    // (packed_images * H, floats), packed keys and values
+  TensorView<float> thread_scratch;  // (threads, floats)
+  TensorView<std::byte> converted;   // (B * T, bytes), the rows of a product as its kernels take them
+
+  /// Images whose keys and values are packed at a time.
+  std::size_t packed_images() const noexcept { return packed_images_; }
+
+ private:
+  void lay_out(Arena::Taker& arena, const ActivationShape& shape, const kernels::Arithmetic& arithmetic);
+
+  Arena arena_;
+  ActivationShape shape_;
+  const kernels::Arithmetic* arithmetic_ = nullptr;
+  std::size_t packed_images_ = 1;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,15 @@
+// Pass: what every layer of one forward pass shares.
+#pragma once
+
+#include "vit/base/stage_times.h"
+#include "vit/layers/activations.h"
+
+namespace vit::internal {
+
+struct Pass {
+  Activations& activations;
+  int threads = 1;              // 0 = all
+  StageTimes* times = nullptr;  // where layers add their time; null = nowhere
+};
+
+}  // namespace vit::internal
