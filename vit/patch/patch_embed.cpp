@@ -7,8 +7,11 @@
 
 namespace vit::internal {
 
-PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size)
-    : projection_(std::move(projection)), prefix_(std::move(prefix)), patch_size_(patch_size) {}
+PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms)
+    : projection_(std::move(projection)),
+      prefix_(std::move(prefix)),
+      patch_size_(patch_size),
+      norms_(std::move(norms)) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
                          TensorView<float> tokens, const Pass& pass) const {
@@ -25,9 +28,24 @@ void PatchEmbed::forward(TensorView<const float> pixels, const position::Positio
   const StageTimer timer(pass.times, Stage::embed);
   for (std::size_t image = 0; image < num_images; ++image) {
     write_prefix(position.prefix_rows(), tokens[image]);
+    project(patches[image], position.patch_rows(), tokens[image].part(num_prefix_tokens(), patches.dim(1)),
+            pass);
+  }
+}
+
+void PatchEmbed::project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,
+                         const Pass& pass) const {
+  if (norms_.pixels) norms_.pixels->forward(patches, patches, pass.threads);
+  if (!norms_.projected) {
     // tokens = patches W^T + b + position, the sum taken while the tile is in registers
-    const TensorView<float> out = tokens[image].part(num_prefix_tokens(), patches.dim(1));
-    projection_.forward(patches[image], out, pass, {.residual = position.patch_rows()});
+    projection_.forward(patches, tokens, pass, {.residual = added});
+    return;
+  }
+  projection_.forward(patches, tokens, pass);
+  norms_.projected->forward(tokens, tokens, pass.threads);
+  if (added.empty()) return;
+  for (std::size_t t = 0; t < tokens.num_rows(); ++t) {
+    for (std::size_t c = 0; c < tokens.num_columns(); ++c) tokens.row(t)[c] += added.row(t)[c];
   }
 }
 

@@ -2,18 +2,27 @@
 // front. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size.
 #pragma once
 
+#include <optional>
+
 #include "vit/base/tensor.h"
+#include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
 #include "vit/position/position.h"
 
 namespace vit::internal {
 
+/// LayerNorms around the projection of patches, where a model has them.
+struct PatchNorms {
+  std::optional<LayerNorm> pixels{};     // (3 P P), on what is projected
+  std::optional<LayerNorm> projected{};  // (C), before positions are added
+};
+
 class PatchEmbed {
  public:
   /// projection: (C, 3 P P) with or without bias; prefix: (prefix tokens, C), class token first, then
   /// distillation token, then registers.
-  PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size);
+  PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {});
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
@@ -23,12 +32,17 @@ class PatchEmbed {
                TensorView<float> tokens, const Pass& pass) const;
 
  private:
+  /// patches (N, 3 P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`
+  /// (N, C), if there are any.
+  void project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,
+               const Pass& pass) const;
   /// The prefix of one image, tokens (T, C), with the position rows `added` (p, C) to the first of them.
   void write_prefix(TensorView<const float> added, TensorView<float> tokens) const;
 
   Linear projection_;
   Tensor<float> prefix_;  // (prefix, C)
   std::size_t patch_size_;
+  PatchNorms norms_;
 };
 
 }  // namespace vit::internal
