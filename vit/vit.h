@@ -13,4 +13,5 @@
 #include "vit/model.h"
 #include "vit/outputs.h"
 #include "vit/session.h"
+#include "vit/stream.h"
 #include "vit/version.h"

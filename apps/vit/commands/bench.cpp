@@ -14,7 +14,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/flops.h"
-#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/machine.h"
 #include "apps/vit/common/option_values.h"

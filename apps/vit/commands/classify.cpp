@@ -1,16 +1,16 @@
-// vit classify: the most probable classes of pictures.
+// vit classify: the most probable classes of images.
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
-#include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
@@ -86,41 +86,27 @@ std::string as_csv(const Row& row) {
 }
 
 int classify(const ClassifyOptions& options) {
-  check_has_weights(options.common);
-  const InputList list = list_inputs(options.inputs, std::cin);
-  const auto model = load_model(options.common);
-  if (model->config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
-  const Labels labels(model->config(), options.labels);
-  check_preparable(list.inputs, *model);
-  hold_interrupts();
+  InputList list = list_inputs(options.inputs, std::cin);
+  ImageRun run("classify", options.common);
+  if (run.model().config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
+  const Labels labels(run.model().config(), options.labels);
+  run.start(std::move(list));
 
-  Session session(model, options.common.session);
-  Progress progress("classify", list.inputs.size(), options.common.progress_mode());
-  report_failures(list, progress);
   const bool colours = ::isatty(STDOUT_FILENO) == 1;
   if (options.format == Format::csv) print_result("file,rank,index,label,probability\n");
-  const Request request{.logits = true};
-  run_images({.session = session,
-              .request = request,
-              .inputs = list.inputs,
-              .threads = options.common.session.threads,
-              .batch = options.common.session.batch,
-              .progress = progress},
-             [&](const Input& input, const ImageOutputs& outputs) {
-               std::string defect = defect_of_logits(outputs);
-               if (!defect.empty()) return defect;
-               const std::vector<Prediction> top =
-                   top_predictions(outputs.logits(), options.top, labels.names());
-               const Row row{input.name, top};
-               const std::string lines = options.format == Format::json  ? as_json(row)
-                                         : options.format == Format::csv ? as_csv(row)
-                                                                         : as_text(row, colours);
-               progress.clear();
-               print_result(lines);
-               return defect;
-             });
-  progress.finish("");
-  return exit_code(progress);
+  run.for_each({.logits = true}, [&](std::size_t index, const ImageOutputs& outputs) {
+    std::string defect = defect_of(outputs.logits());
+    if (!defect.empty()) return defect;
+    const std::vector<Prediction> top = top_predictions(outputs.logits(), options.top, labels.names());
+    const Row row{run.inputs()[index].name, top};
+    const std::string lines = options.format == Format::json  ? as_json(row)
+                              : options.format == Format::csv ? as_csv(row)
+                                                              : as_text(row, colours);
+    run.progress().clear();
+    print_result(lines);
+    return defect;
+  });
+  return run.finish();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// vit embed: features of pictures, to a file.
+// vit embed: features of images, to a file.
 #include <array>
 #include <iostream>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/features.h"
-#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
@@ -45,7 +45,7 @@ struct EmbedOptions {
   bool resume = false;
 };
 
-/// Why nobody can use these features; "" where one can.
+/// Why nobody can use these features; "" if one can.
 std::string defect_of(std::span<const ResultArray> arrays) {
   for (const ResultArray& array : arrays) {
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
@@ -57,45 +57,32 @@ std::string defect_of(std::span<const ResultArray> arrays) {
 int embed(const EmbedOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::jsonl};
-  check_has_weights(options.common);
   const ResultFormat format = result_format(options.output, kFormats);
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
   check_output_place(options.output);  // before the model is loaded
   InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);
   check_no_weights(options.output, options.common);
-  const auto model = load_model(options.common);
-  const FeatureList features = parse_features(options.features, model->config());
+  ImageRun run("embed", options.common);
+  const FeatureList features = parse_features(options.features, run.model().config());
   if (format == ResultFormat::npy && features.features.size() != 1) {
     fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(),
                "; use .npz or .safetensors");
   }
-  check_preparable(list.inputs, *model);
-  hold_interrupts();
+  check_preprocessing(list.inputs, run.model());
+  hold_interrupts();  // from here on there is a partial file
 
   const auto writer = make_result_writer(
       {.path = options.output, .format = format, .names = features.names(), .resume = options.resume});
-  std::vector<Input> inputs;
-  for (Input& input : list.inputs) {
-    if (!writer->take_done(input.name)) inputs.push_back(std::move(input));
-  }
-  Session session(model, options.common.session);
-  Progress progress("embed", inputs.size(), options.common.progress_mode());
-  report_failures(list, progress);
-  run_images({.session = session,
-              .request = features.request,
-              .inputs = inputs,
-              .threads = options.common.session.threads,
-              .batch = options.common.session.batch,
-              .progress = progress},
-             [&](const Input& input, const ImageOutputs& outputs) {
-               const std::vector<ResultArray> arrays = features.arrays(outputs);
-               std::string defect = defect_of(arrays);
-               return defect.empty() ? writer->add(input.name, arrays) : defect;
-             });
+  std::erase_if(list.inputs, [&](const Input& input) { return writer->take_done(input.name); });
+  run.start(std::move(list));
+  run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
+    const std::vector<ResultArray> arrays = features.arrays(outputs);
+    std::string defect = defect_of(arrays);
+    return defect.empty() ? writer->add(run.inputs()[index].name, arrays) : defect;
+  });
   writer->finish();
-  progress.finish(options.output.string() + ": " + writer->summary());
-  return exit_code(progress);
+  return run.finish(options.output.string() + ": " + writer->summary());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// vit evaluate: accuracy on a folder with one folder of pictures per class.
+// vit evaluate: accuracy on a folder with one folder of images per class.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/labels.h"
 #include "apps/vit/common/option_values.h"
@@ -43,7 +43,7 @@ struct EvaluateOptions {
   Format format = Format::text;
 };
 
-/// Pictures of a dataset; truth[i] is the class of list.inputs[i].
+/// Images of a dataset; truth[i] is the class of list.inputs[i].
 struct Dataset {
   InputList list;
   std::vector<std::size_t> truth;
@@ -180,42 +180,28 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
-  check_has_weights(options.common);
-  const auto model = load_model(options.common);
-  if (model->config().num_classes == 0)
+  ImageRun run("evaluate", options.common);
+  if (run.model().config().num_classes == 0)
     fail_usage("this model has no classifier; accuracy cannot be measured");
-  const Labels labels(model->config(), options.labels);
-  const Dataset dataset = read_dataset(options.folder, labels);
-  check_preparable(dataset.list.inputs, *model);
-  hold_interrupts();
+  const Labels labels(run.model().config(), options.labels);
+  Dataset dataset = read_dataset(options.folder, labels);
+  run.start(std::move(dataset.list));
 
-  Session session(model, options.common.session);
-  Progress progress("evaluate", dataset.list.inputs.size(), options.common.progress_mode());
-  report_failures(dataset.list, progress);
   Confusion confusion;
-  const Request request{.logits = true};
-  run_images({.session = session,
-              .request = request,
-              .inputs = dataset.list.inputs,
-              .threads = options.common.session.threads,
-              .batch = options.common.session.batch,
-              .progress = progress},
-             [&](const Input& input, const ImageOutputs& outputs) {
-               std::string defect = defect_of_logits(outputs);
-               if (!defect.empty()) return defect;
-               const auto number = static_cast<std::size_t>(&input - dataset.list.inputs.data());
-               confusion.add(dataset.truth[number], top_predictions(outputs.logits(), 5));
-               return defect;
-             });
-  progress.finish("");
+  run.for_each({.logits = true}, [&](std::size_t index, const ImageOutputs& outputs) {
+    std::string defect = defect_of(outputs.logits());
+    if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(outputs.logits(), 5));
+    return defect;
+  });
+  run.progress().finish("");
   VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder.string(),
             ": no image could be evaluated");
-  const ordered_json result = result_json(confusion, labels, progress);
+  const ordered_json result = result_json(confusion, labels, run.progress());
   const std::string printed = options.format == Format::json
                                   ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                                   : as_text(result);
   print_result(printed);
-  return exit_code(progress);
+  return exit_code(run.progress());
 }
 
 }  // namespace

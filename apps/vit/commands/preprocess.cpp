@@ -2,15 +2,17 @@
 #include <png.h>
 
 #include <array>
+#include <exception>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/common/image_runner.h"
+#include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/model_facts.h"
@@ -20,9 +22,9 @@
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/parallel.h"
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
+#include "vit/machine.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/files/atomic_file.h"
 
@@ -46,32 +48,45 @@ struct PreprocessOptions {
   Stage stage = Stage::automatic;
 };
 
-/// One input after the stage asked for.
+/// One input after the stage asked for, or why there is nothing.
 struct Prepared {
-  PreparedImage pixels;
+  Tensor<float> pixels;  // (3, H, W), normalized
   Image cropped;
+  std::string failure;
 
-  std::size_t bytes() const noexcept { return pixels.bytes() + cropped.height() * cropped.row_stride(); }
+  std::size_t bytes() const noexcept {
+    return (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float)) +
+           cropped.height() * cropped.row_stride();
+  }
   ResultArray array() const {
     if (!cropped.empty()) {
       return {.dtype = Dtype::u8, .shape = {cropped.height(), cropped.width(), 3}, .data = cropped.data()};
     }
-    return ResultArray::of(pixels.pixels.view());
+    return ResultArray::of(pixels.view());
   }
 };
 
+/// `preprocessor` is null if no file of the model tells the rules.
 Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_cropped) noexcept {
   Prepared prepared;
-  if (!is_cropped) {
-    prepared.pixels = prepare_image(input, preprocessor);
-    return prepared;
-  }
   try {
-    VIT_CHECK(!input.pixels, "preprocess", "prepared pixels have no cropped stage");
+    if (input.pixels) {
+      VIT_CHECK(!is_cropped, "preprocess", "preprocessed pixels have no cropped stage");
+      prepared.pixels = input.pixels->load(input.pixels_index);
+      return prepared;
+    }
+    VIT_CHECK(preprocessor != nullptr, "preprocess",
+              "no file of the model tells how images are preprocessed");
     const Image image = decode_file(input.path, preprocessor->decode_options());
-    prepared.cropped = preprocessor->crop_stage(image);
+    if (is_cropped) {
+      prepared.cropped = preprocessor->crop_stage(image);
+    } else {
+      prepared.pixels = preprocessor->run(image);
+    }
+  } catch (const std::bad_alloc&) {
+    prepared.failure = "not enough memory for an image of this size; try a smaller --size";
   } catch (const std::exception& error) {
-    prepared.pixels.failure = error.what();
+    prepared.failure = error.what();
   }
   return prepared;
 }
@@ -92,7 +107,7 @@ void write_png(const std::filesystem::path& path, const Image& image) {
   file.commit();
 }
 
-/// Where results go: a file of arrays or one picture.
+/// Where results go: a file of arrays or one image.
 class Output {
  public:
   Output(const std::filesystem::path& path, ResultFormat format, const std::string& name) : path_(path) {
@@ -102,19 +117,19 @@ class Output {
   /// Why the format cannot take it; "" where it did.
   std::string add(const Input& input, Prepared prepared) {
     if (writer_) return writer_->add(input.name, std::array{prepared.array()});
-    picture_ = std::move(prepared.cropped);
+    image_ = std::move(prepared.cropped);
     return "";
   }
   void finish() {
     if (writer_) return writer_->finish();
-    if (!picture_.empty()) write_png(path_, picture_);
+    if (!image_.empty()) write_png(path_, image_);
   }
-  std::string summary() const { return writer_ ? writer_->summary() : "one picture"; }
+  std::string summary() const { return writer_ ? writer_->summary() : "one image"; }
 
  private:
   std::filesystem::path path_;
   std::unique_ptr<ResultWriter> writer_;
-  Image picture_;
+  Image image_;
 };
 
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
@@ -133,12 +148,11 @@ int preprocess(const PreprocessOptions& options) {
   check_no_input(options.output, list.inputs);
   check_no_weights(options.output, options.common);
   if (format == ResultFormat::png && list.inputs.size() > 1) {
-    fail_usage("--output: a .png takes one picture, found ", list.inputs.size(),
-               "; use .npz or .safetensors");
+    fail_usage("--output: a .png takes one image, found ", list.inputs.size(), "; use .npz or .safetensors");
   }
   const std::optional<Preprocessor> found = find_preprocessor(options.common);
   const Preprocessor* const preprocessor = found ? &*found : nullptr;
-  if (preprocessor == nullptr && (is_cropped || are_pictures(list.inputs)))
+  if (preprocessor == nullptr && (is_cropped || are_images(list.inputs)))
     fail_without_preprocess_config(model_path(options.common));
   VIT_CHECK(!is_cropped || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
             ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
@@ -150,10 +164,10 @@ int preprocess(const PreprocessOptions& options) {
   OrderedStream<Prepared> stream(
       list.inputs.size(),
       [&](std::size_t index) { return prepare(list.inputs[index], preprocessor, is_cropped); },
-      {.threads = resolve_threads(options.common.session.threads)});
+      {.threads = num_threads(options.common.session.threads)});
   for (std::size_t i = 0; i < list.inputs.size() && !interrupted(); ++i) {
     Prepared prepared = *stream.next();
-    std::string failure = prepared.pixels.failure;
+    std::string failure = prepared.failure;
     if (failure.empty()) failure = output.add(list.inputs[i], std::move(prepared));
     if (failure.empty()) {
       progress.add_done(1);

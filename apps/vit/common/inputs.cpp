@@ -139,7 +139,7 @@ void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   }
 }
 
-bool are_pictures(std::span<const Input> inputs) {
+bool are_images(std::span<const Input> inputs) {
   return !inputs.empty() &&
          std::ranges::all_of(inputs, [](const Input& input) { return input.pixels == nullptr; });
 }

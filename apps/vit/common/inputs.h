@@ -42,7 +42,7 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);
 
 /// Whether there are pictures among the inputs and no prepared pixels.
-bool are_pictures(std::span<const Input> inputs);
+bool are_images(std::span<const Input> inputs);
 
 /// Whether the extension is one of a picture, in any case.
 bool has_image_extension(const std::filesystem::path& path);

@@ -1,0 +1,75 @@
+#include "apps/vit/common/image_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "apps/vit/common/interrupt.h"
+#include "vit/stream.h"
+
+namespace vit::app {
+namespace {
+
+ImageSource source_of(const Input& input) {
+  if (!input.pixels) return input.path;
+  return LoadPixels([&input] { return input.pixels->load(input.pixels_index); });
+}
+
+}  // namespace
+
+ImageRun::ImageRun(std::string name, const CommonOptions& options)
+    : name_(std::move(name)), options_(options) {
+  check_has_weights(options);
+  model_ = load_model(options);
+}
+
+void ImageRun::start(InputList list) {
+  check_preprocessing(list.inputs, *model_);
+  hold_interrupts();
+  list_ = std::move(list);
+  session_.emplace(model_, options_.session);
+  progress_.emplace(name_, list_.inputs.size(), options_.progress_mode());
+  report_failures(list_, *progress_);
+}
+
+void ImageRun::for_each(const Request& request, const Consume& consume) {
+  const auto source = [this](std::size_t index) { return source_of(list_.inputs[index]); };
+  const auto take = [&](const StreamedImage& image) {
+    const Input& input = list_.inputs[image.index];
+    const std::string failure = image.outputs ? consume(image.index, *image.outputs) : image.failure;
+    if (failure.empty()) {
+      progress_->add_done(1);
+    } else {
+      progress_->add_failed(input.name, failure);
+    }
+  };
+  for_each_image(*session_, list_.inputs.size(), source, request, take, {.is_cancelled = interrupted});
+}
+
+int ImageRun::finish(const std::string& summary) {
+  progress_->finish(summary);
+  return exit_code(*progress_);
+}
+
+void check_preprocessing(std::span<const Input> inputs, const Model& model) {
+  if (are_images(inputs)) static_cast<void>(model.preprocess_config());  // throws if there is none
+}
+
+bool are_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
+std::string defect_of(std::span<const float> logits) {
+  return are_finite(logits) ? "" : "the logits are not finite; damaged pixels or weights?";
+}
+
+void report_failures(const InputList& list, Progress& progress) {
+  for (const InputFailure& failure : list.failures) progress.add_failed(failure.name, failure.cause);
+}
+
+int exit_code(const Progress& progress) {
+  if (interrupted()) return kInterruptedExitCode;
+  return progress.num_failed() > 0 ? 1 : 0;
+}
+
+}  // namespace vit::app

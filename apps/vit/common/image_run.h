@@ -1,0 +1,66 @@
+// One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
+// progress, ends early after SIGINT, and knows the exit code. Reading and computing are vit/stream.h.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/progress.h"
+#include "vit/session.h"
+
+namespace vit::app {
+
+class ImageRun {
+ public:
+  /// Loads the model. `name` is the command's. Throws UsageError if only --architecture is given.
+  ImageRun(std::string name, const CommonOptions& options);
+
+  const Model& model() const noexcept { return *model_; }
+  const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
+
+  /// Takes the inputs and reports those that give no images. From now on SIGINT asks for an early end. Throws
+  /// Error if the inputs are images and no file of the model tells how they are preprocessed.
+  void start(InputList list);
+
+  /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
+  using Consume = std::function<std::string(std::size_t index, const ImageOutputs& outputs)>;
+  /// Calls `consume` for each image that could be computed, in the order of the inputs, and reports the
+  /// others.
+  void for_each(const Request& request, const Consume& consume);
+
+  Progress& progress() { return *progress_; }
+  /// Shows `summary` if progress is shown. Returns the exit code: 130 after SIGINT, 1 if something failed,
+  /// else 0.
+  int finish(const std::string& summary = "");
+
+ private:
+  const std::string name_;
+  const CommonOptions& options_;
+  std::shared_ptr<const Model> model_;
+  InputList list_;
+  std::optional<Session> session_;
+  std::optional<Progress> progress_;
+};
+
+/// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
+void check_preprocessing(std::span<const Input> inputs, const Model& model);
+
+/// Whether none of the numbers is a NaN or infinite.
+bool are_finite(std::span<const float> numbers);
+
+/// Why no class can be told from these logits; "" if one can.
+std::string defect_of(std::span<const float> logits);
+
+void report_failures(const InputList& list, Progress& progress);
+
+/// 130 after SIGINT, 1 if something failed, else 0.
+int exit_code(const Progress& progress);
+
+}  // namespace vit::app
