@@ -1,12 +1,13 @@
 """Writes data/golden/models: one tiny random checkpoint per model family, with inputs and named results of
 timm, transformers and OpenCLIP.
 
-    python tests/golden/make_golden.py     (about 20 seconds; needs torch, timm, transformers, safetensors,
-                                            open_clip_torch)
+    python tests/golden/make_golden.py [CASE...]     all cases: about 40 seconds; needs torch, timm,
+                                                     transformers, safetensors, open_clip_torch
 
 Every folder holds config.json and model.safetensors as the library itself writes them,
 preprocessor_config.json where the library is transformers (open_clip_config.json and
-open_clip_model.safetensors where it is OpenCLIP), and expected.safetensors. For each input I
+open_clip_model.safetensors where it is OpenCLIP; case.json instead of a config where the publisher has
+none), and expected.safetensors. For each input I
 (`native`: a batch of two at the model's own size; `wide`: a rectangle; `large`: a bigger square) the latter has
 
     I.pixels      (B, 3, H, W)   model input, already normalised
@@ -28,6 +29,7 @@ and must reproduce the results bit for bit, and every parameter is removed once 
 import argparse
 import copy
 import dataclasses
+import json
 import logging
 import types
 import warnings
@@ -38,7 +40,7 @@ import timm
 import torch
 import transformers
 from open_clip.push_to_hf_hub import save_config_for_hf
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).resolve().parents[2] / "data" / "golden" / "models"
 FINAL = ("tokens", "pooled", "projected", "logits")
@@ -111,6 +113,42 @@ TIMM_CASES = {
                                 mlp_ratio=2.0,
                                 wide=(16, 48),
                                 large=(32, 32)),
+    # y before x, coordinates scaled to a reference grid of 16 x 16; a gated MLP with a norm inside
+    "timm-eva02": dict(name="eva02_base_patch14_448",
+                       size=24,
+                       patch=8,
+                       dim=32,
+                       heads=2,
+                       classes=5,
+                       mlp_ratio=1.5,
+                       wide=(16, 40),
+                       large=(32, 32),
+                       global_pool="avg"),
+    # x before y, indices from 1; a norm before the blocks; attention pooling and a projection
+    "timm-pe-core": dict(name="vit_pe_core_base_patch16_224",
+                         size=24,
+                         patch=8,
+                         dim=32,
+                         heads=2,
+                         classes=7,
+                         mlp_ratio=1.5,
+                         wide=(40, 16),
+                         large=(32, 32),
+                         global_pool="map",
+                         model_args=dict(ref_feat_shape=[3, 3], attn_pool_mlp_ratio=1.5)),
+}
+# Meta's names and rules for a model of timm: stored periods, the class token is the result
+META_CASES = {
+    "meta-dinov3": dict(name="vit_small_plus_patch16_dinov3_qkvb",
+                        size=24,
+                        patch=8,
+                        dim=32,
+                        heads=2,
+                        classes=0,
+                        mlp_ratio=1.5,
+                        wide=(40, 16),
+                        large=(32, 32),
+                        global_pool="token"),
 }
 HF_CASES = {
     "hf-vit": dict(config="ViTConfig",
@@ -143,7 +181,7 @@ HF_CASES = {
                    dim=32,
                    heads=4,
                    hidden=44,
-                   decoder=dict(decoder_hidden_size=16,
+                   options=dict(decoder_hidden_size=16,
                                 decoder_num_hidden_layers=1,
                                 decoder_num_attention_heads=2,
                                 decoder_intermediate_size=16),
@@ -159,6 +197,59 @@ HF_CASES = {
                         hidden=48,
                         wide=(16, 40),
                         large=(32, 32)),
+    # the class token and the mean of the patches side by side; registers
+    "hf-dinov2-registers": dict(config="Dinov2WithRegistersConfig",
+                                model="Dinov2WithRegistersForImageClassification",
+                                processor="BitImageProcessor",
+                                size=24,
+                                patch=8,
+                                dim=32,
+                                heads=2,
+                                options=dict(mlp_ratio=2, num_register_tokens=3),
+                                labels=("sun", "moon", "star", "comet"),
+                                wide=(40, 16),
+                                large=(32, 32)),
+    # y before x, centered coordinates, the pairs (i, i + d / 2); a gated MLP and registers
+    "hf-dinov3": dict(config="DINOv3ViTConfig",
+                      model="DINOv3ViTModel",
+                      processor="DINOv3ViTImageProcessor",
+                      size=24,
+                      patch=8,
+                      dim=32,
+                      heads=2,
+                      hidden=44,
+                      options=dict(num_register_tokens=3, use_gated_mlp=True, hidden_act="silu"),
+                      wide=(16, 40),
+                      large=(32, 32)),
+    "hf-siglip": dict(config="SiglipVisionConfig",
+                      model="SiglipVisionModel",
+                      processor="SiglipImageProcessor",
+                      size=24,
+                      patch=8,
+                      dim=32,
+                      heads=4,
+                      hidden=44,
+                      wide=(16, 40),
+                      large=(32, 32)),
+    "hf-clip": dict(config="CLIPConfig",
+                    model="CLIPModel",
+                    processor="CLIPImageProcessor",
+                    size=24,
+                    patch=8,
+                    dim=32,
+                    heads=2,
+                    hidden=44,
+                    options=dict(projection_dim=12),
+                    text=dict(hidden_size=8,
+                              intermediate_size=8,
+                              num_hidden_layers=1,
+                              num_attention_heads=1,
+                              vocab_size=6,
+                              max_position_embeddings=4,
+                              bos_token_id=0,
+                              eos_token_id=2),
+                    wide=(40, 16),
+                    large=(32, 32)),
 }
 OPEN_CLIP_CASES = {
     "open-clip": dict(size=24,
@@ -190,11 +281,11 @@ def randomise(model, seed):
             p.mul_(1 + 0.3 * noise)  # learned frequencies: keep their scale
         elif p.ndim == 4 or "patch_embed" in name or "patch_embeddings" in name:
             p.copy_(noise * (0.04 / p[0].numel()**0.5 if p.ndim == 4 else 0.01))
-        elif p.ndim == 3 or name in ("class_embedding", "positional_embedding"):
+        elif p.ndim == 3 or name.endswith(("class_embedding", "positional_embedding", "position_embedding.weight")):
             p.copy_(0.02 * noise)  # tables and prefix tokens
         elif p.ndim == 2:
             p.copy_(noise * 1.5 / p.shape[1]**0.5)
-        elif name.endswith("weight") or "gamma" in name:
+        elif name.endswith("weight") or "gamma" in name or "lambda" in name:
             p.copy_(1 + 0.3 * noise)
         else:
             p.copy_(0.4 * noise)
@@ -205,7 +296,9 @@ def timm_rope(model, pixels):
     """The rotation factors that the model uses, one value per angle instead of one per channel."""
     rows, columns = (edge // patch for edge, patch in zip(pixels.shape[2:], model.patch_embed.patch_size))
     sines, cosines = model.rope.get_embed(shape=(rows, columns)).chunk(2, -1)
-    return {"rope_cos": cosines[..., ::2].float(), "rope_sin": sines[..., ::2].float()}
+    halves = isinstance(model.rope, timm.layers.RotaryEmbeddingDinoV3)
+    once = slice(cosines.shape[-1] // 2) if halves else slice(None, None, 2)
+    return {"rope_cos": cosines[..., once].float(), "rope_sin": sines[..., once].float()}
 
 
 @torch.no_grad()
@@ -217,7 +310,8 @@ def run_timm(model, pixels):
             block.register_forward_hook(lambda _, inputs, output, k=k: kept.update({f"block.{k}": output})))
     kept["tokens"] = model.forward_features(pixels)
     kept["pooled"] = model.forward_head(kept["tokens"], pre_logits=True)
-    kept["logits"] = model.forward_head(kept["tokens"])
+    if model.num_classes > 0:
+        kept["logits"] = model.forward_head(kept["tokens"])
     for hook in hooks:
         hook.remove()
     if getattr(model, "rope", None) is not None:
@@ -225,37 +319,41 @@ def run_timm(model, pixels):
     return kept
 
 
+HF_LAYERS = ("ViTLayer", "DeiTLayer", "ViTMAELayer", "Dinov2WithRegistersLayer", "DINOv3ViTLayer",
+             "SiglipEncoderLayer", "CLIPEncoderLayer")
+
+
 @torch.no_grad()
 def run_hf(model, pixels):
-    encoder = model.base_model
-    options = dict(interpolate_pos_encoding=True)
+    tower = model if hasattr(model, "embeddings") else getattr(model, "vision_model", model.base_model)
+    options = {} if "DINO" in type(model).__name__.upper() else dict(interpolate_pos_encoding=True)
     if isinstance(model, transformers.ViTMAEForPreTraining):  # every patch, in its order
         model.config.mask_ratio = 0.0
         num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
         options["noise"] = torch.arange(float(num_patches)).expand(len(pixels), -1)
-    result = encoder(pixels, output_hidden_states=True, **options)
-    has_pooler = isinstance(model, transformers.ViTModel)
-    kept = {
-        "tokens_in": result.hidden_states[0], "tokens": result.last_hidden_state,
-        "pooled": result.pooler_output if has_pooler else result.last_hidden_state[:, 0]
-    }
-    # The last entry of hidden_states may already be normalised; the blocks themselves are asked for what they
-    # return.
-    outputs = []
-    names = ("ViTLayer", "DeiTLayer", "ViTMAELayer")
-    layers = [m for m in encoder.modules() if type(m).__name__ in names]
-    hooks = [
-        m.register_forward_hook(
-            lambda _, inputs, output: outputs.append(output if torch.is_tensor(output) else output[0]))
-        for m in layers
-    ]
-    if isinstance(model, (transformers.ViTMAEForPreTraining, transformers.ViTModel)):
-        encoder(pixels, **options)
-    else:
-        kept["logits"] = model(pixels, interpolate_pos_encoding=True).logits
+    # hidden_states may end normalised; the blocks themselves are asked for what they get and return.
+    kept = {}
+    layers = [m for m in tower.modules() if type(m).__name__ in HF_LAYERS]
+    hooks = [layers[0].register_forward_pre_hook(lambda _, inputs: kept.update(tokens_in=inputs[0]))]
+    for k, layer in enumerate(layers):
+        hooks.append(
+            layer.register_forward_hook(lambda _, inputs, output, k=k: kept.update(
+                {f"block.{k}": output if torch.is_tensor(output) else output[0]})))
+    result = tower(pixels, **options)
     for hook in hooks:
         hook.remove()
-    kept.update({f"block.{k}": output for k, output in enumerate(outputs)})
+    kept["tokens"] = result.last_hidden_state
+    pooled = getattr(result, "pooler_output", None)
+    kept["pooled"] = result.last_hidden_state[:, 0] if pooled is None else pooled
+    if hasattr(model, "visual_projection"):
+        kept["projected"] = model.visual_projection(kept["pooled"])
+    elif "Classification" in type(model).__name__:
+        kept["logits"] = model(pixels, **options).logits
+    if hasattr(tower, "rope_embeddings"):  # one value per angle instead of one per channel
+        kept.update({
+            f"rope_{name}": values[:, :values.shape[1] // 2]
+            for name, values in zip(("cos", "sin"), tower.rope_embeddings(pixels))
+        })
     return kept
 
 
@@ -291,24 +389,24 @@ def build_timm(case):
     }
     if "global_pool" in case:
         model_args["global_pool"] = case["global_pool"]
+    model_args.update(case.get("model_args", {}))
     return timm.create_model(case["name"], **model_args), model_args
 
 
 def build_hf(case):
-    labels = {}
+    shape = dict(hidden_size=case["dim"],
+                 num_hidden_layers=DEPTH,
+                 num_attention_heads=case["heads"],
+                 image_size=case["size"],
+                 patch_size=case["patch"])
+    if "hidden" in case:
+        shape["intermediate_size"] = case["hidden"]
     if "labels" in case:
-        labels = dict(id2label=dict(enumerate(case["labels"])),
-                      label2id={label: i for i, label in enumerate(case["labels"])})
-    config = getattr(transformers,
-                     case["config"])(hidden_size=case["dim"],
-                                     num_hidden_layers=DEPTH,
-                                     num_attention_heads=case["heads"],
-                                     intermediate_size=case["hidden"],
-                                     image_size=case["size"],
-                                     patch_size=case["patch"],
-                                     attn_implementation="sdpa",
-                                     **labels,
-                                     **case.get("decoder", {}))
+        shape.update(id2label=dict(enumerate(case["labels"])),
+                     label2id={label: i for i, label in enumerate(case["labels"])})
+    if "text" in case:  # two towers
+        shape = dict(vision_config=shape, text_config=case["text"])
+    config = getattr(transformers, case["config"])(attn_implementation="sdpa", **shape, **case.get("options", {}))
     return getattr(transformers, case["model"])(config)
 
 
@@ -321,11 +419,60 @@ def load_timm(folder):
     return timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
 
 
+def meta_names(model):
+    """The tensors of timm's DINOv3 as Meta's own code stores them."""
+    renamed = {"reg_token": "storage_tokens"}
+    endings = {
+        "gamma_1": "ls1.gamma", "gamma_2": "ls2.gamma", "fc1_g": "w1", "fc1_x": "w2", "mlp.fc2": "mlp.w3"
+    }
+    tensors = {}
+    for name, value in model.state_dict().items():
+        if name.endswith("attn.v_bias"):
+            continue
+        if name.endswith("attn.q_bias"):  # of k only a mask knows that it has no bias
+            front = name.removesuffix("q_bias")
+            width = len(value)
+            tensors[front + "qkv.bias"] = torch.cat([value, torch.full((width, ), 0.25),
+                                                     model.state_dict()[front + "v_bias"]])
+            tensors[front + "qkv.bias_mask"] = torch.cat([torch.ones(width), torch.zeros(width), torch.ones(width)])
+            continue
+        for timm_name, meta_name in endings.items():
+            name = name.replace(timm_name, meta_name)
+        tensors[renamed.get(name, name)] = value
+    tensors["mask_token"] = torch.zeros(1, model.embed_dim)
+    tensors["rope_embed.periods"] = model.rope.periods.bfloat16()
+    return {name: value.contiguous() for name, value in tensors.items()}
+
+
+def build_meta(case):
+    model, model_args = build_timm(case)
+    model.rope.periods.copy_(model.rope.periods.bfloat16())
+    return model, model_args
+
+
+def save_meta(model, case, folder):
+    save_file(meta_names(model), folder / "model.safetensors")
+    facts = {"architecture": case["name"], "geometry": {"heads": case["heads"]}}
+    (folder / "case.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def load_meta(case, folder):
+    """The file as timm reads Meta's own ones, but with the periods that it stores."""
+    stored = load_file(folder / "model.safetensors")
+    model, _ = build_timm(case)
+    # timm does not read w1, w2, w3 of gated models beside q, k and v in one
+    model.load_state_dict(timm.models.eva.checkpoint_filter_fn(stored, model))
+    model.rope.periods.copy_(stored["rope_embed.periods"])
+    return model.eval()
+
+
 def save_hf(model, case, folder):
     edge = {"height": case["size"], "width": case["size"]}
+    shortest = case["processor"] in ("BitImageProcessor", "CLIPImageProcessor")
+    cropped = shortest or "DeiT" in case["processor"]
     processor = getattr(transformers,
-                        case["processor"])(size=edge,
-                                           **({"crop_size": edge} if "DeiT" in case["processor"] else {}))
+                        case["processor"])(size={"shortest_edge": case["size"]} if shortest else edge,
+                                           **({"crop_size": edge} if cropped else {}))
     processor.save_pretrained(folder)
     model.save_pretrained(folder)
 
@@ -384,18 +531,18 @@ def expected_tensors(model, run, inputs):
 @torch.no_grad()
 def parameters_without_effect(model, run, pixels):
     """Names whose neutral value (norms and scales one, anything else zero) leaves all logits (or the
-    projection, or what a pooler gives, or tokens where there is none of them) within 1e-3. A decoder is no
-    part of the model."""
+    projection, or what a pooler gives, or tokens where there is none of them) within 1e-3. Decoders, text
+    towers and what masks patches are no part of the model."""
     found = run(model, pixels)
     result = ("logits" if "logits" in found else "projected" if "projected" in found else
-              "pooled" if isinstance(model, transformers.ViTModel) else "tokens")
-    logits = run(model, pixels)[result]
+              "pooled" if isinstance(model, (transformers.ViTModel, transformers.SiglipVisionModel)) else "tokens")
+    logits = found[result]
     unseen = []
     for name, p in model.named_parameters():
-        if name.startswith("decoder."):
+        if name.startswith(("decoder.", "text_", "logit_scale")) or name.endswith("mask_token"):
             continue
         stored = p.detach().clone()
-        neutral = 1.0 if p.ndim == 1 and (name.endswith("weight") or "gamma" in name) else 0.0
+        neutral = 1.0 if p.ndim == 1 and (name.endswith("weight") or "gamma" in name or "lambda" in name) else 0.0
         parts = 3 if name.endswith(("qkv.bias", "in_proj_bias")) else 1
         for part, view in zip(("q", "k", "v") if parts == 3 else ("",), p.chunk(parts)):
             view.fill_(neutral)
@@ -430,23 +577,31 @@ def write_case(name, model, run, save, load, inputs):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="the folders to write (default: all)")
+    wanted = parser.parse_args().cases
+    chosen = lambda cases, seed: [(i, *item) for i, item in enumerate(cases.items(), start=seed)
+                                  if not wanted or item[0] in wanted]
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    for seed, (name, case) in enumerate(TIMM_CASES.items(), start=100):
+    for seed, name, case in chosen(TIMM_CASES, 100):
         torch.manual_seed(seed)
         model, model_args = build_timm(case)
         write_case(name, randomise(model, seed), run_timm,
                    lambda folder: save_timm(model, model_args, case, folder), load_timm,
                    inputs_of(case, 1000 + seed))
-    for seed, (name, case) in enumerate(HF_CASES.items(), start=200):
+    for seed, name, case in chosen(META_CASES, 400):
+        torch.manual_seed(seed)
+        model, _ = build_meta(case)
+        write_case(name, randomise(model, seed), run_timm, lambda folder: save_meta(model, case, folder),
+                   lambda folder: load_meta(case, folder), inputs_of(case, 1000 + seed))
+    for seed, name, case in chosen(HF_CASES, 200):
         model = randomise(build_hf(case), seed)
         write_case(name, model, run_hf, lambda folder: save_hf(model, case, folder),
                    lambda folder: load_hf(case, folder), inputs_of(case, 1000 + seed))
-    for seed, (name, case) in enumerate(OPEN_CLIP_CASES.items(), start=300):
+    for seed, name, case in chosen(OPEN_CLIP_CASES, 300):
         torch.manual_seed(seed)
         model = build_open_clip(case)
         write_case(name, randomise(model.visual, seed), run_open_clip,
