@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/checkpoint_files.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
@@ -32,14 +33,7 @@ Tensor<float> tensor_of(const TensorFile& file, const std::string& name) {
 }
 
 double largest_difference(std::span<const float> found, const TensorEntry& expected) {
-  const std::vector<double> reference = to_double(expected);
-  REQUIRE_MESSAGE(found.size() == reference.size(), expected.describe());
-  double largest = 0.0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(found[i]) - reference[i]);
-    if (!(difference <= largest)) largest = difference;  // keeps not-a-number
-  }
-  return largest;
+  return test::largest_difference(found, to_double(expected));
 }
 
 double largest_magnitude(const TensorEntry& entry) {
@@ -140,16 +134,6 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
   CHECK(std::ranges::equal(short_outputs.pooled.flat(), outputs.pooled.flat()));
 }
 
-/// What the publisher's files cannot tell: their name, and the heads of these shrunken models.
-LoadOptions options_of(const fs::path& folder) {
-  LoadOptions options;
-  if (fs::exists(test::config_file(folder))) return options;
-  const Json facts = load_json(folder / "case.json");
-  options.architecture = facts.at("architecture").as_string();
-  options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
-  return options;
-}
-
 void check_inputs(const fs::path& path, const LoadOptions& options, const TensorFile& expected,
                   CaseErrors& errors) {
   const Checkpoint checkpoint = load_checkpoint(path, options);
@@ -185,7 +169,7 @@ using FamilyTable = std::map<std::string, FamilyErrors>;
 void check_case(const fs::path& folder, FamilyTable& table) {
   CAPTURE(folder.filename().string());
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
-  const LoadOptions options = options_of(folder);
+  const LoadOptions options = test::options_of(folder);
   const bool stored = expected.find("native.stored_periods.tokens") != nullptr;
   LoadOptions exact = options;
   if (stored) exact.overrides["rope_periods"] = "recomputed";
@@ -204,11 +188,7 @@ void check_case(const fs::path& folder, FamilyTable& table) {
 }
 
 void check_folder(const fs::path& root, FamilyTable& table) {
-  std::vector<fs::path> cases;
-  for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.is_directory()) cases.push_back(entry.path());
-  }
-  std::ranges::sort(cases);
+  const std::vector<fs::path> cases = test::folders_in(root);
   REQUIRE(!cases.empty());
   for (const fs::path& folder : cases) check_case(folder, table);
 }

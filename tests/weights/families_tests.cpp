@@ -14,6 +14,7 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/cpu_time.h"
+#include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
 #include "vit/weights/checkpoint/loader.h"
@@ -25,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::FileCopy;
+using test::folders_in;
+using test::options_of;
 using test::ScratchFolder;
 
 /// Numbers that a published file of this architecture holds: the k bias that Eva's attention does not have is
@@ -52,16 +55,6 @@ struct Total {
 constexpr Total kTotals[] = {
 #include "tests/weights/architecture_parameters.inc"
 };
-
-/// What the publisher's file cannot tell: its name, and the heads of a shrunken model.
-LoadOptions options_of(const fs::path& folder) {
-  LoadOptions options;
-  if (fs::exists(test::config_file(folder))) return options;
-  const Json facts = load_json(folder / "case.json");
-  options.architecture = facts.at("architecture").as_string();
-  options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
-  return options;
-}
 
 /// The message with which a checkpoint is refused; "" where it loads.
 std::string refusal(const fs::path& path, const LoadOptions& options) {
@@ -118,15 +111,6 @@ void check_mutations(const fs::path& folder) {
     if (name != "visual.proj" && !name.ends_with(".mlp.w3.weight"))
       check("misshaped", FileCopy(original).widen(name));
   }
-}
-
-std::vector<fs::path> folders_in(const fs::path& root) {
-  std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::ranges::sort(folders);
-  return folders;
 }
 
 /// Two checkpoints of one config hold the same numbers.
