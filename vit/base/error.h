@@ -15,11 +15,12 @@ using namespace internal;  // TODO(rebuild): goes when every internal header has
 
 /// What kind of failure an Error is, for callers that react to it; the text is for people.
 enum class ErrorKind {
-  argument,     // the call is wrong: a value out of range, a shape that does not fit, an unknown name
-  io,           // the system refused: a file is missing, unreadable, or cannot be written; no more memory or threads
+  argument,  // the call is wrong: a value out of range, a shape that does not fit, an unknown name
+  io,  // the system refused: a file is missing, unreadable, or cannot be written; no more memory or threads
   format,       // a file is damaged, truncated, or not what its name says
   unsupported,  // a well-formed file asks for something that is not implemented
-  mismatch,     // files, or a file and an option, contradict each other: a tensor of another shape, no such tensor
+  mismatch,     // files, or a file and an option, contradict each other: a tensor of another shape, no such
+                // tensor
 };
 
 /// "argument", "io", "format", "unsupported" or "mismatch".
