@@ -1,0 +1,173 @@
+// Attention: layers wider and narrower than the model against loops in double precision.
+#include "vit/layers/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/rng.h"
+#include "tests/support/tolerance.h"
+#include "vit/base/error.h"
+
+namespace vit::internal {
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+struct AttentionCase {
+  std::size_t embed_dim = 0;  // C
+  std::size_t num_heads = 0;
+  std::size_t head_dim = 0;
+  bool has_bias = false;
+  bool has_norm = false;
+  std::size_t num_queries = kTokens;
+
+  static constexpr std::size_t kImages = 2, kTokens = 11;
+  std::size_t attention_dim() const { return num_heads * head_dim; }  // A
+};
+
+Matrix product(const Matrix& in, const Tensor<float>& weight, const std::vector<float>& bias) {
+  Matrix out(in.size(), std::vector<double>(weight.dim(0)));
+  for (std::size_t m = 0; m < in.size(); ++m) {
+    for (std::size_t n = 0; n < weight.dim(0); ++n) {
+      out[m][n] = bias.empty() ? 0.0 : double{bias[n]};
+      for (std::size_t k = 0; k < weight.dim(1); ++k) out[m][n] += in[m][k] * weight.view().row(n)[k];
+    }
+  }
+  return out;
+}
+
+void normalize(Matrix& rows, const std::vector<float>& gamma, const std::vector<float>& beta) {
+  for (std::vector<double>& row : rows) {
+    const auto count = static_cast<double>(row.size());
+    double mean = 0.0, variance = 0.0;
+    for (const double x : row) mean += x / count;
+    for (const double x : row) variance += (x - mean) * (x - mean) / count;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      row[c] = (row[c] - mean) / std::sqrt(variance + 1e-6) * gamma[c] + beta[c];
+  }
+}
+
+/// softmax(q k^T / sqrt(d)) v of every head, image by image; qkv (B * T, 3A) -> (B * T, A).
+Matrix attended(const Matrix& qkv, const AttentionCase& c) {
+  const std::size_t width = c.attention_dim(), tokens = AttentionCase::kTokens;
+  Matrix out(qkv.size(), std::vector<double>(width, 0.0));
+  for (std::size_t row = 0; row < qkv.size(); ++row) {
+    const std::size_t first = row / tokens * tokens;
+    for (std::size_t head = 0; head < width; head += c.head_dim) {
+      std::vector<double> weights(tokens);
+      double sum = 0.0;
+      for (std::size_t t = 0; t < tokens; ++t) {
+        double score = 0.0;
+        for (std::size_t i = head; i < head + c.head_dim; ++i)
+          score += qkv[row][i] * qkv[first + t][width + i];
+        sum += weights[t] = std::exp(score / std::sqrt(static_cast<double>(c.head_dim)));
+      }
+      for (std::size_t t = 0; t < tokens; ++t) {
+        for (std::size_t i = head; i < head + c.head_dim; ++i)
+          out[row][i] += weights[t] / sum * qkv[first + t][2 * width + i];
+      }
+    }
+  }
+  return out;
+}
+
+Matrix matrix_of(const Tensor<float>& numbers) {
+  Matrix rows;
+  for (std::size_t r = 0; r < numbers.dim(0); ++r)
+    rows.emplace_back(numbers.view().row(r), numbers.view().row(r) + numbers.dim(1));
+  return rows;
+}
+
+/// x += attention(norm1(x)) by the layer and by the loops, everywhere and in the rows of the queries alone.
+void check(const kernels::KernelTable& table, const AttentionCase& c) {
+  CAPTURE(std::string(table.name));
+  CAPTURE(c.embed_dim);
+  CAPTURE(c.attention_dim());
+  test::Rng rng(3);
+  const std::size_t width = c.attention_dim(), tokens = AttentionCase::kTokens,
+                    images = AttentionCase::kImages;
+  const Tensor<float> qkv = rng.tensor({3 * width, c.embed_dim}, -0.3f, 0.3f);
+  const Tensor<float> proj = rng.tensor({c.embed_dim, width}, -0.3f, 0.3f);
+  const std::vector<float> qkv_bias = c.has_bias ? rng.numbers(3 * width) : std::vector<float>();
+  const std::vector<float> proj_bias = c.has_bias ? rng.numbers(c.embed_dim) : std::vector<float>();
+  const std::vector<float> gamma1 = rng.numbers(c.embed_dim), beta1 = rng.numbers(c.embed_dim);
+  const std::vector<float> gamma = rng.numbers(width), beta = rng.numbers(width);
+  const Tensor<float> x = rng.tensor({images * tokens, c.embed_dim});
+
+  const kernels::Arithmetic& arithmetic = *table.float32;
+  std::optional<LayerNorm> norm;
+  if (c.has_norm) norm.emplace(gamma, beta, 1e-6f, table);
+  const Attention attention(Linear(qkv, qkv_bias, *arithmetic.linear), std::move(norm),
+                            Linear(proj, proj_bias, *arithmetic.linear), c.num_heads, arithmetic.attention);
+  const LayerNorm norm1(gamma1, beta1, 1e-6f, table);
+  Activations activations;
+  activations.reserve({.num_images = images,
+                       .num_tokens = tokens,
+                       .embed_dim = c.embed_dim,
+                       .attention_dim = width,
+                       .num_heads = c.num_heads,
+                       .threads = 2},
+                      arithmetic);
+  Tensor<float> out(Shape{images * c.num_queries, c.embed_dim});
+  attention.forward({norm1, x}, {.num_images = images, .num_tokens = tokens, .num_queries = c.num_queries},
+                    {.add_to = out}, {.activations = activations, .threads = 2});
+
+  Matrix expected = matrix_of(x);
+  normalize(expected, gamma1, beta1);
+  expected = attended(product(expected, qkv, qkv_bias), c);
+  if (c.has_norm) normalize(expected, gamma, beta);
+  expected = product(expected, proj, proj_bias);
+  // Numbers of order one pass through two products, whose chains are C and A long, a softmax over T tokens
+  // and, with a norm, a division by a deviation that may be as small as a tenth.
+  const double sum = 0.3 * 3.0 * static_cast<double>(width) + 1.0;  // of |terms| of the second product
+  const double bound = test::dot_bound(c.embed_dim + width + tokens + 20, sum) * (c.has_norm ? 10.0 : 1.0);
+  for (std::size_t row = 0; row < out.dim(0); ++row) {
+    const std::size_t of_all = row / c.num_queries * tokens + row % c.num_queries;
+    for (std::size_t i = 0; i < c.embed_dim; ++i)
+      REQUIRE(std::fabs(out.view().row(row)[i] - expected[of_all][i]) <= bound);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layers: attention may be wider or narrower than the model, with and without biases and norm") {
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    for (const bool has_bias : {false, true}) {
+      for (const bool has_norm : {false, true}) {
+        for (const std::size_t num_queries : {AttentionCase::kTokens, std::size_t{1}, std::size_t{2}}) {
+          for (const auto& [embed_dim, num_heads, head_dim] :
+               {std::array<std::size_t, 3>{24, 3, 16}, {48, 2, 8}, {24, 3, 8}, {20, 1, 64}}) {
+            check(*table, {.embed_dim = embed_dim,
+                           .num_heads = num_heads,
+                           .head_dim = head_dim,
+                           .has_bias = has_bias,
+                           .has_norm = has_norm,
+                           .num_queries = num_queries});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("layers: parts of attention that do not fit together are refused") {
+  test::Rng rng(4);
+  const kernels::KernelTable& table = kernels::default_kernels();
+  const auto linear = [&](std::size_t out, std::size_t in) {
+    return Linear(rng.tensor({out, in}), {}, *table.float32->linear);
+  };
+  const auto make = [&](Linear qkv, Linear proj, std::size_t num_heads) {
+    return Attention(std::move(qkv), std::nullopt, std::move(proj), num_heads, table.float32->attention);
+  };
+  CHECK(make(linear(96, 8), linear(8, 32), 4).attention_dim() == 32);
+  CHECK_THROWS_AS(make(linear(95, 8), linear(8, 32), 4), Error);
+  CHECK_THROWS_AS(make(linear(96, 9), linear(8, 32), 4), Error);
+  CHECK_THROWS_AS(make(linear(96, 8), linear(8, 32), 5), Error);
+}
+
+}  // namespace vit::internal
