@@ -41,7 +41,7 @@ enum class RopeKind { none, axial, mixed };
 enum class CoordinateRule {
   index,                // i + offset
   scaled_to_reference,  // (i + offset) / G * G_ref
-  centred,              // 2 (i + 0.5 + offset) / G - 1
+  centered,             // 2 (i + 0.5 + offset) / G - 1
 };
 
 enum class AxisOrder { x_then_y, y_then_x };
@@ -67,7 +67,7 @@ struct PositionConfig {
   AxisOrder axis_order = AxisOrder::x_then_y;
   RopePairing pairing = RopePairing::neighbours;
   double theta = 100.0;
-  double angle_scale = 1.0;  // 2 pi for DINOv3, whose ladder counts turns
+  double angle_scale = 1.0;  // 2 pi for DINOv3, whose frequencies count turns
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
 };

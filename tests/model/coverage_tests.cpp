@@ -37,7 +37,7 @@ constexpr Convention kConventions[] = {
     {"rotary: coordinates scaled to a reference grid",
      [](const ModelConfig& c) { return has_coordinates(c, CoordinateRule::scaled_to_reference); }},
     {"rotary: centered coordinates",
-     [](const ModelConfig& c) { return has_coordinates(c, CoordinateRule::centred); }},
+     [](const ModelConfig& c) { return has_coordinates(c, CoordinateRule::centered); }},
     {"rotary: coordinates with an offset",
      [](const ModelConfig& c) { return c.position.coordinate_offset != 0.0; }},
     {"rotary: stored periods", [](const ModelConfig& c) { return c.position.stored_periods; }},

@@ -33,33 +33,33 @@ TEST_CASE("position: scaled coordinates reach the reference grid, each axis by i
 }
 
 TEST_CASE("position: centred coordinates are patch centres in [-1, 1]") {
-  const GridCoords one = grid_coords({1, 1}, {.rule = CoordinateRule::centred});
+  const GridCoords one = grid_coords({1, 1}, {.rule = CoordinateRule::centered});
   CHECK(one.t_x[0] == 0.0);
   CHECK(one.t_y[0] == 0.0);
-  const auto at_corner = [](CentredBy centred_by) {
+  const auto at_corner = [](CenteredBy centered_by) {
     const GridCoords coords =
-        grid_coords({2, 4}, {.rule = CoordinateRule::centred, .centred_by = centred_by});
+        grid_coords({2, 4}, {.rule = CoordinateRule::centered, .centered_by = centered_by});
     return std::pair(coords.t_x.back(), coords.t_y.back());
   };
-  CHECK(grid_coords({1, 4}, {.rule = CoordinateRule::centred, .offset = 0.25}).t_x[1] == -0.125);
-  CHECK(at_corner(CentredBy::each_axis) == std::pair(0.75, 0.5));
-  CHECK(at_corner(CentredBy::longer_side) == std::pair(0.75, -0.25));
-  CHECK(at_corner(CentredBy::shorter_side) == std::pair(2.5, 0.5));
+  CHECK(grid_coords({1, 4}, {.rule = CoordinateRule::centered, .offset = 0.25}).t_x[1] == -0.125);
+  CHECK(at_corner(CenteredBy::each_axis) == std::pair(0.75, 0.5));
+  CHECK(at_corner(CenteredBy::longer_side) == std::pair(0.75, -0.25));
+  CHECK(at_corner(CenteredBy::shorter_side) == std::pair(2.5, 0.5));
 }
 
-TEST_CASE("position: impossible grids and ladders are errors") {
+TEST_CASE("position: impossible grids and frequencies are errors") {
   CHECK_THROWS_AS(grid_coords({0, 4}), Error);
   CHECK_THROWS_AS(grid_coords({2, 4}, {.rule = CoordinateRule::scaled_to_reference}), Error);
   CHECK_THROWS_AS(grid_coords({2, 4}, {.offset = std::nan("")}), Error);
   CHECK_THROWS_AS(num_patches({std::size_t{1} << 40, std::size_t{1} << 40}), Error);
-  CHECK_THROWS_AS(axial_frequencies(18), Error);
-  CHECK_THROWS_AS(axial_frequencies(0), Error);
-  CHECK_THROWS_AS(line_frequencies(7), Error);
-  CHECK_THROWS_AS(FrequencyLadder::from_theta(4, 0.0), Error);
-  CHECK_THROWS_AS(FrequencyLadder::from_theta(0, 100.0), Error);
-  CHECK_THROWS_AS(FrequencyLadder::from_period_range(4, {.shortest = 2.0, .longest = 1.0}), Error);
+  CHECK_THROWS_AS(num_axial_frequencies(18), Error);
+  CHECK_THROWS_AS(num_axial_frequencies(0), Error);
+  CHECK_THROWS_AS(num_frequencies_1d(7), Error);
+  CHECK_THROWS_AS(RopeFrequencies::from_theta(4, 0.0), Error);
+  CHECK_THROWS_AS(RopeFrequencies::from_theta(0, 100.0), Error);
+  CHECK_THROWS_AS(RopeFrequencies::from_period_range(4, {.shortest = 2.0, .longest = 1.0}), Error);
   const float periods[] = {1.0f, 0.0f};
-  CHECK_THROWS_AS(FrequencyLadder::from_periods(periods), Error);
+  CHECK_THROWS_AS(RopeFrequencies::from_periods(periods), Error);
   Tensor<float> flat(Shape{2, 3, 8});
   CHECK_THROWS_AS(MixedFrequencies{flat.view()}, Error);
   Tensor<float> damaged(Shape{2, 1, 1, 2});
@@ -67,34 +67,34 @@ TEST_CASE("position: impossible grids and ladders are errors") {
   CHECK_THROWS_AS(MixedFrequencies{damaged.view()}, Error);
 }
 
-TEST_CASE("position: ladders follow their formulas") {
+TEST_CASE("position: frequencies follow their formulas") {
   constexpr std::size_t kHeadDim = 24;
   const double d = kHeadDim;
-  const FrequencyLadder axial = FrequencyLadder::from_theta(axial_frequencies(kHeadDim), 100.0);
+  const RopeFrequencies axial = RopeFrequencies::from_theta(num_axial_frequencies(kHeadDim), 100.0);
   REQUIRE(axial.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(axial[i] ==
           doctest::Approx(std::exp(-4.0 * static_cast<double>(i) / d * std::log(100.0))).epsilon(1e-14));
   }
-  const FrequencyLadder line = FrequencyLadder::from_theta(line_frequencies(kHeadDim), 1e6);
-  const FrequencyLadder exp_pi = FrequencyLadder::exp_pi(line_frequencies(kHeadDim));
+  const RopeFrequencies line = RopeFrequencies::from_theta(num_frequencies_1d(kHeadDim), 1e6);
+  const RopeFrequencies exp_pi = RopeFrequencies::exp_pi(num_frequencies_1d(kHeadDim));
   REQUIRE(line.size() == 12);
   for (std::size_t i = 0; i < 12; ++i) {
     const double exponent = 2.0 * static_cast<double>(i) / d;
     CHECK(line[i] == doctest::Approx(std::exp(-exponent * std::log(1e6))).epsilon(1e-14));
     CHECK(exp_pi[i] == doctest::Approx(std::pow(std::exp(-std::numbers::pi), exponent)).epsilon(1e-14));
   }
-  const FrequencyLadder range = FrequencyLadder::from_period_range(3, {.shortest = 0.5, .longest = 8.0});
+  const RopeFrequencies range = RopeFrequencies::from_period_range(3, {.shortest = 0.5, .longest = 8.0});
   CHECK(range[0] == doctest::Approx(2.0).epsilon(1e-15));
   CHECK(range[1] == doctest::Approx(0.5).epsilon(1e-15));  // geometric middle of 0.5 and 8 is 2
   CHECK(range[2] == doctest::Approx(0.125).epsilon(1e-15));
-  CHECK(FrequencyLadder::from_period_range(1, {.shortest = 0.5, .longest = 8.0})[0] == 2.0);
-  const FrequencyLadder bands = FrequencyLadder::pixel_bands(3, 10.0);
+  CHECK(RopeFrequencies::from_period_range(1, {.shortest = 0.5, .longest = 8.0})[0] == 2.0);
+  const RopeFrequencies bands = RopeFrequencies::pixel_bands(3, 10.0);
   CHECK(bands[0] == doctest::Approx(std::numbers::pi));
   CHECK(bands[1] == doctest::Approx(3.0 * std::numbers::pi));
   CHECK(bands[2] == doctest::Approx(5.0 * std::numbers::pi));
   const float periods[] = {0.25f, 4.0f};
-  const FrequencyLadder stored = FrequencyLadder::from_periods(periods).scaled(2.0 * std::numbers::pi);
+  const RopeFrequencies stored = RopeFrequencies::from_periods(periods).scaled(2.0 * std::numbers::pi);
   CHECK(stored[0] == doctest::Approx(8.0 * std::numbers::pi).epsilon(1e-15));
   CHECK(stored[1] == doctest::Approx(0.5 * std::numbers::pi).epsilon(1e-15));
 }
@@ -115,7 +115,7 @@ struct GoldenAngles {
 constexpr double kTurn = 2.0 * std::numbers::pi;
 constexpr CoordinateRule kIndex = CoordinateRule::index;
 constexpr CoordinateRule kScaled = CoordinateRule::scaled_to_reference;
-constexpr CoordinateRule kCentred = CoordinateRule::centred;
+constexpr CoordinateRule kCentred = CoordinateRule::centered;
 
 const GoldenAngles kGoldenAngles[] = {
     {"EVA-02, 24 x 24",
@@ -197,10 +197,10 @@ const GoldenAngles kGoldenAngles[] = {
 TEST_CASE("position: angles of the published families") {
   for (const GoldenAngles& golden : kGoldenAngles) {
     CAPTURE(golden.name);
-    const std::size_t f = axial_frequencies(golden.head_dim);
+    const std::size_t f = num_axial_frequencies(golden.head_dim);
     const Tensor<double> angles =
         axial_angles(grid_coords(golden.grid, golden.coordinates),
-                     FrequencyLadder::from_theta(f, golden.theta).scaled(golden.angle_scale), golden.order);
+                     RopeFrequencies::from_theta(f, golden.theta).scaled(golden.angle_scale), golden.order);
     const double* const row = angles.data() + (3 * golden.grid.columns + 5) * 2 * f;
     const std::size_t at[] = {0, 1, f - 1, f, f + 1, 2 * f - 1};
     for (std::size_t i = 0; i < 6; ++i) {

@@ -33,7 +33,7 @@ TEST_CASE("position: axial factors are one table for all layers and heads") {
   config.rope = RopeKind::axial;
   config.pairing = RopePairing::halves;
   config.axis_order = AxisOrder::y_then_x;
-  config.coordinates = CoordinateRule::centred;
+  config.coordinates = CoordinateRule::centered;
   config.angle_scale = 6.283185307179586;
   const PositionContext context = Position(config, kShape, {}).build_context({3, 4});
   const RopeFactors factors = context.factors(0);

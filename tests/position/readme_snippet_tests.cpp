@@ -41,11 +41,11 @@ TEST_CASE("position: the page's rotation by hand runs") {
   const vit::GridSize grid{3, 5};
   vit::Tensor<float> queries(vit::Shape{2, 1 + 15, 4, 16});
 
-  const GridCoords coords = grid_coords(grid, {.rule = vit::CoordinateRule::centred});
-  const FrequencyLadder turns = FrequencyLadder::from_theta(axial_frequencies(16), 100.0);
-  const FrequencyLadder ladder = turns.scaled(2.0 * std::numbers::pi);
+  const GridCoords coords = grid_coords(grid, {.rule = vit::CoordinateRule::centered});
+  const RopeFrequencies of_turns = RopeFrequencies::from_theta(num_axial_frequencies(16), 100.0);
+  const RopeFrequencies frequencies = of_turns.scaled(2.0 * std::numbers::pi);
   const RopeTable<float> table = build_axial_table<float>(
-      coords, ladder, {.axis_order = vit::AxisOrder::y_then_x, .pairing = vit::RopePairing::halves});
+      coords, frequencies, {.axis_order = vit::AxisOrder::y_then_x, .pairing = vit::RopePairing::halves});
 
   rotate(queries, table, 1);                                        // the class token stays
   const std::complex<float> first = table.factor(0, 0);             // patch 0, pair 0

@@ -58,7 +58,7 @@ PositionConfig scaled(AxisOrder order, double offset, GridSize reference) {
 
 PositionConfig centred() {
   PositionConfig config = indexed(100.0);
-  config.coordinates = CoordinateRule::centred;
+  config.coordinates = CoordinateRule::centered;
   config.axis_order = AxisOrder::y_then_x;
   config.pairing = RopePairing::halves;
   config.angle_scale = 2.0 * std::numbers::pi;

@@ -65,11 +65,11 @@ Tensor<T> load(const test::FixtureTensors& file, const std::string& name) {
   return tensor;
 }
 
-FrequencyLadder axial_ladder(double theta) {
-  return FrequencyLadder::from_theta(axial_frequencies(kHeadDim), theta);
+RopeFrequencies axial_frequencies(double theta) {
+  return RopeFrequencies::from_theta(num_axial_frequencies(kHeadDim), theta);
 }
-FrequencyLadder line_ladder(double theta) {
-  return FrequencyLadder::from_theta(line_frequencies(kHeadDim), theta);
+RopeFrequencies frequencies_1d(double theta) {
+  return RopeFrequencies::from_theta(num_frequencies_1d(kHeadDim), theta);
 }
 
 struct Rotation {
@@ -79,17 +79,17 @@ struct Rotation {
 };
 
 std::vector<Rotation> all_rotations() {
-  const std::vector<double> line = line_coords(num_patches(kGrid));
+  const std::vector<double> line = coords_1d(num_patches(kGrid));
   const GridCoords coords = grid_coords(kGrid);
   std::vector<Rotation> rotations;
-  rotations.push_back({"rope1d", line_angles(line, line_ladder(1e4)), RopePairing::neighbours});
-  rotations.push_back(
-      {"axial", axial_angles(coords, axial_ladder(100.0), AxisOrder::x_then_y), RopePairing::neighbours});
+  rotations.push_back({"rope1d", angles_1d(line, frequencies_1d(1e4)), RopePairing::neighbours});
+  rotations.push_back({"axial", axial_angles(coords, axial_frequencies(100.0), AxisOrder::x_then_y),
+                       RopePairing::neighbours});
   rotations.push_back({"halves_exp_pi",
-                       line_angles(line, FrequencyLadder::exp_pi(line_frequencies(kHeadDim))),
+                       angles_1d(line, RopeFrequencies::exp_pi(num_frequencies_1d(kHeadDim))),
                        RopePairing::halves});
-  rotations.push_back(
-      {"halves_axial", axial_angles(coords, axial_ladder(100.0), AxisOrder::x_then_y), RopePairing::halves});
+  rotations.push_back({"halves_axial", axial_angles(coords, axial_frequencies(100.0), AxisOrder::x_then_y),
+                       RopePairing::halves});
   return rotations;
 }
 
@@ -110,22 +110,22 @@ TEST_CASE("position: reference coordinates and angles") {
   SKIP_WITHOUT_SHARED(kReference);
   const test::FixtureTensors file(test::shared_path(kReference));
   const GridCoords coords = grid_coords(kGrid);
-  const std::vector<double> line = line_coords(num_patches(kGrid));
+  const std::vector<double> line = coords_1d(num_patches(kGrid));
   check_double("axial.t_x", coords.t_x, file.doubles("axial.t_x"));
   check_double("axial.t_y", coords.t_y, file.doubles("axial.t_y"));
   const auto check_angles = [&](const std::string& name, const Tensor<double>& angles) {
     CHECK(angles.shape() == shape_of(file, name));
     check_double(name, angles.flat(), file.doubles(name));
   };
-  check_angles("rope1d.angles.theta10000", line_angles(line, line_ladder(1e4)));
-  check_angles("rope1d.angles.theta1e+06", line_angles(line, line_ladder(1e6)));
+  check_angles("rope1d.angles.theta10000", angles_1d(line, frequencies_1d(1e4)));
+  check_angles("rope1d.angles.theta1e+06", angles_1d(line, frequencies_1d(1e6)));
   check_angles("rope1d.angles.exp_pi",
-               line_angles(line, FrequencyLadder::exp_pi(line_frequencies(kHeadDim))));
+               angles_1d(line, RopeFrequencies::exp_pi(num_frequencies_1d(kHeadDim))));
   for (const auto& [suffix, theta] : {std::pair("theta100", 100.0), std::pair("theta10000", 1e4)}) {
     check_angles(text("axial.angles.", suffix),
-                 axial_angles(coords, axial_ladder(theta), AxisOrder::x_then_y));
-    const auto table = build_axial_table<double>(coords, axial_ladder(theta));
-    const auto rounded = build_axial_table<float>(coords, axial_ladder(theta));
+                 axial_angles(coords, axial_frequencies(theta), AxisOrder::x_then_y));
+    const auto table = build_axial_table<double>(coords, axial_frequencies(theta));
+    const auto rounded = build_axial_table<float>(coords, axial_frequencies(theta));
     const std::vector<double> cos = file.doubles(text("axial.cos.", suffix));
     const std::vector<double> sin = file.doubles(text("axial.sin.", suffix));
     check_double("cos", table.cos().flat(), cos);
@@ -225,7 +225,7 @@ TEST_CASE("position: reference multi-head attention with axial rotation") {
   std::vector<double> k = project(x, file.doubles("attention.wk"), num_channels);
   const std::vector<double> v = project(x, file.doubles("attention.wv"), num_channels);
   const Shape by_head{shape[0], num_tokens, num_heads, kHeadDim};
-  const auto table = build_axial_table<double>(grid_coords(kGrid), axial_ladder(100.0));
+  const auto table = build_axial_table<double>(grid_coords(kGrid), axial_frequencies(100.0));
   rotate(TensorView<double>(q.data(), by_head), table);
   rotate(TensorView<double>(k.data(), by_head), table);
 

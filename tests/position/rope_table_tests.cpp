@@ -16,14 +16,14 @@ namespace {
 
 constexpr RopePairing kPairings[] = {RopePairing::neighbours, RopePairing::halves};
 
-FrequencyLadder ladder_of(std::size_t head_dim, double theta = 100.0) {
-  return FrequencyLadder::from_theta(axial_frequencies(head_dim), theta);
+RopeFrequencies frequencies_of(std::size_t head_dim, double theta = 100.0) {
+  return RopeFrequencies::from_theta(num_axial_frequencies(head_dim), theta);
 }
 
 // One vector, one patch.
 std::vector<double> rotated(const std::vector<double>& x, double t_x, double t_y,
-                            const FrequencyLadder& ladder, RopePairing pairing) {
-  const auto table = build_axial_table<double>({{t_x}, {t_y}}, ladder, {.pairing = pairing});
+                            const RopeFrequencies& frequencies, RopePairing pairing) {
+  const auto table = build_axial_table<double>({{t_x}, {t_y}}, frequencies, {.pairing = pairing});
   std::vector<double> y = x;
   rotate(TensorView<double>(y.data(), Shape{1, 1, y.size()}), table);
   return y;
@@ -42,8 +42,8 @@ TEST_CASE("position: rotation keeps norms") {
   for (const RopePairing pairing : kPairings) {
     for (const std::size_t head_dim : {4u, 16u, 24u, 88u}) {
       const std::vector<double> x = random.numbers<double>(head_dim);
-      const std::vector<double> y =
-          rotated(x, random.uniform(-50.0, 50.0), random.uniform(-50.0, 50.0), ladder_of(head_dim), pairing);
+      const std::vector<double> y = rotated(x, random.uniform(-50.0, 50.0), random.uniform(-50.0, 50.0),
+                                            frequencies_of(head_dim), pairing);
       CHECK(dot(y, y) == doctest::Approx(dot(x, x)).epsilon(1e-14));
       CHECK(y != x);
     }
@@ -54,12 +54,13 @@ TEST_CASE("position: two rotations are the rotation by the sum") {
   test::Rng random(2);
   for (const RopePairing pairing : kPairings) {
     for (int trial = 0; trial < 20; ++trial) {
-      const FrequencyLadder ladder = ladder_of(24);
+      const RopeFrequencies frequencies = frequencies_of(24);
       const std::vector<double> x = random.numbers<double>(24);
       const double ax = random.uniform(-30.0, 30.0), ay = random.uniform(-30.0, 30.0),
                    bx = random.uniform(-30.0, 30.0), by = random.uniform(-30.0, 30.0);
-      const std::vector<double> twice = rotated(rotated(x, bx, by, ladder, pairing), ax, ay, ladder, pairing);
-      const std::vector<double> once = rotated(x, ax + bx, ay + by, ladder, pairing);
+      const std::vector<double> twice =
+          rotated(rotated(x, bx, by, frequencies, pairing), ax, ay, frequencies, pairing);
+      const std::vector<double> once = rotated(x, ax + bx, ay + by, frequencies, pairing);
       // Angles reach 60 and are rounded to 60 * 2^-53 each; all else is below.
       for (std::size_t c = 0; c < x.size(); ++c) CHECK(std::abs(twice[c] - once[c]) <= 4e-14);
     }
@@ -70,27 +71,27 @@ TEST_CASE("position: scores depend on the distance alone, on both axes") {
   test::Rng random(3);
   for (const RopePairing pairing : kPairings) {
     for (int trial = 0; trial < 20; ++trial) {
-      const FrequencyLadder ladder = ladder_of(32);
+      const RopeFrequencies frequencies = frequencies_of(32);
       const std::vector<double> q = random.numbers<double>(32);
       const std::vector<double> k = random.numbers<double>(32);
       const double mx = random.uniform(-20.0, 20.0), my = random.uniform(-20.0, 20.0),
                    nx = random.uniform(-20.0, 20.0), ny = random.uniform(-20.0, 20.0);
       const auto score = [&](double sx, double sy) {
-        return dot(rotated(q, mx + sx, my + sy, ladder, pairing),
-                   rotated(k, nx + sx, ny + sy, ladder, pairing));
+        return dot(rotated(q, mx + sx, my + sy, frequencies, pairing),
+                   rotated(k, nx + sx, ny + sy, frequencies, pairing));
       };
       CHECK(std::abs(score(0, 0) - score(random.uniform(-20.0, 20.0), random.uniform(-20.0, 20.0))) <= 1e-12);
       // The rotation by n is the transpose of that by -n, so the score is that of the difference.
-      CHECK(std::abs(score(0, 0) - dot(rotated(q, mx - nx, my - ny, ladder, pairing), k)) <= 1e-12);
+      CHECK(std::abs(score(0, 0) - dot(rotated(q, mx - nx, my - ny, frequencies, pairing), k)) <= 1e-12);
     }
   }
 }
 
 TEST_CASE("position: a larger grid contains the factors of a smaller one") {
-  const FrequencyLadder ladder = ladder_of(16);
+  const RopeFrequencies frequencies = frequencies_of(16);
   const GridSize large{9, 7}, small{4, 5};
-  const auto from_large = build_axial_table<float>(grid_coords(large), ladder);
-  const auto from_small = build_axial_table<float>(grid_coords(small), ladder);
+  const auto from_large = build_axial_table<float>(grid_coords(large), frequencies);
+  const auto from_small = build_axial_table<float>(grid_coords(small), frequencies);
   for (std::size_t row = 0; row < small.rows; ++row) {
     for (std::size_t column = 0; column < small.columns; ++column) {
       for (std::size_t j = 0; j < 8; ++j) {
@@ -103,10 +104,10 @@ TEST_CASE("position: a larger grid contains the factors of a smaller one") {
 
 TEST_CASE("position: the axial table is the x factors, then the y factors") {
   const GridSize grid{3, 4};
-  const FrequencyLadder ladder = ladder_of(12);
-  const auto x_first = build_axial_table<double>(grid_coords(grid), ladder);
+  const RopeFrequencies frequencies = frequencies_of(12);
+  const auto x_first = build_axial_table<double>(grid_coords(grid), frequencies);
   const auto y_first =
-      build_axial_table<double>(grid_coords(grid), ladder, {.axis_order = AxisOrder::y_then_x});
+      build_axial_table<double>(grid_coords(grid), frequencies, {.axis_order = AxisOrder::y_then_x});
   const Tensor<std::complex<double>> all = x_first.to_complex();
   REQUIRE(all.shape() == Shape{12, 6});
   for (std::size_t t = 0; t < 12; ++t) {
@@ -127,7 +128,7 @@ TEST_CASE("position: rotation is the complex product in both pairings, prefix to
   test::Rng random(4);
   constexpr std::size_t kPrefix = 2, kHeads = 3, kDim = 8;
   const auto table_of = [](RopePairing pairing) {
-    return build_axial_table<double>(grid_coords({2, 3}), ladder_of(kDim), {.pairing = pairing});
+    return build_axial_table<double>(grid_coords({2, 3}), frequencies_of(kDim), {.pairing = pairing});
   };
   for (const RopePairing pairing : kPairings) {
     const RopeTable<double> table = table_of(pairing);
@@ -182,8 +183,8 @@ TEST_CASE("position: mixed factors rotate every head by both axes at once") {
 
 TEST_CASE("position: float factors are the doubles rounded once") {
   const GridCoords coords = grid_coords({5, 6});
-  const auto in_double = build_axial_table<double>(coords, ladder_of(32));
-  const auto in_float = build_axial_table<float>(coords, ladder_of(32));
+  const auto in_double = build_axial_table<double>(coords, frequencies_of(32));
+  const auto in_float = build_axial_table<float>(coords, frequencies_of(32));
   for (std::size_t i = 0; i < in_double.cos().num_elements(); ++i) {
     CHECK(in_float.cos().data()[i] == static_cast<float>(in_double.cos().data()[i]));
     CHECK(in_float.sin().data()[i] == static_cast<float>(in_double.sin().data()[i]));
@@ -191,7 +192,7 @@ TEST_CASE("position: float factors are the doubles rounded once") {
 }
 
 TEST_CASE("position: vectors that do not fit the factors are an error with both shapes") {
-  const auto table = build_axial_table<float>(grid_coords({2, 3}), ladder_of(8));
+  const auto table = build_axial_table<float>(grid_coords({2, 3}), frequencies_of(8));
   Tensor<float> fits(Shape{1, 7, 2, 8}), short_by_one(Shape{1, 6, 2, 8}), narrow(Shape{1, 7, 4}),
       flat(Shape{7, 8});
   rotate(fits, table, 1);

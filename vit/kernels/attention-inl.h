@@ -4,11 +4,11 @@
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
 // with T. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
-// attention-whole-inl.h; softmax is float32 still.
+// attention-int8-inl.h; softmax is float32 still.
 #pragma once
 
+#include "vit/kernels/attention-int8-inl.h"
 #include "vit/kernels/attention-operands-inl.h"
-#include "vit/kernels/attention-whole-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
@@ -40,17 +40,17 @@ void attention_pack(const KeyValueArgs& args) noexcept {
   Operands::pack(args);
 }
 
-/// Turned and scaled queries [first, first + count) as a panel; missing queries are zero. The scale includes
+/// Rotated and scaled queries [first, first + count) as a panel; missing queries are zero. The scale includes
 /// log2(e), so that the scores are exponents of two.
 template <class Operands>
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
-  float* const turned = scratch.sums;  // (count, d), in memory that is not needed yet
+  float* const rotated = scratch.sums;  // (count, d), in memory that is not needed yet
   for (size_t i = 0; i < count; ++i) {
     rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,
-                 args.rotation, turned + i * args.head_dim);
+                 args.rotation, rotated + i * args.head_dim);
   }
-  Operands::pack_queries(turned, count, args.head_dim, set(args.scale * kLog2E), scratch);
+  Operands::pack_queries(rotated, count, args.head_dim, set(args.scale * kLog2E), scratch);
 }
 
 /// The maximum of `start` and the scores of a block, one vector of queries that begins at column `column`;

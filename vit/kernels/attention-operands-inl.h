@@ -25,7 +25,7 @@ struct AttentionScratch {
   float* queries;      // (d, kPanel)
   float* sums;         // (d, kPanel), the output before division
   float* scores;       // (kBlockKeys, kPanel)
-  float* query_steps;  // (kPanel), of whole numbers
+  float* query_steps;  // (kPanel), of integers
 };
 
 /// Keys [key, key + keys) and the panel of queries that meets them.
@@ -36,7 +36,7 @@ struct AttentionBlock {
   const float* packed_values;  // of all tokens
   size_t key, keys;
   size_t queries;                    // of kPanel
-  const float* exponents = nullptr;  // of whole values, one for each key
+  const float* exponents = nullptr;  // of quantized values, one for each key
 
   bool is_first() const { return key == 0; }
 };
@@ -52,10 +52,10 @@ struct Operands {
     Keys::pack(args, args.packed);
     Values::pack(args, args.packed + Keys::packed_floats(args.num_tokens, args.head_dim));
   }
-  /// Turned queries (count, d), times `scale`, as a panel; missing queries are zero. Overwrites `turned`.
-  static HWY_INLINE void pack_queries(float* turned, size_t count, size_t head_dim, V scale,
+  /// Rotated queries (count, d), times `scale`, as a panel; missing queries are zero. Overwrites `rotated`.
+  static HWY_INLINE void pack_queries(float* rotated, size_t count, size_t head_dim, V scale,
                                       const AttentionScratch& scratch) {
-    Keys::pack_queries(turned, count, head_dim, scale, scratch);
+    Keys::pack_queries(rotated, count, head_dim, scale, scratch);
   }
   static HWY_INLINE AttentionBlock block(const AttentionArgs& args, const AttentionScratch& scratch,
                                          size_t key, size_t queries) {
@@ -97,15 +97,15 @@ struct LaneKeys {
     const size_t lanes = lanes_for<Form>(args.head_dim);
     for (size_t t = args.first_token; t < args.last_token; ++t) Parts::pack_key(args, t, keys + t * lanes);
   }
-  static HWY_INLINE void pack_queries(float* turned, size_t count, size_t head_dim, V scale,
+  static HWY_INLINE void pack_queries(float* rotated, size_t count, size_t head_dim, V scale,
                                       const AttentionScratch& scratch) {
     const size_t lanes = lanes_for<Form>(head_dim);
     for (size_t i = 0; i < count; ++i) {
-      float* const query = turned + i * head_dim;
+      float* const query = rotated + i * head_dim;
       scale_row(query, head_dim, scale, query);
-      Parts::pack_query(query, head_dim, turned + i * lanes);
+      Parts::pack_query(query, head_dim, rotated + i * lanes);
     }
-    transpose_queries(turned, count, lanes, scratch);
+    transpose_queries(rotated, count, lanes, scratch);
   }
   static HWY_INLINE void score(const AttentionBlock& block) {
     const size_t lanes = lanes_for<Form>(block.args.head_dim);

@@ -21,8 +21,8 @@ namespace bf16 {
 using DU = hn::RebindToUnsigned<D>;
 using VU = hn::Vec<DU>;
 
-/// Numbers rounded to the upper half of their lanes, halves to even. What a NaN keeps in its upper half may
-/// be the bits of infinity: its quiet bit is set.
+/// Numbers rounded to the upper half of their lanes, round half to even. What a NaN keeps in its upper half
+/// may be the bits of infinity: its quiet bit is set.
 HWY_INLINE VU rounded(V value) {
   const DU d;
   const VU bits = hn::BitCast(d, value);
@@ -58,7 +58,7 @@ struct ColumnLines {
 };
 
 #if HWY_TARGET == HWY_AVX3
-/// Two vectors rounded, halves to even, one after the other in one vector: pairs of neighbours.
+/// Two vectors rounded, round half to even, one after the other in one vector: pairs of neighbours.
 HWY_INLINE V neighbours(V first, V second) {
   V both;
   // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.

@@ -26,8 +26,8 @@ constexpr Arithmetic kFloat32{
 constexpr Arithmetic kBfloat16{.linear = &bf16::kLinear<bf16::ColumnLines>,
                                .attention = kAttention<FloatOperands>,
                                .fine = &kFloat32Linear};
-constexpr Arithmetic kInt8{.linear = &int8::kLinear<int8::Usual>,
-                           .attention = kAttention<int8::UsualOperands>,
+constexpr Arithmetic kInt8{.linear = &int8::kLinear<int8::DefaultInt8>,
+                           .attention = kAttention<int8::DefaultOperands>,
                            .fine = &kFloat32Linear};
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE

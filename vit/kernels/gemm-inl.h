@@ -77,14 +77,14 @@ struct PanelBlock {
 };
 
 /// What follows bias and activation in nearly all products: nothing, or one other matrix.
-enum class Last { nothing, multiplier, residual, scaled_residual };
+enum class EpilogueTail { nothing, multiplier, residual, scaled_residual };
 
-/// Whether `e` is nothing but bias, activation and a last step, which then is `last`.
-HWY_INLINE bool has_last(const Epilogue& e, Last& last) {
-  last = e.multiplier  ? Last::multiplier
-         : !e.residual ? Last::nothing
-         : e.scale     ? Last::scaled_residual
-                       : Last::residual;
+/// Whether `e` is nothing but bias, activation and a last step, which then is `tail`.
+HWY_INLINE bool tail_of(const Epilogue& e, EpilogueTail& tail) {
+  tail = e.multiplier  ? EpilogueTail::multiplier
+         : !e.residual ? EpilogueTail::nothing
+         : e.scale     ? EpilogueTail::scaled_residual
+                       : EpilogueTail::residual;
   return e.multiplier ? !e.scale && !e.residual : e.residual || !e.scale;
 }
 
@@ -98,16 +98,16 @@ struct PanelOutput {
   float* out;
   size_t out_stride;
 
-  template <Accuracy kAccuracy, Activation kActivation, Last kLast>
+  template <Accuracy kAccuracy, Activation kActivation, EpilogueTail kTail>
   HWY_INLINE void put(size_t row, size_t column, V value) const {
     const D d;
     if (bias) value = hn::Add(value, hn::LoadU(d, bias + column));
     value = activated<kAccuracy, kActivation>(value);
-    if constexpr (kLast != Last::nothing) {
+    if constexpr (kTail != EpilogueTail::nothing) {
       const V operand = hn::LoadU(d, other + row * other_stride + column);
-      if constexpr (kLast == Last::multiplier) value = hn::Mul(value, operand);
-      if constexpr (kLast == Last::residual) value = hn::Add(value, operand);
-      if constexpr (kLast == Last::scaled_residual) {
+      if constexpr (kTail == EpilogueTail::multiplier) value = hn::Mul(value, operand);
+      if constexpr (kTail == EpilogueTail::residual) value = hn::Add(value, operand);
+      if constexpr (kTail == EpilogueTail::scaled_residual) {
         value = hn::MulAdd(value, hn::LoadU(d, scale + column), operand);
       }
     }
@@ -127,36 +127,36 @@ HWY_INLINE PanelOutput panel_output(const GemmArgs& args, size_t row, size_t col
           .out_stride = args.out_stride};
 }
 
-/// Calls `use` with `last` as a type.
-template <Last kLast>
-struct LastIs {
-  static constexpr Last value = kLast;
+/// Calls `use` with `tail` as a type.
+template <EpilogueTail kTail>
+struct TailIs {
+  static constexpr EpilogueTail value = kTail;
 };
 template <class Use>
-HWY_INLINE void with_last(Last last, const Use& use) {
-  switch (last) {
-    case Last::nothing: return use(LastIs<Last::nothing>());
-    case Last::multiplier: return use(LastIs<Last::multiplier>());
-    case Last::residual: return use(LastIs<Last::residual>());
-    case Last::scaled_residual: return use(LastIs<Last::scaled_residual>());
+HWY_INLINE void with_tail(EpilogueTail tail, const Use& use) {
+  switch (tail) {
+    case EpilogueTail::nothing: return use(TailIs<EpilogueTail::nothing>());
+    case EpilogueTail::multiplier: return use(TailIs<EpilogueTail::multiplier>());
+    case EpilogueTail::residual: return use(TailIs<EpilogueTail::residual>());
+    case EpilogueTail::scaled_residual: return use(TailIs<EpilogueTail::scaled_residual>());
   }
 }
 
 /// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
 /// little as possible between them.
-template <Accuracy kAccuracy, Activation kActivation, Last kLast>
+template <Accuracy kAccuracy, Activation kActivation, EpilogueTail kTail>
 HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
   for (size_t r = 0; r < rows; ++r) {
-    output.put<kAccuracy, kActivation, kLast>(r, 0, hn::Load(D(), sums + r * kPanel));
-    output.put<kAccuracy, kActivation, kLast>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
+    output.put<kAccuracy, kActivation, kTail>(r, 0, hn::Load(D(), sums + r * kPanel));
+    output.put<kAccuracy, kActivation, kTail>(r, kLanes, hn::Load(D(), sums + r * kPanel + kLanes));
   }
 }
 
 template <Accuracy kAccuracy, Activation kActivation>
 HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& block) {
-  if (Last last; block.columns == kPanel && has_last(args.epilogue, last)) {
+  if (EpilogueTail tail; block.columns == kPanel && tail_of(args.epilogue, tail)) {
     const PanelOutput output = panel_output(args, block.row, block.column);
-    return with_last(last, [&](auto known) HWY_ATTR {
+    return with_tail(tail, [&](auto known) HWY_ATTR {
       finish_panel<kAccuracy, kActivation, known.value>(block.sums, block.rows, output);
     });
   }
@@ -193,20 +193,20 @@ HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
 /// Takes the sums of a tile out of the registers through bias and last step to the output, so that the stores
 /// of one tile go on below the multiplications of the next. Activations would not: they are bound by their
 /// own multiplications.
-template <Last kLast>
-struct DirectEnding {
-  KeptSums kept;  // of earlier blocks of k
+template <EpilogueTail kTail>
+struct OutputSink {
+  ScratchSink kept;  // of earlier blocks of k
   PanelOutput output;
 
   template <size_t kVectors>
-  HWY_INLINE void put_row(size_t row, V c0, V c1) const {
+  HWY_INLINE void store_row(size_t row, V c0, V c1) const {
     static_assert(kVectors == 2);
     if (kept.start == TileStart::stored) {
       c0 = hn::Add(hn::Load(D(), kept.sums + row * kPanel), c0);
       c1 = hn::Add(hn::Load(D(), kept.sums + row * kPanel + kLanes), c1);
     }
-    output.put<Accuracy::full, Activation::none, kLast>(row, 0, c0);
-    output.put<Accuracy::full, Activation::none, kLast>(row, kLanes, c1);
+    output.put<Accuracy::full, Activation::none, kTail>(row, 0, c0);
+    output.put<Accuracy::full, Activation::none, kTail>(row, kLanes, c1);
   }
 };
 
@@ -214,11 +214,11 @@ struct DirectEnding {
 /// way of its sums.
 template <class Form>
 HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, RightOperand right,
-                                   const Upcoming& upcoming, Last last, const PanelBlock& block,
-                                   KeptSums kept) {
+                                   const Prefetch& prefetch, EpilogueTail tail, const PanelBlock& block,
+                                   ScratchSink kept) {
   const PanelOutput output = panel_output(args, block.row, block.column);
-  with_last(last, [&](auto known) HWY_ATTR {
-    multiply_tiles<Form, 2, true>(left, block.rows, right, upcoming, DirectEnding<known.value>{kept, output});
+  with_tail(tail, [&](auto known) HWY_ATTR {
+    multiply_tiles<Form, 2, true>(left, block.rows, right, prefetch, OutputSink<known.value>{kept, output});
   });
   const size_t rest = block.rows % kTileRows;
   if (rest == 0) return;
@@ -233,9 +233,9 @@ template <class Form>
 HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
   HWY_ALIGN float sums[kBlockRows * kPanel];
   const PanelBlock block{sums, row, rows, column, HWY_MIN(kPanel, args.column_end - column)};
-  Last last = Last::nothing;
-  const bool direct = block.columns == kPanel && args.epilogue.activation == Activation::none &&
-                      has_last(args.epilogue, last);
+  EpilogueTail tail = EpilogueTail::nothing;
+  const bool direct =
+      block.columns == kPanel && args.epilogue.activation == Activation::none && tail_of(args.epilogue, tail);
   constexpr size_t kBlockLines = kBlockK / Form::kColumns;
   const size_t lines = lanes_for<Form>(args.in_features);
   const float* panel = reinterpret_cast<const float*>(args.packed) + column / kPanel * lines * Form::kLine;
@@ -244,14 +244,14 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
     const LeftOperand left{in + line, args.in_step / sizeof(float), 1};
     const RightOperand right{panel, HWY_MIN(kBlockLines, lines - line)};
     panel += right.count * Form::kLine;
-    const Upcoming upcoming{.stream = reinterpret_cast<const char*>(panel),
+    const Prefetch prefetch{.stream = reinterpret_cast<const char*>(panel),
                             .rows = args.out + row * args.out_stride + column,
                             .row_stride = args.out_stride};
-    const KeptSums kept{line == 0 ? TileStart::zero : TileStart::stored, sums};
+    const ScratchSink kept{line == 0 ? TileStart::zero : TileStart::stored, sums};
     if (direct && line + right.count == lines) {
-      multiply_to_output<Form>(args, left, right, upcoming, last, block, kept);
+      multiply_to_output<Form>(args, left, right, prefetch, tail, block, kept);
     } else {
-      multiply_and_prefetch<Form>(left, rows, right, block.columns, upcoming, kept);
+      multiply_and_prefetch<Form>(left, rows, right, block.columns, prefetch, kept);
     }
   }
   if (!direct) finish_block<Form::kAccuracy>(args, block);

@@ -1,4 +1,4 @@
-// Matrix products of int8 weights with the rows that quantise-inl.h writes. Tiles are those of tile-inl.h; a
+// Matrix products of int8 weights with the rows that quantize-inl.h writes. Tiles are those of tile-inl.h; a
 // step covers kStep columns of K.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "vit/kernels/int8-lines-inl.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
-#include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/quantize-inl.h"
 #include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 
@@ -62,60 +62,59 @@ struct Group {
   size_t in_step;            // bytes between rows
   const InputScale* scales;  // of the first row
   size_t scale_step;
-  const float* head;     // (kHeadLanes)
+  const float* header;   // (kHeaderLanes)
   const int32_t* lines;  // (steps, kPanel)
   size_t steps;
   TileStart start;
-  const int8_t* upcoming;  // what follows in memory, for the next group; need not be valid
+  const int8_t* next;  // what follows in memory, for the next group; need not be valid
 
   /// Bytes between the inputs of two steps.
   static constexpr size_t k_step() { return sizeof(int32_t); }
 };
 
 /// Products of one row with one vector of columns, scaled as the weights: their sums without what the zero of
-/// the inputs added, whole and exact until they are scaled. head: of these columns.
+/// the inputs added, exact integers until they are scaled. header: of these columns.
 template <class Form>
-HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* head) {
+HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* header) {
   const D d;
-  V whole = hn::ConvertTo(d, sums);
-  if constexpr (Form::kHasZero) whole = hn::NegMulAdd(set(scale.zero), hn::Load(d, head + kPanel), whole);
-  return hn::Mul(whole, hn::Load(d, head));
+  V sum = hn::ConvertTo(d, sums);
+  if constexpr (Form::kHasZero) sum = hn::NegMulAdd(set(scale.zero), hn::Load(d, header + kPanel), sum);
+  return hn::Mul(sum, hn::Load(d, header));
 }
 
 /// Scales the sums of a group and adds those that earlier groups left in `sums`.
-template <class Form, size_t kVectors, class Ending>
+template <class Form, size_t kVectors, class Sink>
 HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale, size_t row,
-                           const float* sums, const Ending& ending) {
+                           const float* sums, const Sink& sink) {
   const D d;
   const V factor = set(scale.step);
-  const V first = scaled_as_weights<Form>(c0, scale, group.head);
-  const V second = kVectors > 1 ? scaled_as_weights<Form>(c1, scale, group.head + kLanes) : first;
+  const V first = scaled_as_weights<Form>(c0, scale, group.header);
+  const V second = kVectors > 1 ? scaled_as_weights<Form>(c1, scale, group.header + kLanes) : first;
   if (group.start == TileStart::zero) {
-    ending.template put_row<kVectors>(row, hn::Mul(first, factor), hn::Mul(second, factor));
+    sink.template store_row<kVectors>(row, hn::Mul(first, factor), hn::Mul(second, factor));
   } else {
     const float* const from = sums + row * kPanel;
-    ending.template put_row<kVectors>(
+    sink.template store_row<kVectors>(
         row, hn::MulAdd(first, factor, hn::Load(d, from)),
         kVectors > 1 ? hn::MulAdd(second, factor, hn::Load(d, from + kLanes)) : first);
   }
 }
 
-template <class Form, size_t kRows, size_t kVectors, class Ending>
+template <class Form, size_t kRows, size_t kVectors, class Sink>
 HWY_INLINE void finish_six(const SixSums& c, const Group& group, size_t row, const float* sums,
-                           const Ending& ending) {
+                           const Sink& sink) {
   const size_t step = group.scale_step;
   const InputScale* const scales = group.scales + row * step;
-  finish_row<Form, kVectors>(c.c00, c.c01, group, scales[0], row, sums, ending);
-  if constexpr (kRows > 1)
-    finish_row<Form, kVectors>(c.c10, c.c11, group, scales[step], row + 1, sums, ending);
+  finish_row<Form, kVectors>(c.c00, c.c01, group, scales[0], row, sums, sink);
+  if constexpr (kRows > 1) finish_row<Form, kVectors>(c.c10, c.c11, group, scales[step], row + 1, sums, sink);
   if constexpr (kRows > 2)
-    finish_row<Form, kVectors>(c.c20, c.c21, group, scales[2 * step], row + 2, sums, ending);
+    finish_row<Form, kVectors>(c.c20, c.c21, group, scales[2 * step], row + 2, sums, sink);
   if constexpr (kRows > 3)
-    finish_row<Form, kVectors>(c.c30, c.c31, group, scales[3 * step], row + 3, sums, ending);
+    finish_row<Form, kVectors>(c.c30, c.c31, group, scales[3 * step], row + 3, sums, sink);
   if constexpr (kRows > 4)
-    finish_row<Form, kVectors>(c.c40, c.c41, group, scales[4 * step], row + 4, sums, ending);
+    finish_row<Form, kVectors>(c.c40, c.c41, group, scales[4 * step], row + 4, sums, sink);
   if constexpr (kRows > 5)
-    finish_row<Form, kVectors>(c.c50, c.c51, group, scales[5 * step], row + 5, sums, ending);
+    finish_row<Form, kVectors>(c.c50, c.c51, group, scales[5 * step], row + 5, sums, sink);
 }
 
 HWY_INLINE SixSums no_sums() {
@@ -124,9 +123,9 @@ HWY_INLINE SixSums no_sums() {
 }
 
 /// One group of rows [row, row + kRows), the first kVectors vectors of each, added to `sums` where it is not
-/// the first; goes to `ending`.
-template <class Form, size_t kRows, size_t kVectors, class SomeGroup, class Ending>
-HWY_INLINE void multiply_tile(const SomeGroup& group, size_t row, const float* sums, const Ending& ending) {
+/// the first; goes to `sink`.
+template <class Form, size_t kRows, size_t kVectors, class SomeGroup, class Sink>
+HWY_INLINE void multiply_tile(const SomeGroup& group, size_t row, const float* sums, const Sink& sink) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   SixSums upper = no_sums(), lower = no_sums();
@@ -144,24 +143,24 @@ HWY_INLINE void multiply_tile(const SomeGroup& group, size_t row, const float* s
     a_lower += group.k_step();
     b += kPanel;
   }
-  finish_six<Form, kUpper, kVectors>(upper, group, row, sums, ending);
-  if constexpr (kLower > 0) finish_six<Form, kLower, kVectors>(lower, group, row + 6, sums, ending);
+  finish_six<Form, kUpper, kVectors>(upper, group, row, sums, sink);
+  if constexpr (kLower > 0) finish_six<Form, kLower, kVectors>(lower, group, row + 6, sums, sink);
 }
 
-template <class Form, size_t kVectors, class SomeGroup, class Ending>
+template <class Form, size_t kVectors, class SomeGroup, class Sink>
 HWY_NOINLINE void multiply_rest(const SomeGroup& group, size_t row, size_t rows, const float* sums,
-                                Ending ending) {
+                                Sink sink) {
   switch (rows) {
-    case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums, ending);
-    case 2: return multiply_tile<Form, 2, kVectors>(group, row, sums, ending);
-    case 3: return multiply_tile<Form, 3, kVectors>(group, row, sums, ending);
-    case 4: return multiply_tile<Form, 4, kVectors>(group, row, sums, ending);
-    case 5: return multiply_tile<Form, 5, kVectors>(group, row, sums, ending);
+    case 1: return multiply_tile<Form, 1, kVectors>(group, row, sums, sink);
+    case 2: return multiply_tile<Form, 2, kVectors>(group, row, sums, sink);
+    case 3: return multiply_tile<Form, 3, kVectors>(group, row, sums, sink);
+    case 4: return multiply_tile<Form, 4, kVectors>(group, row, sums, sink);
+    case 5: return multiply_tile<Form, 5, kVectors>(group, row, sums, sink);
     default: break;
   }
   if constexpr (kTileRows > 6) {
-    multiply_tile<Form, 6, kVectors>(group, row, sums, ending);
-    if (rows > 6) multiply_rest<Form, kVectors>(group, row + 6, rows - 6, sums, ending);
+    multiply_tile<Form, 6, kVectors>(group, row, sums, sink);
+    if (rows > 6) multiply_rest<Form, kVectors>(group, row + 6, rows - 6, sums, sink);
   }
 }
 
@@ -169,20 +168,20 @@ HWY_NOINLINE void multiply_rest(const SomeGroup& group, size_t row, size_t rows,
 template <class Form>
 constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / kFetchingRows;
 
-template <class Form, size_t kVectors, bool kPrefetch, class SomeGroup, class Ending>
-HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const float* sums, Ending ending) {
+template <class Form, size_t kVectors, bool kPrefetch, class SomeGroup, class Sink>
+HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const float* sums, Sink sink) {
   const size_t tiles = rows / kTileRows;
   for (size_t i = 0; i < tiles; ++i) {
     if constexpr (kPrefetch) {
       const size_t begin = i * kTileRows * kBytesPerRow<Form>;
       const size_t end = begin + kTileRows * kBytesPerRow<Form>;
-      for (size_t at = begin; at < end; at += 64) __builtin_prefetch(group.upcoming + at);
+      for (size_t at = begin; at < end; at += 64) __builtin_prefetch(group.next + at);
     }
-    multiply_tile<Form, kTileRows, kVectors>(group, tile_in_turn<kPrefetch>(i, tiles) * kTileRows, sums,
-                                             ending);
+    multiply_tile<Form, kTileRows, kVectors>(group, visited_tile<kPrefetch>(i, tiles) * kTileRows, sums,
+                                             sink);
   }
   const size_t row = tiles * kTileRows;
-  if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, ending);
+  if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, sink);
 }
 
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
@@ -195,11 +194,11 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
   const std::byte* const in = args.in + row * args.in_step;
   const auto* const scales = reinterpret_cast<const InputScale*>(in + value_bytes<Form>(args.in_features));
   const std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
-  const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + head_bytes<Form>(args.in_features));
-  const KeptSums kept{TileStart::zero, sums};  // earlier groups are added before
-  Last last = Last::nothing;
+  const int8_t* const lines = reinterpret_cast<const int8_t*>(panel + header_bytes<Form>(args.in_features));
+  const ScratchSink kept{TileStart::zero, sums};  // earlier groups are added before
+  EpilogueTail tail = EpilogueTail::nothing;
   const bool direct =
-      columns == kPanel && args.epilogue.activation == Activation::none && has_last(args.epilogue, last);
+      columns == kPanel && args.epilogue.activation == Activation::none && tail_of(args.epilogue, tail);
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -207,15 +206,15 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
                       .in_step = args.in_step,
                       .scales = scales + g,
                       .scale_step = args.in_step / sizeof(InputScale),
-                      .head = reinterpret_cast<const float*>(panel) + g * kHeadLanes<Form>,
+                      .header = reinterpret_cast<const float*>(panel) + g * kHeaderLanes<Form>,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
                       .start = g == 0 ? TileStart::zero : TileStart::stored,
-                      .upcoming = lines + (k + count) * kPanel};
+                      .next = lines + (k + count) * kPanel};
     if (direct && g + 1 == groups) {
-      with_last(last, [&](auto known) HWY_ATTR {
+      with_tail(tail, [&](auto known) HWY_ATTR {
         multiply_group<Form, 2, true>(group, rows, sums,
-                                      DirectEnding<known.value>{kept, panel_output(args, row, column)});
+                                      OutputSink<known.value>{kept, panel_output(args, row, column)});
       });
     } else if (columns > kLanes) {
       multiply_group<Form, 2, true>(group, rows, sums, kept);
@@ -241,15 +240,15 @@ constexpr LinearKernels kLinear{.description = Form::kDescription,
                                 .panel_columns = kPanel,
                                 .tile_rows = kTileRows,
                                 .row_bytes = row_bytes<Form>,
-                                .convert_rows = quantise<Form>,
+                                .convert_rows = quantize<Form>,
                                 .packed_bytes = packed_bytes<Form>,
                                 .pack = pack<Form>,
                                 .gemm = gemm<Form>};
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-using Usual = Bytes;
+using DefaultInt8 = Bytes;
 #else
-using Usual = Pairs;
+using DefaultInt8 = Pairs;
 #endif
 
 }  // namespace int8

@@ -5,7 +5,7 @@
 
 #include "vit/kernels/int8.h"
 #include "vit/kernels/math-inl.h"
-#include "vit/kernels/quantise-inl.h"
+#include "vit/kernels/quantize-inl.h"
 #include "vit/kernels/target-inl.h"
 #include "vit/kernels/tile-inl.h"
 
@@ -18,20 +18,20 @@ template <class Form>
 constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
 
 /// What stands before the weights of a panel, for every group: the scales of its columns and, where inputs
-/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (floats, but
-/// whole: below 2^24).
+/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (integers
+/// below 2^24, kept as floats).
 template <class Form>
-constexpr size_t kHeadLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
+constexpr size_t kHeaderLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
 
 template <class Form>
-HWY_INLINE size_t head_bytes(size_t in_features) {
-  return round_up(int8_groups(in_features) * kHeadLanes<Form> * sizeof(float), 64);
+HWY_INLINE size_t header_bytes(size_t in_features) {
+  return round_up(int8_groups(in_features) * kHeaderLanes<Form> * sizeof(float), 64);
 }
 
 template <class Form>
 HWY_INLINE size_t panel_bytes(size_t in_features) {
   const size_t steps = round_up(in_features, Form::kStep) / Form::kStep;
-  return round_up(head_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
+  return round_up(header_bytes<Form>(in_features) + steps * kLineBytes<Form>, 64);
 }
 
 template <class Form>
@@ -41,30 +41,30 @@ size_t packed_bytes(size_t columns, size_t in_features) noexcept {
 
 /// One column of a panel: its groups one after the other.
 template <class Form>
-HWY_INLINE bool pack_column(const float* row, size_t in_features, size_t c, float* head, int8_t* lines) {
+HWY_INLINE bool pack_column(const float* row, size_t in_features, size_t c, float* header, int8_t* lines) {
   int8_t q[kInt8Group];
-  for (size_t k = 0; k < in_features; k += kInt8Group, head += kHeadLanes<Form>) {
+  for (size_t k = 0; k < in_features; k += kInt8Group, header += kHeaderLanes<Form>) {
     const size_t count = HWY_MIN(kInt8Group, in_features - k);
-    if (!quantize_weights(row + k, count, Form::kPairLargest, q, head[c])) return false;
+    if (!quantize_weights(row + k, count, Form::kPairLargest, q, header[c])) return false;
     int32_t sum = 0;
     for (size_t i = 0; i < count; ++i) {
       lines[(k + i) / Form::kStep * kLineBytes<Form> + c * Form::kStep + (k + i) % Form::kStep] = q[i];
       sum += q[i];
     }
-    if constexpr (Form::kHasZero) head[c + kPanel] = static_cast<float>(sum);
+    if constexpr (Form::kHasZero) header[c + kPanel] = static_cast<float>(sum);
   }
   return true;
 }
 
 template <class Form>
 bool pack(const PackArgs& args) noexcept {
-  const size_t bytes = panel_bytes<Form>(args.in_features), head = head_bytes<Form>(args.in_features);
+  const size_t bytes = panel_bytes<Form>(args.in_features), header = header_bytes<Form>(args.in_features);
   for (size_t column = 0; column < args.out_features; column += kPanel) {
     std::byte* const panel = args.packed + packed_bytes<Form>(column, args.in_features);
     __builtin_memset(panel, 0, bytes);
     for (size_t c = 0; c < HWY_MIN(kPanel, args.out_features - column); ++c) {
       if (!pack_column<Form>(args.weight + (column + c) * args.stride, args.in_features, c,
-                             reinterpret_cast<float*>(panel), reinterpret_cast<int8_t*>(panel + head))) {
+                             reinterpret_cast<float*>(panel), reinterpret_cast<int8_t*>(panel + header))) {
         return false;
       }
     }

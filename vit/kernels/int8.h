@@ -3,13 +3,13 @@
 //
 // A weight has one scale per output column and group of kInt8Group columns of K, an input row one per group:
 //   w[n][k] = weight_scale[n][g(k)] q[n][k],   x[m][k] = step[m][g(k)] (q[m][k] - zero[m][g(k)]),
-// q[n][k] whole in [-127, 127]. Products of int16 pairs hold the weights in 16 bits anyway, so the inputs use
-// all of theirs: q[m][k] in [-L, L], L = 32767, and zero = 0. Products of bytes have few steps, which are
-// laid over what the group holds: q[m][k] in [0, 255] from its lowest number, or 0, to its highest. Where two
-// of them are added in 16 bits, neighbours q[n][2i] and q[n][2i + 1] must not be large together; a group
-// where they would be gets a larger scale, and nothing saturates. Sums over a group are exact in int32; those
-// of the groups are added in float32, in order. Short groups keep a channel that is far larger than the
-// others from taking the precision of a whole row.
+// q[n][k] an integer in [-127, 127]. Products of int16 pairs hold the weights in 16 bits anyway, so the
+// inputs use all of theirs: q[m][k] in [-L, L], L = 32767, and zero = 0. Products of bytes have few steps,
+// which are laid over what the group holds: q[m][k] in [0, 255] from its lowest number, or 0, to its highest.
+// Where two of them are added in 16 bits, neighbours q[n][2i] and q[n][2i + 1] must not be large together; a
+// group where they would be gets a larger scale, and nothing saturates. Sums over a group are exact in int32;
+// those of the groups are added in float32, in order. Short groups keep a channel that is far larger than the
+// others from taking the precision of the entire row.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ constexpr std::size_t int8_groups(std::size_t in_features) {
   return (in_features + kInt8Group - 1) / kInt8Group;
 }
 
-/// How the whole numbers of a group of a row stand for numbers: x = step (q - zero).
+/// How the integers of a group of a row stand for numbers: x = step (q - zero).
 struct InputScale {
   float step = 0.0f;
-  float zero = 0.0f;  // whole
+  float zero = 0.0f;  // an integer
   friend bool operator==(const InputScale&, const InputScale&) = default;
 };
 

@@ -90,12 +90,12 @@ struct LayerNormArgs {
   std::size_t out_stride = 0;
 };
 
-/// Factors of a rotary embedding for one head. Angle j of a token turns the pair that `pairing` names:
-/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. Null pointers: nothing is turned.
+/// Factors of a rotary embedding for one head. Angle j of a token rotates the pair that `pairing` names:
+/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. Null pointers: nothing is rotated.
 struct Rotation {
   const float* cos = nullptr;  // (tokens - num_prefix, d / 2), contiguous
   const float* sin = nullptr;
-  std::size_t num_prefix = 0;  // leading tokens that are not turned
+  std::size_t num_prefix = 0;  // leading tokens that are not rotated
   RopePairing pairing = RopePairing::neighbours;
 };
 
@@ -175,7 +175,7 @@ constexpr const Arithmetic& arithmetic_of(const KernelTable& table, Precision pr
 /// Tables that this machine can run, fastest first; the last one is "reference", naive loops in double
 /// precision.
 const std::vector<const KernelTable*>& available_kernels();
-/// The table of that name. Throws Error where no such table was built or this machine cannot run it.
+/// The table of that name. Throws Error if no such table was built or this machine cannot run it.
 const KernelTable& find_kernels(std::string_view name);
 /// The table named by the environment variable VIT_KERNELS, else the fastest. Throws Error as find_kernels
 /// does.

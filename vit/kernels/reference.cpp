@@ -86,7 +86,7 @@ void layer_norm(const LayerNormArgs& args) noexcept {
   }
 }
 
-/// One token (d) turned into `out`; `in` may be `out`.
+/// One token (d) rotated into `out`; `in` may be `out`.
 void rotate_token(const float* in, std::size_t token, std::size_t head_dim, const Rotation& rotation,
                   float* out) {
   if (rotation.cos == nullptr || token < rotation.num_prefix) {
@@ -107,12 +107,12 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
   }
 }
 
-// packed: keys (T, d) turned, then values (T, d)
+// packed: keys (T, d) rotated, then values (T, d)
 std::size_t attention_packed_floats(std::size_t num_tokens, std::size_t head_dim) noexcept {
   return 2 * num_tokens * head_dim;
 }
 
-// scratch: the output in double (d), then the turned query (d)
+// scratch: the output in double (d), then the rotated query (d)
 std::size_t attention_scratch_floats(std::size_t head_dim) noexcept {
   return 3 * head_dim;
 }
@@ -192,7 +192,7 @@ bool bf16_pack(const PackArgs& args) noexcept {
   return true;
 }
 
-/// Value: of a quantised input.
+/// Value: of a quantized input.
 template <typename Value>
 std::size_t int8_value_bytes(std::size_t in_features) {
   return round_up(in_features * sizeof(Value), 64);
@@ -229,7 +229,7 @@ struct Steps {
   InputScale scale;
 };
 
-// Found in float, like those of the vectors: whole numbers are the same in every table.
+// Found in float, like those of the vectors: the integers are the same in every table.
 
 /// Symmetric around 0.
 Steps steps_over(float lowest, float highest, std::int16_t) {
@@ -244,7 +244,7 @@ Steps steps_over(float lowest, float highest, std::uint8_t) {
 }
 
 template <typename Value>
-void int8_quantise(const ConvertArgs& args) noexcept {
+void int8_quantize(const ConvertArgs& args) noexcept {
   for (std::size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
     std::byte* const row = args.out + r * int8_row_bytes<Value>(args.in_features);
@@ -328,7 +328,7 @@ constexpr LinearKernels kInt8Linear{.description = "naive loops",
                                     .panel_columns = 1,
                                     .tile_rows = 1,
                                     .row_bytes = int8_row_bytes<Value>,
-                                    .convert_rows = int8_quantise<Value>,
+                                    .convert_rows = int8_quantize<Value>,
                                     .packed_bytes = int8_packed_bytes,
                                     .pack = int8_pack<kPairLargest>,
                                     .gemm = int8_gemm<Value>};

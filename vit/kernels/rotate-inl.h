@@ -27,7 +27,7 @@ struct Pair {
   V p, q;
 };
 
-HWY_INLINE Pair turned(V p, V q, V cos, V sin) {
+HWY_INLINE Pair rotated(V p, V q, V cos, V sin) {
   return {hn::NegMulAdd(q, sin, hn::Mul(p, cos)), hn::MulAdd(p, sin, hn::Mul(q, cos))};
 }
 
@@ -35,15 +35,15 @@ HWY_INLINE void rotate_halves(const float* in, size_t pairs, const float* cos, c
   const D d;
   size_t j = 0;
   for (; j + kLanes <= pairs; j += kLanes) {
-    const Pair pair = turned(hn::LoadU(d, in + j), hn::LoadU(d, in + pairs + j), hn::LoadU(d, cos + j),
-                             hn::LoadU(d, sin + j));
+    const Pair pair = rotated(hn::LoadU(d, in + j), hn::LoadU(d, in + pairs + j), hn::LoadU(d, cos + j),
+                              hn::LoadU(d, sin + j));
     hn::StoreU(pair.p, d, out + j);
     hn::StoreU(pair.q, d, out + pairs + j);
   }
   if (j == pairs) return;
   const size_t rest = pairs - j;
-  const Pair pair = turned(load_first(in + j, rest, 0.0f), load_first(in + pairs + j, rest, 0.0f),
-                           load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
+  const Pair pair = rotated(load_first(in + j, rest, 0.0f), load_first(in + pairs + j, rest, 0.0f),
+                            load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
   store_first(pair.p, rest, out + j);
   store_first(pair.q, rest, out + pairs + j);
 }
@@ -55,7 +55,7 @@ HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* co
   for (; j + kLanes <= pairs; j += kLanes) {
     V p, q;
     hn::LoadInterleaved2(d, in + 2 * j, p, q);
-    const Pair pair = turned(p, q, hn::LoadU(d, cos + j), hn::LoadU(d, sin + j));
+    const Pair pair = rotated(p, q, hn::LoadU(d, cos + j), hn::LoadU(d, sin + j));
     hn::StoreInterleaved2(pair.p, pair.q, d, out + 2 * j);
   }
   if (j == pairs) return;
@@ -64,12 +64,12 @@ HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* co
   for (size_t i = 0; i < 2 * rest; ++i) lanes[i] = in[2 * j + i];
   V p, q;
   hn::LoadInterleaved2(d, lanes, p, q);
-  const Pair pair = turned(p, q, load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
+  const Pair pair = rotated(p, q, load_first(cos + j, rest, 0.0f), load_first(sin + j, rest, 0.0f));
   hn::StoreInterleaved2(pair.p, pair.q, d, lanes);
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// Token `token` of a head, turned; `in` may be `out`.
+/// Token `token` of a head, rotated; `in` may be `out`.
 HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, const Rotation& rotation,
                              float* out) {
   if (rotation.cos == nullptr || token < rotation.num_prefix) {

@@ -1,4 +1,4 @@
-// Kernels that go over whole rows: layer norm, and the softmax of attention probabilities.
+// Kernels that go over entire rows: layer norm, and the softmax of attention probabilities.
 // Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
 #pragma once
 
@@ -30,19 +30,19 @@ HWY_INLINE float mean_of(const float* HWY_RESTRICT row, size_t columns) {
 
 HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, float mean) {
   const D d;
-  const V centre = set(mean);
+  const V center = set(mean);
   V even = hn::Zero(d);
   V odd = hn::Zero(d);
   size_t c = 0;
   for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
-    const V first = hn::Sub(hn::LoadU(d, row + c), centre);
-    const V second = hn::Sub(hn::LoadU(d, row + c + kLanes), centre);
+    const V first = hn::Sub(hn::LoadU(d, row + c), center);
+    const V second = hn::Sub(hn::LoadU(d, row + c + kLanes), center);
     even = hn::MulAdd(first, first, even);
     odd = hn::MulAdd(second, second, odd);
   }
   for (; c < columns; c += kLanes) {
     const V x = columns - c >= kLanes ? hn::LoadU(d, row + c) : load_first(row + c, columns - c, mean);
-    const V deviation = hn::Sub(x, centre);
+    const V deviation = hn::Sub(x, center);
     even = hn::MulAdd(deviation, deviation, even);
   }
   return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
@@ -54,17 +54,17 @@ inline void layer_norm(const LayerNormArgs& args) noexcept {
     const float* const in = args.in + r * args.in_stride;
     float* const out = args.out + r * args.out_stride;
     const float mean = mean_of(in, args.columns);
-    const V centre = set(mean);
+    const V center = set(mean);
     const V variance = set(variance_of(in, args.columns, mean));
     const V factor = hn::Div(set(1.0f), hn::Sqrt(hn::Add(variance, set(args.eps))));
     size_t c = 0;
     for (; c + kLanes <= args.columns; c += kLanes) {
-      const V normed = hn::Mul(hn::Sub(hn::LoadU(d, in + c), centre), factor);
+      const V normed = hn::Mul(hn::Sub(hn::LoadU(d, in + c), center), factor);
       hn::StoreU(hn::MulAdd(normed, hn::LoadU(d, args.gamma + c), hn::LoadU(d, args.beta + c)), d, out + c);
     }
     if (c == args.columns) continue;
     const size_t rest = args.columns - c;
-    const V normed = hn::Mul(hn::Sub(load_first(in + c, rest, mean), centre), factor);
+    const V normed = hn::Mul(hn::Sub(load_first(in + c, rest, mean), center), factor);
     store_first(
         hn::MulAdd(normed, load_first(args.gamma + c, rest, 0.0f), load_first(args.beta + c, rest, 0.0f)),
         rest, out + c);

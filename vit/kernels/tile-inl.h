@@ -53,9 +53,9 @@ constexpr size_t lanes_for(size_t columns) {
   return (columns + Form::kColumns - 1) / Form::kColumns;
 }
 
-/// What the next tiles will touch, fetched in the shade of the arithmetic: `stream`, a part of it in each
+/// What the next tiles will touch, prefetched while the multiplications run: `stream`, a part of it in each
 /// step, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be valid.
-struct Upcoming {
+struct Prefetch {
   const char* stream;
   const float* rows;
   size_t row_stride;
@@ -91,12 +91,12 @@ HWY_INLINE void multiply_six(const float* HWY_RESTRICT a, size_t row_step, V b0,
 
 /// Leaves the sums of a tile in memory, rows of kPanel; adds them to those that are there where `start` says
 /// so.
-struct KeptSums {
+struct ScratchSink {
   TileStart start;
   float* sums;
 
   template <size_t kVectors>
-  HWY_INLINE void put_row(size_t row, V c0, V c1) const {
+  HWY_INLINE void store_row(size_t row, V c0, V c1) const {
     const D d;
     float* const to = sums + row * kPanel;
     if (start == TileStart::stored) c0 = hn::Add(hn::Load(d, to), c0);
@@ -108,21 +108,21 @@ struct KeptSums {
   }
 };
 
-template <size_t kRows, size_t kVectors, class Ending>
-HWY_INLINE void put_six(const SixRows& c, size_t row, const Ending& ending) {
-  ending.template put_row<kVectors>(row, c.c00, c.c01);
-  if constexpr (kRows > 1) ending.template put_row<kVectors>(row + 1, c.c10, c.c11);
-  if constexpr (kRows > 2) ending.template put_row<kVectors>(row + 2, c.c20, c.c21);
-  if constexpr (kRows > 3) ending.template put_row<kVectors>(row + 3, c.c30, c.c31);
-  if constexpr (kRows > 4) ending.template put_row<kVectors>(row + 4, c.c40, c.c41);
-  if constexpr (kRows > 5) ending.template put_row<kVectors>(row + 5, c.c50, c.c51);
+template <size_t kRows, size_t kVectors, class Sink>
+HWY_INLINE void store_six(const SixRows& c, size_t row, const Sink& sink) {
+  sink.template store_row<kVectors>(row, c.c00, c.c01);
+  if constexpr (kRows > 1) sink.template store_row<kVectors>(row + 1, c.c10, c.c11);
+  if constexpr (kRows > 2) sink.template store_row<kVectors>(row + 2, c.c20, c.c21);
+  if constexpr (kRows > 3) sink.template store_row<kVectors>(row + 3, c.c30, c.c31);
+  if constexpr (kRows > 4) sink.template store_row<kVectors>(row + 4, c.c40, c.c41);
+  if constexpr (kRows > 5) sink.template store_row<kVectors>(row + 5, c.c50, c.c51);
 }
 
 /// Rows [row, row + kRows) of left (rows, count) * panel (count, kPanel), the first kVectors vectors of each,
-/// go to `ending`.
-template <class Form, size_t kRows, size_t kVectors, bool kPrefetch, class Ending>
-HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, const Upcoming& upcoming,
-                              const Ending& ending) {
+/// go to `sink`.
+template <class Form, size_t kRows, size_t kVectors, bool kPrefetch, class Sink>
+HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, const Prefetch& prefetch,
+                              const Sink& sink) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   const V zero = hn::Zero(D());
@@ -130,11 +130,11 @@ HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, 
   SixRows lower{zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
   const float* HWY_RESTRICT a = left.data + row * left.row_step;
   const float* HWY_RESTRICT b = right.panel;
-  const char* stream = upcoming.stream;
+  const char* stream = prefetch.stream;
   if constexpr (kPrefetch) {
     for (size_t r = 0; r < kRows; ++r) {
       for (size_t c = 0; c < kPanel; c += kLineFloats) {
-        __builtin_prefetch(upcoming.rows + (row + r) * upcoming.row_stride + c, 1, 2);
+        __builtin_prefetch(prefetch.rows + (row + r) * prefetch.row_stride + c, 1, 2);
       }
     }
   }
@@ -152,28 +152,28 @@ HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, 
     a += left.k_step;
     b += Form::kLine;
   }
-  put_six<kUpper, kVectors>(upper, row, ending);
-  if constexpr (kLower > 0) put_six<kLower, kVectors>(lower, row + 6, ending);
+  store_six<kUpper, kVectors>(upper, row, sink);
+  if constexpr (kLower > 0) store_six<kLower, kVectors>(lower, row + 6, sink);
 }
 
 /// What whole tiles leave of `rows`.
 template <class Form, size_t kVectors>
-HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, KeptSums ending) {
+HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, ScratchSink sink) {
   const size_t row = rows / kTileRows * kTileRows;
-  const Upcoming none{};
+  const Prefetch none{};
   switch (rows - row) {
-    case 1: return multiply_tile<Form, 1, kVectors, false>(left, row, right, none, ending);
-    case 2: return multiply_tile<Form, 2, kVectors, false>(left, row, right, none, ending);
-    case 3: return multiply_tile<Form, 3, kVectors, false>(left, row, right, none, ending);
-    case 4: return multiply_tile<Form, 4, kVectors, false>(left, row, right, none, ending);
-    case 5: return multiply_tile<Form, 5, kVectors, false>(left, row, right, none, ending);
+    case 1: return multiply_tile<Form, 1, kVectors, false>(left, row, right, none, sink);
+    case 2: return multiply_tile<Form, 2, kVectors, false>(left, row, right, none, sink);
+    case 3: return multiply_tile<Form, 3, kVectors, false>(left, row, right, none, sink);
+    case 4: return multiply_tile<Form, 4, kVectors, false>(left, row, right, none, sink);
+    case 5: return multiply_tile<Form, 5, kVectors, false>(left, row, right, none, sink);
 #if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
-    case 6: return multiply_tile<Form, 6, kVectors, false>(left, row, right, none, ending);
-    case 7: return multiply_tile<Form, 7, kVectors, false>(left, row, right, none, ending);
-    case 8: return multiply_tile<Form, 8, kVectors, false>(left, row, right, none, ending);
-    case 9: return multiply_tile<Form, 9, kVectors, false>(left, row, right, none, ending);
-    case 10: return multiply_tile<Form, 10, kVectors, false>(left, row, right, none, ending);
-    case 11: return multiply_tile<Form, 11, kVectors, false>(left, row, right, none, ending);
+    case 6: return multiply_tile<Form, 6, kVectors, false>(left, row, right, none, sink);
+    case 7: return multiply_tile<Form, 7, kVectors, false>(left, row, right, none, sink);
+    case 8: return multiply_tile<Form, 8, kVectors, false>(left, row, right, none, sink);
+    case 9: return multiply_tile<Form, 9, kVectors, false>(left, row, right, none, sink);
+    case 10: return multiply_tile<Form, 10, kVectors, false>(left, row, right, none, sink);
+    case 11: return multiply_tile<Form, 11, kVectors, false>(left, row, right, none, sink);
 #endif
   }
 }
@@ -182,44 +182,45 @@ HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand righ
 /// ends to the middle. Where tiles follow each other at even distances, hardware fetches ahead the outputs of
 /// rows that would come next, and behind the last of them those that another core is writing.
 template <bool kPrefetch>
-HWY_INLINE size_t tile_in_turn(size_t i, size_t tiles) {
+HWY_INLINE size_t visited_tile(size_t i, size_t tiles) {
   if constexpr (!kPrefetch) return i;
   return i % 2 == 0 ? i / 2 : tiles - 1 - i / 2;
 }
 
 /// As many whole tiles as `rows` has.
-template <class Form, size_t kVectors, bool kPrefetch, class Ending>
-HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Upcoming upcoming,
-                                 Ending ending) {
+template <class Form, size_t kVectors, bool kPrefetch, class Sink>
+HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand right, Prefetch prefetch,
+                                 Sink sink) {
   const size_t tiles = rows / kTileRows;
   for (size_t i = 0; i < tiles; ++i) {
-    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, tile_in_turn<kPrefetch>(i, tiles) * kTileRows,
-                                                        right, upcoming, ending);
-    upcoming.stream += right.count * kBytesPerStep<Form>;
+    multiply_tile<Form, kTileRows, kVectors, kPrefetch>(left, visited_tile<kPrefetch>(i, tiles) * kTileRows,
+                                                        right, prefetch, sink);
+    prefetch.stream += right.count * kBytesPerStep<Form>;
   }
 }
 
 template <class Form, size_t kVectors, bool kPrefetch>
-HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, const Upcoming& upcoming,
-                              KeptSums kept) {
-  multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, upcoming, kept);
+HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, const Prefetch& prefetch,
+                              ScratchSink kept) {
+  multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, prefetch, kept);
   if (rows % kTileRows != 0) multiply_rest<Form, kVectors>(left, rows, right, kept);
 }
 
 /// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel says how much
 /// of the panel counts; the sums beyond may or may not be written.
 template <class Form>
-HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns, KeptSums kept) {
+HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns,
+                         ScratchSink kept) {
   if (columns > kLanes) return multiply_rows<Form, 2, false>(left, rows, right, {}, kept);
   multiply_rows<Form, 1, false>(left, rows, right, {}, kept);
 }
 
-/// The same for operands that come from far away.
+/// The same for operands that are not in the second-level cache.
 template <class Form>
 HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
-                                      const Upcoming& upcoming, KeptSums kept) {
-  if (columns > kLanes) return multiply_rows<Form, 2, true>(left, rows, right, upcoming, kept);
-  multiply_rows<Form, 1, true>(left, rows, right, upcoming, kept);
+                                      const Prefetch& prefetch, ScratchSink kept) {
+  if (columns > kLanes) return multiply_rows<Form, 2, true>(left, rows, right, prefetch, kept);
+  multiply_rows<Form, 1, true>(left, rows, right, prefetch, kept);
 }
 
 }  // namespace

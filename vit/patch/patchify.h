@@ -7,12 +7,12 @@
 
 namespace vit::internal {
 
-/// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error where an edge is
+/// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error if an edge is
 /// shorter than the patch.
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
 
 /// pixels (3, H, W) -> rows (w, 3 P P), one for each patch of row `grid_row` of the grid, channel-major as in
-/// the weight of a convolution (3, P, P): index = channel P P + y P + x. Throws Error where `rows` has
+/// the weight of a convolution (3, P, P): index = channel P P + y P + x. Throws Error if `rows` has
 /// another shape or the grid no such row.
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
               TensorView<float> rows);

@@ -40,68 +40,68 @@ std::vector<double> copy_mixed(TensorView<const T> frequencies) {
 
 }  // namespace
 
-std::size_t axial_frequencies(std::size_t head_dim) {
-  VIT_CHECK(head_dim > 0 && head_dim % 4 == 0, "axial_frequencies",
+std::size_t num_axial_frequencies(std::size_t head_dim) {
+  VIT_CHECK(head_dim > 0 && head_dim % 4 == 0, "num_axial_frequencies",
             "two axes of channel pairs need a head width that 4 divides, got ", head_dim);
   return head_dim / 4;
 }
 
-std::size_t line_frequencies(std::size_t head_dim) {
-  VIT_CHECK(head_dim > 0 && head_dim % 2 == 0, "line_frequencies",
+std::size_t num_frequencies_1d(std::size_t head_dim) {
+  VIT_CHECK(head_dim > 0 && head_dim % 2 == 0, "num_frequencies_1d",
             "channel pairs need an even head width, got ", head_dim);
   return head_dim / 2;
 }
 
-FrequencyLadder::FrequencyLadder(std::vector<double> frequencies) : frequencies_(std::move(frequencies)) {
-  VIT_CHECK(!frequencies_.empty(), "FrequencyLadder", "a ladder has at least one frequency");
+RopeFrequencies::RopeFrequencies(std::vector<double> frequencies) : frequencies_(std::move(frequencies)) {
+  VIT_CHECK(!frequencies_.empty(), "RopeFrequencies", "at least one frequency is needed");
   for (std::size_t k = 0; k < frequencies_.size(); ++k) {
-    VIT_CHECK(std::isfinite(frequencies_[k]), "FrequencyLadder", "frequency ", k, " is ", frequencies_[k]);
+    VIT_CHECK(std::isfinite(frequencies_[k]), "RopeFrequencies", "frequency ", k, " is ", frequencies_[k]);
   }
 }
 
-FrequencyLadder FrequencyLadder::from_theta(std::size_t num_frequencies, double theta) {
-  VIT_CHECK(std::isfinite(theta) && theta > 0, "FrequencyLadder", "theta must be positive and finite, got ",
+RopeFrequencies RopeFrequencies::from_theta(std::size_t num_frequencies, double theta) {
+  VIT_CHECK(std::isfinite(theta) && theta > 0, "RopeFrequencies", "theta must be positive and finite, got ",
             theta);
   const double count = static_cast<double>(num_frequencies);
-  return FrequencyLadder(evaluate(
+  return RopeFrequencies(evaluate(
       num_frequencies, [&](std::size_t k) { return std::pow(theta, -static_cast<double>(k) / count); }));
 }
 
-FrequencyLadder FrequencyLadder::exp_pi(std::size_t num_frequencies) {
+RopeFrequencies RopeFrequencies::exp_pi(std::size_t num_frequencies) {
   const double count = static_cast<double>(num_frequencies);
-  return FrequencyLadder(evaluate(num_frequencies, [&](std::size_t k) {
+  return RopeFrequencies(evaluate(num_frequencies, [&](std::size_t k) {
     return std::exp(-std::numbers::pi * static_cast<double>(k) / count);
   }));
 }
 
-FrequencyLadder FrequencyLadder::from_period_range(std::size_t num_frequencies, PeriodRange periods) {
+RopeFrequencies RopeFrequencies::from_period_range(std::size_t num_frequencies, PeriodRange periods) {
   VIT_CHECK(std::isfinite(periods.longest) && periods.shortest > 0 && periods.shortest <= periods.longest,
-            "FrequencyLadder", "periods must be positive, finite and in order, got ", periods.shortest,
+            "RopeFrequencies", "periods must be positive, finite and in order, got ", periods.shortest,
             " to ", periods.longest);
   const double ratio = periods.longest / periods.shortest;
-  return FrequencyLadder(evaluate(num_frequencies, [&](std::size_t k) {
+  return RopeFrequencies(evaluate(num_frequencies, [&](std::size_t k) {
     return 1.0 / (periods.shortest * std::pow(ratio, progress(k, num_frequencies)));
   }));
 }
 
-FrequencyLadder FrequencyLadder::from_periods(std::span<const float> periods) {
+RopeFrequencies RopeFrequencies::from_periods(std::span<const float> periods) {
   for (std::size_t k = 0; k < periods.size(); ++k) {
-    VIT_CHECK(std::isfinite(periods[k]) && periods[k] > 0, "FrequencyLadder", "period ", k, " is ",
+    VIT_CHECK(std::isfinite(periods[k]) && periods[k] > 0, "RopeFrequencies", "period ", k, " is ",
               periods[k], ", expected a positive number; damaged file?");
   }
-  return FrequencyLadder(
+  return RopeFrequencies(
       evaluate(periods.size(), [&](std::size_t k) { return 1.0 / static_cast<double>(periods[k]); }));
 }
 
-FrequencyLadder FrequencyLadder::pixel_bands(std::size_t num_frequencies, double max_frequency) {
+RopeFrequencies RopeFrequencies::pixel_bands(std::size_t num_frequencies, double max_frequency) {
   const double last = max_frequency / 2.0;
-  return FrequencyLadder(evaluate(num_frequencies, [&](std::size_t k) {
+  return RopeFrequencies(evaluate(num_frequencies, [&](std::size_t k) {
     return std::numbers::pi * (1.0 + (last - 1.0) * progress(k, num_frequencies));
   }));
 }
 
-FrequencyLadder FrequencyLadder::scaled(double factor) const {
-  return FrequencyLadder(evaluate(size(), [&](std::size_t k) { return frequencies_[k] * factor; }));
+RopeFrequencies RopeFrequencies::scaled(double factor) const {
+  return RopeFrequencies(evaluate(size(), [&](std::size_t k) { return frequencies_[k] * factor; }));
 }
 
 MixedFrequencies::MixedFrequencies(TensorView<const float> frequencies)

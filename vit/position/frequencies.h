@@ -1,4 +1,4 @@
-// How fast each channel pair turns: angle per unit of coordinate. Multiplying with coordinates is left to
+// How fast each channel pair rotates: angle per unit of coordinate. Multiplying with coordinates is left to
 // rope_table.h.
 // Letters: d = channels of a head, H = heads, F = frequencies: d / 4 per axis in 2D, d / 2 in 1D.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace vit::position {
 
-/// Frequencies per axis of an axial encoding: d / 4. Throws Error where 4 does not divide d.
-std::size_t axial_frequencies(std::size_t head_dim);
-/// Frequencies of a one-dimensional encoding: d / 2. Throws Error where 2 does not divide d.
-std::size_t line_frequencies(std::size_t head_dim);
+/// Frequencies per axis of an axial encoding: d / 4. Throws Error if 4 does not divide d.
+std::size_t num_axial_frequencies(std::size_t head_dim);
+/// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
+std::size_t num_frequencies_1d(std::size_t head_dim);
 
 struct PeriodRange {
   double shortest = 0.0;
@@ -22,26 +22,26 @@ struct PeriodRange {
 };
 
 /// F frequencies in radians per unit of coordinate. Immutable.
-class FrequencyLadder {
+class RopeFrequencies {
  public:
-  /// Takes the frequencies as they are. Throws Error where there is none or one is not finite.
-  explicit FrequencyLadder(std::vector<double> frequencies);
+  /// Takes the frequencies as they are. Throws Error if there is none or one is not finite.
+  explicit RopeFrequencies(std::vector<double> frequencies);
 
   /// theta^(-k / F): theta^(-4k/d) per axis in 2D, theta^(-2k/d) in 1D (Su et al. 2021; EVA-02 10000,
   /// rope-vit 100).
-  static FrequencyLadder from_theta(std::size_t num_frequencies, double theta);
-  /// exp(-pi k / F), that is exp(-pi 2k/d) in 1D: the ladder of the half-split one-dimensional variant.
-  static FrequencyLadder exp_pi(std::size_t num_frequencies);
+  static RopeFrequencies from_theta(std::size_t num_frequencies, double theta);
+  /// exp(-pi k / F), that is exp(-pi 2k/d) in 1D: the frequencies of the half-split one-dimensional variant.
+  static RopeFrequencies exp_pi(std::size_t num_frequencies);
   /// 1 / period, the F periods spaced geometrically from shortest to longest, both ends included (DINOv3's
   /// second parametrisation; a single frequency takes the shortest period).
-  static FrequencyLadder from_period_range(std::size_t num_frequencies, PeriodRange periods);
-  /// 1 / period of periods stored in a file. Throws Error where one is not positive and finite.
-  static FrequencyLadder from_periods(std::span<const float> periods);
+  static RopeFrequencies from_period_range(std::size_t num_frequencies, PeriodRange periods);
+  /// 1 / period of periods stored in a file. Throws Error if one is not positive and finite.
+  static RopeFrequencies from_periods(std::span<const float> periods);
   /// pi * linspace(1, max_frequency / 2, F), for coordinates in [-1, 1] (pixel bands of Perceiver and RvT).
-  static FrequencyLadder pixel_bands(std::size_t num_frequencies, double max_frequency);
+  static RopeFrequencies pixel_bands(std::size_t num_frequencies, double max_frequency);
 
-  /// The same ladder times a factor: 2 pi where the ladder counts turns (DINOv3).
-  FrequencyLadder scaled(double factor) const;
+  /// The same frequencies times a factor: 2 pi where they count turns (DINOv3).
+  RopeFrequencies scaled(double factor) const;
 
   std::size_t size() const noexcept { return frequencies_.size(); }
   double operator[](std::size_t k) const noexcept { return frequencies_[k]; }

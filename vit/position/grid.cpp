@@ -12,7 +12,7 @@ namespace {
 struct Axis {
   std::size_t length = 0;
   std::size_t reference = 0;  // G_ref of scaled_to_reference
-  std::size_t divisor = 0;    // G of centred
+  std::size_t divisor = 0;    // G of centered
 };
 
 // Divisions come before products, as in the reference libraries.
@@ -22,21 +22,21 @@ double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& 
     case CoordinateRule::index: return i + options.offset;
     case CoordinateRule::scaled_to_reference:
       return (i + options.offset) / static_cast<double>(axis.length) * static_cast<double>(axis.reference);
-    case CoordinateRule::centred:
+    case CoordinateRule::centered:
       return 2.0 * ((i + 0.5 + options.offset) / static_cast<double>(axis.divisor)) - 1.0;
   }
   fail("grid_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
 }
 
-GridSize centred_divisors(GridSize grid, CentredBy centred_by) {
+GridSize centered_divisors(GridSize grid, CenteredBy centered_by) {
   const std::size_t shorter = std::min(grid.rows, grid.columns);
   const std::size_t longer = std::max(grid.rows, grid.columns);
-  switch (centred_by) {
-    case CentredBy::each_axis: return grid;
-    case CentredBy::shorter_side: return {shorter, shorter};
-    case CentredBy::longer_side: return {longer, longer};
+  switch (centered_by) {
+    case CenteredBy::each_axis: return grid;
+    case CenteredBy::shorter_side: return {shorter, shorter};
+    case CenteredBy::longer_side: return {longer, longer};
   }
-  fail("grid_coords", "unknown length for centred coordinates ", static_cast<int>(centred_by));
+  fail("grid_coords", "unknown length for centered coordinates ", static_cast<int>(centered_by));
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ GridCoords grid_coords(GridSize grid, const CoordinateOptions& options) {
   VIT_CHECK(options.rule != CoordinateRule::scaled_to_reference ||
                 (options.reference.rows > 0 && options.reference.columns > 0),
             "grid_coords", "scaled coordinates need a reference grid, got ", to_string(options.reference));
-  const GridSize divisors = centred_divisors(grid, options.centred_by);
+  const GridSize divisors = centered_divisors(grid, options.centered_by);
   const Axis x_axis{grid.columns, options.reference.columns, divisors.columns};
   const Axis y_axis{grid.rows, options.reference.rows, divisors.rows};
 
@@ -73,9 +73,9 @@ GridCoords grid_coords(GridSize grid, const CoordinateOptions& options) {
   return coords;
 }
 
-std::vector<double> line_coords(std::size_t length, double offset) {
-  VIT_CHECK(length > 0, "line_coords", "a sequence has at least one token");
-  VIT_CHECK(std::isfinite(offset), "line_coords", "offset must be finite, got ", offset);
+std::vector<double> coords_1d(std::size_t length, double offset) {
+  VIT_CHECK(length > 0, "coords_1d", "a sequence has at least one token");
+  VIT_CHECK(std::isfinite(offset), "coords_1d", "offset must be finite, got ", offset);
   std::vector<double> coords(length);
   for (std::size_t i = 0; i < length; ++i) coords[i] = static_cast<double>(i) + offset;
   return coords;

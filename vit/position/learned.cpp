@@ -56,7 +56,7 @@ AxisTaps interpolation_taps(std::size_t from, std::size_t to, double scale, Kern
   return taps;
 }
 
-// Real is the type in which PyTorch computes centre and window: float for a float32 tensor.
+// Real is the type in which PyTorch computes center and window: float for a float32 tensor.
 template <typename Real>
 AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
   const Real scale = static_cast<Real>(from) / static_cast<Real>(to);
@@ -65,14 +65,14 @@ AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
   const Real support = (kernel == Kernel::cubic ? Real(2) : Real(1)) * widening;
   AxisTaps taps(to);
   for (std::size_t i = 0; i < to; ++i) {
-    const Real centre = scale * (static_cast<Real>(i) + Real(0.5));
-    const Real first = std::trunc(centre - support + Real(0.5));
-    const Real end = std::trunc(centre + support + Real(0.5));
+    const Real center = scale * (static_cast<Real>(i) + Real(0.5));
+    const Real first = std::trunc(center - support + Real(0.5));
+    const Real end = std::trunc(center + support + Real(0.5));
     const auto lo = static_cast<std::size_t>(std::max(first, Real(0)));
     const auto hi = std::min(static_cast<std::size_t>(end), from);
     double sum = 0.0;
     for (std::size_t j = lo; j < hi; ++j) {
-      const double x = static_cast<double>((static_cast<Real>(j) - centre + Real(0.5)) * inverse);
+      const double x = static_cast<double>((static_cast<Real>(j) - center + Real(0.5)) * inverse);
       taps[i].push_back({j, kernel == Kernel::cubic ? cubic(x, -0.5) : triangle(x)});
       sum += taps[i].back().weight;
     }

@@ -45,7 +45,7 @@ enum class SourceCoordinates {
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
-/// Throws Error where a length is zero.
+/// Throws Error if a length is zero.
 AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                          SourceCoordinates coordinates = SourceCoordinates::float32);
 
@@ -55,7 +55,7 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
 bool is_reused(GridSize from, GridSize to, TableReuse reuse);
 
 /// The table (p + from.rows * from.columns, C) for grid `to`: (p + to.rows * to.columns, C). The first p rows
-/// are copied. Sums are taken in double and rounded once. Throws Error where the table does not have the rows
+/// are copied. Sums are taken in double and rounded once. Throws Error if the table does not have the rows
 /// of its grid.
 Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows, GridSize from,
                              GridSize to, TableResampling resampling,

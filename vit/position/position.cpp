@@ -64,19 +64,19 @@ void Position::load_table(TensorView<const float> table, std::size_t embed_dim) 
 
 void Position::load_frequencies(const PositionShape& shape, const PositionWeights& weights) {
   if (config_.rope == RopeKind::mixed) {
-    const Shape expected{2, shape.depth, shape.num_heads, line_frequencies(shape.head_dim)};
+    const Shape expected{2, shape.depth, shape.num_heads, num_frequencies_1d(shape.head_dim)};
     VIT_CHECK(weights.mixed_frequencies.shape() == expected, kWhere, "rotation frequencies ",
               weights.mixed_frequencies.shape().to_string(), ", expected ", expected.to_string());
     mixed_.emplace(weights.mixed_frequencies);
     return;
   }
-  const std::size_t num_frequencies = axial_frequencies(shape.head_dim);
+  const std::size_t num_frequencies = num_axial_frequencies(shape.head_dim);
   if (config_.stored_periods) {
     VIT_CHECK(weights.periods.size() == num_frequencies, kWhere, weights.periods.size(),
               " stored periods, expected ", num_frequencies, " for heads of ", shape.head_dim, " channels");
-    ladder_ = FrequencyLadder::from_periods(weights.periods).scaled(config_.angle_scale);
+    frequencies_ = RopeFrequencies::from_periods(weights.periods).scaled(config_.angle_scale);
   } else {
-    ladder_ = FrequencyLadder::from_theta(num_frequencies, config_.theta).scaled(config_.angle_scale);
+    frequencies_ = RopeFrequencies::from_theta(num_frequencies, config_.theta).scaled(config_.angle_scale);
   }
 }
 
@@ -98,9 +98,9 @@ PositionContext Position::build_context(GridSize grid) const {
   const GridCoords coords = grid_coords(grid, {.rule = config_.coordinates,
                                                .offset = config_.coordinate_offset,
                                                .reference = config_.reference_grid});
-  if (ladder_) {
+  if (frequencies_) {
     context.tables_.push_back(build_axial_table<float>(
-        coords, *ladder_, {.axis_order = config_.axis_order, .pairing = config_.pairing}));
+        coords, *frequencies_, {.axis_order = config_.axis_order, .pairing = config_.pairing}));
   }
   if (mixed_) {
     for (std::size_t layer = 0; layer < mixed_->depth(); ++layer) {

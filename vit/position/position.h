@@ -62,7 +62,7 @@ class Position {
   /// do not fit the config, or are given though the config has no use for them.
   Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights);
 
-  /// Rows and factors for a grid. Throws Error where a side of the grid is zero.
+  /// Rows and factors for a grid. Throws Error if a side of the grid is zero.
   PositionContext build_context(GridSize grid) const;
 
   /// Prefix tokens that get a row of the learned table: p.
@@ -74,9 +74,9 @@ class Position {
 
   PositionConfig config_;
   std::size_t num_prefix_rows_ = 0;
-  Tensor<float> table_;                    // (p + N, C)
-  std::optional<FrequencyLadder> ladder_;  // of axial
-  std::optional<MixedFrequencies> mixed_;  // of mixed
+  Tensor<float> table_;                         // (p + N, C)
+  std::optional<RopeFrequencies> frequencies_;  // of axial
+  std::optional<MixedFrequencies> mixed_;       // of mixed
 };
 
 }  // namespace vit::position

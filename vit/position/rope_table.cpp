@@ -69,22 +69,22 @@ OrderedAxes ordered_axes(const GridCoords& coords, AxisOrder order, const char* 
 
 }  // namespace
 
-Tensor<double> line_angles(std::span<const double> positions, const FrequencyLadder& ladder) {
-  Tensor<double> angles(Shape{positions.size(), ladder.size()});
+Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies) {
+  Tensor<double> angles(Shape{positions.size(), frequencies.size()});
   double* out = angles.data();
   for (const double position : positions) {
-    for (const double frequency : ladder.values()) *out++ = position * frequency;
+    for (const double frequency : frequencies.values()) *out++ = position * frequency;
   }
   return angles;
 }
 
-Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& ladder, AxisOrder order) {
+Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies, AxisOrder order) {
   const auto [first, second] = ordered_axes(coords, order, "axial_angles");
-  Tensor<double> angles(Shape{coords.size(), 2 * ladder.size()});
+  Tensor<double> angles(Shape{coords.size(), 2 * frequencies.size()});
   double* out = angles.data();
   for (std::size_t patch = 0; patch < coords.size(); ++patch) {
-    for (const double frequency : ladder.values()) *out++ = first[patch] * frequency;
-    for (const double frequency : ladder.values()) *out++ = second[patch] * frequency;
+    for (const double frequency : frequencies.values()) *out++ = first[patch] * frequency;
+    for (const double frequency : frequencies.values()) *out++ = second[patch] * frequency;
   }
   return angles;
 }

@@ -14,8 +14,8 @@
 
 namespace vit::position {
 
-/// A view of rotary factors; owned by a RopeTable or PositionContext. Angle a of pair j turns channels (p, q)
-/// to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
+/// A view of rotary factors; owned by a RopeTable or PositionContext. Angle a of pair j rotates channels (p,
+/// q) to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
 ///   neighbours: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
 ///   halves:     | x0 x1 ' x2 x3 |   p = j,  q = j + d / 2
 /// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
@@ -34,11 +34,11 @@ using RopeFactors = BasicRopeFactors<float>;
 // ------------------------------------------------------------------------------------------------- angles
 
 /// (L, F): angle = position * frequency, one-dimensional.
-Tensor<double> line_angles(std::span<const double> positions, const FrequencyLadder& ladder);
+Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies);
 
-/// (N, 2F): the angles of one axis, then those of the other, both with the same ladder of F = d / 4
+/// (N, 2F): the angles of one axis, then those of the other, both with the same frequencies of F = d / 4
 /// frequencies.
-Tensor<double> axial_angles(const GridCoords& coords, const FrequencyLadder& ladder, AxisOrder order);
+Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies, AxisOrder order);
 
 /// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle; with y_then_x the
 /// first frequencies belong to t_y.
@@ -87,16 +87,16 @@ struct AxialRopeOptions {
 
 /// (N, 2F) factors of an axial encoding. T is double or float.
 template <typename T>
-RopeTable<T> build_axial_table(const GridCoords& coords, const FrequencyLadder& ladder,
+RopeTable<T> build_axial_table(const GridCoords& coords, const RopeFrequencies& frequencies,
                                AxialRopeOptions options = {}) {
-  return RopeTable<T>(axial_angles(coords, ladder, options.axis_order), options.pairing);
+  return RopeTable<T>(axial_angles(coords, frequencies, options.axis_order), options.pairing);
 }
 
 /// (L, F) factors of a one-dimensional encoding.
 template <typename T>
-RopeTable<T> build_line_table(std::span<const double> positions, const FrequencyLadder& ladder,
+RopeTable<T> build_line_table(std::span<const double> positions, const RopeFrequencies& frequencies,
                               RopePairing pairing = RopePairing::neighbours) {
-  return RopeTable<T>(line_angles(positions, ladder), pairing);
+  return RopeTable<T>(angles_1d(positions, frequencies), pairing);
 }
 
 /// (H, N, d / 2) factors of one layer with learned frequencies.
@@ -109,7 +109,7 @@ RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies&
 
 // ----------------------------------------------------------------------------------------------- rotation
 
-/// Turns x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
+/// Rotates x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
 /// tokens stay as they are; the other L - num_prefix_tokens must be the N patches of the factors. Throws
 /// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
 void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors, std::size_t num_prefix_tokens = 0);

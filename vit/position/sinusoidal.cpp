@@ -8,10 +8,10 @@
 namespace vit::position {
 namespace {
 
-// out has 2 * ladder.size() channels.
+// out has 2 * frequencies.size() channels.
 template <typename T>
-void write_row(double position, const FrequencyLadder& ladder, T* out) {
-  for (const double frequency : ladder.values()) {
+void write_row(double position, const RopeFrequencies& frequencies, T* out) {
+  for (const double frequency : frequencies.values()) {
     *out++ = static_cast<T>(std::sin(position * frequency));
     *out++ = static_cast<T>(std::cos(position * frequency));
   }
@@ -21,36 +21,36 @@ void write_row(double position, const FrequencyLadder& ladder, T* out) {
 
 template <typename T>
 Tensor<T> sinusoidal_1d(std::size_t length, std::size_t dim, double base) {
-  const FrequencyLadder ladder = FrequencyLadder::from_theta(line_frequencies(dim), base);
-  const std::vector<double> positions = line_coords(length);
+  const RopeFrequencies frequencies = RopeFrequencies::from_theta(num_frequencies_1d(dim), base);
+  const std::vector<double> positions = coords_1d(length);
   Tensor<T> rows(Shape{length, dim});
-  for (std::size_t t = 0; t < length; ++t) write_row(positions[t], ladder, rows.data() + t * dim);
+  for (std::size_t t = 0; t < length; ++t) write_row(positions[t], frequencies, rows.data() + t * dim);
   return rows;
 }
 
 template <typename T>
 Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base) {
-  const FrequencyLadder ladder = FrequencyLadder::from_theta(axial_frequencies(dim), base);
+  const RopeFrequencies frequencies = RopeFrequencies::from_theta(num_axial_frequencies(dim), base);
   const GridCoords coords = grid_coords(grid);
   Tensor<T> rows(Shape{coords.size(), dim});
   for (std::size_t t = 0; t < coords.size(); ++t) {
-    write_row(coords.t_x[t], ladder, rows.data() + t * dim);
-    write_row(coords.t_y[t], ladder, rows.data() + t * dim + dim / 2);
+    write_row(coords.t_x[t], frequencies, rows.data() + t * dim);
+    write_row(coords.t_y[t], frequencies, rows.data() + t * dim + dim / 2);
   }
   return rows;
 }
 
 template <typename T>
 Tensor<T> sinusoidal_2d_quarters(GridSize grid, std::size_t dim, double base) {
-  const std::size_t quarter = axial_frequencies(dim);
-  const FrequencyLadder ladder =
-      FrequencyLadder::from_period_range(quarter, {.shortest = 1.0, .longest = base});
+  const std::size_t quarter = num_axial_frequencies(dim);
+  const RopeFrequencies frequencies =
+      RopeFrequencies::from_period_range(quarter, {.shortest = 1.0, .longest = base});
   const GridCoords coords = grid_coords(grid);
   Tensor<T> rows(Shape{coords.size(), dim});
   for (std::size_t t = 0; t < coords.size(); ++t) {
     T* const out = rows.data() + t * dim;
     for (std::size_t k = 0; k < quarter; ++k) {
-      const double x = coords.t_x[t] * ladder[k], y = coords.t_y[t] * ladder[k];
+      const double x = coords.t_x[t] * frequencies[k], y = coords.t_y[t] * frequencies[k];
       out[k] = static_cast<T>(std::sin(x));
       out[quarter + k] = static_cast<T>(std::cos(x));
       out[2 * quarter + k] = static_cast<T>(std::sin(y));

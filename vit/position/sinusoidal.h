@@ -9,13 +9,13 @@
 namespace vit::position {
 
 /// (length, dim) rows: channel 2i is sin(t base^(-2i/dim)), channel 2i + 1 its cosine (Vaswani et al. 2017).
-/// T is double or float, rounded once from double. Throws Error where 2 does not divide dim, or base is not
+/// T is double or float, rounded once from double. Throws Error if 2 does not divide dim, or base is not
 /// positive.
 template <typename T>
 Tensor<T> sinusoidal_1d(std::size_t length, std::size_t dim, double base = 10000.0);
 
 /// (N, dim) rows of a grid, row-major: the first half of the channels is the one-dimensional row of width
-/// dim / 2 for the column, the second half that for the row of the patch. Throws Error where 4 does not
+/// dim / 2 for the column, the second half that for the row of the patch. Throws Error if 4 does not
 /// divide dim.
 template <typename T>
 Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base = 10000.0);

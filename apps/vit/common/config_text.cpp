@@ -44,7 +44,7 @@ const char* name_of(CoordinateRule value) {
   switch (value) {
     case CoordinateRule::index: return "index";
     case CoordinateRule::scaled_to_reference: return "scaled_to_reference";
-    case CoordinateRule::centred: return "centred";
+    case CoordinateRule::centered: return "centred";
   }
   return "unknown";
 }

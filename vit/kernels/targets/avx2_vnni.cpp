@@ -15,7 +15,7 @@ constexpr LinearKernels kInt8VnniLinear = int8::kLinear<int8::VnniBytes>;
 extern const Arithmetic kInt8Vnni;
 constexpr Arithmetic kInt8Vnni{
     .linear = &kInt8VnniLinear,
-    .attention = kAttention<Operands<int8::WordKeys<int8::VnniPairs>, int8::ByteValues>>,
+    .attention = kAttention<Operands<int8::Int16Keys<int8::VnniPairs>, int8::Int8Values>>,
     .fine = &kFloat32Linear};
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE

@@ -17,7 +17,7 @@ extern const Arithmetic kBfloat16Pairs, kInt8VnniBf16;
 constexpr Arithmetic kBfloat16Pairs{
     .linear = kPairs, .attention = kAttention<PairOperands>, .fine = &kFloat32Linear};
 constexpr Arithmetic kInt8VnniBf16{.linear = &kInt8VnniLinear,
-                                   .attention = kAttention<Operands<PairKeys, int8::ByteValues>>,
+                                   .attention = kAttention<Operands<PairKeys, int8::Int8Values>>,
                                    .fine = kPairs};
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE

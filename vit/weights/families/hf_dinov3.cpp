@@ -71,7 +71,7 @@ class HfDinov3Adapter final : public Adapter {
     if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp = MlpKind::gated;
     PositionConfig& position = c.position;
     position.rope = RopeKind::axial;
-    position.coordinates = CoordinateRule::centred;
+    position.coordinates = CoordinateRule::centered;
     position.axis_order = AxisOrder::y_then_x;
     position.pairing = RopePairing::halves;
     position.theta = read_theta(json);

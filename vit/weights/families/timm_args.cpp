@@ -191,7 +191,7 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   if (args.rope_type == TimmRope::mixed) return;  // raw indices, learned frequencies
   position.coordinate_offset = args.rope_grid_offset;
   if (args.rope_type == TimmRope::dinov3) {
-    position.coordinates = CoordinateRule::centred;
+    position.coordinates = CoordinateRule::centered;
     position.angle_scale = 2.0 * std::numbers::pi;
     return;
   }

@@ -1,4 +1,4 @@
-// Queries, keys, values and weights of attention-inl.h as whole numbers, for layers in int8: pairs of words,
+// Queries, keys, values and weights of attention-inl.h as integers, for layers in int8: pairs of 16 bits,
 // which any x86 multiplies twice as fast as floats, and values and weights as bytes where one instruction
 // multiplies and adds four of them (VNNI).
 //
@@ -24,8 +24,8 @@ namespace int8 {
 
 /// sums (rows, kPanel) of a group, `columns` of each; earlier blocks are added before.
 template <class Form, class SomeGroup>
-HWY_INLINE void multiply_whole(const SomeGroup& group, size_t rows, size_t columns, float* sums) {
-  const KeptSums kept{TileStart::zero, sums};
+HWY_INLINE void accumulate_int(const SomeGroup& group, size_t rows, size_t columns, float* sums) {
+  const ScratchSink kept{TileStart::zero, sums};
   if (columns > kLanes) return multiply_group<Form, 2, false>(group, rows, sums, kept);
   multiply_group<Form, 1, false>(group, rows, sums, kept);
 }
@@ -33,7 +33,7 @@ HWY_INLINE void multiply_whole(const SomeGroup& group, size_t rows, size_t colum
 /// Keys (T, lanes), a lane for two channels, and the scale of each. Form: Pairs, or one that multiplies as
 /// they do.
 template <class Form>
-struct WordKeys {
+struct Int16Keys {
   static HWY_INLINE size_t lanes_of(size_t head_dim) { return (head_dim + 1) / 2; }
   static HWY_INLINE size_t scales_at(size_t num_tokens, size_t head_dim) {
     return round_to_line(num_tokens * lanes_of(head_dim));
@@ -50,13 +50,13 @@ struct WordKeys {
   }
 
   /// Queries or keys (count, d), at most kLanes, as rows of lanes, which may begin where they do.
-  static HWY_INLINE void quantise_rows(const float* rows, size_t count, size_t head_dim, Scaling& scaling,
+  static HWY_INLINE void quantize_rows(const float* rows, size_t count, size_t head_dim, Scaling& scaling,
                                        float* to) {
-    for (size_t i = 0; i < count; ++i) look_at(rows + i * head_dim, head_dim, scaling, i);
+    for (size_t i = 0; i < count; ++i) scan_range(rows + i * head_dim, head_dim, scaling, i);
     choose_steps<Form>(scaling, largest_factor(head_dim));
     for (size_t i = 0; i < count; ++i) {
       int16_t* const words = reinterpret_cast<int16_t*>(to + i * lanes_of(head_dim));
-      quantise_group<Form>(rows + i * head_dim, head_dim, scaling.factor[i], 0.0f, words);
+      quantize_group<Form>(rows + i * head_dim, head_dim, scaling.factor[i], 0.0f, words);
       if (head_dim % 2 != 0) __builtin_memset(words + head_dim, 0, sizeof(int16_t));
     }
   }
@@ -71,21 +71,21 @@ struct WordKeys {
         rotate_token(args.keys + (t + i) * args.key_stride, t + i, args.head_dim, args.rotation,
                      args.scratch + i * args.head_dim);
       }
-      quantise_rows(args.scratch, count, args.head_dim, scaling, keys + t * lanes_of(args.head_dim));
+      quantize_rows(args.scratch, count, args.head_dim, scaling, keys + t * lanes_of(args.head_dim));
       for (size_t i = 0; i < count; ++i) scales[t + i] = {scaling.step[i], 0.0f};
     }
   }
 
-  static HWY_INLINE void pack_queries(float* turned, size_t count, size_t head_dim, V scale,
+  static HWY_INLINE void pack_queries(float* rotated, size_t count, size_t head_dim, V scale,
                                       const AttentionScratch& scratch) {
     const size_t lanes = lanes_of(head_dim);
     Scaling scaling = {};
     for (size_t first = 0; first < count; first += kLanes) {
       const size_t some = HWY_MIN(kLanes, count - first);
-      quantise_rows(turned + first * head_dim, some, head_dim, scaling, turned + first * lanes);
+      quantize_rows(rotated + first * head_dim, some, head_dim, scaling, rotated + first * lanes);
       hn::Store(hn::Mul(hn::Load(D(), scaling.step), scale), D(), scratch.query_steps + first);
     }
-    transpose_queries(turned, count, lanes, scratch);
+    transpose_queries(rotated, count, lanes, scratch);
   }
 
   static HWY_INLINE void score(const AttentionBlock& block) {
@@ -95,16 +95,16 @@ struct WordKeys {
                       .in_step = lanes * sizeof(float),
                       .scales = reinterpret_cast<const InputScale*>(scales) + block.key,
                       .scale_step = 1,
-                      .head = block.scratch.query_steps,
+                      .header = block.scratch.query_steps,
                       .lines = reinterpret_cast<const int32_t*>(block.scratch.queries),
                       .steps = lanes,
                       .start = TileStart::zero,
-                      .upcoming = nullptr};
-    multiply_whole<Form>(group, block.keys, block.queries, block.scratch.scores);
+                      .next = nullptr};
+    accumulate_int<Form>(group, block.keys, block.queries, block.scratch.scores);
   }
 };
 
-/// Numbers to which kRounder was added, as whole numbers side by side in lanes: kBits of `lower`, `upper`
+/// Numbers to which kRounder was added, as integers side by side in lanes: kBits of `lower`, `upper`
 /// above them.
 template <int kBits>
 HWY_INLINE V side_by_side(V lower, V upper) {
@@ -115,7 +115,7 @@ HWY_INLINE V side_by_side(V lower, V upper) {
 
 /// Values and weights as words: two keys to a lane, multiplied by Products.
 template <class SomeProducts>
-struct Words {
+struct Int16x2 {
   using Products = SomeProducts;
   static constexpr float kLargestWeight = 8192.0f;
   static constexpr float kLargestValue = 1023.0f;
@@ -131,7 +131,7 @@ struct Words {
 
 /// The same as bytes, weights without a sign: four keys to a lane.
 template <class SomeProducts>
-struct ByteQuads {
+struct Int8x4 {
   using Products = SomeProducts;
   static constexpr float kLargestWeight = 254.0f;  // and 1 that rounding may add
   static constexpr float kLargestValue = 127.0f;
@@ -162,7 +162,7 @@ struct StridedGroup : Group {
 
 /// Values (T / kKeys rounded up, d), a lane for kKeys keys, then of each key the exponent e and 2^-e.
 template <class Lanes>
-struct WholeValues {
+struct QuantizedValues {
   static constexpr size_t kKeys = Lanes::Products::kStep;
   static_assert(kBlockKeys % kKeys == 0);
 
@@ -196,7 +196,8 @@ struct WholeValues {
     for (size_t t = args.first_token; t < args.last_token; t += kLanes) {
       const size_t count = HWY_MIN(kLanes, args.last_token - t);
       const float* const values = args.values + t * args.value_stride;
-      for (size_t i = 0; i < count; ++i) look_at(values + i * args.value_stride, args.head_dim, scaling, i);
+      for (size_t i = 0; i < count; ++i)
+        scan_range(values + i * args.value_stride, args.head_dim, scaling, i);
       choose_powers(scaling);
       for (size_t i = 0; i < count; i += kKeys) {
         pack_line(values + i * args.value_stride, args.value_stride, scaling.factor + i,
@@ -247,7 +248,7 @@ struct WholeValues {
     const float* const HWY_RESTRICT factors = block.exponents + round_to_line(block.args.num_tokens);
     V sum = zero;
     Rests rests{zero, zero, zero, zero};
-    const auto whole = [&](size_t key, size_t i) HWY_ATTR {
+    const auto integer = [&](size_t key, size_t i) HWY_ATTR {
       const V rounder = set(kRounder);
       const V weight = coarse_exp2_of_negative(hn::Sub(exponent(block, column, key), maximum));
       sum = hn::MulAdd(weight, set(factors[key]), sum);
@@ -258,12 +259,12 @@ struct WholeValues {
     };
     size_t k = 0;
     for (; k + kKeys <= block.keys; k += kKeys) {
-      const V lanes = Lanes::lanes([&](size_t i) HWY_ATTR { return whole(k + i, i); });
+      const V lanes = Lanes::lanes([&](size_t i) HWY_ATTR { return integer(k + i, i); });
       hn::Store(lanes, d, scores + k / kKeys * kPanel);
     }
     if (k < block.keys) {
       const V lanes = Lanes::lanes(
-          [&](size_t i) HWY_ATTR { return k + i < block.keys ? whole(k + i, i) : set(kRounder); });
+          [&](size_t i) HWY_ATTR { return k + i < block.keys ? integer(k + i, i) : set(kRounder); });
       hn::Store(lanes, d, scores + k / kKeys * kPanel);
     }
     return sum;
@@ -278,27 +279,27 @@ struct WholeValues {
                               .in_step = sizeof(float),
                               .scales = &kValueScale,
                               .scale_step = 0,
-                              .head = kWeightSteps.lanes,
+                              .header = kWeightSteps.lanes,
                               .lines = reinterpret_cast<const int32_t*>(block.scratch.scores),
                               .steps = (block.keys + kKeys - 1) / kKeys,
                               .start = block.is_first() ? TileStart::zero : TileStart::stored,
-                              .upcoming = nullptr},
+                              .next = nullptr},
                              head_dim * sizeof(float)};
-    multiply_whole<typename Lanes::Products>(group, head_dim, block.queries, block.scratch.sums);
+    accumulate_int<typename Lanes::Products>(group, head_dim, block.queries, block.scratch.sums);
   }
 };
 
 template <class Form>
-using WordOperands = Operands<WordKeys<Form>, WholeValues<Words<Form>>>;
+using Int16Operands = Operands<Int16Keys<Form>, QuantizedValues<Int16x2<Form>>>;
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-using UsualOperands = WordOperands<Pairs>;
+using DefaultOperands = Int16Operands<Pairs>;
 #else
-using UsualOperands = FloatOperands;  // products of words would take two of floats
+using DefaultOperands = FloatOperands;  // products of words would take two of floats
 #endif
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-using ByteValues = WholeValues<ByteQuads<VnniSignedBytes>>;
+using Int8Values = QuantizedValues<Int8x4<VnniSignedBytes>>;
 #endif
 
 }  // namespace int8

@@ -1,4 +1,4 @@
-// Rows of float32 to whole numbers with a scale for each group, and the two forms in which int8-inl.h
+// Rows of float32 to integers with a scale for each group, and the two forms in which int8-inl.h
 // multiplies them.
 #pragma once
 
@@ -18,10 +18,10 @@ using VI = hn::Vec<DI>;
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
   static constexpr size_t kStep = 2;                     // columns of K that one 32-bit lane holds
-  static constexpr bool kHasZero = false;                // a quantised input may stand for 0 without being 0
+  static constexpr bool kHasZero = false;                // a quantized input may stand for 0 without being 0
   static constexpr int kLargest = 32'767;                // input_largest
   static constexpr int kPairLargest = 255;               // pair_largest: above that of any weights
-  using Value = int16_t;                                 // of a quantised input
+  using Value = int16_t;                                 // of a quantized input
   static constexpr Accuracy kAccuracy = Accuracy::full;  // of activations
 };
 
@@ -66,12 +66,12 @@ size_t row_bytes(size_t in_features) noexcept {
 struct Scaling {
   HWY_ALIGN float lowest[kLanes];   // of the numbers and 0
   HWY_ALIGN float highest[kLanes];  // infinite if any number is not finite
-  HWY_ALIGN float factor[kLanes];   // whole numbers are a step of 1 / factor apart
+  HWY_ALIGN float factor[kLanes];   // integers are a step of 1 / factor apart
   HWY_ALIGN float step[kLanes];
   HWY_ALIGN float zero[kLanes];
 };
 
-HWY_INLINE void look_at(const float* in, size_t count, Scaling& scaling, size_t lane) {
+HWY_INLINE void scan_range(const float* in, size_t count, Scaling& scaling, size_t lane) {
   const D d;
   V lowest = hn::Zero(d), highest = hn::Zero(d);
   V zero_if_finite = hn::Zero(d);
@@ -97,51 +97,51 @@ HWY_INLINE void choose_steps(Scaling& scaling, float input_largest = Form::kLarg
   const V largest = hn::Max(highest, hn::Neg(lowest));
   const auto is_zero = hn::Lt(largest, set(1e-30f));
   const auto is_finite = hn::Lt(highest, hn::Inf(d));
-  const auto is_usual = hn::AndNot(is_zero, is_finite);
+  const auto is_regular = hn::AndNot(is_zero, is_finite);
   V step, factor, zero;
   if constexpr (Form::kHasZero) {
     // One of the 256 numbers is spare, so that both ends can be rounded away from 0.
     step = hn::Sub(hn::Div(highest, set(2 * input_largest)), hn::Div(lowest, set(2 * input_largest)));
     factor = hn::Div(set(1.0f), step);
-    zero = hn::Round(hn::IfThenElseZero(is_usual, hn::Mul(hn::Neg(lowest), factor)));
+    zero = hn::Round(hn::IfThenElseZero(is_regular, hn::Mul(hn::Neg(lowest), factor)));
   } else {
     step = hn::Div(largest, set(input_largest));
     factor = hn::Div(set(input_largest), largest);
     zero = hn::Zero(d);
   }
   step = hn::IfThenElse(is_finite, hn::IfThenZeroElse(is_zero, step), hn::NaN(d));
-  hn::Store(hn::IfThenElseZero(is_usual, factor), d, scaling.factor);
+  hn::Store(hn::IfThenElseZero(is_regular, factor), d, scaling.factor);
   hn::Store(step, d, scaling.step);
   hn::Store(zero, d, scaling.zero);
 }
 
 /// The numbers times `factor`, rounded by way of kRounder, and `zero` added.
 template <class Form>
-HWY_INLINE void quantise_group(const float* in, size_t count, float factor, float zero,
+HWY_INLINE void quantize_group(const float* in, size_t count, float factor, float zero,
                                typename Form::Value* to) {
   using Bits = hwy::MakeUnsigned<typename Form::Value>;
   const D d;
   const hn::Rebind<Bits, D> d_bits;
   const V scale = set(factor);
   const V rounder = set(kRounder + zero);
-  const auto whole = [&](V x) HWY_ATTR {
+  const auto integers = [&](V x) HWY_ATTR {
     const V sum = hn::Add(hn::Mul(x, scale), rounder);
     return hn::TruncateTo(d_bits, hn::BitCast(hn::RebindToUnsigned<D>(), sum));
   };
   Bits* const out = reinterpret_cast<Bits*>(to);
   size_t k = 0;
-  for (; k + kLanes <= count; k += kLanes) hn::StoreU(whole(hn::LoadU(d, in + k)), d_bits, out + k);
+  for (; k + kLanes <= count; k += kLanes) hn::StoreU(integers(hn::LoadU(d, in + k)), d_bits, out + k);
   if (k == count) return;
   HWY_ALIGN Bits lanes[kLanes];
-  hn::Store(whole(load_first(in + k, count - k, 0.0f)), d_bits, lanes);
+  hn::Store(integers(load_first(in + k, count - k, 0.0f)), d_bits, lanes);
   __builtin_memcpy(out + k, lanes, (count - k) * sizeof(Bits));
 }
 
 /// Walks the groups of a row, then those of the next.
-struct Place {
+struct GroupCursor {
   size_t row, group;
 
-  HWY_INLINE void move_on(size_t groups) {
+  HWY_INLINE void advance(size_t groups) {
     if (++group < groups) return;
     group = 0;
     ++row;
@@ -149,29 +149,31 @@ struct Place {
 };
 
 template <class Form>
-void quantise(const ConvertArgs& args) noexcept {
+void quantize(const ConvertArgs& args) noexcept {
   using Value = typename Form::Value;
   const size_t bytes = row_bytes<Form>(args.in_features);
   const size_t groups = int8_groups(args.in_features);
-  const auto columns = [&](Place at) {
+  const auto columns = [&](GroupCursor at) {
     return HWY_MIN(kInt8Group, args.in_features - at.group * kInt8Group);
   };
-  const auto input = [&](Place at) { return args.in + at.row * args.in_stride + at.group * kInt8Group; };
+  const auto input = [&](GroupCursor at) {
+    return args.in + at.row * args.in_stride + at.group * kInt8Group;
+  };
   Scaling scaling = {};
-  Place looked_at{0, 0}, quantised{0, 0};
+  GroupCursor scanned{0, 0}, quantized{0, 0};
   for (size_t first = 0; first < args.rows * groups; first += kLanes) {
     const size_t count = HWY_MIN(kLanes, args.rows * groups - first);
-    for (size_t i = 0; i < count; ++i, looked_at.move_on(groups))
-      look_at(input(looked_at), columns(looked_at), scaling, i);
+    for (size_t i = 0; i < count; ++i, scanned.advance(groups))
+      scan_range(input(scanned), columns(scanned), scaling, i);
     choose_steps<Form>(scaling);
-    for (size_t i = 0; i < count; ++i, quantised.move_on(groups)) {
-      std::byte* const row = args.out + quantised.row * bytes;
-      Value* const out = reinterpret_cast<Value*>(row) + quantised.group * kInt8Group;
-      const size_t used = columns(quantised);
-      quantise_group<Form>(input(quantised), used, scaling.factor[i], scaling.zero[i], out);
+    for (size_t i = 0; i < count; ++i, quantized.advance(groups)) {
+      std::byte* const row = args.out + quantized.row * bytes;
+      Value* const out = reinterpret_cast<Value*>(row) + quantized.group * kInt8Group;
+      const size_t used = columns(quantized);
+      quantize_group<Form>(input(quantized), used, scaling.factor[i], scaling.zero[i], out);
       for (size_t k = used; k < round_up(used, Form::kStep); ++k) out[k] = 0;
       auto* const scales = reinterpret_cast<InputScale*>(row + value_bytes<Form>(args.in_features));
-      scales[quantised.group] = {scaling.step[i], scaling.zero[i]};
+      scales[quantized.group] = {scaling.step[i], scaling.zero[i]};
     }
   }
 }
