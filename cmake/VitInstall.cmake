@@ -4,8 +4,18 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS vit EXPORT vit-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/vit" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h"
-        PATTERN "*-inl.h" EXCLUDE)
+# The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
+# the test install.headers hold.
+set(vit_headers
+    vit.h checkpoint.h config.h machine.h model.h opencv.h eigen.h outputs.h session.h stream.h version.h
+    base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h
+    base/stage_times.h base/tensor.h
+    image/decode.h image/image.h image/preprocess.h
+    position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_table.h position/sinusoidal.h)
+foreach(header ${vit_headers})
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}")
+endforeach()
 
 # A static library hands its own dependencies on to whoever links it; a shared one has them inside.
 get_target_property(vit_type vit TYPE)

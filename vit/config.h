@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vit/base/activation.h"
+#include "vit/base/export.h"
 #include "vit/base/rope_pairing.h"
 
 namespace vit {
@@ -101,7 +102,7 @@ struct AttentionPoolConfig {
   Activation activation = Activation::gelu;
 };
 
-struct ModelConfig {
+struct VIT_API ModelConfig {
   std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
   std::string family;        // adapter that read it: "rope-vit", "vit", ...
   std::string library;       // whose numbers are reproduced: "timm", "transformers", "Meta", ...
@@ -161,7 +162,7 @@ struct ModelConfig {
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
 /// (width up to 65536, depth up to 1024, edges up to 32768, 2^20 patches, rotation factors of half a GiB) and
 /// exist so that a hostile file cannot ask for absurd amounts of memory.
-void validate(const ModelConfig& config);
+VIT_API void validate(const ModelConfig& config);
 
 // --------------------------------------------------------------------------------------------- preprocess
 
@@ -248,6 +249,6 @@ struct PreprocessConfig {
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.
-void validate(const PreprocessConfig& config);
+VIT_API void validate(const PreprocessConfig& config);
 
 }  // namespace vit

@@ -90,6 +90,19 @@ std::size_t Session::workspace_bytes() const noexcept {
   return state_->memory.bytes();
 }
 
+PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
+  const GridSize grid = model_->grid_for(height, width);
+  const BatchPlan plan =
+      plan_batches({.num_images = num_images,
+                    .num_tokens = grid.rows * grid.columns + model_->config().num_prefix_tokens(),
+                    .batch = state_->options.batch,
+                    .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
+  return {.images_per_pass = plan.images_per_pass,
+          .images_per_task = plan.images_per_task,
+          .num_tasks = plan.num_tasks,
+          .num_shared = plan.num_shared};
+}
+
 Image Session::decode(const std::filesystem::path& file) const {
   return decode_file(file, preprocessor().decode_options());
 }

@@ -26,6 +26,15 @@ struct SessionOptions {
   InputSize input_size{};  // what preprocessing makes: model (default), native, or a given size
 };
 
+/// How images of one size are computed: in passes of images_per_pass; a pass as num_tasks tasks of
+/// images_per_task, one thread each, and then num_shared images by all threads. Results do not depend on it.
+struct PassPlan {
+  std::size_t images_per_pass = 1;
+  std::size_t images_per_task = 1;
+  std::size_t num_tasks = 0;
+  std::size_t num_shared = 0;
+};
+
 /// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
 /// Model. Images are run in their own order, those of one size in common forward passes. A session that has
 /// seen images like these allocates nothing, if the object for the results is reused as well.
@@ -59,6 +68,8 @@ class VIT_API Session {
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
+  /// What this session does with `num_images` inputs of this size. Throws Error if the model cannot take it.
+  PassPlan plan(std::size_t num_images, std::size_t height, std::size_t width) const;
   /// Bytes of working memory held.
   std::size_t workspace_bytes() const noexcept;
 

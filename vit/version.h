@@ -1,9 +1,20 @@
-// Which release of the library is linked. The number stands once, in the top CMakeLists.txt.
+// Which release of the library this is. The number stands once, in the top CMakeLists.txt; a test compares.
+//
+// Stable are the public headers (those that are installed) and the command line: while the major number is 0,
+// a new minor number may change them, a new patch number does not. The binary interface is stable within a
+// minor number only: programs are compiled anew for another one. What lies in vit::internal may change at any
+// time.
 #pragma once
+
+#include "vit/base/export.h"
+
+#define VIT_VERSION_MAJOR 0
+#define VIT_VERSION_MINOR 1
+#define VIT_VERSION_PATCH 0
 
 namespace vit {
 
-/// "major.minor.patch". While major is 0, a new minor may change the API; a new patch never does.
-const char* version() noexcept;
+/// "major.minor.patch" of the library that is linked; the macros are those of the headers.
+VIT_API const char* version() noexcept;
 
 }  // namespace vit

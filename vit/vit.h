@@ -1,5 +1,5 @@
 // Everything a user of the library includes. The adapters for cv::Mat and Eigen stand apart: vit/opencv.h,
-// vit/eigen.h.
+// vit/eigen.h; so do the position encodings, vit/position/. What is stable: vit/version.h.
 #pragma once
 
 #include "vit/base/error.h"

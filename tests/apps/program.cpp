@@ -186,4 +186,17 @@ std::string golden_model(const std::string& name) {
   return data_path("golden/models/" + name).string();
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) out.push_back(line);
+  return out;
+}
+
+/// Command and model, with the arguments behind.
+std::vector<std::string> with_model(const std::string& command, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {command, "--model", golden_model("rope-axial"), "--threads", "1"});
+  return arguments;
+}
+
 }  // namespace vit::test

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "vit/base/tensor.h"
 
@@ -72,6 +73,11 @@ struct NpyArray {
 NpyArray parse_npy(std::string_view file);
 /// Members of a .npz file by name, without ".npy".
 std::map<std::string, NpyArray> read_npz(const std::string& path);
+
+/// Lines of a text, without their ends.
+std::vector<std::string> lines_of(const std::string& text);
+/// Command and a small model, with the arguments behind.
+std::vector<std::string> with_model(const std::string& command, std::vector<std::string> arguments);
 
 /// A tiny model of data/golden/models.
 std::string golden_model(const std::string& name);

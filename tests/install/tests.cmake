@@ -13,6 +13,19 @@ set(patch_shape "patches \\([0-9]+, [0-9]+, [0-9]+\\)")
 add_test(NAME install.prefix COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${install_prefix}")
 set_tests_properties(install.prefix PROPERTIES FIXTURES_SETUP installed TIMEOUT 120)
 
+# Each installed header compiles alone, from what is installed.
+add_test(NAME install.headers COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DPREFIX=${install_prefix}"
+                                      "-DINCLUDES=${OpenCV_INCLUDE_DIRS};${EIGEN3_INCLUDE_DIRS}"
+                                      "-DOUTPUT=${install_build}/headers" -P "${install_dir}/check_headers.cmake")
+set_tests_properties(install.headers PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 300)
+
+# A shared library exports what users call and nothing else.
+get_target_property(install_type vit TYPE)
+if(install_type STREQUAL "SHARED_LIBRARY")
+  add_test(NAME install.exports COMMAND ${CMAKE_COMMAND} "-DNM=${CMAKE_NM}" "-DLIBRARY=$<TARGET_FILE:vit>"
+                                        -P "${install_dir}/check_exports.cmake")
+endif()
+
 # install_consumer(<name> [<cache entry>...]): configures, builds and runs the project in the folder <name>.
 function(install_consumer name)
   add_test(NAME install.${name}

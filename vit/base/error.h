@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "vit/base/export.h"
+
 namespace vit {
 
 /// What is not for users of the library; its headers are not installed.
@@ -58,7 +60,7 @@ class Where {
 
 /// Thrown by every function of the library that cannot do what was asked. `what()` is one line without a
 /// trailing newline: the operation in brackets, then what was expected and found, with file and tensor named.
-class Error : public std::runtime_error {
+class VIT_API Error : public std::runtime_error {
  public:
   Error(const Where& where, std::string_view message)
       : std::runtime_error("[" + std::string(where.operation()) + "] " + std::string(message)),

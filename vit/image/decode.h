@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "vit/base/export.h"
 #include "vit/image/image.h"
 
 namespace vit {
@@ -29,8 +30,9 @@ struct DecodeOptions {
 /// to P6) and JPEG 2000. Throws Error naming the file and the cause: unreadable, empty, no picture, a format
 /// that is not read (GIF, AVIF, HEIF, ...), truncated or corrupt data, more than max_pixels. Differs from
 /// Pillow on some damaged files: a wrong checksum in a PNG is an Error everywhere, not only in its header.
-Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
+VIT_API Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
 /// The same for a file in memory; `name` stands for it in messages.
-Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name);
+VIT_API Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options,
+                           const std::string& name);
 
 }  // namespace vit

@@ -8,6 +8,7 @@
 
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
@@ -112,6 +113,6 @@ class Image {
 };
 
 /// Copies pixels of any format; grey becomes R = G = B.
-Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
+VIT_API Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
 
 }  // namespace vit

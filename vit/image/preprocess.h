@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/image/decode.h"
@@ -32,16 +33,16 @@ namespace vit {
 ///                                              resize_width W / crop_width
 ///
 /// A bound on the longest edge goes with the old target, except where crop_pct rules.
-PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
-                                 std::size_t patch_size);
+VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
+                                         std::size_t patch_size);
 
 /// "bicubic" for ResizeFilter::bicubic, as Pillow's documentation spells it.
-const char* filter_name(ResizeFilter filter);
+VIT_API const char* filter_name(ResizeFilter filter);
 
 /// Buffers and tables of weights that a caller's runs share: after an image of one size and format, others
 /// like it are preprocessed without an allocation. Tables of the last few sizes are kept; above 256 MiB
 /// everything is given back at the end of a run. Not to be shared between threads.
-class PreprocessMemory {
+class VIT_API PreprocessMemory {
  public:
   PreprocessMemory();
   ~PreprocessMemory();
@@ -59,7 +60,7 @@ class PreprocessMemory {
 
 /// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
 /// image converted to RGB, with transparency dropped or composited on white as the rules say.
-class Preprocessor {
+class VIT_API Preprocessor {
  public:
   /// Throws Error for rules that contradict themselves or that no resampler has.
   explicit Preprocessor(const PreprocessConfig& config);

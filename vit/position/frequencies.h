@@ -7,14 +7,15 @@
 #include <span>
 #include <vector>
 
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 
 namespace vit::position {
 
 /// Frequencies per axis of an axial encoding: d / 4. Throws Error if 4 does not divide d.
-std::size_t num_axial_frequencies(std::size_t head_dim);
+VIT_API std::size_t num_axial_frequencies(std::size_t head_dim);
 /// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
-std::size_t num_frequencies_1d(std::size_t head_dim);
+VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
 
 struct PeriodRange {
   double shortest = 0.0;
@@ -22,7 +23,7 @@ struct PeriodRange {
 };
 
 /// F frequencies in radians per unit of coordinate. Immutable.
-class RopeFrequencies {
+class VIT_API RopeFrequencies {
  public:
   /// Takes the frequencies as they are. Throws Error if there is none or one is not finite.
   explicit RopeFrequencies(std::vector<double> frequencies);
@@ -53,7 +54,7 @@ class RopeFrequencies {
 
 /// Learned frequencies of both axes for every layer, head and channel pair; an angle is t_x * x + t_y * y
 /// (Heo et al. 2024, "RoPE-Mixed"). Owns its numbers. Immutable.
-class MixedFrequencies {
+class VIT_API MixedFrequencies {
  public:
   /// `frequencies` is (2, depth, H, d / 2), x first. Throws Error on another rank, an empty side or a value
   /// that is not finite.

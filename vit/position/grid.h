@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/export.h"
 #include "vit/config.h"
 
 namespace vit::position {
 
 /// Number of patches of a grid. Throws Error if a side is zero or the product overflows.
-std::size_t num_patches(GridSize grid);
+VIT_API std::size_t num_patches(GridSize grid);
 
 /// "3 x 5" (rows x columns), for messages.
-std::string to_string(GridSize grid);
+VIT_API std::string to_string(GridSize grid);
 
 /// The length G that centered coordinates divide an axis by.
 enum class CenteredBy {
@@ -45,9 +46,9 @@ struct GridCoords {
 
 /// Coordinates of all patches of a grid. Throws Error if a side of the grid is zero, a side of the
 /// reference grid is zero and the rule needs it, or the offset is not finite.
-GridCoords grid_coords(GridSize grid, const CoordinateOptions& options = {});
+VIT_API GridCoords grid_coords(GridSize grid, const CoordinateOptions& options = {});
 
 /// Coordinates i + offset of a sequence of `length` tokens, for the one-dimensional encodings.
-std::vector<double> coords_1d(std::size_t length, double offset = 0.0);
+VIT_API std::vector<double> coords_1d(std::size_t length, double offset = 0.0);
 
 }  // namespace vit::position

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 
@@ -19,7 +20,7 @@ struct Tap {
 };
 
 /// What every output position of one axis is made of. Immutable.
-class AxisWeights {
+class VIT_API AxisWeights {
  public:
   explicit AxisWeights(std::vector<std::vector<Tap>> taps) : taps_(std::move(taps)) {}
   std::size_t size() const noexcept { return taps_.size(); }
@@ -46,19 +47,19 @@ enum class SourceCoordinates {
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
 /// Throws Error if a length is zero.
-AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
-                         SourceCoordinates coordinates = SourceCoordinates::float32);
+VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
+                                 SourceCoordinates coordinates = SourceCoordinates::float32);
 
 /// Whether the reference uses the table of grid `from` as it is for grid `to`:
 ///   equal_grid              from == to (timm; original scripts of rope-vit, EVA-02, Perception Encoder)
 ///   equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
-bool is_reused(GridSize from, GridSize to, TableReuse reuse);
+VIT_API bool is_reused(GridSize from, GridSize to, TableReuse reuse);
 
 /// The table (p + from.rows * from.columns, C) for grid `to`: (p + to.rows * to.columns, C). The first p rows
 /// are copied. Sums are taken in double and rounded once. Throws Error if the table does not have the rows
 /// of its grid.
-Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows, GridSize from,
-                             GridSize to, TableResampling resampling,
-                             SourceCoordinates coordinates = SourceCoordinates::float32);
+VIT_API Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows,
+                                     GridSize from, GridSize to, TableResampling resampling,
+                                     SourceCoordinates coordinates = SourceCoordinates::float32);
 
 }  // namespace vit::position

@@ -5,18 +5,19 @@
 
 #include <cstddef>
 
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 
 namespace vit::position {
 
 /// Row of the tables for every query i and key j, (L, L): clip(j - i, -R, R) + R.
-Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t max_distance);
+VIT_API Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t max_distance);
 
 /// NEZHA's fixed table (2R + 1, d), for keys and values alike (Wei et al. 2019): row r, which
 /// belongs to the distance r - R, holds sin(r 10000^(-2i/d)) at channel 2i and the cosine at 2i + 1. T is
 /// double or float.
 template <typename T>
-Tensor<T> nezha_table(std::size_t max_distance, std::size_t head_dim);
+VIT_API Tensor<T> nezha_table(std::size_t max_distance, std::size_t head_dim);
 
 /// Both tables are (2R + 1, d).
 template <typename T>
@@ -41,8 +42,8 @@ struct RelativeAttentionResult {
 /// q, k, v are (B, H, L, d); T is double or float, sums are taken in double. Throws Error naming the shapes
 /// that do not fit.
 template <typename T>
-RelativeAttentionResult<T> relative_attention(TensorView<const T> q, TensorView<const T> k,
-                                              TensorView<const T> v, const RelativeTables<T>& tables,
-                                              const RelativeAttentionOptions& options = {});
+VIT_API RelativeAttentionResult<T> relative_attention(TensorView<const T> q, TensorView<const T> k,
+                                                      TensorView<const T> v, const RelativeTables<T>& tables,
+                                                      const RelativeAttentionOptions& options = {});
 
 }  // namespace vit::position

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 
+#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/position/frequencies.h"
@@ -34,23 +35,24 @@ using RopeFactors = BasicRopeFactors<float>;
 // ------------------------------------------------------------------------------------------------- angles
 
 /// (L, F): angle = position * frequency, one-dimensional.
-Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies);
+VIT_API Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies);
 
 /// (N, 2F): the angles of one axis, then those of the other, both with the same frequencies of F = d / 4
 /// frequencies.
-Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies, AxisOrder order);
+VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies,
+                                    AxisOrder order);
 
 /// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle; with y_then_x the
 /// first frequencies belong to t_y.
-Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies, std::size_t layer,
-                            AxisOrder order = AxisOrder::x_then_y);
+VIT_API Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies,
+                                    std::size_t layer, AxisOrder order = AxisOrder::x_then_y);
 
 // -------------------------------------------------------------------------------------------------- table
 
 /// Owns the complex factors of a grid: cosines and sines of angles in double, rounded once to T (double or
 /// float). Immutable; safe to share between threads.
 template <typename T>
-class RopeTable {
+class VIT_API RopeTable {
  public:
   /// `angles` is (N, d / 2), shared by all heads, or (H, N, d / 2). Throws Error on another rank or an empty
   /// side.
@@ -87,23 +89,23 @@ struct AxialRopeOptions {
 
 /// (N, 2F) factors of an axial encoding. T is double or float.
 template <typename T>
-RopeTable<T> build_axial_table(const GridCoords& coords, const RopeFrequencies& frequencies,
-                               AxialRopeOptions options = {}) {
+VIT_API RopeTable<T> build_axial_table(const GridCoords& coords, const RopeFrequencies& frequencies,
+                                       AxialRopeOptions options = {}) {
   return RopeTable<T>(axial_angles(coords, frequencies, options.axis_order), options.pairing);
 }
 
 /// (L, F) factors of a one-dimensional encoding.
 template <typename T>
-RopeTable<T> build_line_table(std::span<const double> positions, const RopeFrequencies& frequencies,
-                              RopePairing pairing = RopePairing::neighbours) {
+VIT_API RopeTable<T> build_line_table(std::span<const double> positions, const RopeFrequencies& frequencies,
+                                      RopePairing pairing = RopePairing::neighbours) {
   return RopeTable<T>(angles_1d(positions, frequencies), pairing);
 }
 
 /// (H, N, d / 2) factors of one layer with learned frequencies.
 template <typename T>
-RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies& frequencies,
-                               std::size_t layer, RopePairing pairing = RopePairing::neighbours,
-                               AxisOrder order = AxisOrder::x_then_y) {
+VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies& frequencies,
+                                       std::size_t layer, RopePairing pairing = RopePairing::neighbours,
+                                       AxisOrder order = AxisOrder::x_then_y) {
   return RopeTable<T>(mixed_angles(coords, frequencies, layer, order), pairing);
 }
 
@@ -112,7 +114,9 @@ RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies&
 /// Rotates x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
 /// tokens stay as they are; the other L - num_prefix_tokens must be the N patches of the factors. Throws
 /// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
-void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors, std::size_t num_prefix_tokens = 0);
-void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors, std::size_t num_prefix_tokens = 0);
+VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
+                    std::size_t num_prefix_tokens = 0);
+VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors,
+                    std::size_t num_prefix_tokens = 0);
 
 }  // namespace vit::position

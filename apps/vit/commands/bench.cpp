@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
     "A pass is what vit classify computes for a batch (vit embed where there is no classifier), without "
-    "reading pictures.\n"
+    "reading images.\n"
     "GFLOP/s count the operations that are computed: where one token is classified, the last block skips the "
     "others.\n"
     "Examples:\n"
@@ -68,7 +68,7 @@ struct Timing {
   }
 };
 
-/// Pixels that exercise the whole range of normalised values, the same in every run.
+/// Pixels that exercise the whole range of normalized values, the same in every run.
 Tensor<float> make_pixels(const Combination& combination) {
   Tensor<float> pixels(Shape{combination.batch, 3, combination.height, combination.width});
   std::uint32_t state = 1;
@@ -141,6 +141,14 @@ class Pass {
       out[kStageNames[i]] = kept.seconds[i] * 1e3 / static_cast<double>(batch);
     }
     return out;
+  }
+
+  ordered_json plan(const Combination& combination) const {
+    const PassPlan plan = session_.plan(combination.batch, combination.height, combination.width);
+    return {{"images_per_pass", plan.images_per_pass},
+            {"images_per_task", plan.images_per_task},
+            {"tasks", plan.num_tasks},
+            {"shared_images", plan.num_shared}};
   }
 
  private:
@@ -216,6 +224,7 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
                    {"percent_of_peak", 100.0 * gflops / peak},
                    {"ms_per_stage", pass.stages(combination.batch)}};
   const std::optional<std::size_t> memory = peak_memory_bytes();
+  out["plan"] = pass.plan(combination);
   out["peak_memory_bytes"] = memory ? ordered_json(*memory) : ordered_json(nullptr);
   return out;
 }
@@ -250,7 +259,11 @@ std::string result_lines(const ordered_json& result) {
     std::snprintf(line, sizeof line, " %s %.3f", stage.c_str(), milliseconds.get<double>());
     out += line;
   }
-  return out + " ms\n";
+  const ordered_json& plan = result["plan"];
+  return out + " ms\n" +
+         text("    ", plan["tasks"].get<std::size_t>(), " tasks of ",
+              plan["images_per_task"].get<std::size_t>(), " images on one thread each, ",
+              plan["shared_images"].get<std::size_t>(), " images on all threads\n");
 }
 
 int bench(const BenchOptions& options) {

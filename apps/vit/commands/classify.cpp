@@ -46,8 +46,8 @@ struct Row {
   const std::vector<Prediction>& top;
 };
 
-std::string as_text(const Row& row, bool colours) {
-  std::string out = (colours ? "\x1b[1m" : "") + printable(row.file) + (colours ? "\x1b[0m" : "") + "\n";
+std::string as_text(const Row& row, bool colors) {
+  std::string out = (colors ? "\x1b[1m" : "") + printable(row.file) + (colors ? "\x1b[0m" : "") + "\n";
   for (const Prediction& prediction : row.top) {
     char number[32];
     std::snprintf(number, sizeof number, "  %6.2f %%  ", 100.0 * static_cast<double>(prediction.probability));
@@ -92,7 +92,7 @@ int classify(const ClassifyOptions& options) {
   const Labels labels(run.model().config(), options.labels);
   run.start(std::move(list));
 
-  const bool colours = ::isatty(STDOUT_FILENO) == 1;
+  const bool colors = ::isatty(STDOUT_FILENO) == 1;
   if (options.format == Format::csv) print_result("file,rank,index,label,probability\n");
   run.for_each({.logits = true}, [&](std::size_t index, const ImageOutputs& outputs) {
     std::string defect = defect_of(outputs.logits());
@@ -101,7 +101,7 @@ int classify(const ClassifyOptions& options) {
     const Row row{run.inputs()[index].name, top};
     const std::string lines = options.format == Format::json  ? as_json(row)
                               : options.format == Format::csv ? as_csv(row)
-                                                              : as_text(row, colours);
+                                                              : as_text(row, colors);
     run.progress().clear();
     print_result(lines);
     return defect;

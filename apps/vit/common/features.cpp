@@ -26,7 +26,7 @@ Feature parse_block(std::string_view name, std::size_t depth) {
   long long number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    fail_usage("--features: '", printable(name), "' is no feature: block.K takes a whole number");
+    fail_usage("--features: '", printable(name), "' is no feature: block.K takes an integer");
   }
   const auto blocks = static_cast<long long>(depth);
   const long long resolved = number < 0 ? number + blocks : number;

@@ -31,7 +31,7 @@ struct FeatureList {
   std::vector<ResultArray> arrays(const ImageOutputs& outputs) const;
 };
 
-/// Parses a list with commas; empty = projected where the model has it, else pooled. Throws UsageError for an
+/// Parses a list with commas; empty = projected if the model has it, else pooled. Throws UsageError for an
 /// unknown name and for what this model does not have.
 FeatureList parse_features(std::string_view list, const ModelConfig& config);
 

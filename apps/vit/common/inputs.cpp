@@ -35,7 +35,7 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Adds the pictures below `folder` that are not below one of `visited`, the canonical paths of folders, and
+/// Adds the images below `folder` that are not below one of `visited`, the canonical paths of folders, and
 /// the folders that cannot be read.
 void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs::path>& found,
              std::vector<InputFailure>& failures) {
@@ -46,7 +46,7 @@ void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs
   if (!error) paths = entries_of(folder, error);
   if (error) failures.push_back({folder.string(), error.message()});
   for (const fs::path& path : paths) {
-    std::error_code unreadable;  // a dangling link is no folder; as a picture it is reported when it is read
+    std::error_code unreadable;  // a dangling link is no folder; as an image it is reported when it is read
     if (fs::is_directory(path, unreadable)) {
       collect(path, visited, found, failures);
     } else if (has_image_extension(path)) {

@@ -19,7 +19,7 @@ namespace vit::app {
 struct Input {
   std::string name;  // in results and messages: the path, or "x.npy[3]"
   std::filesystem::path path;
-  std::shared_ptr<const PixelFile> pixels;  // set for prepared pixels
+  std::shared_ptr<const PixelFile> pixels;  // set for preprocessed pixels
   std::size_t pixels_index = 0;
 };
 
@@ -41,16 +41,16 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
 /// Throws UsageError where `output` leads to the file of an input, which the results would replace.
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);
 
-/// Whether there are pictures among the inputs and no prepared pixels.
+/// Whether there are images among the inputs and no preprocessed pixels.
 bool are_images(std::span<const Input> inputs);
 
-/// Whether the extension is one of a picture, in any case.
+/// Whether the extension is one of an image, in any case.
 bool has_image_extension(const std::filesystem::path& path);
 
 /// What `folder` holds, sorted by path; what was found before an error is returned with it.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);
 
-/// All pictures below `folder`, sorted by path. Links to folders are followed; a folder that several paths
+/// All images below `folder`, sorted by path. Links to folders are followed; a folder that several paths
 /// lead to is read once. Folders that cannot be read are added to `failures`.
 std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder,
                                                 std::vector<InputFailure>& failures);

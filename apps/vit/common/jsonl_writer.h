@@ -25,7 +25,7 @@ class JsonlWriter : public ResultWriter {
   std::string summary() const override;
 
  private:
-  /// Throws Error where the finished file does not begin with results of the same names: it may be large, and
+  /// Throws Error if the finished file does not begin with results of the same names: it may be large, and
   /// is copied only then.
   void check_finished();
   /// The same for the first line of a file that messages call `read_file`.

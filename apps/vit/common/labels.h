@@ -16,7 +16,7 @@ class Labels {
  public:
   /// `file` as --labels takes it: one name a line (a name behind a tab: what stands before it is the class's
   /// id, as ImageNet's synsets), a JSON list, or a JSON object {"0": name, ...}, also under "id2label". "" =
-  /// the checkpoint's own. Throws Error where the file does not name each class of the model.
+  /// the checkpoint's own. Throws Error if the file does not name each class of the model.
   Labels(const ModelConfig& config, const std::filesystem::path& file);
 
   std::size_t size() const noexcept { return num_classes_; }

@@ -6,9 +6,9 @@
 
 namespace vit::app {
 
-/// Most bytes of memory this process has held so far (VmHWM), or nothing where the system does not tell.
+/// Most bytes of memory this process has held so far (VmHWM), or nothing if the system does not tell.
 std::optional<std::size_t> peak_memory_bytes();
-/// Starts the count anew at what is held now, where the system allows that.
+/// Starts the count anew at what is held now, if the system allows that.
 void reset_peak_memory();
 
 }  // namespace vit::app

@@ -171,7 +171,7 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   std::vector<std::size_t> shape = header.shape;
   if (shape.size() == 3) shape.insert(shape.begin(), 1);
   VIT_CHECK(shape.size() == 4 && shape[1] == 3, "npy",
-            "prepared pixels are (B, 3, H, W) or (3, H, W), found ", bracketed(header.shape));
+            "preprocessed pixels are (B, 3, H, W) or (3, H, W), found ", bracketed(header.shape));
   num_images_ = shape[0];
   height_ = shape[2];
   width_ = shape[3];

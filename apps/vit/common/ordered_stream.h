@@ -1,5 +1,5 @@
-// Prepares items ahead on other threads and hands them out in order, so that reading pictures overlaps with
-// computing.
+// Prepares items ahead on other threads and hands them out in order, so that reading images overlaps with
+// writing.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ class ResumableFile {
     continued  // kept, and writing goes on at its end
   };
 
-  /// Throws Error where the place cannot be written, where PATH.partial is no regular file, or where another
+  /// Throws Error if the place cannot be written, if PATH.partial is no regular file, or if another
   /// run is writing it.
   explicit ResumableFile(const std::filesystem::path& path, Start start = Start::empty);
   ~ResumableFile();

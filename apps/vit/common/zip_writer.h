@@ -20,7 +20,7 @@ class ZipWriter {
   explicit ZipWriter(AtomicFile& file, std::uint64_t zip64_from = kZip64From)
       : file_(file), zip64_from_(zip64_from) {}
 
-  /// One member, its bytes given in parts. Throws Error where the file cannot be written.
+  /// One member, its bytes given in parts. Throws Error if the file cannot be written.
   void add(const std::string& name, std::span<const std::span<const std::byte>> parts);
   /// Writes the directory; nothing may be added afterwards.
   void finish();

@@ -1,0 +1,46 @@
+// vit bench as scripts see it.
+#include <doctest/doctest.h>
+
+#include "program.h"
+#include "vit/weights/files/json.h"
+
+using namespace vit;
+using namespace vit::test;
+
+TEST_CASE("apps: bench measures every combination") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--sizes", "24,16x40",
+                                    "--batch", "1,2", "--threads", "1", "--seconds", "0.01", "--json"});
+  CHECK(result.exit_code == 0);
+  const Json json = parse_json(result.out, "bench");
+  CHECK(json.at("machine").at("cpu").as_string().size() > 0);
+  REQUIRE(json.at("results").size() == 4);
+  const Json last = json.at("results")[3];
+  CHECK(last.at("height").as_size() == 16);
+  CHECK(last.at("width").as_size() == 40);
+  CHECK(last.at("batch").as_size() == 2);
+  CHECK(last.at("dtype").as_string() == "float32");
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json one = json.at("results")[i];
+    CHECK(one.at("ms_min").as_double() > 0);
+    CHECK(one.at("ms_per_image").as_double() >= one.at("ms_min").as_double());
+    CHECK(one.at("gflops").as_double() > 0);
+    CHECK(one.at("percent_of_peak").as_double() > 0);
+  }
+}
+
+TEST_CASE("apps: bench names a combination that fails and measures the others") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--sizes", "24,3,16",
+                                    "--threads", "1", "--seconds", "0", "--json"});
+  CHECK(result.exit_code == 1);
+  CHECK(parse_json(result.out, "bench").at("results").size() == 2);
+  CHECK(contains(result.err, "vit: 3x3, batch 1, threads 1: "));
+}
+
+TEST_CASE("apps: bench without --sizes takes the one size of --size") {
+  const RunResult result = run_vit({"bench", "--model", golden_model("rope-axial"), "--size", "24x40",
+                                    "--threads", "1", "--seconds", "0.01", "--json"});
+  CHECK(result.exit_code == 0);
+  const Json one = parse_json(result.out, "bench").at("results")[0];
+  CHECK(one.at("height").as_size() == 24);
+  CHECK(one.at("width").as_size() == 40);
+}

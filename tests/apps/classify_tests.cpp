@@ -1,0 +1,116 @@
+// vit classify as scripts see it.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <opencv2/imgcodecs.hpp>
+
+#include "program.h"
+#include "vit/weights/files/json.h"
+
+using namespace vit;
+using namespace vit::test;
+
+TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {
+  const TestFolder folder;
+  write_picture(folder / "a,b.ppm", 40, 30, 1);
+  const std::string picture = folder / "a,b.ppm";
+  const RunResult json = run_vit(with_model("classify", {"--format", "json", "--top", "2", picture}));
+  CHECK(json.exit_code == 0);
+  CHECK(json.err.empty());
+  const Json line = parse_json(json.out, "classify");
+  REQUIRE(line.at("top").size() == 2);
+  const Json best = line.at("top")[0], second = line.at("top")[1];
+  CHECK(best.at("probability").as_double() >= second.at("probability").as_double());
+  CHECK(best.at("label").as_string() ==
+        std::to_string(best.at("index").as_size()));  // the model has no names
+
+  REQUIRE(run_vit(with_model("embed", {picture, "--features", "logits", "--output", folder / "x.npy"}))
+              .exit_code == 0);
+  const std::vector<float> logits = parse_npy(read_text(folder / "x.npy")).floats();
+  CHECK(static_cast<float>(best.at("logit").as_double()) == logits[best.at("index").as_size()]);
+  CHECK(static_cast<float>(second.at("logit").as_double()) == logits[second.at("index").as_size()]);
+
+  const RunResult csv = run_vit(with_model("classify", {"--format", "csv", "--top", "99", picture}));
+  const std::vector<std::string> rows = lines_of(csv.out);
+  REQUIRE(rows.size() == 1 + 6);  // all classes of the model
+  CHECK(rows[0] == "file,rank,index,label,probability");
+  CHECK(rows[1].starts_with("\"" + picture + "\",1," + std::to_string(best.at("index").as_size()) + ","));
+
+  write_text(folder / "names.txt", "ant\nbee\ncat\ndog\neel\nfox\n");
+  const RunResult text =
+      run_vit(with_model("classify", {"--labels", folder / "names.txt", "--top", "1", picture}));
+  CHECK(text.exit_code == 0);
+  CHECK(lines_of(text.out).size() == 2);
+  CHECK(!contains(text.out, "\x1b"));  // no colours where nobody looks
+  write_text(folder / "names.json",
+             R"({"id2label": {"0": "ant", "1": "bee", "2": "cat", "3": "dog", "4": "eel", "5": "fox"}})");
+  CHECK(run_vit(with_model("classify", {"--labels", folder / "names.json", "--top", "1", picture})).out ==
+        text.out);
+  write_text(folder / "few.txt", "ant\nbee\n");
+  CHECK(run_vit(with_model("classify", {"--labels", folder / "few.txt", picture})).exit_code == 1);
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "ant\n";
+  write_text(folder / "many.txt", many + "\n\n");
+  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "many.txt", picture})).err,
+                 "100 names for 6 classes"));
+  write_text(folder / "large.txt", "");
+  std::filesystem::resize_file(folder / "large.txt", std::uintmax_t{1} << 30);  // sparse
+  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "large.txt", picture})).err,
+                 "large.txt: 1073741824 bytes are no names"));
+}
+
+TEST_CASE("apps: every arithmetic of --dtype gives the same class, and is named by bench") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  const auto best = [&](const char* dtype) {
+    const RunResult result =
+        run_vit(with_model("classify", {"--dtype", dtype, "--format", "json", folder / "a.ppm"}));
+    CHECK(result.exit_code == 0);
+    return parse_json(result.out, "classify").at("top")[0];
+  };
+  const Json exact = best("float32");
+  for (const char* dtype : {"bfloat16", "int8"}) {
+    CAPTURE(dtype);
+    const Json found = best(dtype);
+    CHECK(found.at("index").as_size() == exact.at("index").as_size());
+    CHECK(found.at("logit").as_double() != exact.at("logit").as_double());
+    CHECK(found.at("logit").as_double() == doctest::Approx(exact.at("logit").as_double()).epsilon(0.05));
+    const RunResult bench = run_vit({"bench", "--model", golden_model("rope-axial"), "--dtype", dtype,
+                                     "--seconds", "0.01", "--threads", "1", "--json"});
+    CHECK(bench.exit_code == 0);
+    CHECK(parse_json(bench.out, "bench").at("results")[0].at("dtype").as_string() == dtype);
+  }
+}
+
+TEST_CASE("apps: the program knows the model that ships with it") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 60, 40, 1);
+  const RunResult result = run_vit({"classify", "--top", "1", folder / "a.ppm"});
+  CHECK(result.exit_code == 0);
+  CHECK(lines_of(result.out).size() == 2);
+  const RunResult missing =
+      run_vit({"classify", folder / "a.ppm"}, {.environment = {{"VIT_DATA_DIR", folder.path()}}});
+  CHECK(missing.exit_code == 1);
+  CHECK(missing.num_errors() == 1);
+  CHECK(contains(missing.err, folder.path()));
+}
+
+TEST_CASE(
+    "apps: JPEG 2000, whose codecs come when they are needed, gives what the same pixels give elsewhere") {
+  const TestFolder folder;
+  const std::string lossless = folder / "a.jp2", plain = folder / "a.ppm";
+  write_picture(plain, 64, 48, 3);
+  CHECK(cv::imwrite(lossless, cv::imread(plain), {cv::IMWRITE_JPEG2000_COMPRESSION_X1000, 1000}));
+  const auto classified = [&](const std::string& file) {
+    const RunResult result = run_vit(with_model("classify", {"--format", "csv", "--top", "2", file}));
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    std::string out = result.out;
+    for (std::size_t at = 0; (at = out.find(file)) != std::string::npos;) out.erase(at, file.size());
+    return out;
+  };
+  CHECK(classified(lossless) == classified(plain));
+}

@@ -1,0 +1,73 @@
+// vit evaluate as scripts see it.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "vit/weights/files/json.h"
+
+using namespace vit;
+using namespace vit::test;
+
+TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a name of two") {
+  const TestFolder folder;
+  write_text(folder / "names.txt",
+             "\xEF\xBB\xBF"
+             "A\na\nb, ox\ncrane\ncrane\nc, ox\n");
+  for (const char* name : {"A", "a", "d", "crane", "ox"}) {
+    write_picture(folder / ("in/" + std::string(name) + "/x.ppm"), 30, 30, 1);
+  }
+  const RunResult result =
+      run_vit(with_model("evaluate", {"--format", "json", "--labels", folder / "names.txt", folder / "in"}));
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 1);
+  const Json confusion = parse_json(result.out, "evaluate").at("confusion");
+  REQUIRE(confusion.size() == 2);
+  CHECK(confusion[0].at("label").as_string() == "A");
+  CHECK(confusion[1].at("label").as_string() == "a");
+  CHECK(result.num_errors() == 3);  // no class is called d, two are crane, and two ox
+  CHECK(contains(result.err, "d: the model has no class of this name"));
+  CHECK(contains(result.err, "crane: the name of 2 classes, 3 and 4 among them"));
+  CHECK(contains(result.err, "ox: the name of 2 classes, 2 and 5 among them"));
+}
+
+TEST_CASE("apps: evaluate knows classes by label and index") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 30, 1);
+  write_picture(folder / "b.ppm", 30, 40, 9);
+  write_text(folder / "names.txt",
+             "n01\tred fox, Vulpes\nn02\tbee\nn03\tcat\nn04\tdog\nn05\teel\nn06\tant\n");
+  const RunResult classified =
+      run_vit(with_model("classify", {"--format", "json", folder / "a.ppm", folder / "b.ppm"}));
+  const std::vector<std::string> lines = lines_of(classified.out);
+  REQUIRE(lines.size() == 2);
+  const std::size_t first = parse_json(lines[0], "line").at("top")[0].at("index").as_size();
+  const std::size_t second = parse_json(lines[1], "line").at("top")[0].at("index").as_size();
+  // a.ppm in the folder of its predicted class, b.ppm in one of another class
+  const std::size_t other = (second + 1) % 6;
+  const std::vector<std::string> labels{"Red_Fox", "bee", "cat", "dog", "eel", "ant"};
+  const auto evaluate = [&](const std::string& root, const std::string& right, const std::string& wrong) {
+    write_picture(folder / (root + "/" + right + "/a.ppm"), 40, 30, 1);
+    write_picture(folder / (root + "/" + wrong + "/b.ppm"), 30, 40, 9);
+    const RunResult result = run_vit(
+        with_model("evaluate", {"--format", "json", "--labels", folder / "names.txt", folder / root}));
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 0);
+    const Json json = parse_json(result.out, "evaluate");
+    CHECK(json.at("images").as_size() == 2);
+    CHECK(json.at("top1").as_double() == 0.5);
+    CHECK(json.at("top5").as_double() >= 0.5);
+    CHECK(json.at("failed").as_size() == 0);
+    CHECK(json.at("confusion").size() == (first == other ? 1u : 2u));
+  };
+  evaluate("by_index", std::to_string(first), std::to_string(other));
+  evaluate("by_label", labels[first], labels[other]);
+  evaluate("by_id", "n0" + std::to_string(first + 1), "N0" + std::to_string(other + 1));
+
+  write_picture(folder / "by_index/no such class/c.ppm", 30, 30, 1);
+  const RunResult partly = run_vit(with_model("evaluate", {"--format", "json", folder / "by_index"}));
+  CHECK(partly.exit_code == 1);
+  CHECK(contains(partly.err, "no such class"));
+  CHECK(parse_json(partly.out, "evaluate").at("images").as_size() == 2);
+}

@@ -1,0 +1,11 @@
+# Programs that must not compile, and that fail for the reason that is meant: views of temporaries are deleted functions.
+set(compile_fail ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -Wno-undefined-internal "-I${PROJECT_SOURCE_DIR}")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(compile_fail ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only "-I${PROJECT_SOURCE_DIR}")
+endif()
+set(compile_fail_views "${CMAKE_CURRENT_LIST_DIR}/views.cpp")
+add_test(NAME compile_fail.control COMMAND ${compile_fail} -DVIT_CASE=0 "${compile_fail_views}")
+foreach(case RANGE 1 5)
+  add_test(NAME compile_fail.views_${case} COMMAND ${compile_fail} -DVIT_CASE=${case} "${compile_fail_views}")
+  set_tests_properties(compile_fail.views_${case} PROPERTIES PASS_REGULAR_EXPRESSION "deleted")
+endforeach()

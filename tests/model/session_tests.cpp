@@ -1,0 +1,65 @@
+// Sessions: results are views into memory that is used again, and helpers for embeddings.
+#include "vit/session.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/support/allocation_count.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/error.h"
+
+namespace vit {
+
+TEST_CASE("session: a warm session allocates nothing, for one image, a frame or images of several sizes") {
+  for (const int threads : {1, 2}) {
+    Session session(Model::load(test::data_path("model")),
+                    {.threads = threads, .input_size = {.kind = InputSize::Kind::native}});
+    const Image wide(64, 96), square(80, 80);
+    const std::vector<ImageView> images{wide.view(), square.view(), wide.view()};
+    const Request request{.logits = true, .pooled = true, .tokens = true};
+    Outputs outputs;
+    Results results;
+    for (int i = 0; i < 3; ++i) {
+      session.run(images[0], request, outputs);
+      session.run(images, request, results);
+    }
+    const float* const kept = results[1].tokens().data();
+    const std::size_t before = test::allocation_count();
+    session.run(images[0], request, outputs);
+    CHECK(test::allocation_count() == before);
+    session.run(images, request, results);
+    CHECK(test::allocation_count() == before);
+    CHECK(results[1].tokens().data() == kept);
+    CHECK(std::ranges::equal(results[0].pooled(), outputs[0].pooled()));
+  }
+}
+
+TEST_CASE("session: stages are timed for one pass") {
+  Session session(Model::load(test::data_path("model")), {.threads = 1});
+  const ModelConfig& config = session.model().config();
+  const Tensor<float> pixels(Shape{1, 3, config.image_height, config.image_width});
+  Outputs outputs;
+  const StageTimes times = session.measure(pixels.view(), {.logits = true}, outputs);
+  CHECK(*std::ranges::min_element(times.seconds) >= 0);
+  CHECK(*std::ranges::max_element(times.seconds) > 0);
+  CHECK(outputs[0].logits().size() == config.num_classes);
+}
+
+TEST_CASE("session: cosine and length of embeddings") {
+  const std::vector<float> a{3, 4, 0}, b{0, 0, 2}, zero{0, 0, 0}, longer{1, 2, 3, 4};
+  CHECK(cosine_similarity(a, a) == doctest::Approx(1.0));
+  CHECK(cosine_similarity(a, b) == 0.0);
+  CHECK(cosine_similarity(a, zero) == 0.0);
+  CHECK_THROWS_AS(cosine_similarity(a, longer), Error);
+  std::vector<float> unit = a;
+  normalize(unit);
+  CHECK(unit == std::vector<float>{0.6f, 0.8f, 0.0f});
+  std::vector<float> still_zero = zero;
+  normalize(still_zero);
+  CHECK(still_zero == zero);
+}
+
+}  // namespace vit
