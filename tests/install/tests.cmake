@@ -14,8 +14,10 @@ add_test(NAME install.prefix COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINAR
 set_tests_properties(install.prefix PROPERTIES FIXTURES_SETUP installed TIMEOUT 120)
 
 # Each installed header compiles alone, from what is installed.
+get_target_property(install_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+string(REPLACE ";" "," install_includes "${OpenCV_INCLUDE_DIRS};${install_eigen}")
 add_test(NAME install.headers COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DPREFIX=${install_prefix}"
-                                      "-DINCLUDES=${OpenCV_INCLUDE_DIRS};${EIGEN3_INCLUDE_DIRS}"
+                                      "-DINCLUDES=${install_includes}"
                                       "-DOUTPUT=${install_build}/headers" -P "${install_dir}/check_headers.cmake")
 set_tests_properties(install.headers PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 300)
 
