@@ -16,6 +16,9 @@ struct LoadOptions {
   std::string architecture{};  // timm's or the publisher's name; needed by bare files, overrides a config's
   /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
   std::map<std::string, std::string> overrides{};
+  /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
+  /// somebody's own. "" = one of the families that are known.
+  std::filesystem::path layout{};
 };
 
 enum class ResamplerChoice {

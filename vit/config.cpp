@@ -8,7 +8,7 @@
 namespace vit {
 namespace {
 
-constexpr const char* kWhere = "validate_config";
+constexpr Where kWhere{"validate_config", ErrorKind::argument};
 constexpr std::size_t kMaxPatches = std::size_t{1} << 20;      // 16384 x 16384 pixels in patches of 16
 constexpr std::size_t kMaxRopeFactors = std::size_t{1} << 27;  // half a GiB of float32
 
@@ -74,6 +74,14 @@ void validate_head(const ModelConfig& c) {
 
 }  // namespace
 
+void validate(const ModelConfig& config, const std::string& file) {
+  try {
+    validate(config);
+  } catch (const Error& error) {
+    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
+  }
+}
+
 void validate(const ModelConfig& c) {
   check_range("patch_size", c.patch_size, 1, 1024);
   check_range("image height", c.image_height, c.patch_size, 32768);
@@ -95,7 +103,7 @@ void validate(const ModelConfig& c) {
 
 void validate(const PreprocessConfig& config) {
   const auto& c = config;
-  constexpr const char* kName = "validate_preprocess";
+  const Where kName("validate_preprocess", c.source.empty() ? ErrorKind::argument : ErrorKind::format);
   const std::string of = c.source.empty() ? "" : c.source + ": ";
   const auto check_edge = [&](const char* field, std::size_t value, std::size_t high) {
     VIT_CHECK(value >= 1 && value <= high, kName, of, field, " must be 1 to ", high, ", got ", value);

@@ -118,7 +118,9 @@ struct VIT_API ModelConfig {
   std::size_t head_dim = 0;    // d; 0 = embed_dim / num_heads
   std::size_t mlp_dim = 3072;  // hidden width; of one branch where gated
 
+  bool patch_norm = false;  // LayerNorm on the pixels of a patch, before they are projected
   bool patch_bias = true;
+  bool embed_norm = false;  // LayerNorm on the projected patch, before positions are added
   bool class_token = true;
   bool distillation_token = false;
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
@@ -163,6 +165,8 @@ struct VIT_API ModelConfig {
 /// (width up to 65536, depth up to 1024, edges up to 32768, 2^20 patches, rotation factors of half a GiB) and
 /// exist so that a hostile file cannot ask for absurd amounts of memory.
 VIT_API void validate(const ModelConfig& config);
+/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
+VIT_API void validate(const ModelConfig& config, const std::string& file);
 
 // --------------------------------------------------------------------------------------------- preprocess
 
@@ -202,7 +206,7 @@ enum class NormalizeRule {
   rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
 };
 
-/// What `--size` asks for.
+/// The size that preprocessing makes.
 struct InputSize {
   enum class Kind {
     model,   // what the checkpoint's preprocessing makes

@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
+#include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
-#include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
 namespace {
@@ -36,9 +36,9 @@ std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
 }
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
-  Checkpoint checkpoint = load_checkpoint(path, options.load_options());
-  std::optional<PreprocessConfig> preprocess =
-      checkpoint_preprocess(path, checkpoint.config, options.load_options(), options.preprocess_options());
+  const CheckpointFolder folder(path, options.load_options());
+  Checkpoint checkpoint = folder.load();
+  std::optional<PreprocessConfig> preprocess = folder.preprocess_config(options.preprocess_options());
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                    .preprocess = std::move(preprocess),
@@ -96,6 +96,36 @@ std::size_t Model::num_leading_tokens(const Request& request) const {
 
 const VisionTransformer& Model::transformer() const noexcept {
   return parts_->transformer;
+}
+
+CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
+  const CheckpointFolder folder(path, options.load_options());
+  Checkpoint checkpoint = folder.load();
+  return {.config = std::move(checkpoint.config),
+          .preprocess = folder.preprocess_config(options.preprocess_options()),
+          .report = std::move(checkpoint.report)};
+}
+
+CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
+  Checkpoint checkpoint = random_checkpoint(architecture, options.load_options());
+  PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess_options());
+  return {.config = std::move(checkpoint.config),
+          .preprocess = std::move(preprocess),
+          .report = std::move(checkpoint.report)};
+}
+
+std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
+                                                       const ModelOptions& options, const InputSize& size) {
+  const CheckpointFolder folder(path, options.load_options());
+  const std::optional<PreprocessConfig> found = folder.preprocess_config(options.preprocess_options());
+  if (!found) return std::nullopt;
+  // the model's own files are read only for its patches, and for what the caller changes about it
+  const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();
+  return with_input_size(*found, size, asks_model ? folder.model_config().patch_size : 1);
+}
+
+std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path) {
+  return CheckpointFolder(path).weight_files();
 }
 
 }  // namespace vit

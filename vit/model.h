@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "vit/base/export.h"
 #include "vit/base/precision.h"
@@ -24,13 +26,18 @@ struct ModelOptions {
   std::string architecture{};
   /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}.
   std::map<std::string, std::string> overrides{};
+  /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
+  /// somebody's own. "" = one of the families that are known.
+  std::filesystem::path layout{};
   ResamplerChoice resampler = ResamplerChoice::automatic;
   PillowRelease pillow = PillowRelease::from_13_0;
   ExifChoice exif = ExifChoice::automatic;
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
 
-  LoadOptions load_options() const { return {.architecture = architecture, .overrides = overrides}; }
+  LoadOptions load_options() const {
+    return {.architecture = architecture, .overrides = overrides, .layout = layout};
+  }
   PreprocessLoadOptions preprocess_options() const {
     return {.resampler = resampler, .pillow = pillow, .exif = exif};
   }
@@ -79,5 +86,26 @@ class VIT_API Model {
   static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };
+
+/// A checkpoint looked at, but not packed.
+struct CheckpointDescription {
+  ModelConfig config;
+  std::optional<PreprocessConfig> preprocess;  // nothing if no file tells
+  LoadReport report;
+};
+/// What Model::load would load. Throws Error as it does.
+VIT_API CheckpointDescription describe_checkpoint(const std::filesystem::path& path,
+                                                  const ModelOptions& options = {});
+/// What Model::random would make.
+VIT_API CheckpointDescription describe_architecture(const std::string& architecture,
+                                                    const ModelOptions& options = {});
+/// How a checkpoint's images are preprocessed for an input size, nothing if no file tells; its configuration
+/// files suffice.
+VIT_API std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
+                                                               const ModelOptions& options = {},
+                                                               const InputSize& size = {});
+/// The files that hold the weights of a checkpoint; none if a folder has none, or several and none is called
+/// as weights are.
+VIT_API std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path);
 
 }  // namespace vit

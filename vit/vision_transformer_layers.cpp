@@ -53,7 +53,9 @@ class Builder {
         out = std::ranges::copy(part->load().flat(), out).out;
       }
     }
-    return PatchEmbed(linear(weights_.patch, *arithmetic_.fine), std::move(prefix), config_.patch_size);
+    return PatchEmbed(
+        linear(weights_.patch, *arithmetic_.fine), std::move(prefix), config_.patch_size,
+        {.pixels = optional_norm(weights_.patch_norm), .projected = optional_norm(weights_.embed_norm)});
   }
 
   position::Position position() const {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/common/flag_names.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/version.h"
-#include "vit/weights/families/timm_args.h"
 
 namespace vit::app {
 namespace {
@@ -43,8 +43,9 @@ int run_reporting(const Command* command, const std::function<int()>& work) {
     return work();
   } catch (const UsageError& error) {
     return report_usage(command, error.what());
-  } catch (const OverrideError& error) {
-    return report_usage(command, std::string(error.message()));
+  } catch (const Error& error) {
+    if (is_about_override(error)) return report_usage(command, with_flag_names(std::string(error.message())));
+    print_failure("", with_flag_names(error.what()));
   } catch (const std::bad_alloc&) {
     print_failure("", "out of memory; try a smaller --batch or --size");
   } catch (const std::exception& error) {

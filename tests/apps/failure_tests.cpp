@@ -156,7 +156,7 @@ TEST_CASE("apps: where no file tells how pictures are prepared, prepared pixels 
   CHECK(run_vit({"preprocess", "--model", model, pixels, "--output", folder / "y.npy"}).exit_code == 0);
   CHECK(parse_npy(read_text(folder / "y.npy")).bytes == parse_npy(read_text(pixels)).bytes);
 
-  const std::string cause = model + ": no file tells how pictures are prepared";
+  const std::string cause = model + ": no file tells how images are preprocessed";
   const auto fails = [&](const std::vector<std::string>& arguments) {
     const RunResult result = run_vit(arguments);
     CAPTURE(result.err);

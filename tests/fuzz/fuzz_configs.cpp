@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "tests/support/files.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit::fuzz {
 namespace {

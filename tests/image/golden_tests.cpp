@@ -11,7 +11,7 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/preprocess.h"
-#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/files/json.h"
 
 namespace {

@@ -17,6 +17,7 @@
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/timm_args.h"
 #include "vit/weights/files/json.h"
@@ -39,9 +40,9 @@ std::size_t count_stored(const std::string& name) {
       architecture.args.timm_class == TimmClass::eva && architecture.args.attn_type == TimmAttention::eva;
   ModelWeights weights;
   std::size_t total = 0;
-  for_each_tensor(config, weights, [&](const std::string& tensor, const Shape& shape, WeightTensor&) {
+  for_each_tensor(config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
     total += shape.num_elements();
-    if (no_k_bias && tensor.ends_with(".qkv.bias")) total -= config.embed_dim;
+    if (no_k_bias && id.part == Part::qkv_bias) total -= config.embed_dim;
   });
   return total;
 }
@@ -117,14 +118,13 @@ void check_mutations(const fs::path& folder) {
 void check_same_weights(const fs::path& folder, const fs::path& reference) {
   Checkpoint checkpoint = load_checkpoint(folder), original = load_checkpoint(reference);
   std::vector<Tensor<float>> expected;
-  for_each_tensor(original.config, original.weights,
-                  [&](const std::string&, const Shape&, WeightTensor& tensor) {
-                    expected.push_back(tensor.load().to_tensor());
-                  });
+  for_each_tensor(original.config, original.weights, [&](TensorId, const Shape&, WeightTensor& tensor) {
+    expected.push_back(tensor.load().to_tensor());
+  });
   std::size_t next = 0;
   for_each_tensor(checkpoint.config, checkpoint.weights,
-                  [&](const std::string& name, const Shape&, WeightTensor& tensor) {
-                    CAPTURE(name);
+                  [&](TensorId id, const Shape&, WeightTensor& tensor) {
+                    CAPTURE(canonical_name(id));
                     CHECK(std::ranges::equal(tensor.load().flat(), expected.at(next++).flat()));
                   });
   CHECK(next == expected.size());
@@ -239,7 +239,7 @@ TEST_CASE("weights: every architecture validates, and publishers' names stand fo
   std::string_view previous;
   for (const Architecture& a : architectures()) {
     CAPTURE(a.name);
-    CHECK_NOTHROW(static_cast<void>(to_config(a.args, a)));
+    CHECK_NOTHROW(validate(to_config(a.args, a)));
     CHECK(previous < a.name);
     previous = a.name;
     CHECK(find_known_architecture(a.name) == &a);  // no former name hides it
@@ -476,7 +476,7 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   fs::remove(scratch.path() / "config.json");
   const std::string nameless = refusal(scratch.path(), {});
   CHECK_MESSAGE(nameless.find("vit_small_patch16_rope_mixed_224") != std::string::npos, nameless);
-  CHECK(nameless.find("--architecture") != std::string::npos);
+  CHECK(nameless.find("LoadOptions::architecture") != std::string::npos);
   // a weight file that is only called model is known by its folder
   const fs::path named = scratch.path() / "vit_base_patch16_rope_ape_224.naver_in1k";
   fs::create_directory(named);

@@ -39,14 +39,13 @@ std::vector<float> counting(std::size_t count) {
 std::vector<float> all_numbers(const Checkpoint& checkpoint) {
   std::vector<float> out;
   ModelWeights weights = checkpoint.weights;
-  for_each_tensor(checkpoint.config, weights,
-                  [&](const std::string&, const Shape& shape, WeightTensor& tensor) {
-                    const WeightNumbers numbers = tensor.load();
-                    CHECK(TensorView<const float>(numbers).shape() == shape);
-                    out.insert(out.end(), numbers.flat().begin(), numbers.flat().end());
-                    const Tensor<float> kept = tensor.load().to_tensor();
-                    CHECK(std::ranges::equal(kept.flat(), numbers.flat()));
-                  });
+  for_each_tensor(checkpoint.config, weights, [&](TensorId, const Shape& shape, WeightTensor& tensor) {
+    const WeightNumbers numbers = tensor.load();
+    CHECK(TensorView<const float>(numbers).shape() == shape);
+    out.insert(out.end(), numbers.flat().begin(), numbers.flat().end());
+    const Tensor<float> kept = tensor.load().to_tensor();
+    CHECK(std::ranges::equal(kept.flat(), numbers.flat()));
+  });
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
 
 namespace vit {
@@ -169,7 +170,7 @@ TEST_CASE("weights: what OpenCLIP has and this library has not is refused by nam
   check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"),
         "do weights and open_clip_config.json belong");
   test::write_text(scratch.path() / kConfigName, "{}");
-  CHECK(refusal(scratch.path()).find("give --architecture") != std::string::npos);
+  CHECK(refusal(scratch.path()).find("give LoadOptions::architecture") != std::string::npos);
 
   timm_tower().write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "", "timm_proj": "none")");
@@ -183,7 +184,7 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
     CAPTURE(path);
     const ModelConfig found = load_checkpoint(path).config;
     CHECK(found.library == library);
-    const PreprocessConfig preprocess = checkpoint_preprocess(path, found, {}).value();
+    const PreprocessConfig preprocess = CheckpointFolder(path).preprocess_config().value();
     CHECK(preprocess.crop_height == edge);
     CHECK_MESSAGE(preprocess.source.find(config) != std::string::npos, preprocess.source);
   };
@@ -208,13 +209,13 @@ TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing
   const Checkpoint checkpoint = load_checkpoint(golden(), named);
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
   CHECK(checkpoint.config.num_classes == 10);
-  const PreprocessConfig preprocess = checkpoint_preprocess(golden(), checkpoint.config, named).value();
+  const PreprocessConfig preprocess = CheckpointFolder(golden(), named).preprocess_config().value();
   CHECK(preprocess.mean == std::array<double, 3>{0.5, 0.4, 0.6});
   CHECK(preprocess.resize == ResizeRule::squash);
 
   const ScratchFolder scratch("open_clip_bare");
   FileCopy(golden()).set_config("").write_to(scratch.path());
-  CHECK(checkpoint_preprocess(scratch.path(), checkpoint.config, named)->mean[0] == 0.48145466);
+  CHECK(CheckpointFolder(scratch.path(), named).preprocess_config()->mean[0] == 0.48145466);
 }
 
 }  // namespace vit

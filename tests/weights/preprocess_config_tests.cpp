@@ -5,6 +5,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 
@@ -200,8 +201,8 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
                  "filter"));
   Folder empty;
   CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }),
-                 "no file tells how pictures are prepared"));
-  CHECK(!vit::find_preprocess_config(empty.path()));
+                 "no file tells how images are preprocessed"));
+  CHECK(!vit::CheckpointFolder(empty.path()).preprocess_config());
   CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 

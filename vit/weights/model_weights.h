@@ -14,6 +14,7 @@
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/weights/files/tensor_file.h"
+#include "vit/weights/tensor_id.h"
 
 namespace vit::internal {
 
@@ -96,6 +97,8 @@ struct AttentionPoolWeights {
 
 struct ModelWeights {
   LinearWeights patch;              // (C, 3 P P), channel-major patch vector
+  NormWeights patch_norm;           // (3 P P)
+  NormWeights embed_norm;           // (C)
   WeightTensor class_token;         // (C)
   WeightTensor distillation_token;  // (C)
   WeightTensor register_tokens;     // (R, C)
@@ -113,11 +116,10 @@ struct ModelWeights {
   LinearWeights head_distillation;  // (classes, C)
 };
 
-/// Calls visit(name, shape, tensor) for every tensor that a model of this config has, in the order of the
-/// data. The one list of all tensors: loading, checking, random weights and `vit info` go through it. Resizes
+/// Calls visit(id, shape, tensor) for every tensor that a model of this config has, in the order of the data.
+/// The one list of all tensors: loading, checking, random weights and reports go through it. Resizes
 /// weights.blocks.
-void for_each_tensor(
-    const ModelConfig& config, ModelWeights& weights,
-    const std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>& visit);
+void for_each_tensor(const ModelConfig& config, ModelWeights& weights,
+                     const std::function<void(TensorId id, const Shape& shape, WeightTensor& tensor)>& visit);
 
 }  // namespace vit::internal

@@ -12,6 +12,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/config_text.h"
+#include "apps/vit/common/flag_names.h"
 #include "apps/vit/common/flops.h"
 #include "apps/vit/common/model_facts.h"
 #include "apps/vit/common/options.h"
@@ -116,7 +117,7 @@ std::string machine_text(const ordered_json& machine) {
 
 /// The grid of the inputs that preprocessing makes, the model's own where that is unknown; nothing where each
 /// image has its own.
-std::optional<GridSize> grid_of(const ModelFacts& facts) {
+std::optional<GridSize> grid_of(const CheckpointDescription& facts) {
   if (!facts.preprocess) return facts.config.native_grid();
   const PreprocessConfig& preprocess = *facts.preprocess;
   const bool is_cropped = preprocess.crop && preprocess.crop_multiple == 0;
@@ -138,7 +139,7 @@ std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
   return out;
 }
 
-ordered_json flops_json(const ModelFacts& facts) {
+ordered_json flops_json(const CheckpointDescription& facts) {
   const std::optional<GridSize> grid = grid_of(facts);
   if (!grid) return nullptr;
   const Flops flops = count_flops(facts.config, *grid);
@@ -170,7 +171,7 @@ ordered_json tensors_json(const LoadReport& report) {
   return tensors;
 }
 
-ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
+ordered_json model_json(const InfoOptions& options, const CheckpointDescription& facts) {
   const LoadReport& report = facts.report;
   ordered_json out;
   out["path"] = report.path.string();
@@ -187,7 +188,8 @@ ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
   out["preprocessing"] = facts.preprocess ? to_json(*facts.preprocess) : nullptr;
   out["preprocessing_steps"] =
       lines_of(facts.preprocess ? Preprocessor(*facts.preprocess).describe() : kNoPreprocessing);
-  out["notes"] = report.notes;
+  out["notes"] = ordered_json::array();
+  for (const std::string& note : report.notes) out["notes"].push_back(with_flag_names(note));
   out["ignored"] = ordered_json::array();
   for (const auto& [reason, count] : ignored_by_reason(report)) {
     out["ignored"].push_back({{"tensors", count}, {"why", reason}});

@@ -25,7 +25,7 @@
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
-#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/files/atomic_file.h"
 
 namespace vit::app {

@@ -10,7 +10,6 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 #include "vit/machine.h"
-#include "vit/weights/checkpoint/folder_files.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 
@@ -85,6 +84,11 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
                   .type_name = "NAME",
                   .help = "Architecture of a bare weight file, named as timm or its publisher names it",
                   .target = parsed_target(load.architecture, parse_architecture),
+                  .group = kModelGroup});
+  list.push_back({.name = "--layout",
+                  .type_name = "FILE",
+                  .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
+                  .target = text_target(load.layout),
                   .group = kModelGroup});
   list.push_back({.name = "--set",
                   .type_name = "KEY=VALUE",

@@ -1,13 +1,13 @@
 // The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers,
 // torchvision and pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
 // models/*/image_processing_*.py.
-#include "vit/weights/checkpoint/hf_preprocess.h"
 
 #include <array>
 #include <optional>
 #include <string_view>
 
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/files/in_quotes.h"
 
@@ -15,7 +15,7 @@ namespace vit::internal {
 
 namespace {
 
-constexpr const char* kWhere = "load_preprocess_config";
+constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
 /// What a class says where the file is silent.
 struct ProcessorClass {
@@ -85,7 +85,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
   for (const ProcessorClass& known : kClasses) {
     if (known.name == wanted) return known;
   }
-  fail(kWhere, source, ": image_processor_type ", in_quotes(*named),
+  fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip and CLIP are");
 }
 
@@ -95,13 +95,13 @@ void refuse_unknown_steps(const Json& file) {
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
     const auto value = file.find(key);
-    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere, value->where(),
-              ": this step is not implemented");
+    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere.with(ErrorKind::unsupported),
+              value->where(), ": this step is not implemented");
   }
   for (const char* const key :
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
     const auto value = file.find(key);
-    VIT_CHECK(!value, kWhere, value->where(), ": this value is not implemented");
+    VIT_CHECK(!value, kWhere.with(ErrorKind::unsupported), value->where(), ": this value is not implemented");
   }
 }
 
@@ -167,7 +167,7 @@ void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& o
                  PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT";
-  VIT_CHECK(!pil || !in_float, kWhere, config.source,
+  VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source,
             ": Hugging Face's DINOv3 processor exists for torchvision alone, so there are no Pillow results "
             "to reproduce");
   config.pillow = options.pillow;
@@ -208,7 +208,8 @@ std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
 }
 
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
-                                    const PreprocessLoadOptions& options, const std::string& source) {
+                                    const PreprocessLoadOptions& options) {
+  const std::string& source = file.file();
   VIT_CHECK(file.is_object(), kWhere, file.where(), " must hold an object");
   const ProcessorClass& processor = find_class(file, model_type, source);
   refuse_unknown_steps(file);

@@ -1,25 +1,18 @@
-// timm's rules, and which of a folder's files tells the rules. Hugging Face's are hf_preprocess.cpp,
-// OpenCLIP's open_clip_preprocess.cpp.
+// timm's rules. Hugging Face's are in hf_preprocess.cpp, OpenCLIP's in open_clip_preprocess.cpp.
 #include "vit/weights/checkpoint/preprocess_config.h"
 
 #include <charconv>
 #include <cmath>
 
 #include "vit/base/error.h"
-#include "vit/weights/checkpoint/folder_files.h"
-#include "vit/weights/checkpoint/hf_preprocess.h"
-#include "vit/weights/checkpoint/open_clip_preprocess.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
-#include "vit/weights/files/file_status.h"
 #include "vit/weights/files/in_quotes.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
 namespace {
 
-constexpr const char* kWhere = "load_preprocess_config";
-namespace fs = std::filesystem;
+constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
 ResizeFilter timm_filter(const Json& value) {
   const std::string_view name = value.as_string();
@@ -66,30 +59,6 @@ void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
   timm.width = (size->is_array() ? (*size)[1] : *size).as_size(kEdgeRange);
 }
 
-PreprocessConfig read_timm(const Json& root, const PreprocessLoadOptions& options,
-                           const std::string& source) {
-  const Json cfg = root.find("pretrained_cfg").value_or(root);  // the older form is flat
-  TimmPreprocess timm;
-  read_timm_size(root, cfg, timm);
-  if (const auto value = cfg.find("interpolation")) timm.filter = timm_filter(*value);
-  if (const auto value = cfg.find("crop_mode")) timm.crop_mode = timm_crop_mode(*value);
-  if (const auto value = cfg.find("crop_pct")) timm.crop_pct = value->as_double();
-  VIT_CHECK(timm.crop_pct >= 0.01 && timm.crop_pct <= 10.0, kWhere, cfg.where(),
-            ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
-  if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
-  if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
-  const std::string architecture =
-      root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
-  return build_timm_preprocess(
-      timm, options,
-      architecture.empty() ? source : source + " (timm " + plain_or_quoted(architecture) + ")");
-}
-
-bool is_timm(const Json& config) {
-  return config.find("pretrained_cfg").has_value() ||
-         (config.find("architecture") && config.find("input_size"));
-}
-
 }  // namespace
 
 PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const PreprocessLoadOptions& options,
@@ -127,47 +96,27 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
-PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLoadOptions& options) {
-  std::optional<PreprocessConfig> config = find_preprocess_config(path, options);
-  if (!config) fail_without_preprocess_config(path);
-  return *std::move(config);
+bool is_timm_config(const Json& config) {
+  return config.find("pretrained_cfg").has_value() ||
+         (config.find("architecture") && config.find("input_size"));
 }
 
-void fail_without_preprocess_config(const fs::path& path) {
-  fail(kWhere, path.string(),
-       ": no file tells how pictures are prepared (config.json of timm, preprocessor_config.json or "
-       "processor_config.json of Hugging Face, open_clip_config.json of OpenCLIP)");
-}
-
-std::optional<PreprocessConfig> find_preprocess_config(const fs::path& path,
-                                                       const PreprocessLoadOptions& options) {
-  const fs::file_status status = load_status(path, kWhere);
-  VIT_CHECK(fs::exists(status), kWhere, path.string(), ": no such file or folder");
-  const fs::path folder = fs::is_directory(status) ? path
-                          : path.has_parent_path() ? path.parent_path()
-                                                   : fs::path(".");
-  if (const auto open_clip = find_open_clip_config(path)) {
-    return read_open_clip_preprocess(load_json(*open_clip), options, open_clip->string());
-  }
-  const fs::path config_path = folder / "config.json";
-  std::string model_type;
-  if (fs::exists(load_status(config_path, kWhere))) {
-    const Json config = load_json(config_path);
-    VIT_CHECK(config.is_object(), kWhere, config_path.string(), " must hold an object");
-    if (is_timm(config)) return read_timm(config, options, config_path.string());
-    model_type = config.find_string("model_type").value_or("");
-  }
-  const fs::path processor_path = folder / "processor_config.json";
-  // of a whole processor; wins over the older file, as in transformers
-  if (fs::exists(load_status(processor_path, kWhere))) {
-    const Json processor = load_json(processor_path);
-    if (const auto nested = processor.find("image_processor")) {
-      return read_hf_preprocess(*nested, model_type, options, processor_path.string());
-    }
-  }
-  const fs::path preprocessor_path = folder / "preprocessor_config.json";
-  if (!fs::exists(load_status(preprocessor_path, kWhere))) return std::nullopt;
-  return read_hf_preprocess(load_json(preprocessor_path), model_type, options, preprocessor_path.string());
+PreprocessConfig read_timm_preprocess(const Json& root, const PreprocessLoadOptions& options) {
+  const Json cfg = root.find("pretrained_cfg").value_or(root);  // the older form is flat
+  TimmPreprocess timm;
+  read_timm_size(root, cfg, timm);
+  if (const auto value = cfg.find("interpolation")) timm.filter = timm_filter(*value);
+  if (const auto value = cfg.find("crop_mode")) timm.crop_mode = timm_crop_mode(*value);
+  if (const auto value = cfg.find("crop_pct")) timm.crop_pct = value->as_double();
+  VIT_CHECK(timm.crop_pct >= 0.01 && timm.crop_pct <= 10.0, kWhere, cfg.where(),
+            ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
+  if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
+  if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
+  const std::string architecture =
+      root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
+  return build_timm_preprocess(
+      timm, options,
+      architecture.empty() ? root.file() : root.file() + " (timm " + plain_or_quoted(architecture) + ")");
 }
 
 PillowRelease parse_pillow_release(std::string_view version) {

@@ -1,30 +1,30 @@
-// Reads how a checkpoint wants its pictures prepared, from the files that its library writes: timm's
-// config.json, Hugging Face's preprocessor_config.json or processor_config.json, OpenCLIP's
-// open_clip_config.json. Applying the rules is image/preprocess.h.
+// How a checkpoint wants its images preprocessed, from the files that its library writes: timm's config.json,
+// Hugging Face's preprocessor_config.json or processor_config.json, OpenCLIP's open_clip_config.json. Which
+// of them speaks is for checkpoint_folder.h, applying the rules for image/preprocess.h.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "vit/checkpoint.h"
 #include "vit/config.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
-/// The rules of a checkpoint folder, or of the folder in which a weight file lies. Throws Error naming file
-/// and key for values out of range, for keys that ask for something that is not implemented, and where no
-/// file tells the rules.
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
-                                        const PreprocessLoadOptions& options = {});
-/// The same, but nothing where no file tells the rules: prepared pixels need none.
-std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
-                                                       const PreprocessLoadOptions& options = {});
-/// Throws the Error of load_preprocess_config for a checkpoint of which no file tells the rules.
-[[noreturn]] void fail_without_preprocess_config(const std::filesystem::path& path);
+/// Whether config.json is one of timm's.
+bool is_timm_config(const Json& config);
+/// timm's config.json. These three throw Error naming file and key for values out of range, and for keys that
+/// ask for something that is not implemented.
+PreprocessConfig read_timm_preprocess(const Json& config, const PreprocessLoadOptions& options);
+/// `file` is the object that describes a Hugging Face image processor, `model_type` that of config.json (""
+/// where unknown), which names the class where the object does not.
+PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
+                                    const PreprocessLoadOptions& options);
+/// The whole of open_clip_config.json.
+PreprocessConfig read_open_clip_preprocess(const Json& config, const PreprocessLoadOptions& options);
 
 enum class TimmCropMode { center, squash, border };
 

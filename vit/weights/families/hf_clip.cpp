@@ -1,16 +1,55 @@
 // The image towers of Hugging Face's CLIP, MetaCLIP 2 and SigLIP, alone or inside the whole model, and their
-// classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalise the class token and
+// classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize the class token and
 // project it, SigLIP pools by attention. Source: transformers, models/clip, metaclip_2 and siglip.
-#include <map>
-
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "hf_clip";
+constexpr Where kWhere{"hf_clip", ErrorKind::mismatch};
 constexpr std::string_view kPrefixes[] = {"vision_model.", "", "module.vision_model.", "module."};
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, "embeddings.patch_embedding.weight", Form::convolution},
+    {Part::patch_bias, "embeddings.patch_embedding.bias"},
+    {Part::class_token, "embeddings.class_embedding"},
+    {Part::position_table, "embeddings.position_embedding.weight"},
+    {Part::norm_pre_gamma, "pre_layrnorm.*"},
+    {Part::norm1_gamma, "encoder.layers.{}.layer_norm1.*"},
+    joined(Part::qkv_weight, {0, 3}, "encoder.layers.{}.self_attn.q_proj.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layers.{}.self_attn.k_proj.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layers.{}.self_attn.v_proj.*"),
+    {Part::proj_weight, "encoder.layers.{}.self_attn.out_proj.*"},
+    {Part::norm2_gamma, "encoder.layers.{}.layer_norm2.*"},
+    {Part::fc1_weight, "encoder.layers.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "encoder.layers.{}.mlp.fc2.*"},
+    {Part::norm_gamma, "post_layernorm.*"},  // SigLIP's on the tokens, CLIP's on what was pooled
+    {Part::pooled_norm_gamma, "post_layernorm.*"},
+    {Part::pool_probe, "head.probe"},
+    cut(Part::pool_q_weight, "head.attention.in_proj_*", {0, 3}),
+    joined(Part::pool_kv_weight, {0, 2}, "head.attention.in_proj_weight", {1, 3}),
+    joined(Part::pool_kv_weight, {1, 2}, "head.attention.in_proj_weight", {2, 3}),
+    joined(Part::pool_kv_bias, {0, 2}, "head.attention.in_proj_bias", {1, 3}),
+    joined(Part::pool_kv_bias, {1, 2}, "head.attention.in_proj_bias", {2, 3}),
+    {Part::pool_proj_weight, "head.attention.out_proj.*"},
+    {Part::pool_norm_gamma, "head.layernorm.*"},
+    {Part::pool_fc1_weight, "head.mlp.fc1.*"},
+    {Part::pool_fc2_weight, "head.mlp.fc2.*"},
+    at(Place::outside, {Part::projection_weight, "visual_projection.*"}),
+    at(Place::outside, {Part::head_weight, "classifier.*"}),
+};
+static_assert(is_complete(kRows));
+
+constexpr Ignored kIgnored[] = {
+    {"embeddings.position_ids", "row numbers of the position table"},
+    {"text_model.*", "text tower"},
+    {"text_projection.*", "text tower"},
+    {"logit_scale", "compares images with texts"},
+    {"logit_bias", "compares images with texts"},
+};
+constexpr Ignored kUnreadNorm[] = {{"post_layernorm.*", "the classifier reads tokens before it"}};
+constexpr Ignored kUnreadPool[] = {{"head.*", "the classifier reads the mean of the tokens"}};
 
 bool is_whole_clip(const std::string& type) {
   return type == "clip" || type == "metaclip_2";
@@ -22,16 +61,6 @@ bool is_siglip(const std::string& type) {
   return type == "siglip" || type == "siglip_vision_model";
 }
 
-bool matches(SourceFiles& files) {
-  const std::string type = hf_model_type(files);
-  VIT_CHECK(type != "siglip2" && type != "siglip2_vision_model", kWhere, files.config->where(),
-            ": SigLIP 2 NaFlex (model_type ", type, ") is not supported; its models of fixed resolution are");
-  if (!is_clip(type) && !is_siglip(type)) return false;
-  VIT_CHECK(files.find_prefix("embeddings.patch_embedding.weight", kPrefixes), kWhere, files.weights_name,
-            ": no tensor embeddings.patch_embedding.weight, with or without the prefix vision_model.");
-  return true;
-}
-
 /// The image tower's part of config.json.
 Json vision_config(const Json& json) {
   for (const char* key : {"vision_config_dict", "vision_config"}) {  // where both are given, the first wins
@@ -40,119 +69,77 @@ Json vision_config(const Json& json) {
   return json;
 }
 
-class HfClipAdapter final : public Adapter {
- public:
-  explicit HfClipAdapter(const SourceFiles& files)
-      : files_(files), clip_(is_clip(hf_model_type(files))), config_(clip_ ? read_clip() : read_siglip()) {}
+void read_classifier(const SourceFiles& files, ModelConfig& c) {
+  c.num_classes = count_hf_classes(files, "classifier");
+  if (c.num_classes == 0) return;
+  c.labels = read_hf_labels(*files.config, c.num_classes);
+  c.pooling = Pooling::patch_mean;
+}
 
-  ModelConfig config() const override { return config_; }
-
-  std::vector<Piece> pieces(const std::string& canonical, const Shape& shape) const override {
-    const std::size_t width = config_.embed_dim;
-    if (const auto block = split_block(canonical)) {
-      return block_pieces("encoder.layers." + std::to_string(block->block) + ".", block->rest, shape);
-    }
-    if (canonical == "patch.weight") {
-      return {{.source = "embeddings.patch_embedding.weight",
-               .shape = {width, 3, config_.patch_size, config_.patch_size}}};
-    }
-    if (canonical == "class_token") return {{.source = "embeddings.class_embedding", .shape = {width}}};
-    if (canonical == "position_table")
-      return {{.source = "embeddings.position_embedding.weight", .shape = sizes_of(shape)}};
-    if (canonical == "pool.probe") return {{.source = "head.probe", .shape = {1, 1, width}}};
-    if (canonical.starts_with("pool.q.") || canonical.starts_with("pool.kv.")) {
-      return {pool_rows("head.attention.in_proj_", canonical, width)};
-    }
-    if (canonical.starts_with("head.")) return {hf_head_piece(files_, "classifier", canonical, shape)};
-    if (canonical.starts_with("projection."))
-      return {hf_head_piece(files_, "visual_projection", canonical, shape)};
-    static const std::map<std::string, std::string> stems = {{"patch", "embeddings.patch_embedding"},
-                                                             {"norm_pre", "pre_layrnorm"},
-                                                             {"norm", "post_layernorm"},
-                                                             {"pooled_norm", "post_layernorm"},
-                                                             {"pool.proj", "head.attention.out_proj"},
-                                                             {"pool.norm", "head.layernorm"},
-                                                             {"pool.fc1", "head.mlp.fc1"},
-                                                             {"pool.fc2", "head.mlp.fc2"}};
-    return {renamed_piece(canonical, shape, stems)};
+ModelConfig read_clip(const SourceFiles& files) {
+  const Json& json = *files.config;
+  ModelConfig c = read_hf_sizes(files, vision_config(json),
+                                {.patch_size = 32, .norm_eps = 1e-5, .activation = "quick_gelu"});
+  c.family = "clip";
+  c.patch_bias = false;
+  c.norm_pre = true;
+  c.token_norm = false;  // last_hidden_state is not normalized, pooler_output is
+  c.pooled_norm = true;
+  add_hf_table(c, 1);
+  read_classifier(files, c);
+  if (c.num_classes != 0) {
+    c.pooled_norm = false;
+  } else if (is_whole_clip(hf_model_type(files)) || hf_class_contains(json, "WithProjection")) {
+    c.projection_dim = json.find_size("projection_dim").value_or(512);
   }
+  return c;
+}
 
-  std::string ignore_reason(const std::string& name, bool has_prefix) const override {
-    if (has_prefix && name == "embeddings.position_ids") return "row numbers of the position table";
-    if (has_prefix && config_.num_classes != 0) {
-      if (clip_ && name.starts_with("post_layernorm.")) return "the classifier reads tokens before it";
-      if (!clip_ && name.starts_with("head.")) return "the classifier reads the mean of the tokens";
+ModelConfig read_siglip(const SourceFiles& files) {
+  const Json json = vision_config(*files.config);
+  ModelConfig c = read_hf_sizes(files, json, {.norm_eps = 1e-6, .activation = "gelu_pytorch_tanh"});
+  c.family = "siglip";
+  c.class_token = false;
+  add_hf_table(c, 0);
+  c.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
+  c.attention_pool = {.num_heads = c.num_heads, .mlp_dim = c.mlp_dim, .activation = c.activation};
+  read_classifier(files, c);
+  return c;
+}
+
+Reading read(const SourceFiles& files) {
+  const bool clip = is_clip(hf_model_type(files));
+  Reading out{.config = clip ? read_clip(files) : read_siglip(files),
+              .layout = {kRows},
+              .ignored = {kIgnored, kTextTower}};
+  if (out.config.num_classes != 0) {
+    if (clip) {
+      out.ignored.push_back(kUnreadNorm);
+    } else {
+      out.ignored.push_back(kUnreadPool);
     }
-    const std::string outer = hf_outer_prefix(files_);
-    return text_tower_reason(name.starts_with(outer) ? name.substr(outer.size()) : name);
   }
+  return out;
+}
 
- private:
-  ModelConfig read_clip() const {
-    const Json& json = *files_.config;
-    ModelConfig c = read_hf_sizes(files_, vision_config(json),
-                                  {.patch_size = 32, .norm_eps = 1e-5, .activation = "quick_gelu"});
-    c.family = "clip";
-    c.patch_bias = false;
-    c.norm_pre = true;
-    c.token_norm = false;  // last_hidden_state is not normalised, pooler_output is
-    c.pooled_norm = true;
-    add_hf_table(c, 1);
-    read_classifier(c);
-    if (c.num_classes != 0) {
-      c.pooled_norm = false;
-    } else if (is_whole_clip(hf_model_type(files_)) || hf_class_contains(json, "WithProjection")) {
-      c.projection_dim = json.find_size("projection_dim").value_or(512);
-    }
-    validate(c);
-    return c;
-  }
-
-  ModelConfig read_siglip() const {
-    const Json json = vision_config(*files_.config);
-    ModelConfig c = read_hf_sizes(files_, json, {.norm_eps = 1e-6, .activation = "gelu_pytorch_tanh"});
-    c.family = "siglip";
-    c.class_token = false;
-    add_hf_table(c, 0);
-    c.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
-    c.attention_pool = {.num_heads = c.num_heads, .mlp_dim = c.mlp_dim, .activation = c.activation};
-    read_classifier(c);
-    validate(c);
-    return c;
-  }
-
-  void read_classifier(ModelConfig& c) const {
-    c.num_classes = count_hf_classes(files_, "classifier");
-    if (c.num_classes == 0) return;
-    c.labels = read_hf_labels(*files_.config, c.num_classes);
-    c.pooling = Pooling::patch_mean;
-  }
-
-  std::vector<Piece> block_pieces(const std::string& front, const std::string& rest,
-                                  const Shape& shape) const {
-    if (rest.starts_with("qkv.")) {
-      const std::string attention = front + "self_attn.";
-      return joined_qkv({attention + "q_proj", attention + "k_proj", attention + "v_proj"}, rest.substr(3),
-                        config_.embed_dim);
-    }
-    static const std::map<std::string, std::string> stems = {{"norm1", "layer_norm1"},
-                                                             {"norm2", "layer_norm2"},
-                                                             {"proj", "self_attn.out_proj"},
-                                                             {"fc1", "mlp.fc1"},
-                                                             {"fc2", "mlp.fc2"}};
-    return {renamed_piece(rest, shape, stems, front)};
-  }
-
-  const SourceFiles files_;
-  bool clip_;
-  ModelConfig config_;
-};
+std::optional<Match> match(const SourceFiles& files) {
+  const std::string type = hf_model_type(files);
+  VIT_CHECK(type != "siglip2" && type != "siglip2_vision_model", kWhere.with(ErrorKind::unsupported),
+            files.config->where(), ": SigLIP 2 NaFlex (model_type ", type,
+            ") is not supported; its models of fixed resolution are");
+  if (!is_clip(type) && !is_siglip(type)) return std::nullopt;
+  const auto found = match_anchor(files, "embeddings.patch_embedding.weight", kPrefixes);
+  VIT_CHECK(found, kWhere, files.weights_name,
+            ": no tensor embeddings.patch_embedding.weight, with or without the prefix vision_model.");
+  return found;
+}
 
 }  // namespace
 
-constinit const Family kHfClipFamily{"hf_clip", "embeddings.patch_embedding.weight", matches,
-                                     [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
-                                       return std::make_unique<HfClipAdapter>(files);
-                                     }};
+constinit const Family kHfClipFamily{.name = "hf_clip",
+                                     .anchor = "embeddings.patch_embedding.weight",
+                                     .library = "",
+                                     .match = match,
+                                     .read = read};
 
 }  // namespace vit::internal

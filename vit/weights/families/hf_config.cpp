@@ -9,7 +9,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "hf_config";
+constexpr Where kWhere{"hf_config", ErrorKind::format};
 
 void read_image_size(const Json& json, std::size_t fallback, ModelConfig& c) {
   const SizeRange range{1, 1'000'000};
@@ -49,9 +49,9 @@ bool hf_class_contains(const Json& config, std::string_view part) {
 
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults) {
   if (!files.options.overrides.empty()) {
-    throw OverrideError(kWhere, text("--set ", files.options.overrides.begin()->first,
-                                     " is an argument of timm's models; this checkpoint is one of "
-                                     "transformers, whose config.json says everything"));
+    fail(kWhere.with(ErrorKind::argument), override_name(files.options.overrides.begin()->first),
+         " is an argument of timm's models; this checkpoint is one of transformers, whose config.json says "
+         "everything");
   }
   ModelConfig c;
   c.library = "transformers";
@@ -79,7 +79,8 @@ Activation read_hf_activation(const Json& config, const char* fallback) {
   if (name == "quick_gelu") return Activation::quick_gelu;
   if (name == "silu" || name == "swish") return Activation::silu;
   if (name == "relu") return Activation::relu;
-  fail(kWhere, config.at("hidden_act").where(), ": unknown activation ", in_quotes(name));
+  fail(kWhere.with(ErrorKind::unsupported), config.at("hidden_act").where(), ": unknown activation ",
+       in_quotes(name));
 }
 
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResampling resampling) {
@@ -91,14 +92,9 @@ void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResam
   position.reuse = TableReuse::equal_count_and_square;
 }
 
-std::string hf_outer_prefix(const SourceFiles& files) {
-  return files.prefix.starts_with("module.") ? "module." : "";
-}
-
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) {
-  const std::string front = hf_outer_prefix(files) + name;
   const auto rows = [&](const char* ending) {
-    const TensorEntry* const entry = files.tensors.find(front + ending);
+    const TensorEntry* const entry = files.find(name + ending, Place::outside);
     return entry != nullptr && !entry->shape.empty() ? entry->shape[0] : 0;
   };
   const std::size_t weight = rows(".weight"), bias = rows(".bias");
@@ -123,40 +119,11 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
   return labels;
 }
 
-HfNames hf_names(const SourceFiles& files) {
-  return any_block_has(files, "attention.o_proj.weight") ? HfNames::modules : HfNames::published;
-}
-
-std::array<std::string, 3> hf_qkv_stems(HfNames names, const std::string& front) {
-  const std::string attention = front + "attention.";
-  if (names == HfNames::modules) return {attention + "q_proj", attention + "k_proj", attention + "v_proj"};
-  return {attention + "attention.query", attention + "attention.key", attention + "attention.value"};
-}
-
-std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::string& canonical,
-                                        const Shape& shape) {
-  if (canonical == "patch.weight") {
-    return Piece{.source = "embeddings.patch_embeddings.projection.weight",
-                 .shape = {config.embed_dim, 3, config.patch_size, config.patch_size}};
+bool has_module_names(const SourceFiles& files) {
+  for (const char* name : {"layers.{}.attention.o_proj.weight", "encoder.layer.{}.attention.o_proj.weight"}) {
+    if (files.any_block_has(name)) return true;
   }
-  if (canonical == "class_token") return Piece{.source = "embeddings.cls_token", .shape = {1, 1, shape[0]}};
-  if (canonical == "distillation_token") {
-    return Piece{.source = "embeddings.distillation_token", .shape = {1, 1, shape[0]}};
-  }
-  if (canonical == "register_tokens") {
-    return Piece{.source = "embeddings.register_tokens", .shape = {1, shape[0], config.embed_dim}};
-  }
-  if (canonical == "position_table") {
-    return Piece{.source = "embeddings.position_embeddings", .shape = {1, shape[0], config.embed_dim}};
-  }
-  return std::nullopt;
-}
-
-Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,
-                    const Shape& shape) {
-  return {.source = hf_outer_prefix(files) + name + canonical.substr(canonical.rfind('.')),
-          .shape = sizes_of(shape),
-          .absolute = true};
+  return false;
 }
 
 }  // namespace vit::internal

@@ -1,7 +1,6 @@
 // What the pages of the Hugging Face families share: reading config.json with the defaults of its class.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +34,6 @@ Activation read_hf_activation(const Json& config, const char* fallback);
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
                   TableResampling resampling = TableResampling::bicubic);
 
-/// What precedes the image tower's own prefix: "module." in files of some training scripts, else "".
-std::string hf_outer_prefix(const SourceFiles& files);
-
 /// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. Its
 /// two tensors decide, the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
@@ -48,19 +44,16 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
 /// What a file of ViT or DINOv2 calls the parts of its blocks. All published ones keep the names of the
 /// library's first releases, and save_pretrained writes them; with save_original_format=False it writes those
 /// of the modules of release 5.
-enum class HfNames { published, modules };
-HfNames hf_names(const SourceFiles& files);
+bool has_module_names(const SourceFiles& files);
 
-/// The projections to q, k and v of the block `front`.
-std::array<std::string, 3> hf_qkv_stems(HfNames names, const std::string& front);
-
-/// What stands before the blocks of ViT and DINOv2 (patch embedding's weight, class, distillation and
-/// register tokens, position table); nothing for other names.
-std::optional<Piece> hf_embedding_piece(const ModelConfig& config, const std::string& canonical,
-                                        const Shape& shape);
-
-/// "head.weight" -> a classifier called `name`, outside the image tower.
-Piece hf_head_piece(const SourceFiles& files, const std::string& name, const std::string& canonical,
-                    const Shape& shape);
+/// What stands before the blocks of ViT and DINOv2.
+inline constexpr Row kHfEmbeddings[] = {
+    {Part::patch_weight, "embeddings.patch_embeddings.projection.weight", Form::convolution},
+    {Part::patch_bias, "embeddings.patch_embeddings.projection.bias"},
+    {Part::class_token, "embeddings.cls_token"},
+    {Part::distillation_token, "embeddings.distillation_token"},
+    {Part::register_tokens, "embeddings.register_tokens"},
+    {Part::position_table, "embeddings.position_embeddings"},
+};
 
 }  // namespace vit::internal

@@ -2,7 +2,6 @@
 // class token and mean of patches. Blocks have the published names or those of release 5's modules. Source:
 // transformers, models/dinov2 and dinov2_with_registers.
 #include <cmath>
-#include <map>
 
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
@@ -10,135 +9,110 @@
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "hf_dinov2";
+constexpr Where kWhere{"hf_dinov2", ErrorKind::format};
 constexpr std::string_view kPrefixes[] = {"", "dinov2.", "dinov2_with_registers.", "module.",
                                           "module.dinov2."};
 
-bool matches(SourceFiles& files) {
-  const std::string type = hf_model_type(files);
-  if (type != "dinov2" && type != "dinov2_with_registers") return false;
-  VIT_CHECK(files.find_prefix("embeddings.patch_embeddings.projection.weight", kPrefixes), kWhere,
-            files.weights_name,
-            ": no tensor embeddings.patch_embeddings.projection.weight, with or without the prefix ", type,
-            ".");
-  return true;
+constexpr Row kRows[] = {
+    {Part::norm1_gamma, "encoder.layer.{}.norm1.*"},
+    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.attention.attention.query.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.attention.attention.key.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.attention.attention.value.*"),
+    {Part::proj_weight, "encoder.layer.{}.attention.output.dense.*"},
+    {Part::scale1, "encoder.layer.{}.layer_scale1.lambda1"},
+    {Part::norm2_gamma, "encoder.layer.{}.norm2.*"},
+    {Part::fc1_weight, "encoder.layer.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "encoder.layer.{}.mlp.fc2.*"},
+    {Part::scale2, "encoder.layer.{}.layer_scale2.lambda1"},
+    {Part::norm_gamma, "layernorm.*"},
+    at(Place::outside, {Part::head_weight, "classifier.*"}),
+};
+constexpr Row kGated[] = {
+    cut(Part::gate_weight, "encoder.layer.{}.mlp.weights_in.*", {0, 2}),
+    cut(Part::fc1_weight, "encoder.layer.{}.mlp.weights_in.*", {1, 2}),
+    {Part::fc2_weight, "encoder.layer.{}.mlp.weights_out.*"},
+};
+constexpr Row kModules[] = {
+    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.attention.q_proj.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.attention.k_proj.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.attention.v_proj.*"),
+    {Part::proj_weight, "encoder.layer.{}.attention.o_proj.*"},
+};
+constexpr Row kGatedModules[] = {
+    {Part::gate_weight, "encoder.layer.{}.mlp.gate_proj.*"},
+    {Part::fc1_weight, "encoder.layer.{}.mlp.up_proj.*"},
+    {Part::fc2_weight, "encoder.layer.{}.mlp.down_proj.*"},
+};
+static_assert(is_sound(kRows) && is_sound(kGated) && is_sound(kModules) && is_sound(kGatedModules));
+
+constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only"}};
+/// transformers writes the tensor (1, 0, C) too
+constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
+
+/// A gated MLP keeps two thirds of the hidden width, rounded up to a multiple of 8.
+void set_mlp(const Json& json, ModelConfig& c) {
+  const double ratio = json.find_double("mlp_ratio").value_or(4.0);
+  VIT_CHECK(std::isfinite(ratio) && ratio > 0 && ratio < 1e4, kWhere, json.where(),
+            ": mlp_ratio must be positive, got ", ratio);
+  const double hidden = std::trunc(static_cast<double>(c.embed_dim) * ratio);
+  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, json.where(), ": mlp_ratio ", ratio,
+            " gives a hidden width of ", hidden);
+  c.mlp_dim = static_cast<std::size_t>(hidden);
+  if (!json.find_bool("use_swiglu_ffn").value_or(false)) return;
+  c.mlp = MlpKind::gated;
+  c.activation = Activation::silu;
+  c.mlp_dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
 }
 
-class HfDinov2Adapter final : public Adapter {
- public:
-  explicit HfDinov2Adapter(const SourceFiles& files)
-      : files_(files), names_(hf_names(files)), config_(read_config()) {}
+ModelConfig read_config(const SourceFiles& files, bool registers) {
+  const Json& json = *files.config;
+  ModelConfig c = read_hf_sizes(files, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
+  c.family = "dinov2";
+  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  if (registers) c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);
+  c.layer_scale = true;
+  set_mlp(json, c);
+  // registers come after the table was added and have no row in it
+  add_hf_table(c, 1, registers ? TableResampling::bicubic_antialias : TableResampling::bicubic);
+  c.num_classes = count_hf_classes(files, "classifier");
+  c.labels = read_hf_labels(json, c.num_classes);
+  c.head_input = HeadInput::class_and_patch_mean;
+  return c;
+}
 
-  ModelConfig config() const override { return config_; }
-
-  std::vector<Piece> pieces(const std::string& canonical, const Shape& shape) const override {
-    if (const auto block = split_block(canonical)) {
-      return block_pieces("encoder.layer." + std::to_string(block->block) + ".", block->rest, shape);
-    }
-    if (const auto piece = hf_embedding_piece(config_, canonical, shape)) return {*piece};
-    if (canonical.starts_with("head.")) return {hf_head_piece(files_, "classifier", canonical, shape)};
-    static const std::map<std::string, std::string> stems = {
-        {"patch", "embeddings.patch_embeddings.projection"}, {"norm", "layernorm"}};
-    return {renamed_piece(canonical, shape, stems)};
-  }
-
-  std::string ignore_reason(const std::string& name, bool has_prefix) const override {
-    if (!has_prefix) return "";
-    if (name == "embeddings.mask_token") return "used in training only";
-    // transformers writes the tensor (1, 0, C) too
-    if (name == "embeddings.register_tokens" && has_register_class() && config_.num_register_tokens == 0)
-      return "holds no tokens";
-    return "";
-  }
-
-  std::vector<std::string> notes() const override {
-    if (has_register_class()) return {};
-    return {
+Reading read(const SourceFiles& files) {
+  const bool registers = hf_model_type(files) == "dinov2_with_registers";
+  Reading out{
+      .config = read_config(files, registers), .layout = {kHfEmbeddings, kRows}, .ignored = {kIgnored}};
+  const bool gated = out.config.mlp == MlpKind::gated, modules = has_module_names(files);
+  if (modules) out.layout.add(kModules);
+  if (gated && modules) out.layout.add(kGatedModules);
+  if (gated && !modules) out.layout.add(kGated);
+  if (registers && out.config.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);
+  if (!registers) {
+    out.notes.push_back(
         "other sizes: the learned table is resampled to the exact size, as transformers does today (its "
-        "first releases "
-        "and Meta shift the scale by 0.1)"};
+        "first releases and Meta shift the scale by 0.1)");
   }
+  return out;
+}
 
- private:
-  bool has_register_class() const { return hf_model_type(files_) == "dinov2_with_registers"; }
-
-  ModelConfig read_config() const {
-    const Json& json = *files_.config;
-    const bool registers = has_register_class();
-    ModelConfig c = read_hf_sizes(files_, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
-    c.family = "dinov2";
-    c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-    if (registers) c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);
-    c.layer_scale = true;
-    set_mlp(json, c);
-    // registers come after the table was added and have no row in it
-    add_hf_table(c, 1, registers ? TableResampling::bicubic_antialias : TableResampling::bicubic);
-    c.num_classes = count_hf_classes(files_, "classifier");
-    c.labels = read_hf_labels(json, c.num_classes);
-    c.head_input = HeadInput::class_and_patch_mean;
-    validate(c);
-    return c;
-  }
-
-  /// A gated MLP keeps two thirds of the hidden width, rounded up to a multiple of 8.
-  static void set_mlp(const Json& json, ModelConfig& c) {
-    const double ratio = json.find_double("mlp_ratio").value_or(4.0);
-    VIT_CHECK(std::isfinite(ratio) && ratio > 0 && ratio < 1e4, kWhere, json.where(),
-              ": mlp_ratio must be positive, got ", ratio);
-    const double hidden = std::trunc(static_cast<double>(c.embed_dim) * ratio);
-    VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, json.where(), ": mlp_ratio ", ratio,
-              " gives a hidden width of ", hidden);
-    c.mlp_dim = static_cast<std::size_t>(hidden);
-    if (!json.find_bool("use_swiglu_ffn").value_or(false)) return;
-    c.mlp = MlpKind::gated;
-    c.activation = Activation::silu;
-    c.mlp_dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
-  }
-
-  std::vector<Piece> block_pieces(const std::string& front, const std::string& rest,
-                                  const Shape& shape) const {
-    if (rest.starts_with("qkv.")) {
-      return joined_qkv(hf_qkv_stems(names_, front), rest.substr(3), config_.embed_dim);
-    }
-    if (rest == "scale1") return {{.source = front + "layer_scale1.lambda1", .shape = sizes_of(shape)}};
-    if (rest == "scale2") return {{.source = front + "layer_scale2.lambda1", .shape = sizes_of(shape)}};
-    const bool gated = config_.mlp == MlpKind::gated;
-    if (names_ == HfNames::modules) {
-      static const std::map<std::string, std::string> plain_modules = {{"norm1", "norm1"},
-                                                                       {"norm2", "norm2"},
-                                                                       {"proj", "attention.o_proj"},
-                                                                       {"fc1", "mlp.fc1"},
-                                                                       {"fc2", "mlp.fc2"}};
-      static const std::map<std::string, std::string> gated_modules = {
-          {"norm1", "norm1"},        {"norm2", "norm2"},     {"proj", "attention.o_proj"},
-          {"gate", "mlp.gate_proj"}, {"fc1", "mlp.up_proj"}, {"fc2", "mlp.down_proj"}};
-      return {renamed_piece(rest, shape, gated ? gated_modules : plain_modules, front)};
-    }
-    if (gated && (rest.starts_with("gate.") || rest.starts_with("fc1."))) {
-      return {half_of_rows(front + "mlp.weights_in", rest, shape)};
-    }
-    static const std::map<std::string, std::string> plain_stems = {{"norm1", "norm1"},
-                                                                   {"norm2", "norm2"},
-                                                                   {"proj", "attention.output.dense"},
-                                                                   {"fc1", "mlp.fc1"},
-                                                                   {"fc2", "mlp.fc2"}};
-    static const std::map<std::string, std::string> gated_stems = {{"norm1", "norm1"},
-                                                                   {"norm2", "norm2"},
-                                                                   {"proj", "attention.output.dense"},
-                                                                   {"fc2", "mlp.weights_out"}};
-    return {renamed_piece(rest, shape, gated ? gated_stems : plain_stems, front)};
-  }
-
-  const SourceFiles files_;
-  HfNames names_;
-  ModelConfig config_;
-};
+std::optional<Match> match(const SourceFiles& files) {
+  const std::string type = hf_model_type(files);
+  if (type != "dinov2" && type != "dinov2_with_registers") return std::nullopt;
+  const auto found = match_anchor(files, "embeddings.patch_embeddings.projection.weight", kPrefixes);
+  VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name,
+            ": no tensor embeddings.patch_embeddings.projection.weight, with or without the prefix ", type,
+            ".");
+  return found;
+}
 
 }  // namespace
 
-constinit const Family kHfDinov2Family{"hf_dinov2", "embeddings.patch_embeddings.projection.weight", matches,
-                                       [](const SourceFiles& files) -> std::unique_ptr<Adapter> {
-                                         return std::make_unique<HfDinov2Adapter>(files);
-                                       }};
+constinit const Family kHfDinov2Family{.name = "hf_dinov2",
+                                       .anchor = "embeddings.patch_embeddings.projection.weight",
+                                       .library = "",
+                                       .match = match,
+                                       .read = read};
 
 }  // namespace vit::internal

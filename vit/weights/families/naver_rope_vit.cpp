@@ -1,42 +1,63 @@
 // Naver's rope-vit files: timm's names, but the learned frequencies are called `freqs` and joined over heads,
 // and a learned table is resampled without antialias. Source: naver-ai/rope-vit, models/vit_rope.py,
 // deit/models_v2.py.
-#include "vit/weights/families/timm_layout.h"
+#include "vit/weights/families/published.h"
 
 namespace vit::internal {
 namespace {
 
-std::vector<Piece> pieces(const SourceFiles&, const ModelConfig& config, const std::string& canonical,
-                          const Shape& shape) {
-  if (canonical != "rope_frequencies") return {};
-  // (2, depth, H d / 2): the memory order of (2, depth, H, d / 2)
-  return {{.source = "freqs", .shape = {2, config.depth, shape[2] * shape[3]}}};
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::class_token, "cls_token"},
+    {Part::position_table, "pos_embed"},
+    {Part::rope_frequencies, "freqs", Form::joined_heads},
+    {Part::norm1_gamma, "blocks.{}.norm1.*"},
+    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
+    {Part::proj_weight, "blocks.{}.attn.proj.*"},
+    {Part::scale1, "blocks.{}.gamma_1"},
+    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+    {Part::fc1_weight, "blocks.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "blocks.{}.mlp.fc2.*"},
+    {Part::scale2, "blocks.{}.gamma_2"},
+    {Part::norm_gamma, "norm.*"},
+    {Part::pooled_norm_gamma, "fc_norm.*"},
+    {Part::head_weight, "head.*"},
+};
+static_assert(is_complete(kRows));
+
+constexpr Ignored kIgnored[] = {{"freqs_t_x", "patch coordinates, recomputed"},
+                                {"freqs_t_y", "patch coordinates, recomputed"}};
+constexpr std::string_view kOwnKeys[] = {"rules"};
+
+Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+  Published model =
+      read_published(files, architecture, stored_args(files, architecture, {kRows}), "Naver", kOwnKeys);
+  std::vector<std::string> notes;
+  if (!follows_timm(files)) {
+    model.config.position.resampling = TableResampling::bicubic;
+    if (model.config.position.added != AddedTable::none) {
+      notes.push_back(
+          "other sizes: the learned table is resampled as Naver does (bicubic, no antialias); "
+          "overrides[\"rules\"] = \"timm\" chooses timm's way");
+    }
+  }
+  return finish(files, architecture, std::move(model), {kRows}, {kIgnored}, std::move(notes));
 }
 
-constexpr TimmLayout kLayout{
-    .library = "Naver",
-    .apply_rules = [](const SourceFiles&,
-                      ModelConfig& config) { config.position.resampling = TableResampling::bicubic; },
-    .pieces = pieces,
-    .ignore_reason = [](const std::string& name, bool) -> std::string {
-      return name == "freqs_t_x" || name == "freqs_t_y" ? "patch coordinates, recomputed" : "";
-    },
-    .notes = [](const SourceFiles& files, const ModelConfig& config) -> std::vector<std::string> {
-      if (config.position.added == AddedTable::none || follows_timm(files)) return {};
-      return {
-          "other sizes: the learned table is resampled as Naver does (bicubic, no antialias); --set "
-          "rules=timm chooses timm's way"};
-    }};
-
-bool matches(SourceFiles& files) {
-  if (!files.find_prefix("patch_embed.proj.weight", kTimmPrefixes)) return false;
-  return files.find("freqs") != nullptr || is_named_by(files, "Naver");
+std::optional<Match> match(const SourceFiles& files) {
+  const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
+  if (!found || !files.has_weights) return std::nullopt;
+  const bool has_freqs = files.tensors.find(found->prefix + "freqs") != nullptr;
+  return has_freqs || is_named_by(files, "Naver") ? found : std::nullopt;
 }
 
 }  // namespace
 
-constinit const Family kNaverFamily{
-    "naver_rope_vit", "patch_embed.proj.weight", matches,
-    [](const SourceFiles& files) { return adapt_timm_layout(files, kLayout); }};
+constinit const Family kNaverFamily{.name = "naver_rope_vit",
+                                    .anchor = "patch_embed.proj.weight",
+                                    .library = "Naver",
+                                    .match = match,
+                                    .read_as = read_as};
 
 }  // namespace vit::internal

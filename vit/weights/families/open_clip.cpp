@@ -2,21 +2,23 @@
 // Transformer under the names of OpenAI's code, or one of timm's behind visual.trunk. with the projection
 // inside or outside. The text tower is left alone. Source: mlfoundations/open_clip, src/open_clip/model.py
 // (CLIPVisionCfg, _build_vision_tower), transformer.py (VisionTransformer) and timm_model.py.
+#include "vit/weights/families/open_clip.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <span>
 
 #include "vit/base/error.h"
-#include "vit/weights/checkpoint/open_clip_preprocess.h"
-#include "vit/weights/families/openai_names.h"
-#include "vit/weights/families/timm_layout.h"
+#include "vit/weights/families/openai_clip.h"
+#include "vit/weights/families/published.h"
+#include "vit/weights/families/timm_vit.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "open_clip";
+constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
 constexpr SizeRange kCount{1, 1'000'000};
 
 /// vision_cfg with OpenCLIP's defaults. timm_model_name outranks the sizes of OpenCLIP's own tower.
@@ -185,21 +187,18 @@ void set_projection(ModelConfig& config, bool bias) {
   config.num_classes = 0;
 }
 
-constexpr TimmLayout kOwnLayout{
-    .library = "OpenCLIP",
-    .rename = openai_name,
-    .sizes_from_tensors = false,
-    .adjust_config =
-        [](const SourceFiles&, ModelConfig& config) {
-          config.patch_bias = false;
-          set_projection(config, /*bias=*/false);
-        },
-    .pieces = openai_pieces,
-    .notes = [](const SourceFiles&, const ModelConfig&) -> std::vector<std::string> {
-      return {"projected is OpenCLIP's image embedding",
-              "other sizes: the learned table is resampled as OpenCLIP does while loading (bicubic with "
-              "antialias)"};
-    }};
+constexpr std::string_view kOwnKeys[] = {"rules"};
+
+Reading read_own_tower(const SourceFiles& files, const VisionCfg& cfg) {
+  const Architecture tower = own_tower(files, cfg);
+  Published model = read_published(files, tower, tower.args, "OpenCLIP", kOwnKeys);
+  model.config.patch_bias = false;
+  set_projection(model.config, /*bias=*/false);
+  return finish(files, tower, std::move(model), openai_layout(), {},
+                {"projected is OpenCLIP's image embedding",
+                 "other sizes: the learned table is resampled as OpenCLIP does while loading (bicubic with "
+                 "antialias)"});
+}
 
 const Architecture& find_timm_tower(const SourceFiles& files, const std::string& name) {
   const Architecture* const known = find_known_architecture(name);
@@ -228,56 +227,59 @@ Architecture timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   return tower;
 }
 
-bool projects_outside(const SourceFiles& files) {
-  return read_vision_cfg(files).timm_proj == "linear";
+constexpr Row kInnerProjection[] = {{Part::projection_weight, "head.*"}};
+constexpr Row kOuterProjection[] = {at(Place::outside, {Part::projection_weight, "visual.head.proj.*"})};
+static_assert(is_sound(kInnerProjection) && is_sound(kOuterProjection));
+
+Reading read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
+  const Architecture tower = timm_tower(files, cfg);
+  Published model = read_published(files, tower, tower.args, "OpenCLIP");
+  const bool outside = cfg.timm_proj == "linear";
+  set_projection(model.config, !outside || cfg.timm_proj_bias);
+  Layout layout = timm_layout(files, tower, model.args);
+  if (outside) {
+    layout.add(kOuterProjection);
+  } else {
+    layout.add(kInnerProjection);
+  }
+  std::vector<std::string> notes = {
+      model.config.projection_dim != 0 ? "projected is OpenCLIP's image embedding"
+                                       : "pooled is OpenCLIP's image embedding: the tower has no projection"};
+  return finish(files, tower, std::move(model), std::move(layout), {}, std::move(notes));
 }
 
-std::vector<Piece> timm_tower_pieces(const SourceFiles& files, const ModelConfig&,
-                                     const std::string& canonical, const Shape& shape) {
-  if (!canonical.starts_with("projection.")) return {};
-  const std::string ending = canonical.substr(canonical.find('.'));
-  if (!projects_outside(files)) return {{.source = "head" + ending, .shape = sizes_of(shape)}};
-  const std::string outer = files.prefix.substr(0, files.prefix.rfind("trunk."));
-  return {{.source = outer + "head.proj" + ending, .shape = sizes_of(shape), .absolute = true}};
-}
-
-constexpr TimmLayout kTimmLayout{
-    .library = "OpenCLIP",
-    .sizes_from_tensors = false,
-    .adjust_config =
-        [](const SourceFiles& files, ModelConfig& config) {
-          const VisionCfg cfg = read_vision_cfg(files);
-          set_projection(config, cfg.timm_proj != "linear" || cfg.timm_proj_bias);
-        },
-    .pieces = timm_tower_pieces,
-    .notes = [](const SourceFiles&, const ModelConfig& config) -> std::vector<std::string> {
-      return {config.projection_dim != 0
-                  ? "projected is OpenCLIP's image embedding"
-                  : "pooled is OpenCLIP's image embedding: the tower has no projection"};
-    }};
-
-bool matches(SourceFiles& files) {
-  if (!files.config || !files.config->find("model_cfg")) return false;
+std::optional<Match> match(const SourceFiles& files) {
+  if (!files.config || !files.config->find("model_cfg")) return std::nullopt;
   const VisionCfg cfg = read_vision_cfg(files);
   const bool own = cfg.timm_model_name.empty();
   const std::string anchor = own ? "conv1.weight" : "patch_embed.proj.weight";
   constexpr std::string_view kOwnPrefixes[] = {"visual.", "module.visual."};
   constexpr std::string_view kTimmTrunk[] = {"visual.trunk.", "module.visual.trunk."};
   if (!own) find_timm_tower(files, cfg.timm_model_name);  // a network of another kind is refused by its name
-  const bool found = own ? files.find_prefix(anchor, kOwnPrefixes) : files.find_prefix(anchor, kTimmTrunk);
-  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", own ? kOwnPrefixes[0] : kTimmTrunk[0], anchor,
-            ", which the tower of ", files.config->where(), " has; are these weights another library's?");
-  return true;
+  const auto found =
+      own ? match_anchor(files, anchor, kOwnPrefixes) : match_anchor(files, anchor, kTimmTrunk);
+  VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name, ": no tensor ",
+            own ? kOwnPrefixes[0] : kTimmTrunk[0], anchor, ", which the tower of ", files.config->where(),
+            " has; are these weights another library's?");
+  return found;
 }
 
-std::unique_ptr<Adapter> adapt(const SourceFiles& files) {
+Reading read(const SourceFiles& files) {
   const VisionCfg cfg = read_vision_cfg(files);
-  return cfg.timm_model_name.empty() ? adapt_timm_layout(files, kOwnLayout, own_tower(files, cfg))
-                                     : adapt_timm_layout(files, kTimmLayout, timm_tower(files, cfg));
+  return cfg.timm_model_name.empty() ? read_own_tower(files, cfg) : read_timm_tower(files, cfg);
 }
 
 }  // namespace
 
-constinit const Family kOpenClipFamily{"open_clip", "conv1.weight", matches, adapt};
+GridSize read_open_clip_image_size(const Json& vision_cfg) {
+  const auto size = vision_cfg.find("image_size");
+  if (!size) return {224, 224};
+  if (!size->is_array()) return {size->as_size(SizeRange{1, 32768}), size->as_size(SizeRange{1, 32768})};
+  VIT_CHECK(size->size() == 2, kWhere, size->where(), " must be one number or [height, width]");
+  return {(*size)[0].as_size(SizeRange{1, 32768}), (*size)[1].as_size(SizeRange{1, 32768})};
+}
+
+constinit const Family kOpenClipFamily{
+    .name = "open_clip", .anchor = "conv1.weight", .library = "", .match = match, .read = read};
 
 }  // namespace vit::internal

@@ -14,7 +14,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "timm_model_args";
+constexpr Where kWhere{"timm_model_args", ErrorKind::format};
 
 [[noreturn]] void refuse(const Json& value, const std::string& wanted) {
   fail(kWhere, value.where(), " must be ", wanted);
@@ -201,17 +201,18 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   }
 }
 
-std::size_t hidden_width(double ratio, std::size_t width, const char* name) {
-  const double hidden = std::trunc(static_cast<double>(width) * ratio);
-  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, name, " of ", ratio, " gives a hidden width of ", hidden);
+std::size_t hidden_width(const TimmArgs& args, double ratio, const char* name, std::string_view source) {
+  const double hidden = std::trunc(static_cast<double>(args.embed_dim) * ratio);
+  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, source, ": ", name, " of ", ratio,
+            " gives a hidden width of ", hidden);
   return static_cast<std::size_t>(hidden);
 }
 
-void set_mlp(const TimmArgs& args, ModelConfig& config) {
+void set_mlp(const TimmArgs& args, ModelConfig& config, std::string_view source) {
   if (args.mlp_dim != 0) {
     config.mlp_dim = args.mlp_dim;
   } else {
-    config.mlp_dim = hidden_width(args.mlp_ratio, args.embed_dim, "mlp_ratio");
+    config.mlp_dim = hidden_width(args, args.mlp_ratio, "mlp_ratio", source);
   }
   config.activation = args.activation;
   config.mlp_norm = args.scale_mlp;
@@ -226,28 +227,29 @@ void set_mlp(const TimmArgs& args, ModelConfig& config) {
   }
 }
 
-void set_head(const TimmArgs& args, ModelConfig& config) {
+void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source) {
   if (args.distilled) {
     config.pooling = Pooling::class_and_distillation;
     config.head_input = HeadInput::class_and_distillation;
   } else if (args.global_pool == TimmPool::avg) {
-    VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0, kWhere,
-              "global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
+    VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0,
+              kWhere.with(ErrorKind::unsupported), source,
+              ": global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
               " class or register tokens too, is not implemented");
     config.pooling = Pooling::patch_mean;
   } else if (args.global_pool == TimmPool::map) {
     // timm's VisionTransformer keeps prefix tokens from the pooling unless told otherwise; Eva pools over all
     // tokens, as is done here
     const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
-    VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere,
-              "global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
+    VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere.with(ErrorKind::unsupported), source,
+              ": global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
     config.pooling = Pooling::attention;
     config.attention_pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
     const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
     config.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
                                         ? args.attn_pool_mlp_dim
-                                        : hidden_width(ratio, args.embed_dim, "attn_pool_mlp_ratio");
+                                        : hidden_width(args, ratio, "attn_pool_mlp_ratio", source);
     config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
   } else if (args.global_pool == TimmPool::none) {
     config.pooling = Pooling::none;
@@ -284,7 +286,7 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
     return;
   }
   if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
-    VIT_CHECK(value.as_bool() == neutral->second, kWhere, value.where(), " = ",
+    VIT_CHECK(value.as_bool() == neutral->second, kWhere.with(ErrorKind::unsupported), value.where(), " = ",
               neutral->second ? "false" : "true", " is not implemented");
     return;
   }
@@ -311,8 +313,12 @@ void apply_timm_config(TimmArgs& args, const Json& config) {
   }
 }
 
+std::string override_name(std::string_view key) {
+  return "overrides[" + in_quotes(key) + "]";
+}
+
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value) {
-  const std::string source = "--set " + key;
+  const std::string source = override_name(key);
   const auto is_number = [](const std::string& digits) {
     return !digits.empty() && digits.size() < 10 &&
            digits.find_first_not_of("0123456789") == std::string::npos;
@@ -330,11 +336,12 @@ void apply_timm_override(TimmArgs& args, const std::string& key, const std::stri
     if (positive_keys().contains(key)) check_positive(parsed);
     apply_timm_arg(args, key, parsed);
   } catch (const Error& error) {
-    throw OverrideError(error.where(), error.message());
+    throw Error(Where(error.where(), ErrorKind::argument), error.message());
   }
 }
 
-ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
+ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, std::string_view from) {
+  const std::string_view source = from.empty() ? architecture.name : from;
   ModelConfig config;
   config.architecture = architecture.name;
   config.family = architecture.family;
@@ -345,9 +352,10 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
   config.embed_dim = args.embed_dim;
   config.depth = args.depth;
   config.num_heads = args.num_heads;
-  VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, "patch_size and num_heads must be positive");
-  VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere,
-            "global_pool \"token\" needs a class token, but class_token is false");
+  VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, source,
+            ": patch_size and num_heads must be positive");
+  VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere, source,
+            ": global_pool \"token\" needs a class token, but class_token is false");
   config.patch_bias = !args.pre_norm;
   config.class_token = args.class_token;
   config.distillation_token = args.distilled;
@@ -359,9 +367,8 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture) {
   config.attention_norm = args.scale_attn_inner;
   config.layer_scale = args.layer_scale;
   set_position(args, config);
-  set_mlp(args, config);
-  set_head(args, config);
-  validate(config);
+  set_mlp(args, config, source);
+  set_head(args, config, source);
   return config;
 }
 

@@ -22,16 +22,15 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 /// Applies timm's config.json: size, classes and model_args.
 void apply_timm_config(TimmArgs& args, const Json& config);
 
-/// What the caller of the library overrides makes no sense: an unknown key, or a value that it cannot have.
-class OverrideError : public Error {
- public:
-  using Error::Error;
-};
+/// How messages call an entry of LoadOptions::overrides: overrides["num_heads"].
+std::string override_name(std::string_view key);
 
-/// The same for --set KEY=VALUE: the value is JSON, a bare word or HxW. Throws OverrideError.
+/// Applies an entry of LoadOptions::overrides, whose value is JSON, a bare word or HxW. Throws Error of the
+/// kind argument for an unknown key, or a value that it cannot have.
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value);
 
-/// The model that these arguments build.
-ModelConfig to_config(const TimmArgs& args, const Architecture& architecture);
+/// The model that these arguments build; not yet validated as a whole. `source` says in messages where the
+/// arguments come from; "" stands for the architecture.
+ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, std::string_view source = "");
 
 }  // namespace vit::internal

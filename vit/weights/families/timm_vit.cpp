@@ -1,50 +1,123 @@
-// timm's own files: the names of its VisionTransformer and Eva classes, and its rules. Nearly everything is
-// in timm_layout.cpp, since the publishers' pages share it; which tensors exist follows from the
-// architecture's arguments. OpenCLIP's files with a timm tower keep its names behind visual.trunk. and the
-// projection outside.
+// timm's own files: the names of its VisionTransformer and Eva classes, and its rules. OpenCLIP's files with
+// a timm tower keep its names behind visual.trunk. and the projection outside. Source:
+// huggingface/pytorch-image-models, models/vision_transformer.py and models/eva.py.
+#include "vit/weights/families/timm_vit.h"
+
 #include "vit/base/error.h"
-#include "vit/weights/families/timm_layout.h"
+#include "vit/weights/families/published.h"
 
 namespace vit::internal {
 namespace {
 
-/// OpenCLIP's projection beside the tower, or null.
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::class_token, "cls_token"},
+    {Part::distillation_token, "dist_token"},
+    {Part::register_tokens, "reg_token"},
+    {Part::position_table, "pos_embed"},
+    {Part::rope_frequencies, "rope.freqs"},
+    {Part::norm_pre_gamma, "norm_pre.*"},
+    {Part::norm1_gamma, "blocks.{}.norm1.*"},
+    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
+    {Part::attention_norm_gamma, "blocks.{}.attn.norm.*"},
+    {Part::proj_weight, "blocks.{}.attn.proj.*"},
+    {Part::scale1, "blocks.{}.ls1.gamma"},
+    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+    {Part::fc1_weight, "blocks.{}.mlp.fc1.*"},
+    {Part::mlp_norm_gamma, "blocks.{}.mlp.norm.*"},
+    {Part::fc2_weight, "blocks.{}.mlp.fc2.*"},
+    {Part::scale2, "blocks.{}.ls2.gamma"},
+    {Part::norm_gamma, "norm.*"},
+    {Part::pool_probe, "attn_pool.latent"},
+    {Part::pool_q_weight, "attn_pool.q.*"},
+    {Part::pool_kv_weight, "attn_pool.kv.*"},
+    {Part::pool_proj_weight, "attn_pool.proj.*"},
+    {Part::pool_norm_gamma, "attn_pool.norm.*"},
+    {Part::pool_fc1_weight, "attn_pool.mlp.fc1.*"},
+    {Part::pool_fc2_weight, "attn_pool.mlp.fc2.*"},
+    {Part::pooled_norm_gamma, "fc_norm.*"},
+    {Part::head_weight, "head.*"},
+    {Part::head_distillation_weight, "head_dist.*"},
+};
+static_assert(is_complete(kRows));
+
+/// Eva's name of the layer scales, and that of DeiT-III's own repository.
+constexpr Row kGammas[] = {{Part::scale1, "blocks.{}.gamma_1"}, {Part::scale2, "blocks.{}.gamma_2"}};
+
+/// One matrix (2M, C) holds gate, then value.
+constexpr Row kPackedGate[] = {cut(Part::gate_weight, "blocks.{}.mlp.fc1.*", {0, 2}),
+                               cut(Part::fc1_weight, "blocks.{}.mlp.fc1.*", {1, 2})};
+constexpr Row kSplitGate[] = {{Part::gate_weight, "blocks.{}.mlp.fc1_g.*"},
+                              {Part::fc1_weight, "blocks.{}.mlp.fc1_x.*"}};
+
+/// Eva's own attention has no bias of k.
+constexpr Row kOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.q_bias"),
+                            joined(Part::qkv_bias, {1, 3}, ""),
+                            joined(Part::qkv_bias, {2, 3}, "blocks.{}.attn.v_bias")};
+constexpr Row kSeparate[] = {joined(Part::qkv_weight, {0, 3}, "blocks.{}.attn.q_proj.*"),
+                             joined(Part::qkv_weight, {1, 3}, "blocks.{}.attn.k_proj.*"),
+                             joined(Part::qkv_weight, {2, 3}, "blocks.{}.attn.v_proj.*")};
+constexpr Row kSeparateOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.q_proj.bias"),
+                                    joined(Part::qkv_bias, {1, 3}, ""),
+                                    joined(Part::qkv_bias, {2, 3}, "blocks.{}.attn.v_proj.bias")};
+static_assert(is_sound(kGammas) && is_sound(kPackedGate) && is_sound(kSplitGate) && is_sound(kOwnBias) &&
+              is_sound(kSeparate) && is_sound(kSeparateOwnBias));
+
+/// OpenCLIP's projection beside the tower, which stands where timm has a classifier.
+constexpr Row kOuterProjection[] = {at(Place::outside, {Part::head_weight, "visual.head.proj.weight"}),
+                                    {Part::head_bias, ""}};
+static_assert(is_sound(kOuterProjection));
+
 const TensorEntry* outer_projection(const SourceFiles& files) {
-  constexpr std::string_view kTrunk = "trunk.";
-  if (!files.prefix.ends_with(kTrunk)) return nullptr;
-  return files.tensors.find(files.prefix.substr(0, files.prefix.size() - kTrunk.size()) + "head.proj.weight");
+  return files.match.prefix.ends_with("trunk.") ? files.find("visual.head.proj.weight", Place::outside)
+                                                : nullptr;
 }
 
-void adjust_args(const SourceFiles& files, const Architecture&, TimmArgs& args) {
+Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+  TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, architecture.args));
   const TensorEntry* const projection = outer_projection(files);
-  if (projection != nullptr && projection->shape.size() == 2) args.num_classes = projection->shape[0];
+  if (projection != nullptr && projection->shape.size() == 2) stored.num_classes = projection->shape[0];
+  Published model = read_published(files, architecture, stored, "timm");
+  Layout layout = timm_layout(files, architecture, model.args);
+  if (projection != nullptr) layout.add(kOuterProjection);
+  return finish(files, architecture, std::move(model), std::move(layout), {});
 }
 
-std::vector<Piece> pieces(const SourceFiles& files, const ModelConfig&, const std::string& canonical,
-                          const Shape& shape) {
-  const TensorEntry* const projection = outer_projection(files);
-  if (projection == nullptr) return {};
-  if (canonical == "head.weight")
-    return {{.source = projection->name, .shape = sizes_of(shape), .absolute = true}};
-  if (canonical == "head.bias") return {{.zeros = shape[0]}};
-  return {};
-}
-
-constexpr TimmLayout kLayout{.adjust_args = adjust_args, .pieces = pieces};
-
-bool matches(SourceFiles& files) {
-  if (files.find_prefix("patch_embed.proj.weight", kTimmPrefixes)) return true;
+std::optional<Match> match(const SourceFiles& files) {
+  const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
   const bool named = files.config && files.config->find("architecture");
-  VIT_CHECK(!named, "timm_vit", files.weights_name,
+  VIT_CHECK(found || !named, Where("timm_vit", ErrorKind::mismatch), files.weights_name,
             ": no tensor patch_embed.proj.weight, with or without a known prefix, though config.json is one "
             "of timm's");
-  return false;
+  return found;
 }
 
 }  // namespace
 
-constinit const Family kTimmFamily{"timm", "patch_embed.proj.weight", matches, [](const SourceFiles& files) {
-                                     return adapt_timm_layout(files, kLayout);
-                                   }};
+Layout timm_layout(const SourceFiles& files, const Architecture& architecture, const TimmArgs& args) {
+  Layout layout = {kRows};
+  const bool eva = args.timm_class == TimmClass::eva;
+  if (eva && !args.qkv_fused) layout.add(kSeparate);
+  if (eva && args.attn_type == TimmAttention::eva) {
+    if (args.qkv_fused) {
+      layout.add(kOwnBias);
+    } else {
+      layout.add(kSeparateOwnBias);
+    }
+  }
+  const bool of_deit = architecture.family == "deit3" && files.any_block_has(kGammas[0].source);
+  if (eva || of_deit) layout.add(kGammas);
+  const bool split = eva && (args.scale_mlp || args.swiglu_align_to != 0);
+  if (args.swiglu && split) layout.add(kSplitGate);
+  if (args.swiglu && !split) layout.add(kPackedGate);
+  return layout;
+}
+
+constinit const Family kTimmFamily{.name = "timm",
+                                   .anchor = "patch_embed.proj.weight",
+                                   .library = "timm",
+                                   .match = match,
+                                   .read_as = read_as};
 
 }  // namespace vit::internal

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "vit/base/error.h"
@@ -12,10 +11,10 @@ namespace vit::internal {
 /// The file that a path leads to, links followed; of type not_found where there is none. Throws Error with
 /// the system's reason where it does not say: a loop of links, a name too long, a folder that may not be
 /// read.
-inline std::filesystem::file_status load_status(const std::filesystem::path& path, std::string_view where) {
+inline std::filesystem::file_status load_status(const std::filesystem::path& path, const Where& where) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  VIT_CHECK(std::filesystem::status_known(status), where, path.string(),
+  VIT_CHECK(std::filesystem::status_known(status), where.with(ErrorKind::io), path.string(),
             ": cannot be examined: ", error.message());
   return status;
 }

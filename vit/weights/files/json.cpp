@@ -65,6 +65,10 @@ std::string Json::where() const {
   return document_->name + (place.empty() ? "" : ": " + place);
 }
 
+const std::string& Json::file() const {
+  return document_->name;
+}
+
 void Json::expect(Kind expected) const {
   VIT_CHECK(kind() == expected, kWhere, where(), " must be ", to_string(expected), ", found ",
             to_string(kind()));

@@ -49,6 +49,8 @@ class Json {
 
   /// File and place: "config.json: pretrained_cfg.mean[1]".
   std::string where() const;
+  /// The file alone.
+  const std::string& file() const;
 
   /// Number of elements or members, 0 for other kinds.
   std::size_t size() const;

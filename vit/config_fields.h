@@ -1,0 +1,188 @@
+// The fields of the configurations by name, and the names of their values: one list for everybody who prints
+// or reads them.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+
+#include "vit/config.h"
+
+namespace vit::internal {
+
+/// The names of an enum's values, in their order.
+template <typename Enum>
+struct EnumNames;
+
+// clang-format off
+template <> struct EnumNames<AddedTable> {
+  static constexpr std::string_view values[] = {"none", "patches", "prefix_and_patches"};
+};
+template <> struct EnumNames<TableResampling> {
+  static constexpr std::string_view values[] = {"bicubic_antialias", "bicubic", "bicubic_plus_tenth", "bilinear",
+                                                "bilinear_antialias"};
+};
+template <> struct EnumNames<TableReuse> {
+  static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
+};
+template <> struct EnumNames<RopeKind> {
+  static constexpr std::string_view values[] = {"none", "axial", "mixed"};
+};
+template <> struct EnumNames<CoordinateRule> {
+  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centred"};
+};
+template <> struct EnumNames<AxisOrder> {
+  static constexpr std::string_view values[] = {"x_then_y", "y_then_x"};
+};
+template <> struct EnumNames<RopePairing> {
+  static constexpr std::string_view values[] = {"neighbours", "halves"};
+};
+template <> struct EnumNames<MlpKind> {
+  static constexpr std::string_view values[] = {"plain", "gated"};
+};
+template <> struct EnumNames<Activation> {
+  static constexpr std::string_view values[] = {"none", "gelu", "gelu_tanh", "quick_gelu", "silu", "relu"};
+};
+template <> struct EnumNames<Pooling> {
+  static constexpr std::string_view values[] = {"none", "class_token", "class_and_distillation", "patch_mean",
+                                                "attention"};
+};
+template <> struct EnumNames<HeadInput> {
+  static constexpr std::string_view values[] = {"pooled", "class_and_patch_mean", "class_and_distillation"};
+};
+template <> struct EnumNames<Resampler> {
+  static constexpr std::string_view values[] = {"pillow", "torchvision_uint8", "torchvision_float"};
+};
+template <> struct EnumNames<PillowRelease> {
+  static constexpr std::string_view values[] = {"up to 12.1", "12.2 and 12.3", "13.0"};
+};
+template <> struct EnumNames<ResizeFilter> {
+  static constexpr std::string_view values[] = {"nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"};
+};
+template <> struct EnumNames<ResizeRule> {
+  static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "cover", "contain",
+                                                "contain_trunc"};
+};
+template <> struct EnumNames<CropRounding> {
+  static constexpr std::string_view values[] = {"half_even", "floor"};
+};
+template <> struct EnumNames<PadRounding> {
+  static constexpr std::string_view values[] = {"extra_bottom_right", "extra_top_left"};
+};
+template <> struct EnumNames<NormalizeRule> {
+  static constexpr std::string_view values[] = {"divide_then_normalize", "fused", "rescale_first"};
+};
+// clang-format on
+
+template <typename Enum>
+constexpr std::string_view enum_name(Enum value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < std::size(EnumNames<Enum>::values) ? EnumNames<Enum>::values[index] : "unknown";
+}
+
+/// Whether a field is always printed, or only where it says something.
+enum class Shown { always, unless_default };
+
+/// Calls visit(name, field) for both fields.
+template <typename Grid, typename Visit>
+void visit_grid(Grid& grid, const Visit& visit) {
+  visit("rows", grid.rows);
+  visit("columns", grid.columns);
+}
+
+/// Calls visit(name, field) for every field, in the order in which they are printed; a visitor of another
+/// structure (GridSize, PositionConfig, AttentionPoolConfig) visits its fields in turn.
+template <typename Position, typename Visit>
+void visit_position(Position& p, const Visit& visit) {
+  visit("added", p.added);
+  visit("added_grid", p.added_grid);
+  visit("added_prefix_rows", p.added_prefix_rows);
+  visit("resampling", p.resampling);
+  visit("reuse", p.reuse);
+  visit("rope", p.rope);
+  visit("coordinates", p.coordinates);
+  visit("coordinate_offset", p.coordinate_offset);
+  visit("reference_grid", p.reference_grid);
+  visit("axis_order", p.axis_order);
+  visit("pairing", p.pairing);
+  visit("theta", p.theta);
+  visit("angle_scale", p.angle_scale);
+  visit("stored_periods", p.stored_periods);
+}
+
+template <typename Pool, typename Visit>
+void visit_attention_pool(Pool& pool, const Visit& visit) {
+  visit("num_heads", pool.num_heads);
+  visit("mlp_dim", pool.mlp_dim);
+  visit("activation", pool.activation);
+}
+
+/// All fields but the names of model and classes. visit(name, field, shown).
+template <typename Config, typename Visit>
+void visit_model(Config& c, const Visit& visit) {
+  visit("image_height", c.image_height);
+  visit("image_width", c.image_width);
+  visit("patch_size", c.patch_size);
+  visit("fixed_size", c.fixed_size);
+  visit("embed_dim", c.embed_dim);
+  visit("depth", c.depth);
+  visit("num_heads", c.num_heads);
+  visit("head_dim", c.head_dim, Shown::unless_default);
+  visit("mlp_dim", c.mlp_dim);
+  visit("patch_norm", c.patch_norm, Shown::unless_default);
+  visit("patch_bias", c.patch_bias);
+  visit("embed_norm", c.embed_norm, Shown::unless_default);
+  visit("class_token", c.class_token);
+  visit("distillation_token", c.distillation_token);
+  visit("num_register_tokens", c.num_register_tokens);
+  visit("position", c.position);
+  visit("norm_eps", c.norm_eps);
+  visit("norm_pre", c.norm_pre);
+  visit("qkv_bias", c.qkv_bias);
+  visit("proj_bias", c.proj_bias);
+  visit("mlp_bias", c.mlp_bias);
+  visit("attention_norm", c.attention_norm);
+  visit("mlp", c.mlp);
+  visit("activation", c.activation);
+  visit("mlp_norm", c.mlp_norm);
+  visit("layer_scale", c.layer_scale);
+  visit("token_norm", c.token_norm);
+  visit("pooled_norm", c.pooled_norm);
+  visit("pooling", c.pooling);
+  visit("pooler", c.pooler);
+  visit("attention_pool", c.attention_pool);
+  visit("projection_dim", c.projection_dim);
+  visit("projection_bias", c.projection_bias);
+  visit("head_input", c.head_input);
+  visit("num_classes", c.num_classes);
+}
+
+/// All fields but the source.
+template <typename Config, typename Visit>
+void visit_preprocess(Config& c, const Visit& visit) {
+  visit("resampler", c.resampler);
+  visit("pillow", c.pillow);
+  visit("filter", c.filter);
+  visit("resize", c.resize);
+  visit("resize_height", c.resize_height);
+  visit("resize_width", c.resize_width);
+  visit("longest_edge", c.longest_edge);
+  visit("crop_pct", c.crop_pct);
+  visit("crop", c.crop);
+  visit("crop_height", c.crop_height);
+  visit("crop_width", c.crop_width);
+  visit("crop_multiple", c.crop_multiple);
+  visit("crop_rounding", c.crop_rounding);
+  visit("pad_rounding", c.pad_rounding);
+  visit("pad_color", c.pad_color);
+  visit("normalize", c.normalize);
+  visit("rescale", c.rescale);
+  visit("rescale_factor", c.rescale_factor);
+  visit("subtract_mean", c.subtract_mean);
+  visit("mean", c.mean);
+  visit("std", c.std);
+  visit("apply_orientation", c.apply_orientation);
+  visit("alpha_on_white", c.alpha_on_white);
+}
+
+}  // namespace vit::internal

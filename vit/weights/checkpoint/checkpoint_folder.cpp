@@ -1,0 +1,177 @@
+#include "vit/weights/checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/weights/checkpoint/find_family.h"
+#include "vit/weights/checkpoint/layout_file.h"
+#include "vit/weights/checkpoint/open_weights.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/tensor_matcher.h"
+#include "vit/weights/files/file_status.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::io};
+namespace fs = std::filesystem;
+
+/// Which member of a PyTorch file was read, and beside what.
+std::string container_note(const TensorFile& tensors) {
+  std::vector<std::string> others;
+  for (const std::string& name : tensors.ignored()) others.push_back(in_quotes(name));
+  return "the weights are the member " + in_quotes(tensors.container()) + " of the file" +
+         (others.empty() ? "" : ", which holds " + listed(others) + " too");
+}
+
+std::string most_common_dtype(const TensorFile& tensors) {
+  std::map<std::string, std::size_t> counts;
+  for (const TensorEntry& entry : tensors.entries()) counts[to_string(entry.dtype)] += entry.num_elements();
+  const auto largest = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
+  return largest == counts.end() ? "" : largest->first;
+}
+
+}  // namespace
+
+/// `files` refers to the members before it: stays where it was made.
+struct CheckpointFolder::Read {
+  std::shared_ptr<const TensorFile> tensors;
+  SourceFiles files;
+  Reading reading;
+};
+
+CheckpointFolder::CheckpointFolder(const fs::path& path, LoadOptions options)
+    : path_(path), options_(std::move(options)) {
+  const fs::file_status status = load_status(path, kWhere);
+  VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string());
+  is_folder_ = fs::is_directory(status);
+  folder_ = is_folder_ ? path : path.parent_path();
+  if (!options_.layout.empty()) layout_ = load_layout(options_.layout);
+  candidates_ = is_folder_ ? find_weights(path) : std::vector<fs::path>{path};
+}
+
+std::vector<fs::path> CheckpointFolder::weight_files() const {
+  if (candidates_.size() != 1) return {};
+  if (candidates_.front().extension() != ".json") return candidates_;
+  return list_weights(folder_.empty() ? fs::path(".") : folder_);
+}
+
+const std::optional<Json>& CheckpointFolder::json(const char* name) const {
+  if (const auto known = json_.find(name); known != json_.end()) return known->second;
+  const fs::path file = folder_ / name;
+  std::optional<Json> value;
+  if (fs::exists(load_status(file, kWhere))) value = load_json(file);
+  VIT_CHECK(!value || value->is_object(), kWhere.with(ErrorKind::format), file.string(),
+            " must hold an object");
+  return json_.emplace(name, std::move(value)).first->second;
+}
+
+/// open_clip_config.json says what the weights are where those are called as OpenCLIP calls them, or where
+/// there is no config.json. Repositories often hold the same model for several libraries.
+bool CheckpointFolder::open_clip_speaks() const {
+  if (!fs::exists(load_status(folder_ / "open_clip_config.json", kWhere))) return false;
+  if (!fs::exists(load_status(folder_ / "config.json", kWhere))) return true;
+  return candidates_.size() == 1 && is_open_clip_name(candidates_.front());
+}
+
+std::optional<Json> CheckpointFolder::speaking_config() const {
+  if (layout_) return layout_;
+  if (open_clip_speaks()) return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
+  // a bare file beside its config is as good as the folder, unless the caller says what it is
+  return is_folder_ || options_.architecture.empty() ? json("config.json") : std::nullopt;
+}
+
+Reading CheckpointFolder::read_files(SourceFiles& files) const {
+  if (layout_) return read_by_layout(files, *layout_);
+  const Family& family = find_family(files);
+  return read_with(family, files);
+}
+
+const CheckpointFolder::Read& CheckpointFolder::read() const {
+  if (read_) return *read_;
+  std::shared_ptr<const TensorFile> tensors;
+  const bool has_weights = candidates_.size() == 1;
+  if (has_weights) {
+    tensors = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
+  } else {
+    tensors = std::make_shared<const TensorFile>(
+        TensorFile::Contents{.path = path_, .entries = {}, .metadata = {}, .container = {}, .ignored = {}});
+  }
+  SourceFiles files{.tensors = *tensors,
+                    .options = options_,
+                    .config = speaking_config(),
+                    .weights_name = (has_weights ? candidates_.front() : path_).string(),
+                    .has_weights = has_weights};
+  Reading reading = read_files(files);
+  validate(reading.config, files.config_name());
+  read_ = std::make_shared<const Read>(Read{std::move(tensors), std::move(files), std::move(reading)});
+  return *read_;
+}
+
+const ModelConfig& CheckpointFolder::model_config() const {
+  return read().reading.config;
+}
+
+Checkpoint CheckpointFolder::load() const {
+  VIT_CHECK(!candidates_.empty(), kWhere, path_.string(),
+            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
+            "model.pth expected");
+  VIT_CHECK(candidates_.size() == 1, kWhere.with(ErrorKind::argument), path_.string(), " holds ",
+            candidates_.size(), " weight files and none is called model.safetensors; name one of them");
+  const Read& found = read();
+  TensorMatcher matcher(found.files, found.reading, found.tensors);
+  Checkpoint checkpoint{.config = found.reading.config, .weights = matcher.match(), .report = {}};
+  LoadReport& report = checkpoint.report;
+  matcher.finish(report);
+  report.path = path_;
+  for (const TensorEntry& entry : found.tensors->entries()) {
+    const fs::path& file = entry.file->path();
+    if (std::ranges::find(report.files, file) == report.files.end()) report.files.push_back(file);
+  }
+  report.stored_dtype = most_common_dtype(*found.tensors);
+  report.notes = found.reading.notes;
+  if (!found.tensors->container().empty()) report.notes.push_back(container_note(*found.tensors));
+  return checkpoint;
+}
+
+std::optional<PreprocessConfig> CheckpointFolder::preprocess_config(
+    const PreprocessLoadOptions& options) const {
+  if (layout_ && layout_->find("preprocess"))
+    return read_layout_preprocess(*layout_, model_config(), options);
+  if (options_.architecture.empty() || open_clip_speaks()) return own_preprocess_config(options);
+  return architecture_preprocess(model_config(), options);
+}
+
+std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config(
+    const PreprocessLoadOptions& options) const {
+  if (open_clip_speaks()) return read_open_clip_preprocess(*json("open_clip_config.json"), options);
+  std::string model_type;
+  if (const auto& config = json("config.json")) {
+    if (is_timm_config(*config)) return read_timm_preprocess(*config, options);
+    model_type = config->find_string("model_type").value_or("");
+  }
+  // of a whole processor; wins over the older file, as in transformers
+  if (const auto& processor = json("processor_config.json")) {
+    if (const auto nested = processor->find("image_processor"))
+      return read_hf_preprocess(*nested, model_type, options);
+  }
+  const auto& preprocessor = json("preprocessor_config.json");
+  if (!preprocessor) return std::nullopt;
+  return read_hf_preprocess(*preprocessor, model_type, options);
+}
+
+PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLoadOptions& options) {
+  std::optional<PreprocessConfig> config = CheckpointFolder(path).preprocess_config(options);
+  if (!config) fail_without_preprocess_config(path);
+  return *std::move(config);
+}
+
+void fail_without_preprocess_config(const fs::path& path) {
+  fail(Where("load_preprocess_config", ErrorKind::io), path.string(),
+       ": no file tells how images are preprocessed (config.json of timm, preprocessor_config.json or "
+       "processor_config.json of Hugging Face, open_clip_config.json of OpenCLIP)");
+}
+
+}  // namespace vit::internal

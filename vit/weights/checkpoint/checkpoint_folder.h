@@ -1,0 +1,73 @@
+// What a path leads to, found out once: which weight file is read, which configuration speaks for it, which
+// family reads it. Gives the configurations of model and preprocessing, and the weights.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vit/checkpoint.h"
+#include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/families/family.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/tensor_file.h"
+
+namespace vit::internal {
+
+/// A folder as downloaded (timm, Hugging Face, OpenCLIP, publisher), or one weight file and what lies beside
+/// it. Reads each file when it is first needed, and once. Not for use by several threads at a time.
+class CheckpointFolder {
+ public:
+  /// Throws Error if there is no such file or folder.
+  explicit CheckpointFolder(const std::filesystem::path& path, LoadOptions options = {});
+
+  /// The files that hold the weights; none where a folder has none, or several of which none is called as
+  /// weights are. Of weights in shards, all weight files of their folder.
+  std::vector<std::filesystem::path> weight_files() const;
+
+  /// Valid; by the configuration files alone where there are no weights.
+  const ModelConfig& model_config() const;
+
+  /// As the checkpoint's own files say, or as the architecture's published weights want it where the caller
+  /// named one; OpenCLIP's file counts in either case, for it speaks of these very weights. Nothing where no
+  /// file tells.
+  std::optional<PreprocessConfig> preprocess_config(const PreprocessLoadOptions& options = {}) const;
+
+  /// Every tensor of the file is used or ignored for a stated reason and every expected one is found with its
+  /// shape; otherwise throws Error naming them.
+  Checkpoint load() const;
+
+ private:
+  struct Read;
+
+  /// The file of that name as JSON, nothing where it is not there.
+  const std::optional<Json>& json(const char* name) const;
+  bool open_clip_speaks() const;
+  std::optional<Json> speaking_config() const;
+  /// The checkpoint as its family, or the caller's layout, reads it.
+  const Read& read() const;
+  Reading read_files(SourceFiles& files) const;
+  std::optional<PreprocessConfig> own_preprocess_config(const PreprocessLoadOptions& options) const;
+
+  std::filesystem::path path_;
+  LoadOptions options_;
+  std::optional<Json> layout_;
+  bool is_folder_ = false;
+  std::filesystem::path folder_;                   // where the configuration files lie
+  std::vector<std::filesystem::path> candidates_;  // files that could hold the weights
+  mutable std::map<std::string, std::optional<Json>> json_;
+  mutable std::shared_ptr<const Read> read_;
+};
+
+/// The preprocessing of a folder, or of the folder in which a weight file lies. Throws Error naming file and
+/// key for values out of range, for keys that ask for something that is not implemented, and where no file
+/// tells.
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
+                                        const PreprocessLoadOptions& options = {});
+/// Throws the Error for a checkpoint of which no file tells how images are preprocessed.
+[[noreturn]] void fail_without_preprocess_config(const std::filesystem::path& path);
+
+}  // namespace vit::internal

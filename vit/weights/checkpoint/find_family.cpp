@@ -1,0 +1,126 @@
+#include "vit/weights/checkpoint/find_family.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "vit/base/error.h"
+#include "vit/weights/checkpoint/tensor_matcher.h"
+#include "vit/weights/families/published.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
+
+[[noreturn]] void refuse_family(const SourceFiles& files) {
+  const std::span<const TensorEntry> entries = files.tensors.entries();
+  for (const Family* family : families()) {
+    if (files.config || !std::string_view(family->name).starts_with("hf_")) continue;
+    for (const TensorEntry& entry : entries) {
+      if (!entry.name.ends_with(family->anchor)) continue;
+      fail(kWhere.with(ErrorKind::mismatch), files.weights_name, ": ", in_quotes(entry.name),
+           " belongs to a model of transformers, whose config.json must lie beside the file and does not");
+    }
+  }
+  const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
+  VIT_CHECK(!type, kWhere, files.weights_name,
+            ": its config.json is one of transformers, with the model_type ", in_quotes(*type),
+            ", and no family of Vision Transformers that is known here has that");
+  VIT_CHECK(files.has_weights, kWhere, files.config_name(),
+            ": no file tells which model this is, and there are no weights");
+  std::string names, anchors;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
+    names += (i ? ", " : "") + in_quotes(entries[i].name);
+  for (const Family* family : families()) {
+    if (anchors.find(family->anchor) == std::string::npos)
+      anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
+  }
+  fail(kWhere, files.weights_name, ": no known family of Vision Transformers. Its tensors are called ", names,
+       ", ...; a known one has one of ", anchors,
+       files.config ? ", and its config.json names the model" : ". A config.json may be missing");
+}
+
+/// Architectures whose tensors these could be: of the same sizes, or of the same kind.
+struct Fitting {
+  std::vector<std::string> same_size, same_kind;
+
+  std::string text() const {
+    if (!same_size.empty()) return "its tensors are those of " + listed(same_size);
+    if (!same_kind.empty()) {
+      return "its tensors are of the kind of " + listed(same_kind) + ", in other sizes (add " +
+             override_name("num_heads") + ")";
+    }
+    return "its tensors fit no architecture that is known by name";
+  }
+};
+
+Fitting find_fitting(const Family& family, const SourceFiles& files) {
+  Fitting out;
+  for (const Architecture& a : architectures()) {
+    if (a.library != "timm" && a.library != family.library) continue;
+    try {
+      const Reading reading = family.read_as(files, a);
+      validate(reading.config);
+      if (!TensorMatcher(files, reading, nullptr).fits()) continue;
+      const ModelConfig& config = reading.config;
+      const bool same = config.embed_dim == a.args.embed_dim && config.depth == a.args.depth &&
+                        config.patch_size == a.args.patch_size;
+      (same ? out.same_size : out.same_kind).emplace_back(a.name);
+    } catch (const Error&) {
+      continue;  // these tensors and that architecture contradict each other
+    }
+  }
+  return out;
+}
+
+/// The name of the file, or that of its folder where it is only called model.
+std::string telling_name(const std::filesystem::path& file) {
+  const std::string stem = file.stem().string();
+  for (const char* anonymous : {"model", "pytorch_model", "model.safetensors.index"}) {
+    if (stem != anonymous) continue;
+    std::error_code gone;  // the working folder may be
+    const std::filesystem::path full = std::filesystem::absolute(file, gone);
+    if (!gone) return full.parent_path().filename().string();
+  }
+  return stem;
+}
+
+[[noreturn]] void refuse_architecture(const Family& family, const SourceFiles& files,
+                                      const std::string& name) {
+  const Where where{"load_checkpoint", ErrorKind::argument};
+  const std::string fitting = find_fitting(family, files).text();
+  const std::string near =
+      listed(nearest_architectures(name.empty() ? telling_name(files.weights_name) : name, 3));
+  if (!name.empty()) {
+    fail(where, files.weights_name, ": unknown architecture ", in_quotes(name),
+         "; the nearest known names are ", near, "; ", fitting);
+  }
+  fail(where, files.weights_name,
+       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
+       "is no config.json that does; give LoadOptions::architecture: ",
+       fitting, "; by the name of file or folder the nearest are ", near);
+}
+
+}  // namespace
+
+const Family& find_family(SourceFiles& files) {
+  for (const Family* family : families()) {
+    std::optional<Match> match = family->match(files);
+    if (!match) continue;
+    files.match = *std::move(match);
+    return *family;
+  }
+  refuse_family(files);
+}
+
+Reading read_with(const Family& family, const SourceFiles& files) {
+  if (family.read != nullptr) return family.read(files);
+  const std::string name = architecture_name(files);
+  const Architecture* const known = name.empty() ? nullptr : find_known_architecture(name);
+  if (known == nullptr) refuse_architecture(family, files, name);
+  return family.read_as(files, *known);
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,182 @@
+#include "vit/weights/checkpoint/layout_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/config_fields.h"
+#include "vit/weights/checkpoint/layout_sizes.h"
+#include "vit/weights/checkpoint/layout_tables.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"read_layout", ErrorKind::format};
+constexpr SizeRange kCount{0, 1u << 22};
+
+/// Every key must be one of `known`.
+void check_keys(const Json& object, const std::set<std::string>& known) {
+  VIT_CHECK(object.is_object(), kWhere, object.where(), " must be an object");
+  for (std::size_t i = 0; i < object.size(); ++i) {
+    const std::string key(object[i].key());
+    VIT_CHECK(known.contains(key), kWhere, object[i].where(), ": unknown key; known are ",
+              listed({known.begin(), known.end()}, known.size()));
+  }
+}
+
+/// Reads fields by their names from the members of an object, and collects what is given.
+struct Reader {
+  const Json& object;
+  std::string prefix;  // "position."
+  std::set<std::string>& given;
+  std::set<std::string>& known;
+
+  template <typename Field>
+  void operator()(const char* name, Field& field, Shown = Shown::always) const {
+    known.insert(name);
+    const auto value = object.find(name);
+    if (!value) return;
+    given.insert(prefix + name);
+    read(*value, prefix + name, field);
+  }
+
+  void read(const Json& value, const std::string&, bool& field) const { field = value.as_bool(); }
+  void read(const Json& value, const std::string&, double& field) const { field = value.as_double(); }
+  void read(const Json& value, const std::string&, float& field) const {
+    field = static_cast<float>(value.as_double());
+  }
+  void read(const Json& value, const std::string&, std::size_t& field) const {
+    field = value.as_size(kCount);
+  }
+  void read(const Json& value, const std::string&, std::array<double, 3>& field) const {
+    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
+              " must be three numbers (R, G, B)");
+    for (std::size_t i = 0; i < 3; ++i) field[i] = value[i].as_double();
+  }
+  void read(const Json& value, const std::string&, std::array<unsigned char, 3>& field) const {
+    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
+              " must be three numbers (R, G, B)");
+    for (std::size_t i = 0; i < 3; ++i) field[i] = static_cast<unsigned char>(value[i].as_size({0, 255}));
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void read(const Json& value, const std::string&, Enum& field) const {
+    const auto& names = EnumNames<Enum>::values;
+    const auto found = std::ranges::find(names, value.as_string());
+    VIT_CHECK(found != std::end(names), kWhere, value.where(), " must be one of ",
+              listed({std::begin(names), std::end(names)}, std::size(names)), ", found ",
+              in_quotes(value.as_string()));
+    field = static_cast<Enum>(found - std::begin(names));
+  }
+  void read(const Json& value, const std::string& name, GridSize& field) const {
+    nested(value, name, [&](const Reader& reader) { visit_grid(field, reader); });
+  }
+  void read(const Json& value, const std::string& name, PositionConfig& field) const {
+    nested(value, name, [&](const Reader& reader) { visit_position(field, reader); });
+  }
+  void read(const Json& value, const std::string& name, AttentionPoolConfig& field) const {
+    nested(value, name, [&](const Reader& reader) { visit_attention_pool(field, reader); });
+  }
+  template <typename Visit>
+  void nested(const Json& value, const std::string& name, const Visit& visit) const {
+    VIT_CHECK(value.is_object(), kWhere, value.where(), " must be an object");
+    std::set<std::string> own;
+    visit(Reader{value, name + ".", given, own});
+    check_keys(value, own);
+  }
+};
+
+std::vector<std::string> read_labels(const Json& layout) {
+  std::vector<std::string> labels;
+  const auto list = layout.find("labels");
+  if (!list) return labels;
+  VIT_CHECK(list->is_array(), kWhere, list->where(), " must be an array of names");
+  for (std::size_t i = 0; i < list->size(); ++i) labels.emplace_back((*list)[i].as_string());
+  return labels;
+}
+
+/// The first of the layout's prefixes under which the patch embedding lies.
+Match find_prefix(const SourceFiles& files, const Json& layout, const Layout& tables) {
+  const auto prefixes = layout.find("prefixes");
+  if (!prefixes) return {};
+  VIT_CHECK(prefixes->is_array() && prefixes->size() != 0, kWhere, prefixes->where(),
+            " must be an array of names");
+  const std::span<const Source> patch = tables.sources(Part::patch_weight);
+  for (std::size_t i = 0; i < prefixes->size() && !patch.empty(); ++i) {
+    const std::string prefix((*prefixes)[i].as_string());
+    if (files.tensors.find(prefix + patch.front().name(0)) != nullptr)
+      return {.prefix = prefix, .outside = {}};
+  }
+  return {.prefix = std::string((*prefixes)[0].as_string()), .outside = {}};
+}
+
+}  // namespace
+
+Json load_layout(const std::filesystem::path& path) {
+  Json layout = load_json(path, {.max_bytes = 64u << 20, .max_depth = 16, .max_values = 4'000'000});
+  check_keys(layout,
+             {"about", "architecture", "config", "tensors", "ignore", "prefixes", "preprocess", "labels"});
+  return layout;
+}
+
+Reading read_by_layout(SourceFiles& files, const Json& layout) {
+  VIT_CHECK(
+      files.options.overrides.empty() && files.options.architecture.empty(), kWhere.with(ErrorKind::argument),
+      layout.file(),
+      ": LoadOptions::layout says everything; LoadOptions::architecture and overrides do not go with it");
+  const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
+  Reading out{.config = {}, .layout = {tables->rows}, .ignored = {}, .notes = {}, .texts = tables};
+  files.match = find_prefix(files, layout, out.layout);
+  out.config.architecture = layout.find_string("architecture").value_or("");
+  out.config.family = "layout";
+  out.config.library = std::filesystem::path(layout.file()).filename().string();
+  std::set<std::string> given;
+  if (const auto config = layout.find("config")) {
+    std::set<std::string> known;
+    visit_model(out.config, Reader{*config, "", given, known});
+    check_keys(*config, known);
+  }
+  infer_sizes(files, layout.file(), given, out);
+  out.config.labels = read_labels(layout);
+  for (const Part part : {Part::class_token, Part::distillation_token, Part::register_tokens}) {
+    const TensorEntry* const entry = files.find(out.layout, part);
+    if (entry == nullptr || entry->num_elements() != 0) continue;
+    const std::string& name = tables->texts.emplace_back(out.layout.sources(part).front().name(0));
+    tables->ignored.push_back({name, "holds no tokens"});
+  }
+  out.ignored.push_back(tables->ignored);
+  return out;
+}
+
+PreprocessConfig read_layout_preprocess(const Json& layout, const ModelConfig& model,
+                                        const PreprocessLoadOptions& options) {
+  const Json json = layout.at("preprocess");
+  PreprocessConfig config;
+  config.source = layout.file();
+  config.pillow = options.pillow;
+  std::set<std::string> given, known;
+  visit_preprocess(config, Reader{json, "", given, known});
+  check_keys(json, known);
+  if (!given.contains("crop_height")) config.crop_height = model.image_height;
+  if (!given.contains("crop_width")) config.crop_width = model.image_width;
+  const double ratio = config.crop_pct > 0.0 ? config.crop_pct : 1.0;
+  const auto enlarged = [&](std::size_t edge) {
+    return static_cast<std::size_t>(std::floor(static_cast<double>(edge) / std::clamp(ratio, 0.01, 10.0)));
+  };
+  if (!given.contains("resize_height")) config.resize_height = enlarged(config.crop_height);
+  if (!given.contains("resize_width")) config.resize_width = enlarged(config.crop_width);
+  if (options.resampler == ResamplerChoice::pillow) config.resampler = Resampler::pillow;
+  if (options.resampler == ResamplerChoice::torchvision) config.resampler = Resampler::torchvision_uint8;
+  if (options.exif != ExifChoice::automatic) config.apply_orientation = options.exif == ExifChoice::apply;
+  validate(config);
+  return config;
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,25 @@
+// A layout that comes from the caller: a JSON file that says what the model is, where its tensors lie and how
+// images are preprocessed (weights/layouts.md). What it leaves out is inferred from the tensors, or asked for
+// by name.
+#pragma once
+
+#include <filesystem>
+
+#include "vit/checkpoint.h"
+#include "vit/weights/families/family.h"
+#include "vit/weights/files/json.h"
+
+namespace vit::internal {
+
+/// The file, with limits fit for a layout. Throws Error if it is none.
+Json load_layout(const std::filesystem::path& path);
+
+/// Reads a checkpoint as `layout` says; sets files.match. Throws Error naming file and key for what is not
+/// known, out of range, or missing.
+Reading read_by_layout(SourceFiles& files, const Json& layout);
+
+/// The member `preprocess` of a layout, for the native size of the model.
+PreprocessConfig read_layout_preprocess(const Json& layout, const ModelConfig& config,
+                                        const PreprocessLoadOptions& options);
+
+}  // namespace vit::internal

@@ -1,0 +1,16 @@
+// What a layout file leaves out and the tensors tell: sizes by their shapes, switches by their presence.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "vit/weights/families/family.h"
+
+namespace vit::internal {
+
+/// Fills the fields of reading.config that are not `given`. Biases that the file does not have become zeros
+/// where the model needs some. Throws Error naming every field that nobody tells.
+void infer_sizes(const SourceFiles& files, const std::string& layout_name, const std::set<std::string>& given,
+                 Reading& reading);
+
+}  // namespace vit::internal

@@ -1,0 +1,22 @@
+// Weight files by their names: which of a folder is meant, and which reader opens it.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "vit/weights/files/tensor_file.h"
+
+namespace vit::internal {
+
+/// The weight file of a folder with the first of the names that timm, Hugging Face and OpenCLIP write; else
+/// all files that are called as weights are.
+std::vector<std::filesystem::path> find_weights(const std::filesystem::path& folder);
+/// All files of a folder that are called as weights are.
+std::vector<std::filesystem::path> list_weights(const std::filesystem::path& folder);
+/// Whether a weight file has a name that OpenCLIP gives.
+bool is_open_clip_name(const std::filesystem::path& file);
+/// Opens a weight file, or the index of shards, by its ending; what torch.compile puts into names is left
+/// out.
+TensorFile open_weights(const std::filesystem::path& file);
+
+}  // namespace vit::internal

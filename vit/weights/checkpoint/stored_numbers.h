@@ -1,0 +1,31 @@
+// From stored tensors to the numbers of one part: joined, split, transposed, masked, or lent as they lie.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "vit/weights/families/layout.h"
+#include "vit/weights/files/tensor_file.h"
+#include "vit/weights/model_weights.h"
+
+namespace vit::internal {
+
+/// Some rows of a part, found in the file or made up.
+struct StoredRows {
+  Row row{};
+  const TensorEntry* entry = nullptr;  // null: constant, or computed
+  const TensorEntry* mask = nullptr;
+};
+
+/// What the forms need to know beside the shape.
+struct FormSizes {
+  std::size_t head_width = 0;
+  GridSize grid{};              // of a computed position table
+  std::size_t prefix_rows = 0;  // zeros in front of it
+};
+
+/// The numbers of a part of this shape: lent where one tensor stores them as they are, else joined from the
+/// pieces, in order. Throws Error naming the tensor whose numbers cannot be what they should be.
+WeightNumbers load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape, const FormSizes& sizes);
+
+}  // namespace vit::internal

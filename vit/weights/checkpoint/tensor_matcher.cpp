@@ -1,0 +1,158 @@
+#include "vit/weights/checkpoint/tensor_matcher.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + ")";
+}
+
+/// Equal but for dimensions of 1 in front.
+bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {
+  while (stored.size() > wanted.size() && stored.front() == 1) stored = stored.subspan(1);
+  return std::ranges::equal(stored, wanted);
+}
+
+void append(std::string& message, const char* what, const std::vector<std::string>& items) {
+  if (items.empty()) return;
+  message += (message.empty() ? "" : "; ") + std::string(what) + " " + listed(items, 4);
+}
+
+}  // namespace
+
+TensorMatcher::TensorMatcher(const SourceFiles& files, const Reading& reading,
+                             std::shared_ptr<const TensorFile> tensors)
+    : files_(files),
+      reading_(reading),
+      tensors_(std::move(tensors)),
+      sizes_{.head_width = reading.config.head_width(),
+             .grid = reading.config.position.added_grid,
+             .prefix_rows = reading.config.position.added_prefix_rows} {}
+
+const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
+                                       const std::vector<std::size_t>& shape, const std::string& use) {
+  const std::string full = (place == Place::tower ? files_.match.prefix : files_.match.outside) + name;
+  const TensorEntry* const entry = files_.tensors.find(full);
+  if (entry == nullptr) {
+    const std::string item = in_quotes(full) + " " + shape_text(shape);
+    if (std::ranges::find(missing_, item) == missing_.end()) missing_.push_back(item);
+    return nullptr;
+  }
+  std::string& uses = uses_[entry];
+  if (uses != use && !uses.ends_with(", " + use)) uses += (uses.empty() ? "" : ", ") + use;
+  if (!is_shape(entry->shape, shape)) {
+    wrong_.push_back(in_quotes(full) + " has shape " + shape_text(entry->shape) + ", expected " +
+                     shape_text(shape));
+    return nullptr;
+  }
+  if (!is_floating(entry->dtype)) {
+    wrong_.push_back(in_quotes(full) + " holds " + entry->dtype_name + ", expected floating point");
+    return nullptr;
+  }
+  return entry;
+}
+
+bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows>& pieces) {
+  const std::span<const Source> sources = reading_.layout.sources(id.part);
+  const std::string use = canonical_name(id);
+  if (sources.empty()) {
+    missing_.push_back(use + " " + shape.to_string() + ", for which this layout has no name");
+    return false;
+  }
+  bool complete = true;
+  for (const Source& source : sources) {
+    StoredRows piece{.row = source.row};
+    if (source.is_stored()) {
+      const std::vector<std::size_t> stored = source.stored_shape(shape, reading_.config);
+      piece.entry = take(source.name(id.block), source.row.place, stored, use);
+      complete = complete && piece.entry != nullptr;
+      if (!source.row.mask.empty()) {
+        Source mask = source;
+        mask.row.source = source.row.mask;
+        piece.mask = take(mask.name(id.block), source.row.place, stored, use + " (mask)");
+        complete = complete && piece.mask != nullptr;
+      }
+    }
+    pieces.push_back(piece);
+  }
+  return complete;
+}
+
+ModelWeights TensorMatcher::match() {
+  ModelWeights weights;
+  for_each_tensor(reading_.config, weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
+    std::vector<StoredRows> pieces;
+    if (!find(id, shape, pieces)) return;
+    tensor = WeightTensor(shape, [pieces = std::move(pieces), shape, sizes = sizes_, keep = tensors_] {
+      return load_numbers(pieces, shape, sizes);
+    });
+  });
+  return weights;
+}
+
+std::string TensorMatcher::ignore_reason(const std::string& name) const {
+  const bool inside = name.starts_with(files_.match.prefix);
+  const std::string& front = inside ? files_.match.prefix : files_.match.outside;
+  if (!name.starts_with(front)) return "";
+  const std::string_view own = std::string_view(name).substr(front.size());
+  for (const std::span<const Ignored> list : reading_.ignored) {
+    for (const Ignored& ignored : list) {
+      if ((ignored.place == Place::tower) == inside && internal::fits(ignored.name, own))
+        return std::string(ignored.reason);
+    }
+  }
+  return "";
+}
+
+void TensorMatcher::finish(LoadReport& report) {
+  for (const TensorEntry& entry : files_.tensors.entries()) {
+    TensorUse use{.name = entry.name,
+                  .shape = entry.shape,
+                  .dtype = entry.dtype_name,
+                  .feeds = {},
+                  .ignored_because = {}};
+    if (const auto found = uses_.find(&entry); found != uses_.end()) {
+      use.feeds = found->second;
+      report.num_parameters += entry.num_elements();
+    } else {
+      use.ignored_because = ignore_reason(entry.name);
+      if (use.ignored_because.empty())
+        unexpected_.push_back(in_quotes(entry.name) + " " + shape_text(entry.shape));
+    }
+    report.tensors.push_back(std::move(use));
+  }
+  std::string message;
+  append(message, "missing", missing_);
+  append(message, "wrong", wrong_);
+  append(message, "unexpected", unexpected_);
+  VIT_CHECK(message.empty(), kWhere, files_.weights_name, ": ", message,
+            files_.config
+                ? text(" (do weights and ", std::filesystem::path(files_.config->file()).filename().string(),
+                       " belong together?)")
+                : " (does the file fit the architecture that was named?)");
+}
+
+bool TensorMatcher::fits() {
+  ModelWeights weights;
+  bool complete = true;
+  for_each_tensor(reading_.config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
+    std::vector<StoredRows> pieces;
+    complete = complete && find(id, shape, pieces);
+  });
+  return complete && std::ranges::all_of(files_.tensors.entries(), [&](const TensorEntry& entry) {
+           return uses_.contains(&entry) || !ignore_reason(entry.name).empty();
+         });
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,53 @@
+#include "vit/weights/families/layout.h"
+
+#include <utility>
+
+namespace vit::internal {
+
+std::string Source::name(std::size_t block) const {
+  std::string out(row.source);
+  if (out.ends_with('*')) out.replace(out.size() - 1, 1, bias ? "bias" : "weight");
+  if (const std::size_t at = out.find("{}"); at != std::string::npos)
+    out.replace(at, 2, std::to_string(row.step * block + row.first));
+  return out;
+}
+
+std::vector<std::size_t> Source::stored_shape(const Shape& shape, const ModelConfig& config) const {
+  if (row.form == Form::convolution && shape.rank() == 2)
+    return {shape[0], 3, config.patch_size, config.patch_size};
+  if (row.form == Form::transposed && shape.rank() == 2) return {shape[1], shape[0]};
+  if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  sizes[0] = sizes[0] / row.into.of * row.from.of;
+  return sizes;
+}
+
+Layout::Layout(std::initializer_list<std::span<const Row>> tables) {
+  for (const std::span<const Row> table : tables) add(table);
+}
+
+void Layout::add(std::span<const Row> table) {
+  std::array<std::vector<Source>, kNumParts> own;
+  for (const Row& row : table) {
+    const auto part = static_cast<std::size_t>(row.part);
+    const bool both = row.source.ends_with('*');
+    own[part].push_back({.row = row, .bias = !both && is_bias(row.part)});
+    if (both) own[part + 1].push_back({.row = row, .bias = true});
+  }
+  for (std::size_t part = 0; part < kNumParts; ++part) {
+    if (!own[part].empty()) sources_[part] = std::move(own[part]);
+  }
+}
+
+void Layout::set_zeros(Part part, std::size_t index) {
+  Row& row = sources_[static_cast<std::size_t>(part)].at(index).row;
+  row.source = "";
+  row.constant = 0.0f;
+}
+
+void Layout::set_form(Part part, Form form) {
+  for (Source& source : sources_[static_cast<std::size_t>(part)]) source.row.form = form;
+}
+
+}  // namespace vit::internal

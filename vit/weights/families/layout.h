@@ -1,0 +1,144 @@
+// Where the tensors of a model lie in a file, as data: tables of rows, one for each layout that somebody
+// publishes. Reading the tensors is for checkpoint/tensor_matcher.h.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+#include "vit/weights/tensor_id.h"
+
+namespace vit::internal {
+
+/// How the stored numbers lie.
+enum class Form : std::uint8_t {
+  as_stored,     // in the shape of the part; further dimensions of 1 in front do not count
+  convolution,   // (C, 3, P, P) for (C, 3 P P)
+  pixels,        // (C, P P 3) or (P P 3): the channels of a pixel side by side
+  transposed,    // (in, out)
+  joined_heads,  // (2, depth, H d / 2) for (2, depth, H, d / 2)
+  head_rows,     // rows ordered by head, then q, k, v
+  sincos,        // not stored: rows of sines and cosines, position/sinusoidal.h
+};
+
+/// Behind the prefix of the image tower, or beside the tower.
+enum class Place : std::uint8_t { tower, outside };
+
+/// Part `index` of `of` equal parts of the rows.
+struct Share {
+  std::uint8_t index = 0, of = 1;
+};
+
+/// Where one part, or a share of its rows, lies.
+struct Row {
+  Part part{};
+  /// The name in the file: {} stands for the number of the block, * at the end for "weight" and, in the part
+  /// that follows, for "bias". Nothing: `constant` everywhere.
+  std::string_view source{};
+  Form form = Form::as_stored;
+  Share into{};  // the rows of the part that are filled
+  Share from{};  // the rows of the source that are taken
+  Place place = Place::tower;
+  std::string_view mask{};  // multiplied element by element, every value must be 0 or 1
+  float constant = 0.0f;    // sincos: the base of the frequencies
+  /// The number in the name is step * block + first
+  std::uint8_t step = 1, first = 0;
+};
+
+/// A share of the part's rows; nothing for a source: zeros.
+constexpr Row joined(Part part, Share into, std::string_view source, Share from = {}) {
+  return {.part = part, .source = source, .into = into, .from = from};
+}
+/// The part is a share of the source's rows.
+constexpr Row cut(Part part, std::string_view source, Share from) {
+  return {.part = part, .source = source, .from = from};
+}
+constexpr Row masked(Part part, std::string_view source, std::string_view mask) {
+  return {.part = part, .source = source, .mask = mask};
+}
+constexpr Row at(Place place, Row row) {
+  row.place = place;
+  return row;
+}
+
+/// A tensor that may be left unused, and why. * at one end stands for anything.
+struct Ignored {
+  std::string_view name;
+  std::string_view reason;
+  Place place = Place::tower;
+};
+
+/// Whether the pattern of an Ignored fits.
+constexpr bool fits(std::string_view pattern, std::string_view name) {
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
+  return name == pattern;
+}
+
+/// Whether a table can be meant: every name has its {} where the part is a block's and nowhere else, and the
+/// shares of every part fill it, in order. For static_assert beside each table.
+constexpr bool is_sound(std::span<const Row> table) {
+  for (const Row& row : table) {
+    const bool numbered = row.source.find("{}") != std::string_view::npos;
+    if (!row.source.empty() && numbered != is_of_block(row.part)) return false;
+    std::size_t index = 0;
+    for (const Row& other : table) {
+      const bool both = other.source.ends_with('*') && next(other.part) == row.part;
+      if (other.part != row.part && !both) continue;
+      if (both || other.into.of != row.into.of || other.into.index != index++) return false;
+    }
+    if (index != row.into.of) return false;
+  }
+  return true;
+}
+
+/// Whether the table says where the tensors lie that every model has.
+constexpr bool is_complete(std::span<const Row> table) {
+  for (const Part part : {Part::patch_weight, Part::norm1_gamma, Part::norm1_beta, Part::qkv_weight,
+                          Part::proj_weight, Part::norm2_gamma, Part::norm2_beta, Part::fc2_weight}) {
+    if (std::none_of(table.begin(), table.end(), [&](const Row& row) {
+          return row.part == part || (row.source.ends_with('*') && next(row.part) == part);
+        })) {
+      return false;
+    }
+  }
+  return is_sound(table);
+}
+
+/// A row as it stands for one part: a weight, or the bias of the same row.
+struct Source {
+  Row row{};
+  bool bias = false;
+
+  bool is_stored() const noexcept { return !row.source.empty(); }
+  /// The name in the file; "" of a constant.
+  std::string name(std::size_t block) const;
+  /// The shape that it must have in the file for a part of this shape.
+  std::vector<std::size_t> stored_shape(const Shape& shape, const ModelConfig& config) const;
+};
+
+/// Where each part of one checkpoint lies, by one or more tables. Of a part that stands in several the last
+/// counts.
+class Layout {
+ public:
+  Layout(std::initializer_list<std::span<const Row>> tables);
+  void add(std::span<const Row> table);
+  /// The file does not have share `index` of the part: zeros.
+  void set_zeros(Part part, std::size_t index);
+  void set_form(Part part, Form form);
+  /// In the order in which they fill the part; none where the layout has no such part.
+  std::span<const Source> sources(Part part) const { return sources_[static_cast<std::size_t>(part)]; }
+
+ private:
+  std::array<std::vector<Source>, kNumParts> sources_;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,197 @@
+#include "vit/weights/families/published.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/weights/families/hf_config.h"
+#include "vit/weights/files/in_quotes.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
+constexpr std::string_view kRules[] = {"publisher", "timm"};
+
+/// What the tensors tell of a file without config: everything but heads, epsilon, activation, rotation and
+/// pooling.
+void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
+  const auto find = [&](Part part) { return files.find(layout, part); };
+  const TensorEntry* const patch = find(Part::patch_weight);
+  VIT_CHECK(patch != nullptr && patch->shape.size() == 4 && patch->shape[2] == patch->shape[3], kWhere,
+            files.weights_name, ": ", layout.sources(Part::patch_weight).front().name(0),
+            " must be there and have shape (C, 3, P, P)");
+  args.embed_dim = patch->shape[0];
+  args.patch_size = patch->shape[2];
+  const std::string_view block = layout.sources(Part::norm1_gamma).front().row.source;
+  args.depth = files.count_blocks(block.substr(0, block.find("{}")));
+  if (const TensorEntry* const fc2 = find(Part::fc2_weight); fc2 && fc2->shape.size() == 2)
+    args.mlp_dim = fc2->shape[1];
+  args.num_classes = 0;
+  for (const Part part : {Part::head_bias, Part::head_weight}) {
+    const TensorEntry* const head = find(part);
+    if (head != nullptr && !head->shape.empty()) args.num_classes = head->shape[0];
+  }
+  if (const TensorEntry* const reg = find(Part::register_tokens); reg && reg->shape.size() == 3)
+    args.reg_tokens = reg->shape[1];
+  if (const TensorEntry* const freqs = find(Part::rope_frequencies); freqs && freqs->shape.size() == 4)
+    args.num_heads = freqs->shape[2];
+  args.layer_scale = files.any_block_has(layout, Part::scale1);
+  args.qkv_bias = files.any_block_has(layout, Part::qkv_bias);
+  if (const TensorEntry* const fc1 = find(Part::pool_fc1_weight); fc1 && fc1->shape.size() == 2)
+    args.attn_pool_mlp_dim = fc1->shape[0];
+  const TensorEntry* const table = find(Part::position_table);
+  if (table == nullptr || table->shape.size() < 2) return;
+  const std::size_t rows = table->shape[table->shape.size() - 2];
+  const std::size_t prefix =
+      args.no_embed_class ? 0 : (args.class_token ? 1u : 0u) + (args.distilled ? 1u : 0u) + args.reg_tokens;
+  set_square_image(rows - std::min(prefix, rows), args);
+}
+
+/// Class names: texts of label_descriptions where given, else label_names, a list or an object keyed by
+/// index.
+std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_classes) {
+  if (!files.config) return {};
+  auto names = files.config->find("label_names");
+  const auto pretrained = files.config->find("pretrained_cfg");
+  if (!names && pretrained)
+    names = pretrained->find("label_names");  // after a model was loaded and saved again
+  if (!names || names->size() != num_classes) return {};
+  const auto descriptions = files.config->find("label_descriptions");
+  std::vector<std::string> labels(num_classes);
+  for (std::size_t i = 0; i < num_classes; ++i) {
+    labels[i] = names->is_array() ? std::string((*names)[i].as_string())
+                                  : std::string(names->at(std::to_string(i)).as_string());
+    if (descriptions && descriptions->is_object())
+      labels[i] = descriptions->find_string(labels[i]).value_or(labels[i]);
+  }
+  return labels;
+}
+
+/// overrides["img_size"] moves the native size, not the table: where that has the rows of the file's own size
+/// it keeps that grid and is resampled, as for other sizes. Of a bare file with a table that is not square
+/// the option tells the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading and
+/// like all others at run time; here they are always resampled as at run time.
+void keep_stored_table(const SourceFiles& files, const Layout& layout, const TimmArgs& stored_args,
+                       ModelConfig& config) {
+  PositionConfig& position = config.position;
+  if (position.added == AddedTable::none || !files.options.overrides.contains("img_size")) return;
+  const TensorEntry* const table = files.find(layout, Part::position_table);
+  if (table == nullptr || table->shape.size() < 2) return;
+  const GridSize stored = {stored_args.image_height / config.patch_size,
+                           stored_args.image_width / config.patch_size};
+  const std::size_t rows = table->shape[table->shape.size() - 2];
+  if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
+}
+
+}  // namespace
+
+TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture, const Layout& layout) {
+  TimmArgs args = architecture.args;
+  if (files.config && files.config->find("architecture")) {
+    apply_timm_config(args, *files.config);
+    if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
+  } else if (files.has_weights) {
+    infer_from_tensors(files, layout, args);
+  }
+  return args;
+}
+
+Published read_published(const SourceFiles& files, const Architecture& architecture, const TimmArgs& stored,
+                         const char* library, std::span<const std::string_view> own_keys) {
+  Published out{.stored = stored, .args = stored, .config = {}};
+  for (const auto& [key, value] : files.options.overrides) {
+    if (std::ranges::find(own_keys, key) == own_keys.end()) apply_timm_override(out.args, key, value);
+  }
+  out.config = to_config(out.args, architecture, files.config_name());
+  out.config.labels = read_labels(files, out.config.num_classes);
+  if (files.has_weights) out.config.library = is_saved_by_timm(files) ? "timm" : library;
+  return out;
+}
+
+Reading finish(const SourceFiles& files, const Architecture& architecture, Published published, Layout layout,
+               std::vector<std::span<const Ignored>> ignored, std::vector<std::string> notes) {
+  static constexpr Ignored kAlways[] = {
+      {"text.*", "text tower"},
+      {"mask_token", "used in training only"},
+      {"rope.freqs_cos", "rotation table, recomputed"},
+      {"rope.freqs_sin", "rotation table, recomputed"},
+      {"*.attn.rope.freqs_cos", "rotation table, recomputed"},
+      {"*.attn.rope.freqs_sin", "rotation table, recomputed"},
+  };
+  static constexpr Ignored kClassifier[] = {
+      {"head.weight", "the config asks for no classifier"},
+      {"head.bias", "the config asks for no classifier"},
+  };
+  /// Beside the `backbone` of DINO's and iBOT's training
+  static constexpr Ignored kPretrainingHeads[] = {
+      {"dino_head.*", "head of the self-supervised training", Place::outside},
+      {"ibot_head.*", "head of the self-supervised training", Place::outside},
+      {"head.*", "head of the self-supervised training", Place::outside},
+  };
+  if (files.match.prefix.ends_with("backbone."))
+    ignored.push_back(kPretrainingHeads);
+  else
+    ignored.push_back(kTextTower);
+  ignored.push_back(kAlways);
+  if (published.config.num_classes == 0) ignored.push_back(kClassifier);
+  keep_stored_table(files, layout, published.stored, published.config);
+  if (!files.config) {
+    notes.push_back("heads, epsilon, activation, rotation and pooling are those of " +
+                    std::string(architecture.name) + "; all sizes are those of the tensors");
+  }
+  return {.config = std::move(published.config),
+          .layout = std::move(layout),
+          .ignored = std::move(ignored),
+          .notes = std::move(notes)};
+}
+
+std::string architecture_name(const SourceFiles& files) {
+  if (!files.options.architecture.empty()) return files.options.architecture;
+  return files.config ? files.config->find_string("architecture").value_or("") : "";
+}
+
+bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family) {
+  const Architecture* const known = find_known_architecture(architecture_name(files));
+  return known != nullptr && known->library == library && (family.empty() || known->family == family);
+}
+
+void set_square_image(std::size_t num_patches, TimmArgs& args) {
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(num_patches))));
+  if (edge * edge != num_patches) return;
+  // 384 pixels have 27 patches of 14 and a rest: the architecture's own size tells more than the table
+  const bool is_square = args.patch_size != 0 && args.image_height == args.image_width;
+  if (is_square && args.image_height / args.patch_size == edge) return;
+  args.image_height = args.image_width = edge * args.patch_size;
+}
+
+void set_mlp_dim(const SourceFiles& files, std::string_view ending, TimmArgs& args) {
+  for (const TensorEntry& entry : files.tensors.entries()) {
+    if (entry.name.ends_with(ending) && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
+  }
+}
+
+bool is_saved_by_timm(const SourceFiles& files) {
+  return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
+         !files.options.overrides.contains("rules");
+}
+
+bool follows_timm(const SourceFiles& files) {
+  return is_saved_by_timm(files) || own_option(files, "rules", kRules) == "timm";
+}
+
+std::string own_option(const SourceFiles& files, const std::string& key,
+                       std::span<const std::string_view> allowed) {
+  const auto found = files.options.overrides.find(key);
+  if (found == files.options.overrides.end()) return std::string(allowed.front());
+  std::vector<std::string> words;
+  for (const std::string_view word : allowed) {
+    if (found->second == word) return std::string(word);
+    words.emplace_back(word);
+  }
+  fail(kWhere.with(ErrorKind::argument), override_name(key), " must be one of ", listed(words), ", got ",
+       in_quotes(found->second));
+}
+
+}  // namespace vit::internal

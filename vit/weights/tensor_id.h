@@ -1,0 +1,100 @@
+// The tensors of a Vision Transformer as data: what each one is, whatever a file calls it. Their shapes are
+// in model_weights.h; where they lie in a file is told by the tables of families/layout.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vit::internal {
+
+/// One kind of tensor. A weight is followed by its bias, a gamma by its beta.
+enum class Part : std::uint8_t {
+  patch_weight,
+  patch_bias,
+  patch_norm_gamma,  // on the pixels of a patch, before they are projected
+  patch_norm_beta,
+  embed_norm_gamma,  // on the projected patch, before positions are added
+  embed_norm_beta,
+  class_token,
+  distillation_token,
+  register_tokens,
+  position_table,
+  rope_frequencies,
+  rope_periods,
+  norm_pre_gamma,
+  norm_pre_beta,
+  norm1_gamma,  // first of a block
+  norm1_beta,
+  qkv_weight,
+  qkv_bias,
+  attention_norm_gamma,
+  attention_norm_beta,
+  proj_weight,
+  proj_bias,
+  scale1,
+  norm2_gamma,
+  norm2_beta,
+  gate_weight,
+  gate_bias,
+  fc1_weight,
+  fc1_bias,
+  mlp_norm_gamma,
+  mlp_norm_beta,
+  fc2_weight,
+  fc2_bias,
+  scale2,  // last of a block
+  norm_gamma,
+  norm_beta,
+  pool_probe,
+  pool_q_weight,
+  pool_q_bias,
+  pool_kv_weight,
+  pool_kv_bias,
+  pool_proj_weight,
+  pool_proj_bias,
+  pool_norm_gamma,
+  pool_norm_beta,
+  pool_fc1_weight,
+  pool_fc1_bias,
+  pool_fc2_weight,
+  pool_fc2_bias,
+  pooled_norm_gamma,
+  pooled_norm_beta,
+  pooler_weight,
+  pooler_bias,
+  projection_weight,
+  projection_bias,
+  head_weight,
+  head_bias,
+  head_distillation_weight,
+  head_distillation_bias,
+};
+
+inline constexpr std::size_t kNumParts = static_cast<std::size_t>(Part::head_distillation_bias) + 1;
+
+struct TensorId {
+  Part part{};
+  std::size_t block = 0;  // of parts that every block has
+  bool operator==(const TensorId&) const = default;
+};
+
+constexpr bool is_of_block(Part part) {
+  return part >= Part::norm1_gamma && part <= Part::scale2;
+}
+constexpr Part next(Part part) {
+  return static_cast<Part>(static_cast<std::uint8_t>(part) + 1);
+}
+
+/// "patch.weight", "qkv.bias", "norm1.gamma": the name without the block.
+std::string_view part_name(Part part);
+/// The part of that name, or nothing.
+std::optional<Part> find_part(std::string_view name);
+/// Whether the part is a bias or a beta: it follows its weight or gamma.
+bool is_bias(Part part);
+/// For messages and reports: "blocks.3.qkv.weight".
+std::string canonical_name(TensorId id);
+
+}  // namespace vit::internal
