@@ -5,7 +5,8 @@
 
 They are what somebody's own training leaves behind: a state dict without any config, which is loaded by a layout
 file (vit/weights/layouts.md). Every folder holds the weights and expected.safetensors, whose tensors are those of
-make_golden.py; data/layouts holds the layouts of vit-pytorch's models, and the third folder its own.
+make_golden.py. layout.json is for vit-pytorch's models the file of data/layouts with the sizes that a state dict does
+not tell, and written by hand for the third.
 
     vit-pytorch-vit          model.pth: the state dict of vit_pytorch.ViT. Heads wider than the model, norms around
                              the projection of patches whose pixels keep their channels side by side, a class token
@@ -31,6 +32,7 @@ vit-pytorch's models run at one size alone; that size is a rectangle, so that ro
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import torch
@@ -39,7 +41,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from vit_pytorch import SimpleViT, ViT
 
-ROOT = Path(__file__).resolve().parents[2] / "data" / "golden" / "layouts"
+DATA = Path(__file__).resolve().parents[2] / "data"
+ROOT = DATA / "golden" / "layouts"
 DEPTH = 2
 
 
@@ -133,9 +136,11 @@ class OwnModel(nn.Module):
 CASES = {
     "vit-pytorch-vit": dict(build=lambda: ViT(image_size=(16, 24), patch_size=8, num_classes=7, dim=36,
                                               depth=DEPTH, heads=3, dim_head=20, mlp_dim=58),
+                            sizes=dict(image_height=16, image_width=24, head_dim=20),
                             file="model.pth", contrast=0.05, native=(16, 24)),
     "vit-pytorch-simple-vit": dict(build=lambda: SimpleViT(image_size=(24, 16), patch_size=8, num_classes=5,
                                                            dim=40, depth=DEPTH, heads=3, dim_head=8, mlp_dim=70),
+                                   sizes=dict(image_height=24, image_width=16, head_dim=8),
                                    file="model.safetensors", contrast=0.05, native=(24, 16)),
     "own-rope": dict(build=lambda: OwnModel(classes=6, patch=8, dim=28, heads=2, head_dim=20, hidden=38, registers=3,
                                             theta=30.0),
@@ -219,6 +224,13 @@ def save(model, path):
         torch.save({"model": state, "step": 1200} if isinstance(model, OwnModel) else state, path)
 
 
+def save_layout(name, sizes, folder):
+    layout = json.loads((DATA / "layouts" / f"{name}.json").read_text(encoding="utf-8"))
+    layout["config"].update(sizes)
+    text = json.dumps(layout, indent=2, ensure_ascii=False) + "\n"
+    (folder / "layout.json").write_text(text, encoding="utf-8")
+
+
 def load(case, path):
     state = load_file(path) if path.suffix == ".safetensors" else torch.load(path, weights_only=True)
     model = case["build"]()
@@ -235,6 +247,8 @@ def write_case(name, case, seed):
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / case["file"]
     save(model, path)
+    if "sizes" in case:
+        save_layout(name, case["sizes"], folder)
     tensors = expected_tensors(model, run, inputs)
     for key, value in run(load(case, path), inputs["native"]).items():
         if not torch.equal(value, tensors[f"native.{key}"]):

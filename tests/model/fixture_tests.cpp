@@ -218,6 +218,11 @@ TEST_CASE("model: the golden models give the reference's numbers") {
   if (!test::find_shared_path("fixtures/models")) write_table(table);
 }
 
+TEST_CASE("model: golden models that a layout file loads give the reference's numbers") {
+  FamilyTable table;
+  check_folder(test::data_path("golden/layouts"), table);
+}
+
 TEST_CASE("model: reference models of every family give the reference's numbers") {
   SKIP_WITHOUT_SHARED("fixtures/models");
   FamilyTable table;

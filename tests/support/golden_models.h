@@ -26,6 +26,10 @@ inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path
 /// models.
 inline LoadOptions options_of(const std::filesystem::path& folder) {
   LoadOptions options;
+  if (std::filesystem::exists(folder / "layout.json")) {
+    options.layout = folder / "layout.json";
+    return options;
+  }
   if (std::filesystem::exists(config_file(folder))) return options;
   const Json facts = load_json(folder / "case.json");
   options.architecture = facts.at("architecture").as_string();
