@@ -23,6 +23,8 @@ class Inference {
       : files_(files), given_(given), layout_(reading.layout), c_(reading.config) {}
 
   void run() {
+    for (const Part part : {Part::patch_weight, Part::norm1_gamma, Part::qkv_weight, Part::fc2_weight})
+      check_found(part);
     infer_parts();
     infer_biases();
     infer_widths();
@@ -66,6 +68,16 @@ class Inference {
       return index == 0 ? size / source.row.from.of * source.row.into.of : size;
     }
     return 0;
+  }
+  /// The parts that tell most: a name that is misspelt in the layout is told as such.
+  void check_found(Part part) const {
+    for (const Source& source : layout_.sources(part)) {
+      if (!files_.has_weights || !source.is_stored()) continue;
+      const std::string name = source.name(0);
+      VIT_CHECK(files_.find(name, source.row.place) != nullptr, kWhere, "tensors: ", part_name(part),
+                " is said to be ", in_quotes(files_.match.prefix + name), ", which ", files_.weights_name,
+                " does not hold");
+    }
   }
   std::size_t length(Part part) const {
     const TensorEntry* const entry = files_.find(layout_, part);

@@ -17,7 +17,7 @@ using detail::JsonNode;
 using detail::NodeKind;
 using detail::Range;
 
-constexpr std::string_view kWhere = "json";
+constexpr Where kWhere{"json", ErrorKind::format};
 
 const char* to_string(Json::Kind kind) {
   switch (kind) {

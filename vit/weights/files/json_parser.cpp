@@ -21,7 +21,7 @@ using detail::NodeKind;
 using detail::Range;
 using Nlohmann = nlohmann::json;
 
-constexpr std::string_view kWhere = "json";
+constexpr Where kWhere{"json", ErrorKind::format};
 
 /// Walks the text and tells where it is, which the events of the parser do not.
 class CountingIterator {
@@ -194,7 +194,7 @@ Json parse_json(std::string_view source, std::string_view name, const JsonLimits
 }
 
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const MappedFile file(path, kWhere);
+  const MappedFile file(path, kWhere.operation());
   return parse_json({reinterpret_cast<const char*>(file.bytes().data()), file.size()}, path.string(), limits);
 }
 
