@@ -32,7 +32,7 @@ void run_timm_config(std::string_view input) {
 }
 
 std::vector<std::string> timm_config_seeds() {
-  return {test::read_file(golden("rope-axial") / "config.json")};
+  return {test::read_text(golden("rope-axial") / "config.json")};
 }
 
 void run_hf_config(std::string_view input) {
@@ -42,7 +42,7 @@ void run_hf_config(std::string_view input) {
 }
 
 std::vector<std::string> hf_config_seeds() {
-  return {test::read_file(golden("hf-vit") / "config.json")};
+  return {test::read_text(golden("hf-vit") / "config.json")};
 }
 
 void run_open_clip_config(std::string_view input) {
@@ -56,7 +56,25 @@ void run_open_clip_config(std::string_view input) {
 }
 
 std::vector<std::string> open_clip_config_seeds() {
-  return {test::read_file(golden("open-clip") / "open_clip_config.json")};
+  return {test::read_text(golden("open-clip") / "open_clip_config.json")};
+}
+
+void run_layout(std::string_view input) {
+  static const test::TemporaryFolder folder;
+  folder.write("layout.json", input);
+  const auto weights =
+      std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "layouts" / "own-rope" / "model.pth";
+  const CheckpointFolder checkpoint(weights, {.layout = folder.path() / "layout.json"});
+  checkpoint.preprocess_config();
+  checkpoint.load();
+}
+
+std::vector<std::string> layout_seeds() {
+  const auto folder = std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "layouts" / "own-rope";
+  const std::string plain = test::read_text(folder / "layout.json");
+  const std::string more =
+      R"({"preprocess": {"crop_pct": 0.9, "filter": "bilinear", "std": [1, 1, 1]}, "labels": ["a","b","c","d","e","f"],)";
+  return {plain, more + plain.substr(plain.find('{') + 1)};
 }
 
 void run_timm_preprocess(std::string_view input) {
@@ -73,7 +91,7 @@ void run_hf_preprocess(std::string_view input) {
 
 std::vector<std::string> hf_preprocess_seeds() {
   return {
-      test::read_file(golden("hf-vit") / "preprocessor_config.json"),
+      test::read_text(golden("hf-vit") / "preprocessor_config.json"),
       R"({"image_processor_type":"CLIPImageProcessor","do_resize":true,"size":{"shortest_edge":224},"resample":3,)"
       R"("do_center_crop":true,"crop_size":{"height":224,"width":224},"do_rescale":true,)"
       R"("rescale_factor":0.00392156862745098,"do_normalize":true,"image_mean":[0.5,0.5,0.5],)"

@@ -1,4 +1,4 @@
-// The JSON files beside the weights: what the model is, and how pictures are prepared.
+// The JSON files beside the weights: what the model is, and how images are preprocessed.
 #pragma once
 
 #include <string>
@@ -18,6 +18,10 @@ std::vector<std::string> hf_config_seeds();
 /// The input is OpenCLIP's open_clip_config.json beside the weights of a tiny model.
 void run_open_clip_config(std::string_view input);
 std::vector<std::string> open_clip_config_seeds();
+
+/// The input is a layout file for the weights of a model without a library.
+void run_layout(std::string_view input);
+std::vector<std::string> layout_seeds();
 
 /// The input is timm's config.json, read for its preprocessing.
 void run_timm_preprocess(std::string_view input);

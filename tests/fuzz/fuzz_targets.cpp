@@ -18,6 +18,7 @@ std::span<const Target> targets() {
       {"timm_config", run_timm_config, timm_config_seeds},
       {"hf_config", run_hf_config, hf_config_seeds},
       {"open_clip_config", run_open_clip_config, open_clip_config_seeds},
+      {"layout", run_layout, layout_seeds},
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"decode", run_decode, decode_seeds},
