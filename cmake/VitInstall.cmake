@@ -12,6 +12,9 @@ set(vit_headers
     base/stage_times.h base/tensor.h
     image/decode.h image/image.h image/preprocess.h
     position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_table.h position/sinusoidal.h)
+if(NOT VIT_OPENCV)
+  list(REMOVE_ITEM vit_headers opencv.h)
+endif()
 foreach(header ${vit_headers})
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}")
@@ -25,21 +28,14 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "$
                               INSTALL_DESTINATION "${VIT_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
-              "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/FindOpenJPEG.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
         DESTINATION "${VIT_CMAKE_DIR}")
 
 set(VIT_PC_REQUIRES "")
 set(VIT_PC_LIBS "")
 if(vit_type STREQUAL "STATIC_LIBRARY")
-  # Not "Requires: opencv4", which would link all sixty modules of OpenCV.
-  set(VIT_PC_REQUIRES "libhwy libjpeg libpng libtiff-4 libwebp libwebpdemux zlib")
-  set(VIT_PC_LIBS "-L$<TARGET_FILE_DIR:opencv_core> -lopencv_core ${OpenMP_CXX_FLAGS}")
-  get_target_property(vit_links vit LINK_LIBRARIES)
-  if("opencv_imgcodecs" IN_LIST vit_links)
-    string(PREPEND VIT_PC_LIBS "-lopencv_imgcodecs ")
-  elseif(CMAKE_DL_LIBS)
-    string(APPEND VIT_PC_LIBS " -l${CMAKE_DL_LIBS}")
-  endif()
+  set(VIT_PC_REQUIRES "libhwy libjpeg libopenjp2 libpng libtiff-4 libwebp libwebpdemux zlib")
+  set(VIT_PC_LIBS "${OpenMP_CXX_FLAGS}")
 endif()
 file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" VIT_PC_PREFIX "${VIT_PC_PREFIX}")

@@ -3,6 +3,7 @@
 option(VIT_BUILD_APPS "Build the program vit, the examples and the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_FUZZERS "Build the fuzz targets (libFuzzer with clang, otherwise plain replay programs)" OFF)
+option(VIT_OPENCV "Install the adapter vit/opencv.h; build the examples and tests that need OpenCV" ON)
 option(VIT_INSTALL "Add install rules" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_WERROR "Treat warnings as errors" OFF)
 set(VIT_SANITIZE "" CACHE STRING "Sanitizers for everything: address, undefined, thread, or a list with commas")

@@ -61,13 +61,13 @@ foreach(file ${files})
     endif()
     # fences: header pattern -> files that may include it
     foreach(fence
-        "<opencv2/=>^(image/[a-z0-9_]+\\.cpp|opencv\\.(h|cpp))$"
+        "<opencv2/=>^opencv\\.h$"
         "<Eigen/=>^(eigen\\.h|analysis/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
         "<omp.h>=>^base/parallel\\.cpp$"
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/files/json\\.h$"
         "<immintrin.h>=>^kernels/"
-        "<(jpeglib|png|tiffio|zlib|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
+        "<(jpeglib|openjpeg|png|tiffio|zlib|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
       set(pattern "${CMAKE_MATCH_1}")
       set(allowed "${CMAKE_MATCH_2}")

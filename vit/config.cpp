@@ -84,8 +84,8 @@ void validate(const ModelConfig& config, const std::string& file) {
 
 void validate(const ModelConfig& c) {
   check_range("patch_size", c.patch_size, 1, 1024);
-  check_range("image height", c.image_height, c.patch_size, 32768);
-  check_range("image width", c.image_width, c.patch_size, 32768);
+  check_range("image height", c.image_height, c.patch_size, kMaxInputEdge);
+  check_range("image width", c.image_width, c.patch_size, kMaxInputEdge);
   check_range("patches of the native grid", c.native_grid().rows * c.native_grid().columns, 1, kMaxPatches);
   check_range("embed_dim", c.embed_dim, 1, 65536);
   check_range("depth", c.depth, 1, 1024);
@@ -113,8 +113,8 @@ void validate(const PreprocessConfig& config) {
     check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);
   }
   if (c.crop && c.crop_multiple == 0) {
-    check_edge("the height to crop to", c.crop_height, 32768);
-    check_edge("the width to crop to", c.crop_width, 32768);
+    check_edge("the height to crop to", c.crop_height, kMaxInputEdge);
+    check_edge("the width to crop to", c.crop_width, kMaxInputEdge);
   }
   for (std::size_t i = 0; i < 3; ++i) {
     VIT_CHECK(std::isfinite(c.mean[i]) && std::abs(c.mean[i]) <= 1e6, kName, of,

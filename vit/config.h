@@ -15,6 +15,9 @@
 
 namespace vit {
 
+/// Longest edge, in pixels, of an image that a model takes.
+inline constexpr std::size_t kMaxInputEdge = 32768;
+
 // ----------------------------------------------------------------------------------------------- position
 
 /// Rows that are added to the tokens before the first block.
@@ -162,8 +165,8 @@ struct VIT_API ModelConfig {
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
-/// (width up to 65536, depth up to 1024, edges up to 32768, 2^20 patches, rotation factors of half a GiB) and
-/// exist so that a hostile file cannot ask for absurd amounts of memory.
+/// (width up to 65536, depth up to 1024, edges up to kMaxInputEdge, 2^20 patches, rotation factors of half a
+/// GiB) and exist so that a hostile file cannot ask for absurd amounts of memory.
 VIT_API void validate(const ModelConfig& config);
 /// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
 VIT_API void validate(const ModelConfig& config, const std::string& file);

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <opencv2/imgcodecs.hpp>
-
 #include "program.h"
 #include "vit/weights/files/json.h"
 
@@ -96,21 +94,4 @@ TEST_CASE("apps: the program knows the model that ships with it") {
   CHECK(missing.exit_code == 1);
   CHECK(missing.num_errors() == 1);
   CHECK(contains(missing.err, folder.path()));
-}
-
-TEST_CASE(
-    "apps: JPEG 2000, whose codecs come when they are needed, gives what the same pixels give elsewhere") {
-  const TestFolder folder;
-  const std::string lossless = folder / "a.jp2", plain = folder / "a.ppm";
-  write_picture(plain, 64, 48, 3);
-  CHECK(cv::imwrite(lossless, cv::imread(plain), {cv::IMWRITE_JPEG2000_COMPRESSION_X1000, 1000}));
-  const auto classified = [&](const std::string& file) {
-    const RunResult result = run_vit(with_model("classify", {"--format", "csv", "--top", "2", file}));
-    CHECK(result.exit_code == 0);
-    CHECK(result.err.empty());
-    std::string out = result.out;
-    for (std::size_t at = 0; (at = out.find(file)) != std::string::npos;) out.erase(at, file.size());
-    return out;
-  };
-  CHECK(classified(lossless) == classified(plain));
 }

@@ -6,8 +6,8 @@ set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
                                     ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE opencv_core opencv_imgcodecs)
-set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp
+target_link_libraries(vit_fuzz_targets PUBLIC vit::vit)
+set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 vit_warnings(vit_fuzz_targets)
 

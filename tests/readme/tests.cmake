@@ -12,7 +12,6 @@ add_custom_command(
   COMMAND readme_extract "${readme}" "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
   DEPENDS readme_extract "${readme}" VERBATIM)
 
-find_package(OpenCV REQUIRED COMPONENTS videoio)
 add_executable(readme_snippets readme/main.cpp "${readme_build}/snippets.cpp")
 target_include_directories(readme_snippets PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(readme_snippets PRIVATE vit::vit doctest::doctest opencv_core opencv_imgcodecs opencv_imgproc

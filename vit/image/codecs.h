@@ -13,33 +13,40 @@
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
-/// One picture file in memory.
+/// One image file in memory.
 struct Source {
   std::span<const std::uint8_t> bytes;
   std::string name;
   std::size_t max_pixels = 0;
 };
 
-/// A picture as its file stores it. Both take no memory until they are written: a short file may announce
+/// An image as its file stores it. Both take no memory until they are written: a short file may announce
 /// gigabytes and then hold none.
 struct Decoded {
   Image image;
   Tensor<std::uint8_t> alpha;  // (H, W), or empty: opaque
   int orientation = 1;         // EXIF value 1..8 that is still to be applied ...
-  bool always_turn = false;    // ... whatever the options say
+  bool always_rotate = false;  // ... whatever the options say
 };
 
-constexpr std::string_view kWhere = "decode";
+constexpr Where kWhere{"decode", ErrorKind::format};
 
-/// Throws Error "<name>: <cause>".
+/// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or no image.
 template <typename... Parts>
 [[noreturn]] void refuse(const Source& source, const Parts&... cause) {
   fail(kWhere, source.name, ": ", cause...);
 }
 
-/// Throws Error where a header announces no pixels or too many. Comes before every allocation.
+/// Throws Error "<name>: <cause>" of kind `unsupported`: the file may be well-formed, but it holds what is
+/// not read, or more pixels or work than are allowed.
+template <typename... Parts>
+[[noreturn]] void refuse_unsupported(const Source& source, const Parts&... cause) {
+  fail(kWhere.with(ErrorKind::unsupported), source.name, ": ", cause...);
+}
+
+/// Throws Error if a header announces no pixels or too many. Comes before every allocation.
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height);
 
 /// Big and little endian numbers at an offset that the caller has checked.
@@ -72,8 +79,8 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
-/// Throws Error where a JPEG 2000 codestream is cut, is not for 8-bit grey or RGB, or would cost its decoder
-/// more than a picture of its size is worth. `length` bytes of `code` belong to it; what follows them may,
+/// Throws Error if a JPEG 2000 codestream is cut, is not for 8-bit grey or RGB, or would cost its decoder
+/// more than an image of its size is worth. `length` bytes of `code` belong to it; what follows them may,
 /// too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
 
@@ -86,4 +93,4 @@ Decoded decode_bmp(const Source& source);
 Decoded decode_pnm(const Source& source);
 Decoded decode_jpeg2000(const Source& source);
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

@@ -1,4 +1,4 @@
-// Reads the file, recognises its format, hands it to a decoder, and does what all formats share: size limit,
+// Reads the file, recognizes its format, hands it to a decoder, and does what all formats share: size limit,
 // transparency, orientation.
 #include "vit/image/decode.h"
 
@@ -19,23 +19,27 @@
 
 namespace vit {
 
-namespace codecs {
+namespace internal::codecs {
 
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height) {
   if (width == 0 || height == 0) refuse(source, "the header announces ", width, " x ", height, " pixels");
   // Edges stay below 2^31, so that no decoder overflows; every product below fits 64 bits.
   constexpr std::uint64_t kMaxEdge = 0x7FFFFFFF;
   if (width > kMaxEdge || height > kMaxEdge || width * height > source.max_pixels) {
-    refuse(source, "too many pixels: ", width, " x ", height, ", the limit is ", source.max_pixels);
+    refuse_unsupported(source, "too many pixels: ", width, " x ", height, ", the limit is ",
+                       source.max_pixels);
   }
 }
 
-}  // namespace codecs
+}  // namespace internal::codecs
 
 namespace {
 
+namespace codecs = internal::codecs;
 using codecs::Decoded;
 using codecs::Source;
+
+constexpr Where kReadFile = codecs::kWhere.with(ErrorKind::io);
 
 struct Signature {
   std::size_t offset;
@@ -45,7 +49,7 @@ struct Signature {
 struct Format {
   std::string_view name;
   std::initializer_list<Signature> signatures;  // all of them
-  Decoded (*decode)(const Source&);             // null: recognised, not read
+  Decoded (*decode)(const Source&);             // null: recognized, not read
 };
 
 bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
@@ -91,22 +95,22 @@ const Format kFormats[] = {
     {"Windows icon", {{0, "\0\0\x01\0"sv}}, nullptr},
 };
 
-constexpr std::size_t kHeadBytes = 512;  // tell the format, or text from other data
+constexpr std::size_t kSignatureBytes = 512;  // tell the format, or text from other data
 
 bool is_text(std::span<const std::uint8_t> bytes) {
-  const auto head = bytes.first(std::min(bytes.size(), kHeadBytes));
-  return std::all_of(head.begin(), head.end(),
+  const auto start = bytes.first(std::min(bytes.size(), kSignatureBytes));
+  return std::all_of(start.begin(), start.end(),
                      [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
 }
 
-/// Upright picture of one whose top row and left column lie as the EXIF value says.
-Image turned(const Image& image, int orientation) {
+/// Upright image of one whose top row and left column lie as the EXIF value says.
+Image rotated(const Image& image, int orientation) {
   const bool transposed = orientation >= 5;
   const std::size_t height = transposed ? image.width() : image.height();
   const std::size_t width = transposed ? image.height() : image.width();
   Image out(height, width);
   const bool flip_x =
-      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored picture
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored image
   const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   for (std::size_t y = 0; y < height; ++y) {
     std::uint8_t* to = out.row(y);
@@ -121,17 +125,17 @@ Image turned(const Image& image, int orientation) {
   return out;
 }
 
-/// The format by the first bytes. Throws Error where there is none, or none that is read.
+/// The format by the first bytes. Throws Error if there is none, or none that is read.
 const Format& recognized(const Source& source) {
   if (source.bytes.empty()) codecs::refuse(source, "the file is empty");
   const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                    [&](const Format& candidate) { return matches(candidate, source.bytes); });
   if (format == std::end(kFormats)) {
-    codecs::refuse(source, is_text(source.bytes) ? "not a picture: the file holds text"
-                                                 : "not a picture, or of an unknown format");
+    codecs::refuse(source, is_text(source.bytes) ? "not an image: the file holds text"
+                                                 : "not an image, or of an unknown format");
   }
   if (format->decode == nullptr)
-    codecs::refuse(source, format->name, " files are not read; convert it to PNG or JPEG");
+    codecs::refuse_unsupported(source, format->name, " files are not read; convert it to PNG or JPEG");
   return *format;
 }
 
@@ -139,15 +143,15 @@ Source source_of(std::span<const std::byte> bytes, const DecodeOptions& options,
   return {{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
 }
 
-/// What `step` returns. Throws Error where memory does not suffice for it.
+/// What `step` returns. Throws Error if memory does not suffice for it.
 template <typename Step>
 auto within_memory(const Source& source, Step step) {
   try {
     return step();
   } catch (const std::bad_alloc&) {
-    codecs::refuse(source, "not enough memory for this picture");
+    fail(kReadFile, source.name, ": not enough memory for this image");
   } catch (const std::length_error&) {
-    codecs::refuse(source, "not enough memory for this picture");
+    fail(kReadFile, source.name, ": not enough memory for this image");
   }
 }
 
@@ -163,21 +167,20 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, const Decode
   const std::string name = path.string();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  VIT_CHECK(std::filesystem::exists(status), codecs::kWhere, name, ": no such file");
-  VIT_CHECK(!std::filesystem::is_directory(status), codecs::kWhere, name, ": is a folder, not a file");
+  VIT_CHECK(std::filesystem::exists(status), kReadFile, name, ": no such file");
+  VIT_CHECK(!std::filesystem::is_directory(status), kReadFile, name, ": is a folder, not a file");
   // A pipe may never end and /dev/zero never does.
-  VIT_CHECK(std::filesystem::is_regular_file(status), codecs::kWhere, name,
+  VIT_CHECK(std::filesystem::is_regular_file(status), kReadFile, name,
             ": is a pipe or device, expected a regular file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  VIT_CHECK(file != nullptr, codecs::kWhere, name,
-            ": cannot be opened: ", std::generic_category().message(errno));
+  VIT_CHECK(file != nullptr, kReadFile, name, ": cannot be opened: ", std::generic_category().message(errno));
   // A large file of something else is told by its first bytes, and not read.
-  std::vector<std::byte> bytes(kHeadBytes);
+  std::vector<std::byte> bytes(kSignatureBytes);
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
   if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
   const auto size = std::filesystem::file_size(path, error);
-  VIT_CHECK(error || size <= max_file_bytes(options), codecs::kWhere, name, ": a file of ", size,
-            " bytes is too large for a picture; the limit is ", max_file_bytes(options));
+  VIT_CHECK(error || size <= max_file_bytes(options), codecs::kWhere.with(ErrorKind::unsupported), name,
+            ": a file of ", size, " bytes is too large for an image; the limit is ", max_file_bytes(options));
   if (!error) bytes.reserve(size + 1);
   constexpr std::size_t kChunk = 1u << 16;
   while (true) {
@@ -188,7 +191,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, const Decode
     bytes.resize(used + got);
     if (ended) break;
   }
-  VIT_CHECK(std::ferror(file.get()) == 0, codecs::kWhere, name,
+  VIT_CHECK(std::ferror(file.get()) == 0, kReadFile, name,
             ": reading failed: ", std::generic_category().message(errno));
   return bytes;
 }
@@ -203,9 +206,9 @@ Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& option
     const std::span<const std::uint8_t> alpha = decoded.alpha.flat();
     for (std::size_t i = 0; options.alpha == Alpha::on_white && i < alpha.size(); ++i)
       internal::composite_on_white(decoded.image.data() + 3 * i, alpha[i]);
-    const bool turn = decoded.always_turn || options.orientation == Orientation::apply;
-    return turn && decoded.orientation > 1 ? turned(decoded.image, decoded.orientation)
-                                           : std::move(decoded.image);
+    const bool rotate = decoded.always_rotate || options.orientation == Orientation::apply;
+    return rotate && decoded.orientation > 1 ? rotated(decoded.image, decoded.orientation)
+                                             : std::move(decoded.image);
   });
 }
 

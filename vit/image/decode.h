@@ -1,4 +1,4 @@
-// Picture files to RGB pixels, equal to Pillow's Image.open(file).convert("RGB"). One file per format behind
+// Image files to RGB pixels, equal to Pillow's Image.open(file).convert("RGB"). One file per format behind
 // it; all of them check sizes before they allocate, print nothing, and end in an Error that names the file
 // and the cause.
 #pragma once
@@ -17,7 +17,7 @@ namespace vit {
 /// TIFF is part of its pixel layout and is always applied, as in Pillow.
 enum class Orientation {
   ignore,  // pixels as stored
-  apply,   // turned and mirrored upright
+  apply,   // rotated and mirrored upright
 };
 
 struct DecodeOptions {
@@ -26,12 +26,13 @@ struct DecodeOptions {
   std::size_t max_pixels = kMaxImagePixels;
 };
 
-/// Reads JPEG (grey, RGB, CMYK, YCCK), PNG, TIFF, WebP (an animation yields its first picture), BMP, PNM (P1
-/// to P6) and JPEG 2000. Throws Error naming the file and the cause: unreadable, empty, no picture, a format
-/// that is not read (GIF, AVIF, HEIF, ...), truncated or corrupt data, more than max_pixels. Differs from
-/// Pillow on some damaged files: a wrong checksum in a PNG is an Error everywhere, not only in its header.
+/// Reads JPEG (grey, RGB, CMYK, YCCK), PNG, TIFF, WebP (an animation yields its first image), BMP, PNM (P1
+/// to P6) and JPEG 2000. Throws Error naming the file and the cause, of kind `io` if the file is missing or
+/// unreadable or memory is short, `format` if it is damaged, empty or no image, and `unsupported` if it has a
+/// format or a layout that is not read (GIF, AVIF, HEIF, ...), or more than max_pixels. Differs from Pillow
+/// on some damaged files: a wrong checksum in a PNG is an Error everywhere, not only in its header.
 VIT_API Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
-/// The same for a file in memory; `name` stands for it in messages.
+/// Decodes the bytes of an image file as decode_file() does; `name` stands for the file in messages.
 VIT_API Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options,
                            const std::string& name);
 

@@ -4,7 +4,7 @@
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -41,7 +41,7 @@ class Bytes {
   const std::uint8_t* at(std::size_t offset, std::size_t count) const {
     const std::size_t size = source_.bytes.size();
     if (offset > size || count > size - offset)
-      refuse(source_, "truncated BMP: the data end before the picture does");
+      refuse(source_, "truncated BMP: the data end before the image does");
     return source_.bytes.data() + offset;
   }
 
@@ -73,14 +73,16 @@ std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t inf
   header.masks = {le32(fields), le32(fields + 4), le32(fields + 8), 0};
   if (info_bytes >= 56 && header.bits == 32) header.masks.alpha = le32(bytes.at(14 + 52, 4));
   if (info_bytes == 40) end += 12;
-  if (!known_fields(header.bits, header.masks)) refuse(source, "BMP with unusual bit fields is not read");
+  if (!known_fields(header.bits, header.masks))
+    refuse_unsupported(source, "BMP with unusual bit fields is not read");
   if (header.masks == Masks{}) header.masks = kFields8888;
   return end;
 }
 
 void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std::size_t entry_bytes,
                   std::size_t count, Header& header) {
-  if (count == 0 || count > 65536) refuse(source, "BMP with a palette of ", count, " colours is not read");
+  if (count == 0 || count > 65536)
+    refuse_unsupported(source, "BMP with a palette of ", count, " colors is not read");
   const std::uint8_t* const entries = bytes.at(at, count * entry_bytes);
   header.palette.assign(256, {0, 0, 0});
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 256); ++i) {
@@ -111,14 +113,15 @@ Header read_header(const Source& source, const Bytes& bytes) {
     header.compression = le32(info + 16);
     num_colors = le32(info + 32);
   } else {
-    refuse(source, "BMP with an information header of ", info_bytes, " bytes is not read");
+    refuse_unsupported(source, "BMP with an information header of ", info_bytes, " bytes is not read");
   }
   check_size(source, header.width, header.height);
   const std::uint32_t bits = header.bits;
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
-    refuse(source, "BMP with ", bits, " bits per pixel is not read");
+    refuse_unsupported(source, "BMP with ", bits, " bits per pixel is not read");
   }
-  if (header.compression > kBitFields) refuse(source, "BMP compression ", header.compression, " is not read");
+  if (header.compression > kBitFields)
+    refuse_unsupported(source, "BMP compression ", header.compression, " is not read");
   const bool rle = header.compression == kRle8 || header.compression == kRle4;
   if (rle && bits > 8) refuse(source, "corrupt BMP: run lengths of pixels with ", bits, " bits");
   if (header.compression == kBitFields && bits <= 8) refuse(source, "corrupt BMP: bit fields of a palette");
@@ -157,7 +160,7 @@ std::vector<std::uint8_t> unpack_runs(const Source& source, const Header& header
     } else if (value == 0) {  // end of line
       while (out.size() % width != 0) out.push_back(0);
       x = 0;
-    } else if (value == 1) {  // end of picture
+    } else if (value == 1) {  // end of image
       break;
     } else if (value == 2) {  // move right and up
       if (at + 2 > bytes.size()) break;
@@ -244,4 +247,4 @@ Decoded decode_bmp(const Source& source) {
   return decoded;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

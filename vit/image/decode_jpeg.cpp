@@ -9,7 +9,7 @@
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -54,7 +54,7 @@ void skip_input(j_decompress_ptr state, long count) {
 // small file could keep a processor busy for hours. Encoders write some ten scans, and never hundreds.
 constexpr int kMaxScans = 500;
 
-/// Visits of a block, some 5 ns each, that all scans of a picture may take together. The 18 scans that
+/// Visits of a block, some 5 ns each, that all scans of an image may take together. The 18 scans that
 /// libjpeg writes of four components visit each block 6 times, 2 of them to refine: 22 visits, 1.4 per pixel.
 double max_visits(const Source& source) {
   return std::max(0x1p24, 1.5 * static_cast<double>(source.max_pixels));
@@ -98,7 +98,7 @@ Outcome guarded(Jpeg& jpeg, Step step) {
 }
 
 void check(const Source& source, const Jpeg& jpeg, Outcome outcome) {
-  if (outcome == Outcome::truncated) refuse(source, "truncated JPEG: the data end before the picture does");
+  if (outcome == Outcome::truncated) refuse(source, "truncated JPEG: the data end before the image does");
   if (outcome == Outcome::failed) refuse(source, "corrupt or unsupported JPEG: ", jpeg.message);
 }
 
@@ -235,9 +235,11 @@ class Decompressor {
 Decoded decode_jpeg(const Source& source) {
   const Headers headers = read_headers(source);
   if (headers.bits == 0) refuse(source, "corrupt JPEG: a scan before any frame header");
-  if (headers.bits != 8) refuse(source, "JPEG with ", headers.bits, " bits per sample is not read");
+  if (headers.bits != 8)
+    refuse_unsupported(source, "JPEG with ", headers.bits, " bits per sample is not read");
   const std::uint32_t count = headers.num_components;
-  if (count != 1 && count != 3 && count != 4) refuse(source, "JPEG with ", count, " components is not read");
+  if (count != 1 && count != 3 && count != 4)
+    refuse_unsupported(source, "JPEG with ", count, " components is not read");
   check_size(source, headers.width, headers.height);
   Decompressor decompressor(source);
   Decoded decoded;
@@ -246,4 +248,4 @@ Decoded decode_jpeg(const Source& source) {
   return decoded;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

@@ -1,23 +1,15 @@
-// JPEG 2000 through OpenCV (OpenJPEG). What OpenCV would read differently from Pillow, or complain about on
-// stderr, is refused here before OpenCV sees it.
+// JPEG 2000 through OpenJPEG, tile by tile, as Pillow reads it. What Pillow would show in other colors, and
+// what costs more than it is worth, is refused before OpenJPEG sees it.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <iostream>
-#include <mutex>
-#include <streambuf>
+#include <memory>
 
-#include <opencv2/core.hpp>
-#include <opencv2/core/utils/logger.hpp>
-#include <opencv2/imgcodecs.hpp>
+#include <openjpeg.h>
 
+#include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 
-#ifdef VIT_IMGCODECS_FILE
-#include <dlfcn.h>
-#endif
-
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -71,134 +63,174 @@ Part find_codestream(const Source& source) {
   });
   if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
   if (special)
-    refuse(source, "JPEG 2000 with a palette or a colour space other than RGB and grey is not read");
+    refuse_unsupported(source,
+                       "JPEG 2000 with a palette or a color space other than RGB and grey is not read");
   return {.offset = static_cast<std::size_t>(codestream.data() - source.bytes.data()),
           .length = codestream.size()};
 }
 
-using Imdecode = cv::Mat (*)(cv::InputArray, int);
-
-#ifdef VIT_IMGCODECS_FILE
-
-/// cv::imdecode, found at the first picture that needs it: OpenCV's codecs bring some 130 libraries along,
-/// which cost every start of a program 80 ms and 44 MB. Throws Error where they cannot be loaded.
-Imdecode find_imdecode() {
-  static const Imdecode found = [] {
-    void* const library = ::dlopen(VIT_IMGCODECS_FILE, RTLD_NOW | RTLD_LOCAL);
-    VIT_CHECK(library != nullptr, kWhere,
-              "JPEG 2000 needs OpenCV's codecs, which cannot be loaded: ", ::dlerror());
-    void* const symbol =
-        ::dlsym(library, "_ZN2cv8imdecodeERKNS_11_InputArrayEi");  // as the compilers spell it
-    VIT_CHECK(symbol != nullptr, kWhere, "JPEG 2000 needs cv::imdecode, which ", VIT_IMGCODECS_FILE,
-              " lacks");
-    return reinterpret_cast<Imdecode>(symbol);
-  }();
-  return found;
-}
-
-#else
-
-Imdecode find_imdecode() {
-  return &cv::imdecode;
-}
-
-#endif
-
-/// Drops what a thread writes while it is inside OpenCV and hands on what the others write.
-class Sieve : public std::streambuf {
- public:
-  void set_target(std::streambuf* target) { target_ = target; }
-  static thread_local bool inside_opencv;
-
- protected:
-  int_type overflow(int_type c) override {
-    if (inside_opencv) return traits_type::not_eof(c);
-    return traits_type::eq_int_type(c, traits_type::eof())
-               ? traits_type::not_eof(c)
-               : target_.load()->sputc(traits_type::to_char_type(c));
-  }
-  std::streamsize xsputn(const char* text, std::streamsize count) override {
-    return inside_opencv ? count : target_.load()->sputn(text, count);
-  }
-  int sync() override { return inside_opencv ? 0 : target_.load()->pubsync(); }
-
- private:
-  std::atomic<std::streambuf*> target_ = nullptr;
+/// The file as OpenJPEG reads it.
+struct Stream {
+  std::span<const std::uint8_t> bytes;
+  std::size_t position = 0;
 };
 
-thread_local bool Sieve::inside_opencv = false;
+OPJ_SIZE_T read_stream(void* out, OPJ_SIZE_T count, void* user) {
+  Stream& stream = *static_cast<Stream*>(user);
+  const std::size_t got = std::min(count, stream.bytes.size() - stream.position);
+  constexpr auto kEnd = static_cast<OPJ_SIZE_T>(-1);
+  if (got == 0) return kEnd;
+  std::memcpy(out, stream.bytes.data() + stream.position, got);
+  stream.position += got;
+  return got;
+}
 
-/// OpenCV says nothing in this thread while one lives. Its log has a level; that data cannot be decoded,
-/// imdecode writes to std::cerr at any level. One lives at a time: log level and stream belong to the
-/// process.
-class Silence {
- public:
-  Silence() : level_(cv::utils::logging::getLogLevel()) {
-    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-    Sieve::inside_opencv = true;
-    std::streambuf* const buffer = std::cerr.rdbuf();
-    // A stream that is not good writes nothing, and would be good again after a change of its buffer.
-    if (buffer == nullptr || buffer == &sieve() || !std::cerr.good()) return;
-    buffer_ = buffer;
-    sieve().set_target(buffer);
-    std::cerr.rdbuf(&sieve());
-  }
-  ~Silence() {
-    if (buffer_ != nullptr && std::cerr.rdbuf() == &sieve()) std::cerr.rdbuf(buffer_);
-    Sieve::inside_opencv = false;
-    cv::utils::logging::setLogLevel(level_);
-  }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+OPJ_BOOL seek_stream(OPJ_OFF_T offset, void* user) {
+  Stream& stream = *static_cast<Stream*>(user);
+  if (offset < 0 || static_cast<std::uint64_t>(offset) > stream.bytes.size()) return OPJ_FALSE;
+  stream.position = static_cast<std::size_t>(offset);
+  return OPJ_TRUE;
+}
 
- private:
-  /// Never destroyed: another thread may be writing through it when its turn ends.
-  static Sieve& sieve() {
-    static Sieve& sieve = *new Sieve;
-    return sieve;
-  }
+OPJ_OFF_T skip_stream(OPJ_OFF_T count, void* user) {
+  const auto position = static_cast<OPJ_OFF_T>(static_cast<Stream*>(user)->position);
+  return seek_stream(position + count, user) == OPJ_TRUE ? count : -1;
+}
 
-  cv::utils::logging::LogLevel level_;
-  std::streambuf* buffer_ = nullptr;  // of std::cerr before; null where it was left alone
+/// Keeps the first message: those that follow tell of its consequences.
+void keep_message(const char* text, void* user) {
+  std::string& message = *static_cast<std::string*>(user);
+  if (!message.empty()) return;
+  message = text;
+  while (!message.empty() && (message.back() == '\n' || message.back() == '.')) message.pop_back();
+}
+
+template <typename T, void (*release)(T*)>
+struct Release {
+  void operator()(T* object) const { release(object); }
+};
+using CodecPointer = std::unique_ptr<opj_codec_t, Release<opj_codec_t, opj_destroy_codec>>;
+using StreamPointer = std::unique_ptr<opj_stream_t, Release<opj_stream_t, opj_stream_destroy>>;
+using ImagePointer = std::unique_ptr<opj_image_t, Release<opj_image_t, opj_image_destroy>>;
+
+/// Where a tile lies in the image, and its bytes: one plane per component.
+struct Tile {
+  OPJ_UINT32 index = 0;
+  OPJ_UINT32 num_bytes = 0;
+  OPJ_INT32 left = 0;
+  OPJ_INT32 top = 0;
+  OPJ_INT32 right = 0;
+  OPJ_INT32 bottom = 0;
+  OPJ_UINT32 num_components = 0;
 };
 
-cv::Mat decode_quietly(std::span<const std::uint8_t> bytes) {
-  const Imdecode imdecode = find_imdecode();
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const Silence silence;
-  try {
-    const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1,
-                          const_cast<std::uint8_t*>(bytes.data()));
-    return imdecode(encoded, cv::IMREAD_UNCHANGED);
-  } catch (const cv::Exception&) {
-    return {};
+class Decoder {
+ public:
+  explicit Decoder(const Source& source) : source_(source), data_{.bytes = source.bytes} {
+    codec_.reset(opj_create_decompress(source.bytes[0] == 0xFF ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+    constexpr OPJ_SIZE_T kBufferBytes = OPJ_SIZE_T{1} << 16;
+    stream_.reset(opj_stream_create(kBufferBytes, OPJ_TRUE));
+    if (codec_ == nullptr || stream_ == nullptr) throw std::bad_alloc();
+    opj_set_error_handler(codec_.get(), keep_message, &message_);
+    opj_set_warning_handler(codec_.get(), nullptr, nullptr);
+    opj_set_info_handler(codec_.get(), nullptr, nullptr);
+    opj_stream_set_user_data(stream_.get(), &data_, nullptr);
+    opj_stream_set_user_data_length(stream_.get(), source.bytes.size());
+    opj_stream_set_read_function(stream_.get(), read_stream);
+    opj_stream_set_seek_function(stream_.get(), seek_stream);
+    opj_stream_set_skip_function(stream_.get(), skip_stream);
   }
-}
+
+  Decoded decode() {
+    read_header();
+    Decoded decoded;
+    decoded.image = Image(height_, width_);
+    if (num_components_ == 4) decoded.alpha = Tensor<std::uint8_t>(Shape{height_, width_});
+    while (true) {
+      Tile tile;
+      OPJ_BOOL is_tile = OPJ_FALSE;
+      require(opj_read_tile_header(codec_.get(), stream_.get(), &tile.index, &tile.num_bytes, &tile.left,
+                                   &tile.top, &tile.right, &tile.bottom, &tile.num_components, &is_tile));
+      if (is_tile == OPJ_FALSE) break;
+      read_tile(tile, decoded);
+    }
+    require(opj_end_decompress(codec_.get(), stream_.get()));
+    return decoded;
+  }
+
+ private:
+  void require(OPJ_BOOL success) const {
+    if (success == OPJ_TRUE) return;
+    refuse(source_, "corrupt JPEG 2000: ", message_.empty() ? "unreadable" : message_);
+  }
+
+  /// check_codestream() has seen the size and the components already; what OpenJPEG makes of them counts.
+  void read_header() {
+    opj_dparameters_t parameters;
+    opj_set_default_decoder_parameters(&parameters);
+    require(opj_setup_decoder(codec_.get(), &parameters));
+    opj_image_t* image = nullptr;
+    const OPJ_BOOL success = opj_read_header(stream_.get(), codec_.get(), &image);
+    image_.reset(image);
+    require(success);
+    width_ = image->x1 - image->x0;
+    height_ = image->y1 - image->y0;
+    num_components_ = image->numcomps;
+    check_size(source_, width_, height_);
+    const std::span<const opj_image_comp_t> components(image->comps, num_components_);
+    const bool is_plain = std::all_of(components.begin(), components.end(), [](const opj_image_comp_t& c) {
+      return c.dx == 1 && c.dy == 1 && c.prec == 8 && c.sgnd == 0;
+    });
+    if (!is_plain || (num_components_ != 1 && num_components_ != 3 && num_components_ != 4))
+      refuse(source_, "corrupt JPEG 2000: the components changed");
+  }
+
+  void read_tile(const Tile& tile, Decoded& decoded) {
+    const bool is_inside = tile.left >= 0 && tile.top >= 0 && tile.left < tile.right &&
+                           tile.top < tile.bottom && static_cast<std::size_t>(tile.right) <= width_ &&
+                           static_cast<std::size_t>(tile.bottom) <= height_;
+    const auto tile_width = static_cast<std::size_t>(tile.right - tile.left);
+    const auto tile_height = static_cast<std::size_t>(tile.bottom - tile.top);
+    if (!is_inside || tile.num_components != num_components_ ||
+        tile.num_bytes != tile_width * tile_height * num_components_) {
+      refuse(source_, "corrupt JPEG 2000: tile ", tile.index, " lies outside the image");
+    }
+    if (tile.num_bytes > tile_.num_elements()) {
+      tile_ = {};
+      tile_ = Tensor<std::uint8_t>(Shape{tile.num_bytes});
+    }
+    require(opj_decode_tile_data(codec_.get(), tile.index, tile_.data(), tile.num_bytes, stream_.get()));
+    const std::size_t plane_bytes = tile_width * tile_height;
+    for (std::size_t y = 0; y < tile_height; ++y) {
+      const std::uint8_t* const in = tile_.data() + y * tile_width;
+      const std::size_t at =
+          (static_cast<std::size_t>(tile.top) + y) * width_ + static_cast<std::size_t>(tile.left);
+      std::uint8_t* rgb = decoded.image.data() + 3 * at;
+      for (std::size_t x = 0; x < tile_width; ++x, rgb += 3) {
+        for (std::size_t c = 0; c < 3; ++c) rgb[c] = in[x + (num_components_ == 1 ? 0 : c * plane_bytes)];
+      }
+      if (num_components_ == 4) std::copy_n(in + 3 * plane_bytes, tile_width, decoded.alpha.data() + at);
+    }
+  }
+
+  const Source& source_;
+  Stream data_;
+  std::string message_;  // OpenJPEG's first complaint
+  CodecPointer codec_;
+  StreamPointer stream_;
+  ImagePointer image_;
+  std::size_t width_ = 0;
+  std::size_t height_ = 0;
+  std::size_t num_components_ = 0;
+  Tensor<std::uint8_t> tile_;  // the samples of one tile, planes without gaps
+};
 
 }  // namespace
 
 Decoded decode_jpeg2000(const Source& source) {
-  if (source.bytes.size() > 0x7FFFFFFF) refuse(source, "JPEG 2000 files above 2 GiB are not read");
   const Part codestream = find_codestream(source);
   check_codestream(source, source.bytes.subspan(codestream.offset), codestream.length);
-  const cv::Mat pixels = decode_quietly(source.bytes);
-  if (pixels.empty() || pixels.depth() != CV_8U) refuse(source, "corrupt JPEG 2000");
-  const auto channels = static_cast<std::size_t>(pixels.channels());
-  Decoded decoded;
-  decoded.image = Image(static_cast<std::size_t>(pixels.rows), static_cast<std::size_t>(pixels.cols));
-  if (channels == 4)
-    decoded.alpha = Tensor<std::uint8_t>(Shape{decoded.image.height(), decoded.image.width()});
-  for (std::size_t y = 0; y < decoded.image.height(); ++y) {
-    const std::uint8_t* in = pixels.ptr<std::uint8_t>(static_cast<int>(y));
-    std::uint8_t* rgb = decoded.image.row(y);
-    for (std::size_t x = 0; x < decoded.image.width(); ++x, in += channels, rgb += 3) {
-      for (std::size_t c = 0; c < 3; ++c)
-        rgb[c] = in[channels == 1 ? 0 : 2 - c];  // OpenCV's order is B, G, R
-      if (channels == 4) decoded.alpha.data()[y * decoded.image.width() + x] = in[3];
-    }
-  }
-  return decoded;
+  return Decoder(source).decode();
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

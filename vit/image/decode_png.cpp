@@ -11,7 +11,7 @@
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -33,7 +33,7 @@ void on_png_warning(png_structp, png_const_charp) {}
 
 void read_png(png_structp state, png_bytep out, std::size_t count) {
   Png& png = *static_cast<Png*>(png_get_io_ptr(state));
-  if (count > png.rest.size()) png_error(state, "the data end before the picture does");
+  if (count > png.rest.size()) png_error(state, "the data end before the image does");
   std::copy_n(png.rest.data(), count, out);
   png.rest = png.rest.subspan(count);
 }
@@ -80,7 +80,7 @@ Text split_text(char kind, std::string_view data) {
   return text;
 }
 
-/// Empty where the stream is corrupt or its text long: Pillow refuses pictures with a text of more bytes.
+/// Empty where the stream is corrupt or its text long: Pillow refuses images with a text of more bytes.
 std::string inflate_text(std::string_view deflated) {
   constexpr std::size_t kMaxText = std::size_t{1} << 20;
   std::string text(kMaxText, '\0');
@@ -188,7 +188,7 @@ struct Layout {
   std::size_t channels = 0;
   std::array<std::array<std::uint8_t, 3>, 256> palette{};
   std::array<std::uint8_t, 256> palette_alpha{};
-  bool has_alpha = false;  // channel, palette alpha or transparent colour
+  bool has_alpha = false;  // channel, palette alpha or transparent color
   bool has_transparent_color = false;
   std::array<std::uint32_t, 3> transparent{};
 };
@@ -232,7 +232,7 @@ class Reader {
     decoded.image = Image(headers.height, headers.width);
     if (layout_.has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{headers.height, headers.width});
     const std::size_t row_bytes = png_get_rowbytes(png_.state, png_.info);
-    // An interlaced picture comes in passes that fill all rows; otherwise one row is enough.
+    // An interlaced image comes in passes that fill all rows; otherwise one row is enough.
     const std::size_t num_rows = num_passes == 1 ? 1 : headers.height;
     Tensor<std::uint8_t> raw(Shape{num_rows, row_bytes});
     for (int pass = 0; pass < num_passes; ++pass) {
@@ -247,7 +247,7 @@ class Reader {
   }
 
  private:
-  /// libpng clears two rows before it looks for data, and a row may be the whole picture.
+  /// libpng clears two rows before it looks for data, and a row may be the whole image.
   void check_length(const Headers& headers) const {
     constexpr std::size_t kMaxRatio = 1032;  // of deflate: a match of 258 bytes takes at least 2 bits
     const std::size_t pixel_bytes =
@@ -356,4 +356,4 @@ Decoded decode_png(const Source& source) {
   return Reader(source).decode(headers);
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

@@ -4,7 +4,7 @@
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -118,8 +118,8 @@ void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t c
 
 Decoded decode_pnm(const Source& source) {
   if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
-    refuse(source, "not a picture, or of an unknown format");
-  const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colours
+    refuse(source, "not an image, or of an unknown format");
+  const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colors
   const bool plain = kind <= 3;
   const int content = (kind - 1) % 3;
   Cursor cursor(source);
@@ -148,4 +148,4 @@ Decoded decode_pnm(const Source& source) {
   return decoded;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

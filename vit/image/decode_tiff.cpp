@@ -11,7 +11,7 @@
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -69,7 +69,7 @@ int keep_message(TIFF*, void* user, const char*, const char* format, va_list arg
   return 1;  // nothing is printed
 }
 
-/// Warnings are not shown. One counts: libtiff takes a picture whose palette it cannot read for a grey one.
+/// Warnings are not shown. One counts: libtiff takes an image whose palette it cannot read for a grey one.
 int note_lost_palette(TIFF*, void* user, const char*, const char* format, va_list arguments) {
   Stream& stream = *static_cast<Stream*>(user);
   char message[sizeof stream.message];
@@ -91,7 +91,7 @@ TiffPointer open_tiff(Stream& stream) {
   if (options == nullptr) return nullptr;
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_message, &stream);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), note_lost_palette, &stream);
-  return TiffPointer(TIFFClientOpenExt("picture", "r", &stream, read_stream, write_stream, seek_stream,
+  return TiffPointer(TIFFClientOpenExt("image", "r", &stream, read_stream, write_stream, seek_stream,
                                        close_stream, size_of_stream, map_stream, unmap_stream,
                                        options.get()));
 }
@@ -138,26 +138,13 @@ bool is_readable(const Layout& layout) {
 /// The compressions that Pillow reads. libtiff has more decoders, and the one for JBIG ends the program where
 /// data are corrupt.
 bool is_readable_compression(std::uint16_t compression) {
-  switch (compression) {
-    case COMPRESSION_NONE:
-    case COMPRESSION_CCITTRLE:
-    case COMPRESSION_CCITTFAX3:
-    case COMPRESSION_CCITTFAX4:
-    case COMPRESSION_LZW:
-    case COMPRESSION_OJPEG:
-    case COMPRESSION_JPEG:
-    case COMPRESSION_ADOBE_DEFLATE:
-    case COMPRESSION_CCITTRLEW:
-    case COMPRESSION_PACKBITS:
-    case COMPRESSION_THUNDERSCAN:
-    case COMPRESSION_DEFLATE:
-    case COMPRESSION_SGILOG:
-    case COMPRESSION_SGILOG24:
-    case COMPRESSION_LZMA:
-    case COMPRESSION_ZSTD:
-    case COMPRESSION_WEBP: return true;
-    default: return false;
-  }
+  constexpr std::uint16_t kReadable[] = {
+      COMPRESSION_NONE,      COMPRESSION_CCITTRLE, COMPRESSION_CCITTFAX3,   COMPRESSION_CCITTFAX4,
+      COMPRESSION_LZW,       COMPRESSION_OJPEG,    COMPRESSION_JPEG,        COMPRESSION_ADOBE_DEFLATE,
+      COMPRESSION_CCITTRLEW, COMPRESSION_PACKBITS, COMPRESSION_THUNDERSCAN, COMPRESSION_DEFLATE,
+      COMPRESSION_SGILOG,    COMPRESSION_SGILOG24, COMPRESSION_LZMA,        COMPRESSION_ZSTD,
+      COMPRESSION_WEBP};
+  return std::find(std::begin(kReadable), std::end(kReadable), compression) != std::end(kReadable);
 }
 
 Layout read_layout(const Source& source, TIFF* tiff) {
@@ -169,7 +156,7 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   check_size(source, layout.width, layout.height);
   const std::uint16_t compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
   if (!is_readable_compression(compression))
-    refuse(source, "TIFF with compression ", compression, " is not read");
+    refuse_unsupported(source, "TIFF with compression ", compression, " is not read");
   layout.bits = tag16(tiff, TIFFTAG_BITSPERSAMPLE, 1);
   layout.num_samples = tag16(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
   layout.format = tag16(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
@@ -186,8 +173,9 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   constexpr std::size_t kMaxSamples = 6;
   if (layout.bits == 0 || layout.num_samples == 0 || layout.num_samples > kMaxSamples ||
       !is_readable(layout)) {
-    refuse(source, "TIFF with ", layout.num_samples, " samples of ", layout.bits, " bits, format ",
-           layout.format, ", photometric interpretation ", layout.photometric, " is not read");
+    refuse_unsupported(source, "TIFF with ", layout.num_samples, " samples of ", layout.bits,
+                       " bits, format ", layout.format, ", photometric interpretation ", layout.photometric,
+                       " is not read");
   }
   layout.num_colors = layout.photometric == PHOTOMETRIC_RGB         ? 3
                       : layout.photometric == PHOTOMETRIC_SEPARATED ? 4
@@ -236,8 +224,8 @@ void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const L
   }
 }
 
-/// Tiles reach over the edges of the picture. What lies outside is decoded too, so that it may be as large as
-/// the largest picture again, or as one tile of 4096 x 4096 pixels.
+/// Tiles reach over the edges of the image. What lies outside is decoded too, so that it may be as large as
+/// the largest image again, or as one tile of 4096 x 4096 pixels.
 void check_tiles(const Source& source, const Layout& layout, std::uint32_t tile_width,
                  std::uint32_t tile_height) {
   constexpr std::uint64_t kAlwaysRead = std::uint64_t{1} << 24;
@@ -245,8 +233,9 @@ void check_tiles(const Source& source, const Layout& layout, std::uint32_t tile_
   const std::uint64_t height = round_up(std::uint64_t{layout.height}, std::uint64_t{tile_height});
   const std::uint64_t num_pixels = checked_mul(width, height, kWhere);
   if (num_pixels > kAlwaysRead && num_pixels / 2 > source.max_pixels) {
-    refuse(source, "TIFF with tiles of ", tile_width, " x ", tile_height, " pixels for a picture of ",
-           layout.width, " x ", layout.height, ": too many pixels outside the picture");
+    refuse_unsupported(source, "TIFF with tiles of ", tile_width, " x ", tile_height,
+                       " pixels for an image of ", layout.width, " x ", layout.height,
+                       ": too many pixels outside the image");
   }
 }
 
@@ -294,7 +283,7 @@ Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, con
   samples.row_bytes = (row_bits + 7) / 8;
   samples.plane_bytes = samples.row_bytes * layout.height;
   if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
-    refuse(source, "TIFF with an unusual row layout is not read");
+    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
   samples.bytes = Bytes(Shape{checked_mul(samples.plane_bytes, num_planes, kWhere)});
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
@@ -309,7 +298,7 @@ class Mapper {
  public:
   Mapper(const Layout& layout, const Samples& samples) : layout_(layout), samples_(samples) {}
 
-  /// One pixel's colour; returns its opacity.
+  /// One pixel's color; returns its opacity.
   std::uint8_t map(std::size_t x, std::size_t y, std::uint8_t* rgb) const {
     switch (layout_.photometric) {
       case PHOTOMETRIC_PALETTE: {
@@ -397,8 +386,8 @@ Decoded decode_tiff(const Source& source) {
     }
   }
   decoded.orientation = layout.orientation >= 1 && layout.orientation <= 8 ? layout.orientation : 1;
-  decoded.always_turn = true;
+  decoded.always_rotate = true;
   return decoded;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

@@ -1,4 +1,4 @@
-// WebP through libwebp; an animation yields its first picture on its canvas.
+// WebP through libwebp; an animation yields its first image on its canvas.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -43,7 +43,7 @@ Decoded decode_webp(const Source& source) {
 
   WebPAnimDecoderOptions options{};
   if (WebPAnimDecoderOptionsInit(&options) == 0)
-    refuse(source, "libwebp has another version than its header");
+    refuse_unsupported(source, "libwebp has another version than its header");
   options.color_mode = MODE_RGBA;
   const std::unique_ptr<WebPAnimDecoder, void (*)(WebPAnimDecoder*)> decoder(
       WebPAnimDecoderNew(&data, &options), WebPAnimDecoderDelete);
@@ -65,4 +65,4 @@ Decoded decode_webp(const Source& source) {
   return decoded;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

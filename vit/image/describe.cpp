@@ -1,4 +1,4 @@
-// The rules of a Preprocessor in words, for people who ask what happens to their pictures.
+// The rules of a Preprocessor in words, for people who ask what happens to their images.
 #include <cmath>
 #include <sstream>
 

@@ -6,11 +6,11 @@
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
-/// The types of TIFF whose values are whole numbers to Pillow.
+/// The types of TIFF whose values are integers to Pillow.
 enum Type : std::uint32_t {
   kShort = 3,
   kLong = 4,
@@ -84,4 +84,4 @@ int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept {
   return 0;
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

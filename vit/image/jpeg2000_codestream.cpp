@@ -1,12 +1,21 @@
-// What a JPEG 2000 codestream asks of its decoder, read from its markers before OpenJPEG sees it. A hundred
-// bytes can announce millions of tiles, precincts, code blocks and packets, and OpenJPEG makes them all
-// before it looks for data; marker names and geometry are those of ISO 15444-1, annexes A and B.
+// What a JPEG 2000 codestream asks of its decoder, read from its markers before OpenJPEG sees it: OpenJPEG
+// makes what a header announces before it looks for data, and tells of a tile only when it has made it.
+// Marker names and geometry are those of ISO 15444-1, annexes A and B. The bounds, and the attack that each
+// stops:
+//   tiles               a file of 100 bytes with 65535 tiles costs 12 KB per tile, 800 MB
+//   components          16384 of them cost 1 KB per component and tile
+//   parts per sample    code blocks of 4 x 4 and precincts of 2 x 2 samples cost 600 bytes each: 37 bytes per
+//                       sample, 20 GB for an image of 13000 x 13000; in the main header or in that of a tile
+//   visits per sample   65535 layers or many orders of packets make OpenJPEG walk over all precincts again
+//   and
+//                       again, for minutes, though no packet is there
+// Everything else that is wrong with a codestream is left to OpenJPEG.
 #include <algorithm>
 #include <array>
 
 #include "vit/image/codecs.h"
 
-namespace vit::codecs {
+namespace vit::internal::codecs {
 
 namespace {
 
@@ -142,7 +151,7 @@ class Codestream {
 
  private:
   [[noreturn]] void refuse_truncated() const {
-    refuse(source_, "truncated JPEG 2000: the data end before the picture does");
+    refuse(source_, "truncated JPEG 2000: the data end before the image does");
   }
   [[noreturn]] void refuse_style() const { refuse(source_, "corrupt JPEG 2000: impossible coding style"); }
 
@@ -156,17 +165,17 @@ class Codestream {
     const std::uint64_t height = y_.end - std::min(y_.begin, y_.end);
     check_size(source_, width, height);
     if (x_.begin != 0 || y_.begin != 0)
-      refuse(source_, "JPEG 2000 whose picture begins off the origin of its grid is not read");
+      refuse_unsupported(source_, "JPEG 2000 whose image begins off the origin of its grid is not read");
     const std::size_t count = be16(siz + 36);
     if (be16(siz) < 38 + 3 * count || code_.size() < 42 + 3 * count)
       refuse(source_, "truncated JPEG 2000: no whole header");
     if (count != 1 && count != 3 && count != 4)
-      refuse(source_, "JPEG 2000 with ", count, " components is not read");
+      refuse_unsupported(source_, "JPEG 2000 with ", count, " components is not read");
     for (std::size_t c = 0; c < count; ++c) {
       const std::uint8_t* const component = siz + 38 + 3 * c;
       if (component[0] != 7 || component[1] != 1 || component[2] != 1) {
-        refuse(source_,
-               "JPEG 2000 with components other than 8 bits, unsigned, in full resolution is not read");
+        refuse_unsupported(
+            source_, "JPEG 2000 with components other than 8 bits, unsigned, in full resolution is not read");
       }
     }
     num_components_ = count;
@@ -177,13 +186,13 @@ class Codestream {
     if (tile_width_ == 0 || tile_height_ == 0 || tile_x_ > x_.begin || tile_y_ > y_.begin ||
         tile_x_ + tile_width_ <= x_.begin || tile_y_ + tile_height_ <= y_.begin) {
       refuse(source_, "corrupt JPEG 2000: tiles of ", tile_width_, " x ", tile_height_,
-             " pixels that miss the picture");
+             " pixels that miss the image");
     }
     columns_ = ceil_div(x_.end - tile_x_, tile_width_);
     const std::uint64_t num_tiles = checked_mul(columns_, ceil_div(y_.end - tile_y_, tile_height_), kWhere);
     constexpr std::uint64_t kMaxTiles = 65535;
     if (num_tiles > kMaxTiles) refuse(source_, "corrupt JPEG 2000: ", num_tiles, " tiles");
-    // Some 600 bytes per code block: 300 MB for any picture, and as much again as the samples of large ones
+    // Some 600 bytes per code block: 300 MB for any image, and as much again as the samples of large ones
     // take. Code blocks of 64 x 64 or 32 x 32 and tiles from 64 x 64 on stay far below.
     const double num_samples =
         static_cast<double>(width) * static_cast<double>(height) * static_cast<double>(count);
@@ -198,18 +207,16 @@ class Codestream {
 
   void check_work() const {
     if (num_parts_ > max_parts_)
-      refuse(source_, "JPEG 2000 with too many tiles, precincts or code blocks for its size");
-    if (num_visits_ > max_visits_) refuse(source_, "JPEG 2000 with too many layers for its size");
+      refuse_unsupported(source_, "JPEG 2000 with too many tiles, precincts or code blocks for its size");
+    if (num_visits_ > max_visits_) refuse_unsupported(source_, "JPEG 2000 with too many layers for its size");
   }
 
   /// Returns where the first tile part starts.
   std::size_t read_main_header() {
-    bool quantised = false;
     for (std::size_t at = 2; at + 4 <= code_.size();) {
       const std::uint32_t marker = be16(code_.data() + at);
       if (marker == kSot) {
-        if (main_.num_layers == 0.0 || !quantised)
-          refuse(source_, "corrupt JPEG 2000: no coding style or quantisation");
+        if (main_.num_layers == 0.0) refuse_style();
         return at;
       }
       if (!is_known(marker)) {  // OpenJPEG looks for the next marker that it knows, word by word
@@ -217,7 +224,6 @@ class Codestream {
         continue;
       }
       at = read_segment(at, code_.size(), main_);
-      quantised = quantised || marker == kQcd;
     }
     refuse_truncated();
   }
@@ -291,7 +297,7 @@ class Codestream {
     const std::size_t tile = be16(code_.data() + at + 4);
     const std::size_t length = be32(code_.data() + at + 6);  // of the whole tile part; 0 = up to the end
     if (tile >= walks_.size()) {
-      refuse(source_, "corrupt JPEG 2000: tile ", tile, ", though the picture has ", walks_.size());
+      refuse(source_, "corrupt JPEG 2000: tile ", tile, ", though the image has ", walks_.size());
     }
     if (length > code_.size() - at) refuse_truncated();
     const std::size_t end = length == 0 ? code_.size() : at + length;
@@ -318,9 +324,9 @@ class Codestream {
     return end;
   }
 
-  static Range tile_range(Range picture, std::uint64_t origin, std::uint64_t size, std::uint64_t index) {
+  static Range tile_range(Range image, std::uint64_t origin, std::uint64_t size, std::uint64_t index) {
     const std::uint64_t begin = origin + index * size;
-    return {std::max(begin, picture.begin), std::min(begin + size, picture.end)};
+    return {std::max(begin, image.begin), std::min(begin + size, image.end)};
   }
 
   static constexpr double kUnseen = -1.0;
@@ -349,4 +355,4 @@ void check_codestream(const Source& source, std::span<const std::uint8_t> code, 
   Codestream(source, code).check(length);
 }
 
-}  // namespace vit::codecs
+}  // namespace vit::internal::codecs

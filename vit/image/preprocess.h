@@ -78,9 +78,9 @@ class VIT_API Preprocessor {
   /// 0 = all; the result does not depend on it. Throws Error for another shape of `out`, an image that the
   /// rules cannot handle, and one that needs absurdly much memory on its way.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
-  /// With memory of its own.
+  /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
-  /// Returns the planes (3, H, W) as a new tensor.
+  /// The normalized planes (3, H, W) of `image` as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
   /// Whether the rules have an 8-bit image before normalization.

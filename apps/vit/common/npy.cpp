@@ -10,6 +10,7 @@
 #include "apps/vit/common/text_format.h"
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {
@@ -19,7 +20,6 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr std::size_t kMaxHeaderBytes = 1 << 16;  // a header of pixels needs about 100
-constexpr std::size_t kMaxEdge = 32768;           // the limit of the model's configuration
 
 /// Reads the Python literal of a header, character by character.
 class LiteralParser {
@@ -177,8 +177,8 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   width_ = shape[3];
   VIT_CHECK(num_images_ > 0 && height_ > 0 && width_ > 0, "npy", "the array ", bracketed(header.shape),
             " holds no image");
-  VIT_CHECK(height_ <= kMaxEdge && width_ <= kMaxEdge, "npy", "edges of ", bracketed(header.shape),
-            " exceed ", kMaxEdge);
+  VIT_CHECK(height_ <= kMaxInputEdge && width_ <= kMaxInputEdge, "npy", "edges of ", bracketed(header.shape),
+            " exceed ", kMaxInputEdge);
   const std::size_t data_bytes =
       checked_mul(checked_mul(num_images_, 3 * height_ * width_, "npy"), sizeof(float), "npy");
   VIT_CHECK(file_bytes == checked_add(data_offset_, data_bytes, "npy"), "npy", "shape ",

@@ -19,7 +19,6 @@ namespace {
 constexpr const char* kModelGroup = "Model";
 constexpr const char* kPreprocessGroup = "Preprocessing";
 constexpr const char* kRunGroup = "Running";
-constexpr std::size_t kMaxEdge = 32768;  // the limit of the model's configuration
 
 constexpr Named<ResamplerChoice> kResamplers[]{{"auto", ResamplerChoice::automatic},
                                                {"pillow", ResamplerChoice::pillow},
@@ -31,12 +30,12 @@ constexpr Named<Precision> kPrecisions[]{
 constexpr Named<ProgressMode> kProgressModes[]{
     {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
 
-/// An integer from 1 to kMaxEdge, or 0.
+/// An integer from 1 to kMaxInputEdge, or 0.
 std::size_t parse_edge(std::string_view digits) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  return is_number && value <= kMaxEdge ? value : 0;
+  return is_number && value <= kMaxInputEdge ? value : 0;
 }
 
 /// What read() makes of a value; its Error is wrong usage.
@@ -193,7 +192,7 @@ InputSize parse_size(const std::string& size) {
   const std::size_t height = parse_edge(edges.substr(0, cross));
   const std::size_t width = cross == std::string_view::npos ? height : parse_edge(edges.substr(cross + 1));
   if (height == 0 || width == 0)
-    fail_value(text("model, native, S or HxW with edges from 1 to ", kMaxEdge), size);
+    fail_value(text("model, native, S or HxW with edges from 1 to ", kMaxInputEdge), size);
   return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
 }
 

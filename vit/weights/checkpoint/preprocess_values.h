@@ -3,12 +3,13 @@
 
 #include <array>
 
+#include "vit/config.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
-constexpr SizeRange kEdgeRange{1, 32768};
+constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
 
 /// Whether one number may stand for all three channels.
 enum class ScalarForm { refused, allowed };
