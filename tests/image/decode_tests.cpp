@@ -98,7 +98,7 @@ TEST_CASE("image: no file, empty files and other files are Errors that say so") 
   CHECK_ERROR(vit::ErrorKind::io, ("/no/such/image.png"), vit::decode_file("/no/such/image.png"));
   CHECK_ERROR(vit::ErrorKind::io, ("/: "), vit::decode_file("/"));
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode({}));
-  CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("this is no picture\n")));
+  CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("this is no image\n")));
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode({0, 1, 2, 3, 250, 251, 252}));
   CHECK_ERROR(vit::ErrorKind::unsupported, ("memory"), decode(text_bytes("GIF89a......")));
   CHECK_ERROR(vit::ErrorKind::unsupported, ("memory"),

@@ -1,4 +1,4 @@
-// The project's own golden pictures: decoding and preprocessing against Pillow, timm and transformers,
+// The project's own golden images: decoding and preprocessing against Pillow, timm and transformers,
 // without shared data. Made by tests/golden/make_preprocess_golden.py.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Pictures made to cost time or memory, and the honest ones next to them. Every file is made here.
+// Images made to cost time or memory, and the honest ones next to them. Every file is made here.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -143,8 +143,8 @@ Bytes jpeg_with_scans(int num_ac_scans, std::uint32_t edge = 8, bool refine = fa
 struct J2k {
   std::uint32_t width = 64;
   std::uint32_t height = 64;
-  std::uint32_t offset = 0;  // of the picture on its grid
-  std::uint32_t tile = 0;    // 0 = the picture
+  std::uint32_t offset = 0;  // of the image on its grid
+  std::uint32_t tile = 0;    // 0 = the image
   std::size_t levels = 5;
   std::uint8_t block = 4;     // exponent - 2 of both edges of a code block
   std::uint8_t precinct = 0;  // exponents of both edges; 0 = none
@@ -256,7 +256,7 @@ TEST_CASE("image: a TIFF whose palette cannot be read is refused, not taken for 
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "ColorMap"), decode(palette));
 }
 
-TEST_CASE("image: tiles may be larger than their picture, not absurdly larger") {
+TEST_CASE("image: tiles may be larger than their image, not absurdly larger") {
   Bytes tile(std::size_t{512} * 512);
   for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = static_cast<std::uint8_t>(i);
   const vit::Image image = decode(grey_tile(3, 2, 512, 512, tile), {.max_pixels = 6});
@@ -320,7 +320,7 @@ TEST_CASE("image: a JPEG has at most 500 scans") {
 }
 
 TEST_CASE("image: scans of a JPEG are bounded by the pixels that may be read") {
-  constexpr std::uint32_t kEdge = 1024;  // 2^14 blocks; 2^24 visits are for any picture
+  constexpr std::uint32_t kEdge = 1024;  // 2^14 blocks; 2^24 visits are for any image
   const vit::DecodeOptions options{.max_pixels = std::size_t{kEdge} * kEdge};
   CHECK(decode(jpeg_with_scans(499, kEdge), options).size() == vit::ImageSize{kEdge, kEdge});
   CHECK(decode(jpeg_with_scans(100, kEdge, true), options).size() == vit::ImageSize{kEdge, kEdge});
@@ -387,7 +387,7 @@ TEST_CASE("image: large files are refused unread") {
   }
 }
 
-TEST_CASE("image: floats of a window are those of the whole picture") {
+TEST_CASE("image: floats of a window are those of the whole image") {
   const vit::Image image = random_image(37, 53);
   for (const auto filter :
        {vit::ResizeFilter::nearest, vit::ResizeFilter::bilinear, vit::ResizeFilter::bicubic}) {

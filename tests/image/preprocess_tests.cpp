@@ -27,8 +27,8 @@ std::string digest(const vit::Tensor<float>& tensor) {
   return vit::test::sha256(tensor.data(), tensor.num_elements() * sizeof(float));
 }
 
-/// One picture of expected*.json; a name that ends in #exif is the picture turned upright.
-vit::Image load_picture(const fs::path& shared, std::string name) {
+/// One image of expected*.json; a name that ends in #exif is the image rotated upright.
+vit::Image load_image(const fs::path& shared, std::string name) {
   vit::DecodeOptions options;
   if (const auto mark = name.find("#exif"); mark != std::string::npos) {
     options.orientation = vit::Orientation::apply;
@@ -39,7 +39,7 @@ vit::Image load_picture(const fs::path& shared, std::string name) {
                           options);
 }
 
-/// Checks every picture of one expected file; returns their number.
+/// Checks every image of one expected file; returns their number.
 std::size_t check_configuration(const fs::path& shared, const fs::path& folder, const std::string& expected,
                                 vit::ResamplerChoice resampler) {
   const vit::Json images = vit::load_json(folder / expected).at("images");
@@ -50,7 +50,7 @@ std::size_t check_configuration(const fs::path& shared, const fs::path& folder, 
     const vit::Json item = images[i];
     const std::string name(item.key());
     CAPTURE(name);
-    const vit::Image image = load_picture(shared, name);
+    const vit::Image image = load_image(shared, name);
     REQUIRE(image.width() == item.at("in_size")[0].as_size());
     REQUIRE(image.height() == item.at("in_size")[1].as_size());
     const vit::ImageSize size{item.at("shape")[1].as_size(), item.at("shape")[2].as_size()};
@@ -66,7 +66,7 @@ std::size_t check_configuration(const fs::path& shared, const fs::path& folder, 
   return images.size();
 }
 
-/// Largest distance of the DINOv3 tensors from the reference, and of all pictures' sums.
+/// Largest distance of the DINOv3 tensors from the reference, and of all images' sums.
 void check_float_configuration(const fs::path& shared, const fs::path& folder) {
   const vit::Json images = vit::load_json(folder / "expected.torchvision.json").at("images");
   const vit::test::FixtureTensors tensors(folder / "tensors.torchvision.safetensors");
@@ -75,7 +75,7 @@ void check_float_configuration(const fs::path& shared, const fs::path& folder) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     const std::string name(images[i].key());
     CAPTURE(name);
-    const vit::Image image = load_picture(shared, name);
+    const vit::Image image = load_image(shared, name);
     const vit::Tensor<float> pixels = preprocessor.run(image);
     double sum = 0.0;
     for (const float value : pixels.flat()) sum += static_cast<double>(value);
@@ -109,12 +109,12 @@ vit::Image gradient(std::size_t height, std::size_t width) {
 
 }  // namespace
 
-TEST_CASE("image: every published configuration on every picture") {
+TEST_CASE("image: every published configuration on every image") {
   SKIP_WITHOUT_SHARED("fixtures/preprocess");
   const fs::path shared = vit::test::shared_path("fixtures/preprocess");
   const fs::path root = shared.parent_path().parent_path();
   std::size_t num_configurations = 0;
-  std::size_t num_pictures = 0;
+  std::size_t num_images = 0;
   for (const auto& entry : fs::directory_iterator(shared)) {
     if (!fs::exists(entry.path() / "config.json")) continue;
     CAPTURE(entry.path().filename().string());
@@ -124,17 +124,16 @@ TEST_CASE("image: every published configuration on every picture") {
       CHECK_THROWS_AS(vit::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}),
                       vit::Error);
     } else if (fs::exists(entry.path() / "expected.json")) {
-      num_pictures +=
-          check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
+      num_images += check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
     } else {
-      num_pictures +=
+      num_images +=
           check_configuration(root, entry.path(), "expected.pil.json", vit::ResamplerChoice::pillow);
-      num_pictures += check_configuration(root, entry.path(), "expected.torchvision.json",
-                                          vit::ResamplerChoice::automatic);
+      num_images += check_configuration(root, entry.path(), "expected.torchvision.json",
+                                        vit::ResamplerChoice::automatic);
     }
   }
   CHECK(num_configurations == 25);
-  CHECK(num_pictures > 1000);
+  CHECK(num_images > 1000);
 }
 
 TEST_CASE("image: threads do not change the result") {
@@ -189,7 +188,7 @@ TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
   CHECK_ERROR(vit::ErrorKind::argument, ("64 x 15"), native.output_size({15, 64}));
 }
 
-TEST_CASE("image: pictures that the rules cannot handle are Errors") {
+TEST_CASE("image: images that the rules cannot handle are Errors") {
   vit::PreprocessConfig border =
       vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
   const vit::Preprocessor preprocessor(border);
@@ -206,7 +205,7 @@ TEST_CASE("image: pictures that the rules cannot handle are Errors") {
   CHECK_THROWS_AS(vit::Preprocessor(vit::PreprocessConfig()).run(image, wrong.view()), vit::Error);
 }
 
-TEST_CASE("image: a picture smaller than the crop is padded on the side of each library") {
+TEST_CASE("image: an image smaller than the crop is padded on the side of each library") {
   vit::PreprocessConfig config;
   config.resize = vit::ResizeRule::none;
   config.crop_height = 4;

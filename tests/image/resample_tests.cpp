@@ -208,7 +208,7 @@ TEST_CASE("image: every kernel table gives the same bytes") {
   }
 }
 
-TEST_CASE("image: a window of an absurdly tall picture needs no memory for the rest") {
+TEST_CASE("image: a window of an absurdly tall image needs no memory for the rest") {
   const vit::Image image = random_image(1, 4000, 7);
   const vit::Image part = resize(image, {256, 1'024'000}, {16, 500'000, 224, 224}, {});
   CHECK(part.size() == vit::ImageSize{224, 224});
