@@ -1,0 +1,48 @@
+// Tokens that are looked for in the text before it is normalized or cut: special tokens and a publisher's own.
+// Rules of the library tokenizers.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/text/vocabulary.h"
+
+namespace vit::internal {
+
+struct AddedToken {
+  std::string text;
+  TokenId id = 0;
+  bool strip_left = false;   // swallows the white space in front
+  bool strip_right = false;  // and behind
+  bool normalized = false;   // looked for in normalized text, not in the text as given
+};
+
+/// A stretch of text: an added token, or what stands between two.
+struct Stretch {
+  std::string_view text;
+  TokenId id = kNoToken;  // kNoToken: no added token
+};
+
+/// Finds the longest token at the leftmost place.
+class AddedTokens {
+ public:
+  /// A token of the same text takes the place of an earlier one.
+  void add(AddedToken token);
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+  /// Must follow the last add().
+  void finish();
+
+  /// Cuts `text` at the tokens whose `normalized` is as given. No stretch is empty.
+  std::vector<Stretch> split(std::string_view text, bool normalized) const;
+
+ private:
+  const AddedToken* match(std::string_view text, bool normalized) const;
+
+  std::vector<AddedToken> tokens_;
+  std::array<std::vector<std::size_t>, 256> by_first_byte_;  // indices, longest token first
+  bool any_[2] = {false, false};
+};
+
+}  // namespace vit::internal

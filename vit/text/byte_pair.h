@@ -1,0 +1,51 @@
+// Byte pair encoding: merges of neighbouring symbols, lowest rank first, leftmost first among equals.
+// Which symbols a word starts as is for the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/text/vocabulary.h"
+
+namespace vit::internal {
+
+class MergeTable {
+ public:
+  struct Merge {
+    std::uint32_t rank = kNone;
+    TokenId merged = 0;
+  };
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  void reserve(std::size_t count);
+  /// False where the pair is there already.
+  bool add(TokenId left, TokenId right, Merge merge);
+  /// rank is kNone where the two do not merge.
+  Merge find(TokenId left, TokenId right) const;
+  std::size_t size() const { return count_; }
+
+  /// Merges `symbols` in place until no pair is left. Time n log n.
+  void merge(std::vector<TokenId>& symbols) const;
+
+ private:
+  struct Slot {
+    std::uint64_t pair = ~std::uint64_t{0};
+    Merge merge;
+  };
+  std::size_t slot_of(std::uint64_t pair) const;
+  void merge_few(std::vector<TokenId>& symbols) const;
+  void merge_many(std::vector<TokenId>& symbols) const;
+
+  std::vector<Slot> slots_;
+  std::size_t count_ = 0;
+};
+
+/// Adds the merge of `left` and `right`, whose joined token must be in the vocabulary. Throws Error for tokens
+/// that are not there, are empty, or merge twice.
+void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
+               const Where& where);
+
+}  // namespace vit::internal

@@ -1,0 +1,32 @@
+// Cleaning of captions as open_clip does it before its tokenizers, with the repairs of the package ftfy.
+//
+// Of ftfy.fix_text everything is done but the repair of text that was decoded with the wrong table ("mojibake"):
+// that is done where UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), and left out for other tables and
+// for text that is broken in part, which needs ftfy's statistics of characters.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vit::internal {
+
+/// open_clip's names of what follows the repairs.
+enum class Cleaning {
+  none,
+  lower,         // white space to single spaces, lower case
+  whitespace,    // white space to single spaces
+  canonicalize,  // '_' to space, punctuation of ASCII removed, lower case, white space to single spaces
+};
+
+/// `text` must be valid UTF-8.
+std::string clean(std::string_view text, Cleaning cleaning);
+
+/// Repairs line by line until nothing changes: character references with semicolon, mojibake, C1 controls, ligatures
+/// of Latin letters, full and half width forms, curly quotes, line ends, escapes of terminals, control characters,
+/// NFC.
+std::string fix_text(std::string_view text);
+
+/// Removes the 32 punctuation characters of ASCII.
+std::string remove_punctuation(std::string_view text);
+
+}  // namespace vit::internal

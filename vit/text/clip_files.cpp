@@ -1,0 +1,141 @@
+// Lines of merges, and zlib for the packed file.
+#include "vit/text/clip_files.h"
+
+#include <zlib.h>
+
+#include <limits>
+#include <memory>
+
+#include "vit/text/json_stream.h"
+#include "vit/text/unicode.h"
+#include "vit/weights/mapped_file.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_tokenizer", ErrorKind::format};
+constexpr std::size_t kMaxText = std::size_t{1} << 26;
+/// open_clip and OpenAI read this many merges of their file, which holds more.
+constexpr std::size_t kMerges = 49152 - 256 - 2;
+
+std::string_view bytes_of(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Calls each(left, right) for the lines of a list of merges until it returns false.
+template <typename Each>
+void each_merge(std::string_view text, const std::string& name, Each each) {
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (number == 0 && line.starts_with('#')) || line.starts_with("#version")) continue;
+    const std::size_t space = line.find(' ');
+    VIT_CHECK(space != std::string_view::npos && line.find(' ', space + 1) == std::string_view::npos, kWhere, name,
+              ": line ", number + 1, " is not two tokens with a space between; no list of merges?");
+    if (!each(line.substr(0, space), line.substr(space + 1))) return;
+  }
+}
+
+struct EndInflate {
+  void operator()(z_stream* stream) const { inflateEnd(stream); }
+};
+
+void check_text(std::string_view text, const std::string& name) {
+  try {
+    check_utf8(text);
+  } catch (const Error&) {
+    fail(kWhere, name, ": is not valid UTF-8");
+  }
+}
+
+}  // namespace
+
+std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::string& name) {
+  VIT_CHECK(bytes.size() <= max_bytes, kWhere.with(ErrorKind::unsupported), name, ": more than ", max_bytes, " bytes");
+  if (!bytes.starts_with("\x1F\x8B")) return std::string(bytes);
+  z_stream stream{};
+  constexpr int kGzip = 16 + MAX_WBITS;
+  VIT_CHECK(inflateInit2(&stream, kGzip) == Z_OK, kWhere.with(ErrorKind::io), name, ": zlib cannot start");
+  const std::unique_ptr<z_stream, EndInflate> guard(&stream);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string text;
+  for (int status = Z_OK; status != Z_STREAM_END;) {
+    const std::size_t done = text.size();
+    VIT_CHECK(done < max_bytes, kWhere.with(ErrorKind::unsupported), name, ": unpacks to more than ", max_bytes,
+              " bytes");
+    text.resize(done + (std::size_t{1} << 16));
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
+    stream.avail_out = static_cast<uInt>(text.size() - done);
+    status = inflate(&stream, Z_NO_FLUSH);
+    text.resize(text.size() - stream.avail_out);
+    VIT_CHECK(status == Z_STREAM_END || (status == Z_OK && text.size() > done), kWhere, name,
+              ": damaged gzip data (incomplete download?)");
+  }
+  return text;
+}
+
+TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::string_view merges_text,
+                                      const std::string& name) {
+  Vocabulary vocabulary(kWhere, name);
+  JsonStream json(vocabulary_text, name, kWhere);
+  std::string token;
+  for (json.enter_object(); json.next_member(token);) vocabulary.add(token, json.index());
+  json.finish();
+  vocabulary.finish();
+  check_text(merges_text, name + " and merges.txt");
+  MergeTable merges;
+  each_merge(merges_text, "merges.txt", [&](std::string_view left, std::string_view right) {
+    add_merge(merges, vocabulary, left, right, kWhere);
+    return true;
+  });
+  return clip_model(std::move(vocabulary), std::move(merges));
+}
+
+TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
+  const MappedFile vocabulary_file(vocabulary, kWhere.operation());
+  const MappedFile merges_file(merges, kWhere.operation());
+  for (const MappedFile* file : {&vocabulary_file, &merges_file}) {
+    refuse_download_leftovers(*file, file->path().string(), kWhere.operation());
+    VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ", file->size(),
+              " bytes, more than the ", kMaxText, " that are read");
+  }
+  return parse_vocabulary_and_merges(bytes_of(vocabulary_file), bytes_of(merges_file),
+                                     vocabulary.filename().string());
+}
+
+TextModel parse_merges(std::string_view bytes, const std::string& name, std::string_view start,
+                       std::string_view end) {
+  const std::string text = unpack(bytes, kMaxText, name);
+  check_text(text, name);
+  Vocabulary vocabulary(kWhere, name);
+  TokenId next = 0;
+  const auto order = byte_order();
+  for (const std::string_view suffix : {"", "</w>"}) {
+    for (const unsigned char byte : order) vocabulary.add(byte_symbols()[byte] + std::string(suffix), next++);
+  }
+  MergeTable merges;
+  const std::size_t version = std::min(text.find('\n'), text.size());
+  each_merge(std::string_view(text).substr(version), name, [&](std::string_view left, std::string_view right) {
+    vocabulary.add(std::string(left) + std::string(right), next++);
+    add_merge(merges, vocabulary, left, right, kWhere);
+    return merges.size() < kMerges;
+  });
+  VIT_CHECK(merges.size() > 0, kWhere, name, ": holds no merges");
+  vocabulary.add(start, next++);
+  vocabulary.add(end, next++);
+  vocabulary.finish();
+  return clip_model(std::move(vocabulary), std::move(merges));
+}
+
+TextModel load_merges(const std::filesystem::path& path, std::string_view start, std::string_view end) {
+  const MappedFile file(path, kWhere.operation());
+  refuse_download_leftovers(file, path.string(), kWhere.operation());
+  return parse_merges(bytes_of(file), path.filename().string(), start, end);
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,224 @@
+// The grammar of RFC 8259, one value at a time.
+#include "vit/text/json_stream.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "vit/text/unicode.h"
+
+namespace vit::internal {
+
+void JsonStream::fail_here(std::string_view what) const {
+  fail(where_, name_, ": ", what, ", at byte ", at_);
+}
+
+void JsonStream::skip_space() {
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') return;
+    ++at_;
+  }
+}
+
+char JsonStream::take() {
+  if (at_ >= text_.size()) fail_here("the file ends too early (incomplete download?)");
+  return text_[at_++];
+}
+
+char JsonStream::peek() {
+  skip_space();
+  if (at_ >= text_.size()) fail_here("the file ends too early (incomplete download?)");
+  const char c = text_[at_];
+  if (c == '-' || (c >= '0' && c <= '9')) return '0';
+  if (c != '{' && c != '[' && c != '"' && c != 't' && c != 'f' && c != 'n') fail_here("expected a value");
+  return c;
+}
+
+void JsonStream::enter_object() {
+  if (peek() != '{') fail_here("expected an object");
+  if (first_.size() >= kMaxDepth) fail_here("nested too deeply");
+  ++at_;
+  first_.push_back(true);
+}
+
+void JsonStream::enter_array() {
+  if (peek() != '[') fail_here("expected an array");
+  if (first_.size() >= kMaxDepth) fail_here("nested too deeply");
+  ++at_;
+  first_.push_back(true);
+}
+
+bool JsonStream::next_item(char close) {
+  skip_space();
+  const bool first = first_.back();
+  first_.back() = false;
+  const char c = take();
+  if (c == close) {
+    first_.pop_back();
+    return false;
+  }
+  if (first) {
+    --at_;
+  } else if (c != ',') {
+    --at_;
+    fail_here("expected a comma or the end of the list");
+  }
+  return true;
+}
+
+bool JsonStream::next_element() {
+  return next_item(']');
+}
+
+bool JsonStream::next_member(std::string& key) {
+  if (!next_item('}')) return false;
+  key = string();
+  skip_space();
+  if (take() != ':') fail_here("expected a colon");
+  return true;
+}
+
+char32_t JsonStream::hexadecimal() {
+  char32_t value = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = take();
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) fail_here("expected four hexadecimal digits");
+    value = 16 * value + static_cast<char32_t>(digit);
+  }
+  return value;
+}
+
+void JsonStream::append_escape() {
+  const char c = take();
+  switch (c) {
+    case '"': case '\\': case '/': buffer_ += c; return;
+    case 'b': buffer_ += '\b'; return;
+    case 'f': buffer_ += '\f'; return;
+    case 'n': buffer_ += '\n'; return;
+    case 'r': buffer_ += '\r'; return;
+    case 't': buffer_ += '\t'; return;
+    case 'u': break;
+    default: fail_here("unknown escape");
+  }
+  char32_t code = hexadecimal();
+  if (code >= 0xD800 && code < 0xDC00) {
+    if (take() != '\\' || take() != 'u') fail_here("half a surrogate pair");
+    const char32_t low = hexadecimal();
+    if (low < 0xDC00 || low > 0xDFFF) fail_here("half a surrogate pair");
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  } else if (code >= 0xDC00 && code <= 0xDFFF) {
+    fail_here("half a surrogate pair");
+  }
+  append_utf8(buffer_, code);
+}
+
+std::string_view JsonStream::string() {
+  if (peek() != '"') fail_here("expected a string");
+  ++at_;
+  buffer_.clear();
+  bool escaped = false;
+  bool ascii = true;
+  std::size_t start = at_;
+  for (;;) {
+    const char c = take();
+    if (c == '"') break;
+    if (static_cast<unsigned char>(c) < 0x20) fail_here("control character in a string");
+    ascii = ascii && static_cast<signed char>(c) >= 0;
+    if (c != '\\') continue;
+    buffer_.append(text_, start, at_ - 1 - start);
+    append_escape();
+    escaped = true;
+    start = at_;
+  }
+  std::string_view result = text_.substr(start, at_ - 1 - start);
+  if (escaped) result = buffer_.append(result);
+  if (!ascii) {
+    try {
+      check_utf8(result);
+    } catch (const Error&) {
+      fail_here("a string is not valid UTF-8");
+    }
+  }
+  return result;
+}
+
+std::string_view JsonStream::number_text() {
+  if (peek() != '0') fail_here("expected a number");
+  const std::size_t start = at_;
+  const auto digits = [this] {
+    const std::size_t before = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    if (at_ == before) fail_here("expected a digit");
+  };
+  const auto is_next = [this](char a, char b) {
+    return at_ < text_.size() && (text_[at_] == a || text_[at_] == b);
+  };
+  if (is_next('-', '-')) ++at_;
+  const bool zero = is_next('0', '0');
+  const std::size_t whole = at_;
+  digits();
+  if (zero && at_ > whole + 1) fail_here("a number starts with 0");
+  if (is_next('.', '.')) {
+    ++at_;
+    digits();
+  }
+  if (is_next('e', 'E')) {
+    ++at_;
+    if (is_next('+', '-')) ++at_;
+    digits();
+  }
+  return text_.substr(start, at_ - start);
+}
+
+double JsonStream::number() {
+  const std::string_view text = number_text();
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) fail_here("a number does not fit a double");
+  return value;
+}
+
+std::uint32_t JsonStream::index() {
+  const std::string_view text = number_text();
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) fail_here("expected an id");
+  return value;
+}
+
+bool JsonStream::boolean() {
+  const std::string_view text = skip();
+  if (text != "true" && text != "false") fail_here("expected true or false");
+  return text == "true";
+}
+
+std::string_view JsonStream::skip() {
+  const char kind = peek();
+  const std::size_t start = at_;
+  if (kind == '"') {
+    string();
+  } else if (kind == '0') {
+    number_text();
+  } else if (kind == '{') {
+    std::string key;
+    for (enter_object(); next_member(key);) skip();
+  } else if (kind == '[') {
+    for (enter_array(); next_element();) skip();
+  } else {
+    const std::string_view word = kind == 't' ? "true" : kind == 'f' ? "false" : "null";
+    if (!text_.substr(at_).starts_with(word)) fail_here("expected a value");
+    at_ += word.size();
+  }
+  return text_.substr(start, at_ - start);
+}
+
+void JsonStream::finish() {
+  skip_space();
+  if (at_ != text_.size()) fail_here("text behind the end");
+}
+
+}  // namespace vit::internal

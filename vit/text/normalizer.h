@@ -1,0 +1,52 @@
+// What happens to a text before it is cut, as a list of steps; and how it is cut into words, as another.
+// Both follow the library tokenizers. Which steps a tokenizer has is for tokenizer_json.h and the classes of
+// transformers in tokenizer_classes.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/text/charsmap.h"
+
+namespace vit::internal {
+
+struct NormalizerStep {
+  enum class Kind {
+    nfc,
+    nfkc,
+    lower_letters,
+    replace,         // every `pattern` becomes `content`
+    replace_spaces,  // runs of `least` or more White_Space (least 1) or spaces (least 2) become `content`
+    strip_left,
+    strip_right,
+    charsmap,
+    prepend,  // `content` goes in front of a text that is not empty
+  };
+  Kind kind = Kind::nfc;
+  std::string pattern = {};
+  std::string content = {};
+  int least = 1;
+  Charsmap charsmap = {};
+};
+
+std::string normalize(std::string text, const std::vector<NormalizerStep>& steps);
+
+struct SplitterStep {
+  enum class Kind {
+    clip_words,            // and bytes become symbols
+    white_space,           // cut at White_Space, which is dropped
+    space_mark,            // spaces become U+2581, one goes in front, cuts in front of each
+    space_with_previous,   // cut behind each space
+  };
+  /// Where space_mark puts the mark in front.
+  enum class Prepend { always, first, never };
+  Kind kind = Kind::white_space;
+  Prepend prepend = Prepend::always;
+  bool cut = true;
+};
+
+/// The words of one stretch of text. `first`: nothing stands in front of it.
+std::vector<std::string> split_words(std::string text, const std::vector<SplitterStep>& steps, bool first);
+
+}  // namespace vit::internal

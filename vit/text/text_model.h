@@ -1,0 +1,40 @@
+// A vocabulary with the rule that cuts words into its tokens: byte pair encoding or unigram, as the library
+// tokenizers runs them. Where words come from is for pipeline.h.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "vit/text/byte_pair.h"
+#include "vit/text/clip_words.h"
+#include "vit/text/unigram.h"
+#include "vit/text/vocabulary.h"
+
+namespace vit::internal {
+
+struct BytePairModel {
+  MergeTable merges;
+  /// Words start as the symbols of their bytes (CLIP); as characters where there are none.
+  std::optional<ByteSymbols> symbols;
+  /// Characters that are no token: their bytes as <0xNN>, else `unknown`, else nothing.
+  bool byte_fallback = false;
+  ByteTokens bytes{};
+  std::optional<TokenId> unknown;
+  bool fuse_unknown = false;  // neighbours that are unknown become one
+};
+
+struct TextModel {
+  Vocabulary vocabulary;
+  std::variant<BytePairModel, UnigramModel> algorithm;
+
+  bool is_byte_pair() const { return std::holds_alternative<BytePairModel>(algorithm); }
+  /// Appends the tokens of one word.
+  void encode(std::string_view word, std::vector<TokenId>& ids) const;
+};
+
+/// Merges and vocabulary of CLIP's byte pair encoding.
+TextModel clip_model(Vocabulary vocabulary, MergeTable merges);
+
+}  // namespace vit::internal

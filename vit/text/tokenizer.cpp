@@ -1,0 +1,150 @@
+// The public face: cleaning, encoding, special tokens, padding.
+#include "vit/text/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/text/tokenizer_classes.h"
+#include "vit/text/tokenizer_folder.h"
+#include "vit/text/unicode.h"
+
+namespace vit {
+
+using internal::BuiltTokenizer;
+using internal::Cleaning;
+using internal::TextFrame;
+using internal::TokenId;
+
+struct Tokenizer::Parts {
+  BuiltTokenizer built;
+  Cleaning cleaning = Cleaning::none;
+  std::string name, cleaning_words;
+  TextLibrary library = TextLibrary::transformers;
+  std::size_t context_length = 0;
+
+  const internal::Vocabulary& vocabulary() const { return internal::vocabulary_of(built.encoding); }
+
+  std::vector<TokenId> content(std::string_view text) const {
+    internal::check_utf8(text);
+    const std::string cleaned = internal::clean(text, cleaning);
+    return std::visit([&](const auto& encoding) { return encoding.encode(cleaned); }, built.encoding);
+  }
+};
+
+namespace {
+
+constexpr Where kWhere{"tokenize"};
+
+/// Content between its special tokens.
+std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const TextFrame& frame) {
+  std::vector<std::int32_t> ids(frame.front.begin(), frame.front.end());
+  ids.insert(ids.end(), content.begin(), content.end());
+  const bool there = frame.back_once && !content.empty() && !frame.back.empty() && content.back() == frame.back[0];
+  if (!there) ids.insert(ids.end(), frame.back.begin(), frame.back.end());
+  return ids;
+}
+
+std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
+  constexpr std::string_view kRepairs =
+      "repairs as ftfy makes them (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded twice, ";
+  std::string words = std::string(to_string(library)) + ": ";
+  switch (cleaning) {
+    case Cleaning::none: return words + built.steps;
+    case Cleaning::lower: words += std::string(kRepairs) + "white space to single spaces, lower case"; break;
+    case Cleaning::whitespace: words += std::string(kRepairs) + "white space to single spaces"; break;
+    case Cleaning::canonicalize:
+      words += std::string(kRepairs) + "punctuation removed, lower case, white space to single spaces";
+      break;
+  }
+  return built.steps.empty() ? words : words + "; then " + built.steps;
+}
+
+}  // namespace
+
+const char* to_string(TextLibrary library) {
+  switch (library) {
+    case TextLibrary::automatic: return "auto";
+    case TextLibrary::transformers: return "transformers";
+    case TextLibrary::open_clip: return "open_clip";
+    case TextLibrary::openai: return "openai";
+  }
+  return "unknown";
+}
+
+TextLibrary text_library(std::string_view name) {
+  for (const TextLibrary library :
+       {TextLibrary::automatic, TextLibrary::transformers, TextLibrary::open_clip, TextLibrary::openai}) {
+    if (name == to_string(library)) return library;
+  }
+  fail("text_library", "'", name, "' is no library; auto, transformers, open_clip and openai are");
+}
+
+Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {
+  const internal::TokenizerFolder folder = internal::read_tokenizer_folder(path, options.library);
+  auto parts = std::make_shared<Parts>(Parts{internal::build_tokenizer(folder), folder.cleaning, folder.name, {},
+                                             folder.library, folder.context_length});
+  parts->cleaning_words = words_of(parts->built, parts->cleaning, parts->library);
+  return Tokenizer(std::move(parts));
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  return framed(parts_->content(text), parts_->built.frame);
+}
+
+TokenRow Tokenizer::encode(std::string_view text, std::size_t context_length) const {
+  const TextFrame& frame = parts_->built.frame;
+  const std::size_t around = frame.front.size() + frame.back.size();
+  VIT_CHECK(context_length > around || (context_length == around && around > 0), kWhere,
+            "a context length of ", context_length, " has no room for the ", around, " special tokens");
+  std::vector<TokenId> content = parts_->content(text);
+  TokenRow row;
+  row.cut = content.size() > context_length - around;
+  if (row.cut) content.resize(context_length - around);
+  row.ids = framed(content, frame);
+  row.count = row.ids.size();
+  const auto pad = static_cast<std::int32_t>(frame.pad);
+  const auto at = frame.pad_left ? row.ids.begin() : row.ids.end();
+  row.ids.insert(at, context_length - row.count, pad);
+  if (frame.zeroed) std::replace(row.ids.begin(), row.ids.end(), static_cast<std::int32_t>(*frame.zeroed), 0);
+  return row;
+}
+
+std::string_view Tokenizer::token(std::int32_t id) const {
+  return id < 0 ? std::string_view() : parts_->vocabulary().token(static_cast<TokenId>(id));
+}
+
+std::int32_t Tokenizer::find(std::string_view token) const {
+  const auto id = parts_->vocabulary().find(token);
+  return id ? static_cast<std::int32_t>(*id) : -1;
+}
+
+std::size_t Tokenizer::vocabulary_size() const {
+  return parts_->vocabulary().size();
+}
+
+std::size_t Tokenizer::context_length() const {
+  return parts_->context_length;
+}
+
+std::int32_t Tokenizer::padding() const {
+  return static_cast<std::int32_t>(parts_->built.frame.pad);
+}
+
+bool Tokenizer::pads_left() const {
+  return parts_->built.frame.pad_left;
+}
+
+const std::string& Tokenizer::name() const {
+  return parts_->name;
+}
+
+TextLibrary Tokenizer::library() const {
+  return parts_->library;
+}
+
+const std::string& Tokenizer::cleaning() const {
+  return parts_->cleaning_words;
+}
+
+}  // namespace vit

@@ -1,0 +1,85 @@
+// Tokenizers of text towers: text to the ids that a model was trained with, equal to those of the library that the
+// model comes from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit {
+
+/// Whose cleaning and splitting a tokenizer follows. For the same files they differ: transformers knows nothing of
+/// HTML and of repairs, open_clip removes punctuation for some models.
+enum class TextLibrary {
+  automatic,     ///< the library of the folder: open_clip where it holds open_clip_config.json, else transformers
+  transformers,  ///< transformers 5
+  open_clip,     ///< open_clip 3, perception_models
+  openai,        ///< openai/CLIP and dino.txt: open_clip's, with other spellings of the special tokens
+};
+
+/// "auto", "transformers", "open_clip" or "openai".
+const char* to_string(TextLibrary library);
+/// The reverse. Throws Error for another name.
+TextLibrary text_library(std::string_view name);
+
+struct TokenizerOptions {
+  TextLibrary library = TextLibrary::automatic;
+};
+
+/// A row of ids for a model.
+struct TokenRow {
+  std::vector<std::int32_t> ids;  ///< (context length)
+  std::size_t count = 0;          ///< how many of them are not padding
+  bool cut = false;               ///< the text was longer
+};
+
+/// Never changes once loaded; threads may share it. Copies share what was loaded.
+///
+/// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries take text that Python has
+/// decoded, so there is no answer of theirs to follow.
+class Tokenizer {
+ public:
+  /// Loads what `path` holds: a folder as published (tokenizer.json, vocab.json and merges.txt, spiece.model,
+  /// tokenizer.model, with tokenizer_config.json and config.json or open_clip_config.json where they are there), or
+  /// one file with CLIP's merges (bpe_simple_vocab_16e6.txt.gz, packed or not). Throws Error that names the missing
+  /// file and where it is published, or what in the files is not known.
+  static Tokenizer load(const std::filesystem::path& path, const TokenizerOptions& options = {});
+
+  /// Ids with the special tokens that the library adds, neither padded nor cut. Throws Error unless `text` is UTF-8.
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  /// Ids padded and cut to `context_length` as the library does it. Throws Error unless `text` is UTF-8 and
+  /// `context_length` has room for the special tokens.
+  TokenRow encode(std::string_view text, std::size_t context_length) const;
+
+  /// The token of an id as the vocabulary spells it ("cat</w>", U+2581 "cat"); empty where there is none.
+  std::string_view token(std::int32_t id) const;
+  /// The id of a token as the vocabulary spells it; -1 where there is none.
+  std::int32_t find(std::string_view token) const;
+
+  /// One more than the largest id.
+  std::size_t vocabulary_size() const;
+  /// Places of the text tower according to the folder's configuration; 0 where there is none.
+  std::size_t context_length() const;
+  /// Id behind the text in padded rows, and whether it stands in front instead.
+  std::int32_t padding() const;
+  bool pads_left() const;
+
+  /// The library's class: "CLIPTokenizer", "SimpleTokenizer", "SiglipTokenizer", ...
+  const std::string& name() const;
+  /// The library whose rules are followed; never automatic.
+  TextLibrary library() const;
+  /// What happens to a text before it is cut: "open_clip canonicalize: ..." or "transformers: NFC, ...".
+  const std::string& cleaning() const;
+
+  struct Parts;
+
+ private:
+  explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace vit

@@ -1,0 +1,275 @@
+// Reads config.json, open_clip_config.json, tokenizer_config.json and special_tokens_map.json.
+#include "vit/text/tokenizer_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "vit/base/error.h"
+#include "vit/weights/folder_files.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_tokenizer", ErrorKind::unsupported};
+constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
+                               "pad_token", "cls_token", "mask_token"};
+constexpr std::array kSimpleFiles = {"bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"};
+
+/// Special tokens that a class has where no file names them.
+std::vector<std::pair<const char*, const char*>> default_tokens(const std::string& name) {
+  if (name == "CLIPTokenizer") {
+    return {{"bos_token", "<|startoftext|>"},
+            {"eos_token", "<|endoftext|>"},
+            {"unk_token", "<|endoftext|>"},
+            {"pad_token", "<|endoftext|>"}};
+  }
+  if (name == "GemmaTokenizer" || name == "Siglip2Tokenizer") {
+    return {{"bos_token", "<bos>"},
+            {"eos_token", "<eos>"},
+            {"unk_token", "<unk>"},
+            {"pad_token", "<pad>"},
+            {"mask_token", "<mask>"}};
+  }
+  if (name == "XLMRobertaTokenizer") {
+    return {{"bos_token", "<s>"},   {"eos_token", "</s>"}, {"unk_token", "<unk>"},  {"sep_token", "</s>"},
+            {"pad_token", "<pad>"}, {"cls_token", "<s>"},  {"mask_token", "<mask>"}};
+  }
+  if (name == "T5Tokenizer") return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+  if (name == "SiglipTokenizer") return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "</s>"}};
+  if (name == "Tipsv2Tokenizer") return {{"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+  return {};
+}
+
+AddedToken added_token(const Json& value) {
+  VIT_CHECK(!value.find_bool("single_word").value_or(false), kWhere, value.where(), ".single_word is not known");
+  return {std::string(value.at("content").as_string()), kNoToken, value.find_bool("lstrip").value_or(false),
+          value.find_bool("rstrip").value_or(false), value.find_bool("normalized").value_or(true)};
+}
+
+void set_special(TokenizerFolder& folder, const std::string& role, const Json& value) {
+  std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == role; });
+  if (value.is_null()) return;
+  SpecialToken token{role, {}, value.is_string()};
+  if (token.plain) {
+    token.token.text = value.as_string();
+    // SiglipTokenizer makes its own of plain strings.
+    if (folder.name == "SiglipTokenizer") token.token.strip_left = token.token.strip_right = true;
+  } else {
+    token.token = added_token(value);
+  }
+  folder.special.push_back(std::move(token));
+}
+
+void set_special_tokens(TokenizerFolder& folder, const Json& config) {
+  for (std::size_t i = 0; i < config.size(); ++i) {
+    const std::string key(config[i].key());
+    if (std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end()) set_special(folder, key, config[i]);
+    if ((key == "additional_special_tokens" || key == "extra_special_tokens") && config[i].is_array()) {
+      std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == "extra"; });
+      for (std::size_t j = 0; j < config[i].size(); ++j) {
+        const Json value = config[i][j];
+        const bool plain = value.is_string();
+        AddedToken token;
+        if (plain) {
+          token.text = value.as_string();
+        } else {
+          token = added_token(value);
+        }
+        folder.special.push_back({"extra", std::move(token), plain});
+      }
+    }
+  }
+}
+
+void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
+  set_special_tokens(folder, config);
+  if (const auto added = config.find("added_tokens_decoder")) {
+    folder.has_added = true;
+    for (std::size_t i = 0; i < added->size(); ++i) folder.added.push_back(added_token((*added)[i]));
+  } else if (folder.has("special_tokens_map.json")) {
+    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  }
+  folder.add_start = config.find_bool("add_bos_token");
+  folder.add_end = config.find_bool("add_eos_token");
+  folder.extra_ids = config.find_size("extra_ids", {.max = 10'000});
+  folder.lower = config.find_bool("do_lower_case").value_or(true);
+  if (const auto side = config.find_string("padding_side")) {
+    VIT_CHECK(*side == "left" || *side == "right", kWhere, config.where(), ": padding_side '", *side, "'");
+    folder.pad_left = *side == "left";
+  }
+  const auto truncation = config.find_string("truncation_side").value_or("right");
+  VIT_CHECK(truncation == "right", kWhere, config.where(), ": truncation_side '", truncation, "'");
+}
+
+/// Places of transformers' text towers where config.json does not state them.
+std::size_t default_places(const std::string& model_type) {
+  if (model_type == "siglip" || model_type == "siglip2" || model_type == "tipsv2") return 64;
+  return model_type == "clip" || model_type == "metaclip_2" || model_type == "clip_text_model" ? 77 : 0;
+}
+
+std::size_t places_of(const Json& config) {
+  const std::string model_type = config.find_string("model_type").value_or("");
+  auto text = config.find("text_config_dict");
+  if (!text) text = config.find("text_config");
+  const Json& from = text ? *text : config;
+  return from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20}).value_or(default_places(model_type));
+}
+
+std::string without_fast(std::string name) {
+  if (name.ends_with("Fast") && name != "PreTrainedTokenizerFast") name.resize(name.size() - 4);
+  return name == "MT5Tokenizer" ? "T5Tokenizer" : name;
+}
+
+/// The class that transformers' AutoTokenizer takes.
+std::string transformers_class(const TokenizerFolder& folder, const std::optional<Json>& tokenizer_config,
+                               const std::string& model_type) {
+  std::string name = without_fast(tokenizer_config ? tokenizer_config->find_string("tokenizer_class").value_or("") : "");
+  // The one family here whose folders name a class that transformers overrules.
+  if (model_type == "siglip2") name = "Siglip2Tokenizer";
+  if (name.empty() && (model_type == "clip" || model_type == "clip_text_model")) name = "CLIPTokenizer";
+  if (name.empty() && model_type == "siglip") name = "SiglipTokenizer";
+  if (name.empty() && model_type == "metaclip_2") name = "XLMRobertaTokenizer";
+  if (name.empty() && model_type == "tipsv2") name = "Tipsv2Tokenizer";
+  if (name.empty() && folder.has("vocab.json") && folder.has("merges.txt")) name = "CLIPTokenizer";
+  if (name.empty() && folder.has("tokenizer.json")) name = "TokenizersBackend";
+  if (name == "PreTrainedTokenizerFast") name = "TokenizersBackend";
+  return name;
+}
+
+Cleaning cleaning_named(const std::string& name) {
+  if (name == "lower") return Cleaning::lower;
+  if (name == "whitespace") return Cleaning::whitespace;
+  if (name == "canonicalize") return Cleaning::canonicalize;
+  fail(kWhere, "the cleaning rule '", name, "' is not known; lower, whitespace and canonicalize are");
+}
+
+void read_open_clip_config(TokenizerFolder& folder, const Json& config) {
+  const auto model = config.find("model_cfg");
+  const auto text = (model ? *model : config).find("text_cfg");
+  VIT_CHECK(text.has_value(), kWhere.with(ErrorKind::format), config.where(), " has no text_cfg");
+  folder.context_length = text->find_size("context_length", {.min = 1, .max = 1u << 20}).value_or(77);
+  std::optional<std::string> clean;
+  if (const auto arguments = text->find("tokenizer_kwargs")) {
+    for (std::size_t i = 0; i < arguments->size(); ++i) {
+      const std::string key((*arguments)[i].key());
+      VIT_CHECK(key == "clean" || key == "strip_sep_token", kWhere, (*arguments)[i].where(), " is not known");
+    }
+    clean = arguments->find_string("clean");
+    folder.strip_separator = arguments->find_bool("strip_sep_token").value_or(false);
+  }
+  const bool own = !text->find_string("hf_tokenizer_name").has_value();
+  if (own) folder.name = "SimpleTokenizer";
+  folder.cleaning = cleaning_named(clean.value_or(own ? "lower" : "whitespace"));
+}
+
+/// open_clip's rules for a folder that holds no configuration of open_clip.
+void assume_open_clip(TokenizerFolder& folder) {
+  if (folder.name == "CLIPTokenizer") {
+    folder.name = "SimpleTokenizer";
+    folder.cleaning = Cleaning::lower;
+    if (folder.context_length == 0) folder.context_length = 77;
+  } else if (folder.name == "XLMRobertaTokenizer") {
+    folder.cleaning = Cleaning::whitespace;
+  } else if (folder.name == "T5Tokenizer" || folder.name == "GemmaTokenizer" || folder.name == "Siglip2Tokenizer") {
+    folder.cleaning = Cleaning::canonicalize;
+  } else {
+    fail(kWhere, folder.folder.string(), ": open_clip has no rule for ", folder.name,
+         "; models of open_clip come with open_clip_config.json");
+  }
+}
+
+void add_default_tokens(TokenizerFolder& folder, const std::optional<Json>& tokenizer_config) {
+  for (const auto& [role, content] : default_tokens(folder.name)) {
+    const auto is_set = [&, role = role](const SpecialToken& token) { return token.role == role; };
+    if (std::any_of(folder.special.begin(), folder.special.end(), is_set)) continue;
+    bool stated_null = false;
+    for (std::size_t i = 0; tokenizer_config && i < tokenizer_config->size(); ++i) {
+      stated_null = stated_null || ((*tokenizer_config)[i].key() == role && (*tokenizer_config)[i].is_null());
+    }
+    if (stated_null) continue;
+    const bool strips = folder.name == "SiglipTokenizer";
+    folder.special.push_back({role, {content, kNoToken, strips, strips, false}, true});
+  }
+  // In the order in which transformers goes through them.
+  const auto order = [](const SpecialToken& token) {
+    return std::find(kRoles.begin(), kRoles.end(), token.role) - kRoles.begin();
+  };
+  std::stable_sort(folder.special.begin(), folder.special.end(),
+                   [&](const SpecialToken& a, const SpecialToken& b) { return order(a) < order(b); });
+}
+
+TokenizerFolder merges_alone(const std::filesystem::path& file, TextLibrary library) {
+  TokenizerFolder folder;
+  folder.merges_file = file;
+  folder.library = library == TextLibrary::automatic ? TextLibrary::openai : library;
+  folder.name = library == TextLibrary::transformers ? "CLIPTokenizer" : "SimpleTokenizer";
+  if (library != TextLibrary::transformers) folder.cleaning = Cleaning::lower;
+  add_default_tokens(folder, std::nullopt);
+  return folder;
+}
+
+bool is_known(const std::string& name) {
+  return name == "SimpleTokenizer" || name == "TokenizersBackend" || !default_tokens(name).empty();
+}
+
+}  // namespace
+
+TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library) {
+  std::error_code ignored;
+  VIT_CHECK(std::filesystem::exists(path, ignored), kWhere.with(ErrorKind::io), path.string(),
+            ": no such file or folder");
+  const bool is_file = !std::filesystem::is_directory(path, ignored);
+  const std::string extension = path.extension().string();
+  if (is_file && path.filename() != "merges.txt" && (extension == ".gz" || extension == ".txt")) {
+    return merges_alone(path, library);
+  }
+  TokenizerFolder folder;
+  folder.folder = is_file ? path.parent_path() : path;
+  if (folder.folder.empty()) folder.folder = ".";
+  const auto read = [&folder](const char* name) {
+    return folder.has(name) ? std::optional(load_json(folder.file(name))) : std::nullopt;
+  };
+  const auto config = read("config.json");
+  const auto tokenizer_config = read("tokenizer_config.json");
+  const auto open_clip = read("open_clip_config.json");
+  const std::string model_type = config ? config->find_string("model_type").value_or("") : "";
+  if (!open_clip && !tokenizer_config && model_type.empty() && !folder.has("vocab.json") &&
+      !folder.has("tokenizer.json")) {
+    for (const char* name : kSimpleFiles) {
+      if (folder.has(name)) return merges_alone(folder.file(name), library);
+    }
+  }
+  // Where both describe the folder, the weights that the loader takes decide.
+  const bool is_open_clip = open_clip && (model_type.empty() || find_open_clip_config(path));
+  folder.library = library != TextLibrary::automatic ? library
+                   : is_open_clip                    ? TextLibrary::open_clip
+                                                     : TextLibrary::transformers;
+  const bool python = folder.library != TextLibrary::transformers;
+  folder.name = transformers_class(folder, tokenizer_config, model_type);
+  if (config && !model_type.empty()) folder.context_length = places_of(*config);
+  folder.pad_left = folder.name == "GemmaTokenizer" || folder.name == "Siglip2Tokenizer";
+  if (open_clip && python) {
+    read_open_clip_config(folder, *open_clip);
+  } else if (python) {
+    assume_open_clip(folder);
+  }
+  if (folder.library == TextLibrary::openai) {
+    folder.name = "SimpleTokenizer";
+    folder.cleaning = Cleaning::lower;
+  }
+  VIT_CHECK(!folder.name.empty(), kWhere.with(ErrorKind::io), folder.folder.string(),
+            ": nothing says which tokenizer this is: tokenizer_config.json, tokenizer.json, vocab.json with merges.txt "
+            "or open_clip_config.json is missing; they are published beside the weights");
+  VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ", folder.name,
+            " is not known");
+  if (tokenizer_config) {
+    read_tokenizer_config(folder, *tokenizer_config);
+  } else if (folder.has("special_tokens_map.json")) {
+    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  }
+  add_default_tokens(folder, tokenizer_config);
+  return folder;
+}
+
+}  // namespace vit::internal

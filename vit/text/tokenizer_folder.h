@@ -1,0 +1,50 @@
+// What a folder says about its tokenizer: class, library, cleaning, context length and special tokens, from its
+// configuration files. The tokenizer itself is built in tokenizer_classes.h.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vit/text/added_tokens.h"
+#include "vit/text/clean.h"
+#include "vit/text/tokenizer.h"
+#include "vit/weights/json.h"
+
+namespace vit::internal {
+
+/// A special token as a configuration writes it: a string, or an object with its properties.
+struct SpecialToken {
+  std::string role;  // "bos_token", ...
+  AddedToken token;  // without id
+  bool plain = true;  // written as a string
+};
+
+struct TokenizerFolder {
+  std::filesystem::path folder;
+  std::filesystem::path merges_file;  // where one file was given
+  std::string name;                   // class
+  TextLibrary library = TextLibrary::transformers;
+  Cleaning cleaning = Cleaning::none;
+  bool strip_separator = false;
+  std::size_t context_length = 0;
+  bool pad_left = false;
+  bool has_added = false;          // tokenizer_config.json lists added tokens
+  std::vector<AddedToken> added;   // ids as listed
+  std::vector<SpecialToken> special;
+  std::optional<std::size_t> extra_ids;    // T5
+  std::optional<bool> add_start, add_end;  // add_bos_token, add_eos_token
+  bool lower = true;                       // do_lower_case
+
+  std::filesystem::path file(std::string_view file_name) const { return folder / file_name; }
+  bool has(std::string_view file_name) const {
+    return !folder.empty() && std::filesystem::is_regular_file(folder / file_name);
+  }
+};
+
+/// Throws Error (unsupported) for a class that is not known, and (io) where nothing says which one is meant.
+TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library);
+
+}  // namespace vit::internal

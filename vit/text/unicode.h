@@ -1,0 +1,57 @@
+// Unicode as the tokenizers need it, over ICU: code points of UTF-8, normal forms, lower case, classes, clusters.
+// Which of them a tokenizer uses is for the files beside this one.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::internal {
+
+/// Throws Error unless `text` is UTF-8 without surrogates.
+void check_utf8(std::string_view text);
+
+/// Code point that starts at `text[position]`, which moves behind it. The text must be valid UTF-8.
+char32_t next_code_point(std::string_view text, std::size_t& position);
+
+void append_utf8(std::string& text, char32_t code_point);
+
+/// Bytes of the character that `first` starts in valid UTF-8.
+constexpr std::size_t character_bytes(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+bool is_ascii(std::string_view text);
+
+std::string normalize_nfc(std::string_view text);
+std::string normalize_nfkc(std::string_view text);
+
+/// Lower case of a text with its context, as Python's str.lower: a sigma at the end of a word becomes final.
+std::string lower_text(std::string_view text);
+/// Lower case of each letter alone, as in Rust's char::to_lowercase.
+std::string lower_letters(std::string_view text);
+std::string upper_text(std::string_view text);
+
+bool is_letter(char32_t c);         // \p{L}
+bool is_number(char32_t c);         // \p{N}
+bool is_decimal_digit(char32_t c);  // \p{Nd}
+bool is_white_space(char32_t c);    // White_Space
+bool is_python_space(char32_t c);   // str.isspace: White_Space and U+001C to U+001F
+
+/// White space as Python's str.split sees it: runs become one space, none is left at the ends.
+std::string join_words(std::string_view text);
+/// Without Python's white space at both ends.
+std::string_view strip_python(std::string_view text);
+/// Without White_Space at the start or the end.
+std::string_view strip_left(std::string_view text);
+std::string_view strip_right(std::string_view text);
+
+/// Ends of the extended grapheme clusters of a valid text, in bytes.
+std::vector<std::size_t> cluster_ends(std::string_view text);
+
+/// Every `from` becomes `to`; `from` is not empty.
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
+
+}  // namespace vit::internal

@@ -1,0 +1,38 @@
+// The unigram model: of all ways to cut a text into tokens the one with the largest sum of scores (Viterbi).
+// Normalization before and ids around it are for the caller.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "vit/text/vocabulary.h"
+
+namespace vit::internal {
+
+/// What a token may do in a text.
+enum class PieceKind : std::uint8_t { normal, user_defined, never };
+
+struct UnigramModel {
+  std::vector<double> scores;     // by id
+  std::vector<PieceKind> kinds;   // by id; empty: all are normal
+  TokenId unknown = 0;
+  /// Sums are rounded to float32 after each token, as in SentencePiece; in float64 otherwise, as in tokenizers.
+  enum class Sums { float64, float32 } sums = Sums::float64;
+
+  /// Smallest and largest score of normal tokens; set by finish().
+  double lowest = 0.0, highest = 0.0;
+  /// Throws Error where scores are missing or not finite.
+  void finish(const Vocabulary& vocabulary, const Where& where);
+};
+
+/// A token of the best path, or characters that no token covers.
+struct Piece {
+  TokenId id = 0;
+  std::string_view text;
+};
+
+/// Neighbours that are unknown are joined to one piece, whose id is `unknown`.
+std::vector<Piece> best_path(const UnigramModel& model, const Vocabulary& vocabulary, std::string_view text);
+
+}  // namespace vit::internal
