@@ -1,5 +1,5 @@
-// Tokens that are looked for in the text before it is normalized or cut: special tokens and a publisher's own.
-// Rules of the library tokenizers.
+// Tokens that are looked for in the text before it is normalized or cut: special tokens and a publisher's
+// own. Rules of the library tokenizers.
 #pragma once
 
 #include <array>

@@ -129,14 +129,14 @@ void MergeTable::merge_many(std::vector<TokenId>& symbols) const {
   symbols.resize(kept);
 }
 
-void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
-               const Where& where) {
+void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left,
+               std::string_view right, const Where& where) {
   VIT_CHECK(!left.empty() && !right.empty(), where, vocabulary.name(), ": merge ", merges.size(),
             " has an empty token");
   const std::string joined = std::string(left) + std::string(right);
   const MergeTable::Merge merge{static_cast<std::uint32_t>(merges.size()), vocabulary.at(joined)};
-  VIT_CHECK(merges.add(vocabulary.at(left), vocabulary.at(right), merge), where, vocabulary.name(),
-            ": '", left, "' and '", right, "' merge twice");
+  VIT_CHECK(merges.add(vocabulary.at(left), vocabulary.at(right), merge), where, vocabulary.name(), ": '",
+            left, "' and '", right, "' merge twice");
 }
 
 }  // namespace vit::internal

@@ -43,9 +43,9 @@ class MergeTable {
   std::size_t count_ = 0;
 };
 
-/// Adds the merge of `left` and `right`, whose joined token must be in the vocabulary. Throws Error for tokens
-/// that are not there, are empty, or merge twice.
-void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
-               const Where& where);
+/// Adds the merge of `left` and `right`, whose joined token must be in the vocabulary. Throws Error for
+/// tokens that are not there, are empty, or merge twice.
+void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left,
+               std::string_view right, const Where& where);
 
 }  // namespace vit::internal

@@ -53,9 +53,10 @@ Charsmap::Charsmap(std::string_view bytes, const Where& where, std::string_view 
   for (const std::uint32_t unit : units_) {
     if (!is_value(unit)) continue;
     const std::uint32_t value = value_of(unit);
-    VIT_CHECK(value < replacements_.size() && (static_cast<unsigned char>(replacements_[value]) & 0xC0u) != 0x80,
-              where, name, ": a value of the map of characters is ", value, ", beyond its ", replacements_.size(),
-              " bytes of replacements or within a character");
+    VIT_CHECK(
+        value < replacements_.size() && (static_cast<unsigned char>(replacements_[value]) & 0xC0u) != 0x80,
+        where, name, ": a value of the map of characters is ", value, ", beyond its ", replacements_.size(),
+        " bytes of replacements or within a character");
   }
 }
 

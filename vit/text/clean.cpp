@@ -26,8 +26,7 @@ std::string clean(std::string_view text, Cleaning cleaning) {
     case Cleaning::lower: return lower_text(join_words(basic));
     case Cleaning::whitespace: return join_words(basic);
     case Cleaning::canonicalize: {
-      const std::string lower =
-          lower_text(remove_punctuation(replace_all(strip_python(basic), "_", " ")));
+      const std::string lower = lower_text(remove_punctuation(replace_all(strip_python(basic), "_", " ")));
       return join_words(lower);
     }
   }

@@ -1,8 +1,8 @@
 // Cleaning of captions as open_clip does it before its tokenizers, with the repairs of the package ftfy.
 //
-// Of ftfy.fix_text everything is done but the repair of text that was decoded with the wrong table ("mojibake"):
-// that is done where UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), and left out for other tables and
-// for text that is broken in part, which needs ftfy's statistics of characters.
+// Of ftfy.fix_text everything is done but the repair of text that was decoded with the wrong table
+// ("mojibake"): that is done where UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), and left out
+// for other tables and for text that is broken in part, which needs ftfy's statistics of characters.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ enum class Cleaning {
 /// `text` must be valid UTF-8.
 std::string clean(std::string_view text, Cleaning cleaning);
 
-/// Repairs line by line until nothing changes: character references with semicolon, mojibake, C1 controls, ligatures
-/// of Latin letters, full and half width forms, curly quotes, line ends, escapes of terminals, control characters,
-/// NFC.
+/// Repairs line by line until nothing changes: character references with semicolon, mojibake, C1 controls,
+/// ligatures of Latin letters, full and half width forms, curly quotes, line ends, escapes of terminals,
+/// control characters, NFC.
 std::string fix_text(std::string_view text);
 
 /// Removes the 32 punctuation characters of ASCII.

@@ -34,8 +34,8 @@ void each_merge(std::string_view text, const std::string& name, Each each) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || (number == 0 && line.starts_with('#')) || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
-    VIT_CHECK(space != std::string_view::npos && line.find(' ', space + 1) == std::string_view::npos, kWhere, name,
-              ": line ", number + 1, " is not two tokens with a space between; no list of merges?");
+    VIT_CHECK(space != std::string_view::npos && line.find(' ', space + 1) == std::string_view::npos, kWhere,
+              name, ": line ", number + 1, " is not two tokens with a space between; no list of merges?");
     if (!each(line.substr(0, space), line.substr(space + 1))) return;
   }
 }
@@ -55,7 +55,8 @@ void check_text(std::string_view text, const std::string& name) {
 }  // namespace
 
 std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::string& name) {
-  VIT_CHECK(bytes.size() <= max_bytes, kWhere.with(ErrorKind::unsupported), name, ": more than ", max_bytes, " bytes");
+  VIT_CHECK(bytes.size() <= max_bytes, kWhere.with(ErrorKind::unsupported), name, ": more than ", max_bytes,
+            " bytes");
   if (!bytes.starts_with("\x1F\x8B")) return std::string(bytes);
   z_stream stream{};
   constexpr int kGzip = 16 + MAX_WBITS;
@@ -66,8 +67,8 @@ std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::str
   std::string text;
   for (int status = Z_OK; status != Z_STREAM_END;) {
     const std::size_t done = text.size();
-    VIT_CHECK(done < max_bytes, kWhere.with(ErrorKind::unsupported), name, ": unpacks to more than ", max_bytes,
-              " bytes");
+    VIT_CHECK(done < max_bytes, kWhere.with(ErrorKind::unsupported), name, ": unpacks to more than ",
+              max_bytes, " bytes");
     text.resize(done + (std::size_t{1} << 16));
     stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
     stream.avail_out = static_cast<uInt>(text.size() - done);
@@ -96,13 +97,14 @@ TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::str
   return clip_model(std::move(vocabulary), std::move(merges));
 }
 
-TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
+TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
+                                     const std::filesystem::path& merges) {
   const MappedFile vocabulary_file(vocabulary, kWhere.operation());
   const MappedFile merges_file(merges, kWhere.operation());
   for (const MappedFile* file : {&vocabulary_file, &merges_file}) {
     refuse_download_leftovers(*file, file->path().string(), kWhere.operation());
-    VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ", file->size(),
-              " bytes, more than the ", kMaxText, " that are read");
+    VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ",
+              file->size(), " bytes, more than the ", kMaxText, " that are read");
   }
   return parse_vocabulary_and_merges(bytes_of(vocabulary_file), bytes_of(merges_file),
                                      vocabulary.filename().string());
@@ -120,11 +122,12 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, std::str
   }
   MergeTable merges;
   const std::size_t version = std::min(text.find('\n'), text.size());
-  each_merge(std::string_view(text).substr(version), name, [&](std::string_view left, std::string_view right) {
-    vocabulary.add(std::string(left) + std::string(right), next++);
-    add_merge(merges, vocabulary, left, right, kWhere);
-    return merges.size() < kMerges;
-  });
+  each_merge(std::string_view(text).substr(version), name,
+             [&](std::string_view left, std::string_view right) {
+               vocabulary.add(std::string(left) + std::string(right), next++);
+               add_merge(merges, vocabulary, left, right, kWhere);
+               return merges.size() < kMerges;
+             });
   VIT_CHECK(merges.size() > 0, kWhere, name, ": holds no merges");
   vocabulary.add(start, next++);
   vocabulary.add(end, next++);

@@ -9,16 +9,19 @@
 
 namespace vit::internal {
 
-TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
-TextModel parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges, const std::string& name);
+TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
+                                     const std::filesystem::path& merges);
+TextModel parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
+                                      const std::string& name);
 
 /// bpe_simple_vocab_16e6.txt, gzip-packed or not: one line of version, one merge a line, of which the first
 /// 49152 - 256 - 2 count. Ids: bytes, bytes that end a word, merges in order, `start`, `end`.
 TextModel load_merges(const std::filesystem::path& path, std::string_view start, std::string_view end);
-TextModel parse_merges(std::string_view text, const std::string& name, std::string_view start, std::string_view end);
+TextModel parse_merges(std::string_view text, const std::string& name, std::string_view start,
+                       std::string_view end);
 
-/// What a gzip file unpacks to; the bytes themselves where they are not packed. Throws Error for damaged files and
-/// for more than `max_bytes`.
+/// What a gzip file unpacks to; the bytes themselves where they are not packed. Throws Error for damaged
+/// files and for more than `max_bytes`.
 std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::string& name);
 
 }  // namespace vit::internal

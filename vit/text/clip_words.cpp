@@ -6,8 +6,8 @@
 namespace vit::internal {
 namespace {
 
-/// One letter of a pattern without regard to case. Characters whose simple case folding is ASCII are the Kelvin
-/// sign and the long s.
+/// One letter of a pattern without regard to case. Characters whose simple case folding is ASCII are the
+/// Kelvin sign and the long s.
 char32_t folded(char32_t c) {
   if (c >= U'A' && c <= U'Z') return c + (U'a' - U'A');
   return c == U'\u017F' ? U's' : c == U'\u212A' ? U'k' : c;
@@ -18,7 +18,8 @@ std::size_t matched(std::string_view text, std::string_view pattern, bool ignore
   if (!ignore_case) return text.starts_with(pattern) ? pattern.size() : 0;
   std::size_t at = 0;
   for (const char expected : pattern) {
-    if (at >= text.size() || folded(next_code_point(text, at)) != static_cast<unsigned char>(expected)) return 0;
+    if (at >= text.size() || folded(next_code_point(text, at)) != static_cast<unsigned char>(expected))
+      return 0;
   }
   return at;
 }
@@ -31,7 +32,10 @@ Kind kind_of(char32_t c) {
     if (c >= '0' && c <= '9') return Kind::number;
     return c == ' ' || (c >= '\t' && c <= '\r') ? Kind::space : Kind::other;
   }
-  return is_letter(c) ? Kind::letter : is_number(c) ? Kind::number : is_white_space(c) ? Kind::space : Kind::other;
+  return is_letter(c)        ? Kind::letter
+         : is_number(c)      ? Kind::number
+         : is_white_space(c) ? Kind::space
+                             : Kind::other;
 }
 
 std::size_t fixed_match(std::string_view text, const ClipPattern& pattern) {
@@ -89,7 +93,8 @@ const std::array<std::string, 256>& byte_symbols() {
     std::array<std::string, 256> made;
     const auto order = byte_order();
     for (std::size_t i = 0; i < order.size(); ++i) {
-      append_utf8(made[order[i]], static_cast<char32_t>(i < kThemselves ? order[i] : 0x100 + i - kThemselves));
+      append_utf8(made[order[i]],
+                  static_cast<char32_t>(i < kThemselves ? order[i] : 0x100 + i - kThemselves));
     }
     return made;
   }();

@@ -19,12 +19,12 @@ struct ClipPattern {
   std::string start, end;
 };
 
-/// Special tokens, contractions ('s 't 're 've 'm 'll 'd), runs of letters, single numbers, runs of everything else
-/// but white space, which is dropped.
+/// Special tokens, contractions ('s 't 're 've 'm 'll 'd), runs of letters, single numbers, runs of
+/// everything else but white space, which is dropped.
 std::vector<std::string_view> clip_words(std::string_view text, const ClipPattern& pattern);
 
-/// The character that stands for each byte in the vocabulary: printable bytes of Latin-1 stand for themselves, the
-/// others for U+0100 and so on.
+/// The character that stands for each byte in the vocabulary: printable bytes of Latin-1 stand for
+/// themselves, the others for U+0100 and so on.
 const std::array<std::string, 256>& byte_symbols();
 
 /// The bytes in the order of the published vocabulary: those that stand for themselves first.

@@ -173,8 +173,8 @@ std::string remove_controls(std::string_view text) {
 }
 
 std::string fix_line(std::string text, bool references) {
-  // Each round either changes nothing and ends, or removes something that the rounds do not bring back; the bound
-  // is for texts made to be long chains of references to references.
+  // Each round either changes nothing and ends, or removes something that the rounds do not bring back; the
+  // bound is for texts made to be long chains of references to references.
   constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds; ++round) {
     const std::string before = text;

@@ -21,8 +21,9 @@ constexpr Entity kEntities[] = {
 constexpr std::size_t kMaxName = 32;
 
 constexpr std::array<char32_t, 32> kWindows1252 = {
-    0x20AC, 0x81,   0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160,  0x2039, 0x152, 0x8D, 0x17D, 0x8F,
-    0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x2DC, 0x2122, 0x161,  0x203A, 0x153, 0x9D, 0x17E, 0x178};
+    0x20AC, 0x81,   0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6,  0x2030, 0x160,
+    0x2039, 0x152,  0x8D,   0x17D,  0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+    0x2013, 0x2014, 0x2DC,  0x2122, 0x161,  0x203A, 0x153,  0x9D,   0x17E,  0x178};
 
 void append_number(std::string& result, char32_t number) {
   constexpr char32_t kReplacement = 0xFFFD;
@@ -58,8 +59,8 @@ std::size_t numeric(std::string_view text, std::string& result) {
   char32_t number = 0;
   for (; at < text.size() && digit_of(text[at], base) >= 0; ++at) {
     constexpr char32_t kBeyond = 0x110000;
-    number = std::min<char32_t>(kBeyond, number * static_cast<char32_t>(base) +
-                                             static_cast<char32_t>(digit_of(text[at], base)));
+    number = std::min<char32_t>(
+        kBeyond, number * static_cast<char32_t>(base) + static_cast<char32_t>(digit_of(text[at], base)));
   }
   if (at == first) return 0;
   append_number(result, number);
@@ -91,8 +92,9 @@ char32_t windows_1252(char32_t byte) {
 }
 
 std::optional<std::string_view> html_entity(std::string_view name) {
-  const auto* const found = std::lower_bound(std::begin(kEntities), std::end(kEntities), name,
-                                             [](const Entity& entity, std::string_view n) { return entity.name < n; });
+  const auto* const found =
+      std::lower_bound(std::begin(kEntities), std::end(kEntities), name,
+                       [](const Entity& entity, std::string_view n) { return entity.name < n; });
   if (found == std::end(kEntities) || found->name != name) return std::nullopt;
   return found->characters;
 }

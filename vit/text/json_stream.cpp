@@ -95,7 +95,9 @@ char32_t JsonStream::hexadecimal() {
 void JsonStream::append_escape() {
   const char c = take();
   switch (c) {
-    case '"': case '\\': case '/': buffer_ += c; return;
+    case '"':
+    case '\\':
+    case '/': buffer_ += c; return;
     case 'b': buffer_ += '\b'; return;
     case 'f': buffer_ += '\f'; return;
     case 'n': buffer_ += '\n'; return;

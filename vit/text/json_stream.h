@@ -1,5 +1,5 @@
-// A JSON text read value by value, without a document: tokenizer files hold a million strings of which only the
-// bytes are wanted. Small parts are handed to the parser of vit/weights/json.h.
+// A JSON text read value by value, without a document: tokenizer files hold a million strings of which only
+// the bytes are wanted. Small parts are handed to the parser of vit/weights/json.h.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace vit::internal {
 
-/// Reads forwards only. Every function throws Error, with the byte position, where the text is not JSON (RFC 8259)
-/// or the next value is of another kind. The text must outlive the reader and what it returns.
+/// Reads forwards only. Every function throws Error, with the byte position, where the text is not JSON (RFC
+/// 8259) or the next value is of another kind. The text must outlive the reader and what it returns.
 class JsonStream {
  public:
   JsonStream(std::string_view text, std::string name, const Where& where)

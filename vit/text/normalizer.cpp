@@ -53,7 +53,8 @@ Words mark_spaces(std::string_view text, const SplitterStep& step, bool first) {
   if (!step.cut) return {marked};
   Words words;
   std::size_t start = 0;
-  for (std::size_t at = marked.find(kSpaceMark, 1); at != std::string::npos; at = marked.find(kSpaceMark, at + 1)) {
+  for (std::size_t at = marked.find(kSpaceMark, 1); at != std::string::npos;
+       at = marked.find(kSpaceMark, at + 1)) {
     words.push_back(marked.substr(start, at - start));
     start = at;
   }

@@ -34,10 +34,10 @@ std::string normalize(std::string text, const std::vector<NormalizerStep>& steps
 
 struct SplitterStep {
   enum class Kind {
-    clip_words,            // and bytes become symbols
-    white_space,           // cut at White_Space, which is dropped
-    space_mark,            // spaces become U+2581, one goes in front, cuts in front of each
-    space_with_previous,   // cut behind each space
+    clip_words,           // and bytes become symbols
+    white_space,          // cut at White_Space, which is dropped
+    space_mark,           // spaces become U+2581, one goes in front, cuts in front of each
+    space_with_previous,  // cut behind each space
   };
   /// Where space_mark puts the mark in front.
   enum class Prepend { always, first, never };

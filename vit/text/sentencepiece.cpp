@@ -25,7 +25,8 @@ class Fields {
     const std::uint64_t tag = varint();
     number_ = static_cast<std::uint32_t>(tag >> 3);
     type_ = static_cast<std::uint32_t>(tag & 7);
-    VIT_CHECK(tag >> 3 > 0 && tag >> 35 == 0, kWhere, name_, ": field number out of range; no SentencePiece model?");
+    VIT_CHECK(tag >> 3 > 0 && tag >> 35 == 0, kWhere, name_,
+              ": field number out of range; no SentencePiece model?");
     switch (type_) {
       case 0: value_ = varint(); break;
       case 1: content_ = take(8); break;
@@ -48,7 +49,8 @@ class Fields {
   float real() const {
     expect(5);
     std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 4; ++i) bits |= std::uint32_t{static_cast<unsigned char>(content_[i])} << (8 * i);
+    for (std::size_t i = 0; i < 4; ++i)
+      bits |= std::uint32_t{static_cast<unsigned char>(content_[i])} << (8 * i);
     float value = 0.0f;
     std::memcpy(&value, &bits, sizeof(value));
     return value;
@@ -56,7 +58,8 @@ class Fields {
 
  private:
   void expect(std::uint32_t type) const {
-    VIT_CHECK(type_ == type, kWhere, name_, ": field ", number_, " has wire type ", type_, ", expected ", type);
+    VIT_CHECK(type_ == type, kWhere, name_, ": field ", number_, " has wire type ", type_, ", expected ",
+              type);
   }
   std::uint64_t varint() {
     std::uint64_t value = 0;
@@ -68,7 +71,8 @@ class Fields {
     fail(kWhere, name_, ": an integer of more than 64 bits; no SentencePiece model?");
   }
   std::string_view take(std::uint64_t count) {
-    VIT_CHECK(count <= bytes_.size() - at_, kWhere, name_, ": the file ends too early (incomplete download?)");
+    VIT_CHECK(count <= bytes_.size() - at_, kWhere, name_,
+              ": the file ends too early (incomplete download?)");
     const std::string_view taken = bytes_.substr(at_, static_cast<std::size_t>(count));
     at_ += taken.size();
     return taken;
@@ -93,8 +97,8 @@ void read_piece(SentencePieceModel& model, std::string_view message, const std::
     if (field.number() == 2) score = field.real();
     if (field.number() == 3) {
       const std::uint64_t value = field.integer();
-      VIT_CHECK(value >= 1 && value <= 6, kWhere.with(ErrorKind::unsupported), name, ": piece ", id, " is of type ",
-                value);
+      VIT_CHECK(value >= 1 && value <= 6, kWhere.with(ErrorKind::unsupported), name, ": piece ", id,
+                " is of type ", value);
       type = static_cast<Type>(value);
     }
   }
@@ -155,7 +159,8 @@ SentencePieceModel parse_sentencepiece(std::string_view bytes, std::string name)
 SentencePieceModel load_sentencepiece(const std::filesystem::path& path) {
   const MappedFile file(path, kWhere.operation());
   const auto bytes = file.bytes();
-  return parse_sentencepiece({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.filename().string());
+  return parse_sentencepiece({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                             path.filename().string());
 }
 
 }  // namespace vit::internal

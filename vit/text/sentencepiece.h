@@ -1,9 +1,9 @@
-// SentencePiece model files: the reader of their pieces, scores and normalization, and the library's own way of
-// encoding with a unigram model. Models as other libraries rebuild them from these files are made in
+// SentencePiece model files: the reader of their pieces, scores and normalization, and the library's own way
+// of encoding with a unigram model. Models as other libraries rebuild them from these files are made in
 // tokenizer_files.cpp.
 //
-// An own reader, not libsentencepiece: of the four messages of the format it takes eight fields, tokenizers that
-// rebuild models need the pieces rather than the encoder, and damaged files end in an Error.
+// An own reader, not libsentencepiece: of the four messages of the format it takes eight fields, tokenizers
+// that rebuild models need the pieces rather than the encoder, and damaged files end in an Error.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,14 @@
 namespace vit::internal {
 
 struct SentencePieceModel {
-  enum class Type : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+  enum class Type : std::uint8_t {
+    normal = 1,
+    unknown = 2,
+    control = 3,
+    user_defined = 4,
+    unused = 5,
+    byte = 6
+  };
   enum class Algorithm : std::uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
 
   explicit SentencePieceModel(Vocabulary empty) : vocabulary(std::move(empty)) {}

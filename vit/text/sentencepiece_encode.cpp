@@ -26,14 +26,16 @@ SentencePieceEncoder::SentencePieceEncoder(SentencePieceModel model) : model_(st
     unigram_.kinds.push_back(type == Type::normal         ? PieceKind::normal
                              : type == Type::user_defined ? PieceKind::user_defined
                                                           : PieceKind::never);
-    if (type == Type::user_defined) user_defined_.emplace_back(model_.vocabulary.token(static_cast<TokenId>(id)));
+    if (type == Type::user_defined)
+      user_defined_.emplace_back(model_.vocabulary.token(static_cast<TokenId>(id)));
   }
   std::stable_sort(user_defined_.begin(), user_defined_.end(),
                    [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
   unigram_.finish(model_.vocabulary, kWhere.with(ErrorKind::format));
   if (model_.byte_fallback) {
     bytes_ = byte_tokens(model_.vocabulary);
-    VIT_CHECK(std::find(bytes_.begin(), bytes_.end(), kNoToken) == bytes_.end(), kWhere.with(ErrorKind::format), name,
+    VIT_CHECK(std::find(bytes_.begin(), bytes_.end(), kNoToken) == bytes_.end(),
+              kWhere.with(ErrorKind::format), name,
               ": falls back to bytes, but lacks some of <0x00> to <0xFF>");
   }
 }

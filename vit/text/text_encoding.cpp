@@ -53,7 +53,8 @@ void SiglipEncoding::encode_piece(std::string_view piece, std::vector<TokenId>& 
   std::string text = remove_punctuation(lower ? lower_text(piece) : std::string(piece));
   // Runs of white space become one space: join_words() for a text without any at its ends.
   text = join_words(text);
-  // Behind another token SentencePiece puts no mark of its own in front; the ids of that token are dropped again.
+  // Behind another token SentencePiece puts no mark of its own in front; the ids of that token are dropped
+  // again.
   const std::size_t extra = model.encode(unknown).size();
   const std::vector<TokenId> encoded = model.encode(unknown + text);
   const std::size_t skip = encoded.size() >= extra ? extra : 0;

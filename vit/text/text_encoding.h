@@ -17,7 +17,8 @@
 
 namespace vit::internal {
 
-/// As the library tokenizers: added tokens are cut out, the rest is normalized, split and encoded word by word.
+/// As the library tokenizers: added tokens are cut out, the rest is normalized, split and encoded word by
+/// word.
 struct PipelineEncoding {
   TextModel model;
   AddedTokens added;

@@ -24,7 +24,8 @@ void start_as_characters(const BytePairModel& model, const Vocabulary& vocabular
       found = true;
     } else if (model.byte_fallback) {
       found = true;
-      for (const char byte : character) found = found && model.bytes[static_cast<unsigned char>(byte)] != kNoToken;
+      for (const char byte : character)
+        found = found && model.bytes[static_cast<unsigned char>(byte)] != kNoToken;
       for (const char byte : character) {
         if (found) ids.push_back(model.bytes[static_cast<unsigned char>(byte)]);
       }
@@ -56,7 +57,8 @@ void TextModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
   const auto& unigram = std::get<UnigramModel>(algorithm);
   for (const Piece& piece : best_path(unigram, vocabulary, word)) {
     // Joined unknown characters are looked up once more, as the library does.
-    ids.push_back(piece.id == unigram.unknown ? vocabulary.find(piece.text).value_or(unigram.unknown) : piece.id);
+    ids.push_back(piece.id == unigram.unknown ? vocabulary.find(piece.text).value_or(unigram.unknown)
+                                              : piece.id);
   }
 }
 

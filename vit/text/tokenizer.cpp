@@ -40,14 +40,16 @@ constexpr Where kWhere{"tokenize"};
 std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const TextFrame& frame) {
   std::vector<std::int32_t> ids(frame.front.begin(), frame.front.end());
   ids.insert(ids.end(), content.begin(), content.end());
-  const bool there = frame.back_once && !content.empty() && !frame.back.empty() && content.back() == frame.back[0];
+  const bool there =
+      frame.back_once && !content.empty() && !frame.back.empty() && content.back() == frame.back[0];
   if (!there) ids.insert(ids.end(), frame.back.begin(), frame.back.end());
   return ids;
 }
 
 std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
   constexpr std::string_view kRepairs =
-      "repairs as ftfy makes them (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded twice, ";
+      "repairs as ftfy makes them (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded "
+      "twice, ";
   std::string words = std::string(to_string(library)) + ": ";
   switch (cleaning) {
     case Cleaning::none: return words + built.steps;
@@ -82,8 +84,12 @@ TextLibrary text_library(std::string_view name) {
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {
   const internal::TokenizerFolder folder = internal::read_tokenizer_folder(path, options.library);
-  auto parts = std::make_shared<Parts>(Parts{internal::build_tokenizer(folder), folder.cleaning, folder.name, {},
-                                             folder.library, folder.context_length});
+  auto parts = std::make_shared<Parts>(Parts{internal::build_tokenizer(folder),
+                                             folder.cleaning,
+                                             folder.name,
+                                             {},
+                                             folder.library,
+                                             folder.context_length});
   parts->cleaning_words = words_of(parts->built, parts->cleaning, parts->library);
   return Tokenizer(std::move(parts));
 }

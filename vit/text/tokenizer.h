@@ -1,5 +1,5 @@
-// Tokenizers of text towers: text to the ids that a model was trained with, equal to those of the library that the
-// model comes from.
+// Tokenizers of text towers: text to the ids that a model was trained with, equal to those of the library
+// that the model comes from.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace vit {
 
-/// Whose cleaning and splitting a tokenizer follows. For the same files they differ: transformers knows nothing of
-/// HTML and of repairs, open_clip removes punctuation for some models.
+/// Whose cleaning and splitting a tokenizer follows. For the same files they differ: transformers knows
+/// nothing of HTML and of repairs, open_clip removes punctuation for some models.
 enum class TextLibrary {
-  automatic,     ///< the library of the folder: open_clip where it holds open_clip_config.json, else transformers
+  automatic,     ///< the library of the folder: open_clip where it holds open_clip_config.json, else
+                 ///< transformers
   transformers,  ///< transformers 5
   open_clip,     ///< open_clip 3, perception_models
   openai,        ///< openai/CLIP and dino.txt: open_clip's, with other spellings of the special tokens
@@ -39,17 +40,18 @@ struct TokenRow {
 
 /// Never changes once loaded; threads may share it. Copies share what was loaded.
 ///
-/// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries take text that Python has
-/// decoded, so there is no answer of theirs to follow.
+/// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries take text that Python
+/// has decoded, so there is no answer of theirs to follow.
 class Tokenizer {
  public:
   /// Loads what `path` holds: a folder as published (tokenizer.json, vocab.json and merges.txt, spiece.model,
-  /// tokenizer.model, with tokenizer_config.json and config.json or open_clip_config.json where they are there), or
-  /// one file with CLIP's merges (bpe_simple_vocab_16e6.txt.gz, packed or not). Throws Error that names the missing
-  /// file and where it is published, or what in the files is not known.
+  /// tokenizer.model, with tokenizer_config.json and config.json or open_clip_config.json where they are
+  /// there), or one file with CLIP's merges (bpe_simple_vocab_16e6.txt.gz, packed or not). Throws Error that
+  /// names the missing file and where it is published, or what in the files is not known.
   static Tokenizer load(const std::filesystem::path& path, const TokenizerOptions& options = {});
 
-  /// Ids with the special tokens that the library adds, neither padded nor cut. Throws Error unless `text` is UTF-8.
+  /// Ids with the special tokens that the library adds, neither padded nor cut. Throws Error unless `text` is
+  /// UTF-8.
   std::vector<std::int32_t> encode(std::string_view text) const;
   /// Ids padded and cut to `context_length` as the library does it. Throws Error unless `text` is UTF-8 and
   /// `context_length` has room for the special tokens.

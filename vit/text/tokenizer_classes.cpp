@@ -1,5 +1,5 @@
-// One function per class. Where transformers' classes build normalizer and splitter themselves, so do these; what
-// tokenizer.json says about them is then not looked at.
+// One function per class. Where transformers' classes build normalizer and splitter themselves, so do these;
+// what tokenizer.json says about them is then not looked at.
 #include "vit/text/tokenizer_classes.h"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ std::vector<AddedToken> tokens_to_add(const TokenizerFolder& folder, const std::
   return tokens;
 }
 
-void add_tokens(const TokenizerFolder& folder, const std::vector<AddedToken>& of_file, PipelineEncoding& encoding) {
+void add_tokens(const TokenizerFolder& folder, const std::vector<AddedToken>& of_file,
+                PipelineEncoding& encoding) {
   Vocabulary& vocabulary = encoding.model.vocabulary;
   for (AddedToken token : tokens_to_add(folder, of_file)) {
     if (token.text.empty()) continue;
@@ -53,7 +54,8 @@ void add_tokens(const TokenizerFolder& folder, const std::vector<AddedToken>& of
   encoding.added.finish();
 }
 
-std::optional<TokenId> special_id(const TokenizerFolder& folder, const Vocabulary& vocabulary, const char* role) {
+std::optional<TokenId> special_id(const TokenizerFolder& folder, const Vocabulary& vocabulary,
+                                  const char* role) {
   for (const SpecialToken& special : folder.special) {
     if (special.role == role) return vocabulary.at(special.token.text);
   }
@@ -75,7 +77,8 @@ TextFrame frame_with_padding(const TokenizerFolder& folder, const Vocabulary& vo
 }
 
 /// What add_bos_token and add_eos_token ask for; they win over the file where either is there.
-void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, bool has_processor, TextFrame& frame) {
+void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, bool has_processor,
+                 TextFrame& frame) {
   if (has_processor && !folder.add_start && !folder.add_end) return;
   frame.front.clear();
   frame.back.clear();
@@ -92,8 +95,8 @@ TextModel clip_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
     VIT_CHECK(file.model.is_byte_pair() && file.word_ends, kWhere.with(ErrorKind::mismatch),
-              folder.file("tokenizer.json").string(), ": is no byte pair encoding with </w>, as ", folder.name,
-              " has it");
+              folder.file("tokenizer.json").string(), ": is no byte pair encoding with </w>, as ",
+              folder.name, " has it");
     added = std::move(file.added);
     return clip_model(std::move(file.model.vocabulary),
                       std::move(std::get<BytePairModel>(file.model.algorithm).merges));
@@ -107,8 +110,10 @@ TextModel clip_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>
                          own_spelling ? "<end_of_text>" : "<|endoftext|>");
     }
   }
-  missing(folder, "CLIP's vocabulary (tokenizer.json, or vocab.json and merges.txt, or bpe_simple_vocab_16e6.txt.gz)",
-          "openai/clip-vit-base-patch32 and in the folder clip of github.com/openai/CLIP; give it as the tokenizer");
+  missing(folder,
+          "CLIP's vocabulary (tokenizer.json, or vocab.json and merges.txt, or bpe_simple_vocab_16e6.txt.gz)",
+          "openai/clip-vit-base-patch32 and in the folder clip of github.com/openai/CLIP; give it as the "
+          "tokenizer");
 }
 
 BuiltTokenizer build_clip(const TokenizerFolder& folder) {
@@ -123,7 +128,8 @@ BuiltTokenizer build_clip(const TokenizerFolder& folder) {
   TextFrame frame = frame_with_padding(folder, vocabulary);
   frame.front = {needed_id(folder, vocabulary, "bos_token")};
   frame.back = {needed_id(folder, vocabulary, "eos_token")};
-  return {std::move(encoding), std::move(frame), "NFC, white space to single spaces, lower case letter by letter"};
+  return {std::move(encoding), std::move(frame),
+          "NFC, white space to single spaces, lower case letter by letter"};
 }
 
 BuiltTokenizer build_simple(const TokenizerFolder& folder) {
@@ -160,8 +166,8 @@ void add_sentinels(const TokenizerFolder& folder, std::vector<AddedToken>& added
 /// Vocabulary and scores of a .model file as T5Tokenizer and XLMRobertaTokenizer take them.
 TextModel unigram_of(SentencePieceModel&& source, bool xlm_roberta) {
   const std::string name = source.vocabulary.name();
-  VIT_CHECK(source.algorithm == SentencePieceModel::Algorithm::unigram, kWhere.with(ErrorKind::mismatch), name,
-            ": is no unigram model");
+  VIT_CHECK(source.algorithm == SentencePieceModel::Algorithm::unigram, kWhere.with(ErrorKind::mismatch),
+            name, ": is no unigram model");
   Vocabulary vocabulary(kWhere, name);
   UnigramModel model;
   const auto append = [&](std::string_view token, double score) {
@@ -191,8 +197,8 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
   Charsmap charsmap;
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
-    VIT_CHECK(!file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch), folder.file("tokenizer.json").string(),
-              ": is no Unigram model, as ", folder.name, " has it");
+    VIT_CHECK(!file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
+              folder.file("tokenizer.json").string(), ": is no Unigram model, as ", folder.name, " has it");
     charsmap = charsmap_of(file);
     added = std::move(file.added);
     encoding.emplace(PipelineEncoding{std::move(file.model), {}, {}, {}});
@@ -202,11 +208,13 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
     charsmap = std::move(source.charsmap);
     encoding.emplace(PipelineEncoding{unigram_of(std::move(source), xlm_roberta), {}, {}, {}});
   } else if (xlm_roberta) {
-    missing(folder, "tokenizer.json or sentencepiece.bpe.model", "facebook/metaclip-2-worldwide-huge-quickgelu");
+    missing(folder, "tokenizer.json or sentencepiece.bpe.model",
+            "facebook/metaclip-2-worldwide-huge-quickgelu");
   } else {
     missing(folder, "tokenizer.json or spiece.model", "timm/ViT-B-16-SigLIP");
   }
-  if (!charsmap.empty()) encoding->normalizer = {{.kind = Step::Kind::charsmap, .charsmap = std::move(charsmap)}};
+  if (!charsmap.empty())
+    encoding->normalizer = {{.kind = Step::Kind::charsmap, .charsmap = std::move(charsmap)}};
   encoding->splitter = {{.kind = Split::Kind::white_space}, {.kind = Split::Kind::space_mark}};
   if (!xlm_roberta) add_sentinels(folder, added);
   add_tokens(folder, added, *encoding);
@@ -214,14 +222,16 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
   TextFrame frame = frame_with_padding(folder, vocabulary);
   if (xlm_roberta) frame.front = {needed_id(folder, vocabulary, "bos_token")};
   frame.back = {needed_id(folder, vocabulary, "eos_token")};
-  return {std::move(*encoding), std::move(frame), "map of characters per grapheme cluster, split at white space"};
+  return {std::move(*encoding), std::move(frame),
+          "map of characters per grapheme cluster, split at white space"};
 }
 
 BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.json")) missing(folder, "tokenizer.json", "google/siglip2-base-patch16-224");
   TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
-  VIT_CHECK(file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch), folder.file("tokenizer.json").string(),
-            ": is no byte pair encoding, as ", folder.name, " has it");
+  VIT_CHECK(file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
+            folder.file("tokenizer.json").string(), ": is no byte pair encoding, as ", folder.name,
+            " has it");
   TextFrame frame_of_file;
   const bool has_processor = file.post_processor != "null";
   if (has_processor) {
@@ -243,7 +253,8 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   frame.front = std::move(frame_of_file.front);
   frame.back = std::move(frame_of_file.back);
   apply_flags(folder, vocabulary, has_processor, frame);
-  return {std::move(encoding), std::move(frame), lower ? "lower case letter by letter" : "none, capitals are kept"};
+  return {std::move(encoding), std::move(frame),
+          lower ? "lower case letter by letter" : "none, capitals are kept"};
 }
 
 /// Every way to make a piece of two pieces, in the order of the pieces, shorter first parts first.
@@ -287,7 +298,8 @@ BuiltTokenizer build_tipsv2(const TokenizerFolder& folder) {
 
 BuiltTokenizer build_siglip(const TokenizerFolder& folder) {
   if (!folder.has("spiece.model")) missing(folder, "spiece.model", "google/siglip-base-patch16-224");
-  SiglipEncoding encoding{SentencePieceEncoder(load_sentencepiece(folder.file("spiece.model"))), {}, folder.lower};
+  SiglipEncoding encoding{
+      SentencePieceEncoder(load_sentencepiece(folder.file("spiece.model"))), {}, folder.lower};
   const Vocabulary& vocabulary = encoding.model.vocabulary();
   for (AddedToken token : tokens_to_add(folder, {})) {
     token.id = vocabulary.at(token.text);

@@ -36,13 +36,15 @@ std::vector<std::pair<const char*, const char*>> default_tokens(const std::strin
             {"pad_token", "<pad>"}, {"cls_token", "<s>"},  {"mask_token", "<mask>"}};
   }
   if (name == "T5Tokenizer") return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
-  if (name == "SiglipTokenizer") return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "</s>"}};
+  if (name == "SiglipTokenizer")
+    return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "</s>"}};
   if (name == "Tipsv2Tokenizer") return {{"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
   return {};
 }
 
 AddedToken added_token(const Json& value) {
-  VIT_CHECK(!value.find_bool("single_word").value_or(false), kWhere, value.where(), ".single_word is not known");
+  VIT_CHECK(!value.find_bool("single_word").value_or(false), kWhere, value.where(),
+            ".single_word is not known");
   return {std::string(value.at("content").as_string()), kNoToken, value.find_bool("lstrip").value_or(false),
           value.find_bool("rstrip").value_or(false), value.find_bool("normalized").value_or(true)};
 }
@@ -113,7 +115,8 @@ std::size_t places_of(const Json& config) {
   auto text = config.find("text_config_dict");
   if (!text) text = config.find("text_config");
   const Json& from = text ? *text : config;
-  return from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20}).value_or(default_places(model_type));
+  return from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20})
+      .value_or(default_places(model_type));
 }
 
 std::string without_fast(std::string name) {
@@ -124,7 +127,8 @@ std::string without_fast(std::string name) {
 /// The class that transformers' AutoTokenizer takes.
 std::string transformers_class(const TokenizerFolder& folder, const std::optional<Json>& tokenizer_config,
                                const std::string& model_type) {
-  std::string name = without_fast(tokenizer_config ? tokenizer_config->find_string("tokenizer_class").value_or("") : "");
+  std::string name =
+      without_fast(tokenizer_config ? tokenizer_config->find_string("tokenizer_class").value_or("") : "");
   // The one family here whose folders name a class that transformers overrules.
   if (model_type == "siglip2") name = "Siglip2Tokenizer";
   if (name.empty() && (model_type == "clip" || model_type == "clip_text_model")) name = "CLIPTokenizer";
@@ -171,7 +175,8 @@ void assume_open_clip(TokenizerFolder& folder) {
     if (folder.context_length == 0) folder.context_length = 77;
   } else if (folder.name == "XLMRobertaTokenizer") {
     folder.cleaning = Cleaning::whitespace;
-  } else if (folder.name == "T5Tokenizer" || folder.name == "GemmaTokenizer" || folder.name == "Siglip2Tokenizer") {
+  } else if (folder.name == "T5Tokenizer" || folder.name == "GemmaTokenizer" ||
+             folder.name == "Siglip2Tokenizer") {
     folder.cleaning = Cleaning::canonicalize;
   } else {
     fail(kWhere, folder.folder.string(), ": open_clip has no rule for ", folder.name,
@@ -259,7 +264,8 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
     folder.cleaning = Cleaning::lower;
   }
   VIT_CHECK(!folder.name.empty(), kWhere.with(ErrorKind::io), folder.folder.string(),
-            ": nothing says which tokenizer this is: tokenizer_config.json, tokenizer.json, vocab.json with merges.txt "
+            ": nothing says which tokenizer this is: tokenizer_config.json, tokenizer.json, vocab.json with "
+            "merges.txt "
             "or open_clip_config.json is missing; they are published beside the weights");
   VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ", folder.name,
             " is not known");

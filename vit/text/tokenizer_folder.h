@@ -1,5 +1,5 @@
-// What a folder says about its tokenizer: class, library, cleaning, context length and special tokens, from its
-// configuration files. The tokenizer itself is built in tokenizer_classes.h.
+// What a folder says about its tokenizer: class, library, cleaning, context length and special tokens, from
+// its configuration files. The tokenizer itself is built in tokenizer_classes.h.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace vit::internal {
 
 /// A special token as a configuration writes it: a string, or an object with its properties.
 struct SpecialToken {
-  std::string role;  // "bos_token", ...
-  AddedToken token;  // without id
+  std::string role;   // "bos_token", ...
+  AddedToken token;   // without id
   bool plain = true;  // written as a string
 };
 
@@ -31,8 +31,8 @@ struct TokenizerFolder {
   bool strip_separator = false;
   std::size_t context_length = 0;
   bool pad_left = false;
-  bool has_added = false;          // tokenizer_config.json lists added tokens
-  std::vector<AddedToken> added;   // ids as listed
+  bool has_added = false;         // tokenizer_config.json lists added tokens
+  std::vector<AddedToken> added;  // ids as listed
   std::vector<SpecialToken> special;
   std::optional<std::size_t> extra_ids;    // T5
   std::optional<bool> add_start, add_end;  // add_bos_token, add_eos_token

@@ -186,8 +186,8 @@ std::vector<AddedToken> read_added(std::string_view text, const std::string& nam
 }  // namespace
 
 TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
-  VIT_CHECK(text.size() <= kMaxBytes, kUnsupported, name, ": ", text.size(), " bytes, more than the ", kMaxBytes,
-            " that are read");
+  VIT_CHECK(text.size() <= kMaxBytes, kUnsupported, name, ": ", text.size(), " bytes, more than the ",
+            kMaxBytes, " that are read");
   JsonStream json(text, name, kWhere);
   std::optional<TextModel> model;
   TokenizerJson parts{name, {Vocabulary(kWhere, name), {}}, {}, false, "null", "null", "null"};

@@ -1,5 +1,5 @@
-// The reader of tokenizer.json, the format of the library tokenizers: vocabulary, merges or scores, added tokens,
-// and the steps around them. What it does not know it refuses by name.
+// The reader of tokenizer.json, the format of the library tokenizers: vocabulary, merges or scores, added
+// tokens, and the steps around them. What it does not know it refuses by name.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct TokenizerJson {
   std::string name;
   TextModel model;
   std::vector<AddedToken> added;
-  bool word_ends = false;  // tokens at the end of a word carry "</w>"
+  bool word_ends = false;                                 // tokens at the end of a word carry "</w>"
   std::string normalizer, pre_tokenizer, post_processor;  // JSON of these parts; "null" where there is none
 };
 

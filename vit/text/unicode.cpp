@@ -65,11 +65,11 @@ std::u16string converted(std::size_t first_guess, const char* what, Convert conv
 
 std::string normalize(std::string_view text, const UNormalizer2* normalizer) {
   const std::u16string wide = to_utf16(text);
-  return to_utf8(converted(wide.size() + 16, "normalization", [&](char16_t* to, std::int32_t capacity,
-                                                                  UErrorCode* status) {
-    return unorm2_normalize(normalizer, wide.data(), static_cast<std::int32_t>(wide.size()), to, capacity,
-                            status);
-  }));
+  return to_utf8(converted(
+      wide.size() + 16, "normalization", [&](char16_t* to, std::int32_t capacity, UErrorCode* status) {
+        return unorm2_normalize(normalizer, wide.data(), static_cast<std::int32_t>(wide.size()), to, capacity,
+                                status);
+      }));
 }
 
 std::string lower_ascii(std::string_view text) {

@@ -1,5 +1,5 @@
-// Unicode as the tokenizers need it, over ICU: code points of UTF-8, normal forms, lower case, classes, clusters.
-// Which of them a tokenizer uses is for the files beside this one.
+// Unicode as the tokenizers need it, over ICU: code points of UTF-8, normal forms, lower case, classes,
+// clusters. Which of them a tokenizer uses is for the files beside this one.
 #pragma once
 
 #include <cstddef>

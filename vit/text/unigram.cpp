@@ -25,12 +25,13 @@ struct Node {
 void UnigramModel::finish(const Vocabulary& vocabulary, const Where& where) {
   VIT_CHECK(scores.size() == vocabulary.size() && vocabulary.size() == vocabulary.count(), where,
             vocabulary.name(), ": ", scores.size(), " scores for ", vocabulary.count(), " tokens");
-  VIT_CHECK(unknown < scores.size(), where, vocabulary.name(), ": the unknown token has the id ", unknown, " of ",
-            scores.size());
+  VIT_CHECK(unknown < scores.size(), where, vocabulary.name(), ": the unknown token has the id ", unknown,
+            " of ", scores.size());
   lowest = std::numeric_limits<double>::infinity();
   highest = -lowest;
   for (std::size_t id = 0; id < scores.size(); ++id) {
-    VIT_CHECK(std::isfinite(scores[id]), where, vocabulary.name(), ": the score of token ", id, " is not finite");
+    VIT_CHECK(std::isfinite(scores[id]), where, vocabulary.name(), ": the score of token ", id,
+              " is not finite");
     if (!kinds.empty() && kinds[id] != PieceKind::normal) continue;
     lowest = std::min(lowest, scores[id]);
     highest = std::max(highest, scores[id]);

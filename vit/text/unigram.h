@@ -14,10 +14,11 @@ namespace vit::internal {
 enum class PieceKind : std::uint8_t { normal, user_defined, never };
 
 struct UnigramModel {
-  std::vector<double> scores;     // by id
-  std::vector<PieceKind> kinds;   // by id; empty: all are normal
+  std::vector<double> scores;    // by id
+  std::vector<PieceKind> kinds;  // by id; empty: all are normal
   TokenId unknown = 0;
-  /// Sums are rounded to float32 after each token, as in SentencePiece; in float64 otherwise, as in tokenizers.
+  /// Sums are rounded to float32 after each token, as in SentencePiece; in float64 otherwise, as in
+  /// tokenizers.
   enum class Sums { float64, float32 } sums = Sums::float64;
 
   /// Smallest and largest score of normal tokens; set by finish().

@@ -18,11 +18,12 @@ constexpr std::size_t kFirstSlots = 1024;
 }  // namespace
 
 void Vocabulary::add(std::string_view token, TokenId id) {
-  VIT_CHECK(count_ < kMaxVocabulary, where_.with(ErrorKind::unsupported), name_, ": more than ", kMaxVocabulary,
-            " tokens");
+  VIT_CHECK(count_ < kMaxVocabulary, where_.with(ErrorKind::unsupported), name_, ": more than ",
+            kMaxVocabulary, " tokens");
   VIT_CHECK(id < 2 * kMaxVocabulary, where_, name_, ": the token '", token, "' has the id ", id,
             ", beyond the largest vocabulary");
-  VIT_CHECK(!has(id), where_, name_, ": the id ", id, " is given to '", this->token(id), "' and to '", token, "'");
+  VIT_CHECK(!has(id), where_, name_, ": the id ", id, " is given to '", this->token(id), "' and to '", token,
+            "'");
   VIT_CHECK(!find(token), where_, name_, ": the token '", token, "' occurs twice");
   VIT_CHECK(text_.size() + token.size() < kNone, where_, name_, ": the tokens are too long");
   if (id >= spans_.size()) spans_.resize(id + 1);
@@ -39,8 +40,8 @@ void Vocabulary::add(std::string_view token, TokenId id) {
 
 void Vocabulary::finish() {
   VIT_CHECK(count_ > 0, where_, name_, ": the vocabulary is empty");
-  VIT_CHECK(size() <= 2 * count_ + kFirstSlots, where_, name_, ": ids go to ", size() - 1, ", but there are only ",
-            count_, " tokens");
+  VIT_CHECK(size() <= 2 * count_ + kFirstSlots, where_, name_, ": ids go to ", size() - 1,
+            ", but there are only ", count_, " tokens");
 }
 
 void Vocabulary::grow() {
