@@ -17,36 +17,37 @@ constexpr std::uint64_t pair_of(TokenId left, TokenId right) {
 
 }  // namespace
 
-std::size_t MergeTable::slot_of(std::uint64_t pair) const {
+std::size_t MergeTable::home_of(std::uint64_t pair) const {
   std::uint64_t hash = pair * 0x9E3779B97F4A7C15u;
   hash ^= hash >> 32;
   hash *= 0xD6E8FEB86659FD93u;
-  hash ^= hash >> 32;
+  return (hash ^ (hash >> 32)) & (slots_.size() - 1);
+}
+
+std::size_t MergeTable::slot_of(std::uint64_t pair) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = hash & mask;
+  std::size_t slot = home_of(pair);
   while (slots_[slot].pair != pair && slots_[slot].pair != kEmpty) slot = (slot + 1) & mask;
   return slot;
 }
 
-void MergeTable::reserve(std::size_t count) {
+MergeTable::MergeTable(const std::vector<Pair>& pairs, const Where& where, std::string_view name)
+    : count_(pairs.size()) {
+  constexpr std::size_t kAhead = 8;  // memory that the pairs to come will need is fetched this much earlier
   std::size_t wanted = 64;
-  while (2 * wanted < 3 * count) wanted *= 2;
-  if (wanted <= slots_.size()) return;
-  std::vector<Slot> old(wanted);
-  old.swap(slots_);
-  for (const Slot& slot : old) {
-    if (slot.pair != kEmpty) slots_[slot_of(slot.pair)] = slot;
+  while (2 * wanted < 3 * count_) wanted *= 2;
+  slots_.resize(wanted);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (i + kAhead < pairs.size()) {
+      const Pair& ahead = pairs[i + kAhead];
+      __builtin_prefetch(&slots_[home_of(pair_of(ahead.left, ahead.right))]);
+    }
+    const std::uint64_t pair = pair_of(pairs[i].left, pairs[i].right);
+    Slot& slot = slots_[slot_of(pair)];
+    VIT_CHECK(slot.pair != pair, where, name, ": merges ", slot.merge.rank, " and ", i,
+              " are of the same tokens");
+    slot = {pair, {static_cast<std::uint32_t>(i), pairs[i].merged}};
   }
-}
-
-bool MergeTable::add(TokenId left, TokenId right, Merge merge) {
-  if (3 * (count_ + 1) > 2 * slots_.size()) reserve(2 * count_ + 64);
-  const std::uint64_t pair = pair_of(left, right);
-  Slot& slot = slots_[slot_of(pair)];
-  if (slot.pair == pair) return false;
-  slot = {pair, merge};
-  ++count_;
-  return true;
 }
 
 MergeTable::Merge MergeTable::find(TokenId left, TokenId right) const {
@@ -129,14 +130,12 @@ void MergeTable::merge_many(std::vector<TokenId>& symbols) const {
   symbols.resize(kept);
 }
 
-void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left,
-               std::string_view right, const Where& where) {
-  VIT_CHECK(!left.empty() && !right.empty(), where, vocabulary.name(), ": merge ", merges.size(),
-            " has an empty token");
-  const std::string joined = std::string(left) + std::string(right);
-  const MergeTable::Merge merge{static_cast<std::uint32_t>(merges.size()), vocabulary.at(joined)};
-  VIT_CHECK(merges.add(vocabulary.at(left), vocabulary.at(right), merge), where, vocabulary.name(), ": '",
-            left, "' and '", right, "' merge twice");
+MergeTable::Pair merge_pair(const Vocabulary& vocabulary, std::string_view left, std::string_view right,
+                            const Where& where) {
+  VIT_CHECK(!left.empty() && !right.empty(), where, vocabulary.name(), ": a merge has an empty token");
+  std::string joined(left);
+  joined += right;
+  return {vocabulary.at(left), vocabulary.at(right), vocabulary.at(joined)};
 }
 
 }  // namespace vit::internal

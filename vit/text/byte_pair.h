@@ -20,9 +20,13 @@ class MergeTable {
   };
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-  void reserve(std::size_t count);
-  /// False where the pair is there already.
-  bool add(TokenId left, TokenId right, Merge merge);
+  /// Two tokens and the one that they become.
+  struct Pair {
+    TokenId left, right, merged;
+  };
+  MergeTable() = default;
+  /// Merges in the order of their ranks. Throws Error where two tokens merge twice; `name` is the file.
+  MergeTable(const std::vector<Pair>& pairs, const Where& where, std::string_view name);
   /// rank is kNone where the two do not merge.
   Merge find(TokenId left, TokenId right) const;
   std::size_t size() const { return count_; }
@@ -35,6 +39,7 @@ class MergeTable {
     std::uint64_t pair = ~std::uint64_t{0};
     Merge merge;
   };
+  std::size_t home_of(std::uint64_t pair) const;
   std::size_t slot_of(std::uint64_t pair) const;
   void merge_few(std::vector<TokenId>& symbols) const;
   void merge_many(std::vector<TokenId>& symbols) const;
@@ -43,9 +48,9 @@ class MergeTable {
   std::size_t count_ = 0;
 };
 
-/// Adds the merge of `left` and `right`, whose joined token must be in the vocabulary. Throws Error for
-/// tokens that are not there, are empty, or merge twice.
-void add_merge(MergeTable& merges, const Vocabulary& vocabulary, std::string_view left,
-               std::string_view right, const Where& where);
+/// The pair of `left` and `right`. Throws Error where one of them is empty, or they or what they become are
+/// not in the vocabulary.
+MergeTable::Pair merge_pair(const Vocabulary& vocabulary, std::string_view left, std::string_view right,
+                            const Where& where);
 
 }  // namespace vit::internal

@@ -89,12 +89,12 @@ TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::str
   json.finish();
   vocabulary.finish();
   check_text(merges_text, name + " and merges.txt");
-  MergeTable merges;
+  std::vector<MergeTable::Pair> merges;
   each_merge(merges_text, "merges.txt", [&](std::string_view left, std::string_view right) {
-    add_merge(merges, vocabulary, left, right, kWhere);
+    merges.push_back(merge_pair(vocabulary, left, right, kWhere));
     return true;
   });
-  return clip_model(std::move(vocabulary), std::move(merges));
+  return clip_model(std::move(vocabulary), MergeTable(merges, kWhere, "merges.txt"));
 }
 
 TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
@@ -110,8 +110,13 @@ TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
                                      vocabulary.filename().string());
 }
 
-TextModel parse_merges(std::string_view bytes, const std::string& name, std::string_view start,
-                       std::string_view end) {
+TextModel parse_merges(std::string_view bytes, const std::string& name, const MergesOptions& options) {
+  // Bytes, bytes that end a word, and two special tokens are no merges.
+  constexpr std::size_t kOthers = 2 * 256 + 2;
+  VIT_CHECK(options.vocabulary_size == 0 || options.vocabulary_size > kOthers,
+            kWhere.with(ErrorKind::mismatch), name, ": a model of ", options.vocabulary_size,
+            " tokens has no vocabulary of CLIP's");
+  const std::size_t most = options.vocabulary_size == 0 ? kMerges : options.vocabulary_size - kOthers;
   const std::string text = unpack(bytes, kMaxText, name);
   check_text(text, name);
   Vocabulary vocabulary(kWhere, name);
@@ -120,25 +125,25 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, std::str
   for (const std::string_view suffix : {"", "</w>"}) {
     for (const unsigned char byte : order) vocabulary.add(byte_symbols()[byte] + std::string(suffix), next++);
   }
-  MergeTable merges;
+  std::vector<MergeTable::Pair> merges;
   const std::size_t version = std::min(text.find('\n'), text.size());
   each_merge(std::string_view(text).substr(version), name,
              [&](std::string_view left, std::string_view right) {
                vocabulary.add(std::string(left) + std::string(right), next++);
-               add_merge(merges, vocabulary, left, right, kWhere);
-               return merges.size() < kMerges;
+               merges.push_back(merge_pair(vocabulary, left, right, kWhere));
+               return merges.size() < most;
              });
-  VIT_CHECK(merges.size() > 0, kWhere, name, ": holds no merges");
-  vocabulary.add(start, next++);
-  vocabulary.add(end, next++);
+  VIT_CHECK(!merges.empty(), kWhere, name, ": holds no merges");
+  vocabulary.add(options.start, next++);
+  vocabulary.add(options.end, next++);
   vocabulary.finish();
-  return clip_model(std::move(vocabulary), std::move(merges));
+  return clip_model(std::move(vocabulary), MergeTable(merges, kWhere, name));
 }
 
-TextModel load_merges(const std::filesystem::path& path, std::string_view start, std::string_view end) {
+TextModel load_merges(const std::filesystem::path& path, const MergesOptions& options) {
   const MappedFile file(path, kWhere.operation());
   refuse_download_leftovers(file, path.string(), kWhere.operation());
-  return parse_merges(bytes_of(file), path.filename().string(), start, end);
+  return parse_merges(bytes_of(file), path.filename().string(), options);
 }
 
 }  // namespace vit::internal

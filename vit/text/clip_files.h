@@ -14,11 +14,16 @@ TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
 TextModel parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
                                       const std::string& name);
 
+struct MergesOptions {
+  std::string_view start = "<|startoftext|>", end = "<|endoftext|>";  // how the special tokens are spelled
+  /// Tokens of the model; 0: 49408. A smaller one takes as many of the first merges as fit.
+  std::size_t vocabulary_size = 0;
+};
+
 /// bpe_simple_vocab_16e6.txt, gzip-packed or not: one line of version, one merge a line, of which the first
-/// 49152 - 256 - 2 count. Ids: bytes, bytes that end a word, merges in order, `start`, `end`.
-TextModel load_merges(const std::filesystem::path& path, std::string_view start, std::string_view end);
-TextModel parse_merges(std::string_view text, const std::string& name, std::string_view start,
-                       std::string_view end);
+/// 49152 - 256 - 2 count. Ids: bytes, bytes that end a word, merges in order, start, end.
+TextModel load_merges(const std::filesystem::path& path, const MergesOptions& options = {});
+TextModel parse_merges(std::string_view text, const std::string& name, const MergesOptions& options = {});
 
 /// What a gzip file unpacks to; the bytes themselves where they are not packed. Throws Error for damaged
 /// files and for more than `max_bytes`.

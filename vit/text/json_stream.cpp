@@ -126,6 +126,8 @@ std::string_view JsonStream::string() {
   bool ascii = true;
   std::size_t start = at_;
   for (;;) {
+    // Most characters need nothing.
+    while (at_ < text_.size() && text_[at_] >= 0x20 && text_[at_] != '"' && text_[at_] != '\\') ++at_;
     const char c = take();
     if (c == '"') break;
     if (static_cast<unsigned char>(c) < 0x20) fail_here("control character in a string");

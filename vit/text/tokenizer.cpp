@@ -83,7 +83,8 @@ TextLibrary text_library(std::string_view name) {
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {
-  const internal::TokenizerFolder folder = internal::read_tokenizer_folder(path, options.library);
+  internal::TokenizerFolder folder = internal::read_tokenizer_folder(path, options.library);
+  folder.vocabulary_size = options.vocabulary_size;
   auto parts = std::make_shared<Parts>(Parts{internal::build_tokenizer(folder),
                                              folder.cleaning,
                                              folder.name,

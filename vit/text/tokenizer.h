@@ -29,6 +29,9 @@ TextLibrary text_library(std::string_view name);
 
 struct TokenizerOptions {
   TextLibrary library = TextLibrary::automatic;
+  /// Rows of the model's token table, where they are known. Of merges without a vocabulary as many count as
+  /// fit (all published models take 49408); other files state their tokens.
+  std::size_t vocabulary_size = 0;
 };
 
 /// A row of ids for a model.

@@ -87,11 +87,13 @@ void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, bo
 }
 
 TextModel clip_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>& added) {
-  const bool own_spelling = folder.library == TextLibrary::open_clip;
-  if (!folder.merges_file.empty()) {
-    return load_merges(folder.merges_file, own_spelling ? "<start_of_text>" : "<|startoftext|>",
-                       own_spelling ? "<end_of_text>" : "<|endoftext|>");
+  MergesOptions options;
+  options.vocabulary_size = folder.vocabulary_size;
+  if (folder.library == TextLibrary::open_clip) {
+    options.start = "<start_of_text>";
+    options.end = "<end_of_text>";
   }
+  if (!folder.merges_file.empty()) return load_merges(folder.merges_file, options);
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
     VIT_CHECK(file.model.is_byte_pair() && file.word_ends, kWhere.with(ErrorKind::mismatch),
@@ -105,10 +107,7 @@ TextModel clip_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>
     return load_vocabulary_and_merges(folder.file("vocab.json"), folder.file("merges.txt"));
   }
   for (const char* name : {"bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"}) {
-    if (folder.has(name)) {
-      return load_merges(folder.file(name), own_spelling ? "<start_of_text>" : "<|startoftext|>",
-                         own_spelling ? "<end_of_text>" : "<|endoftext|>");
-    }
+    if (folder.has(name)) return load_merges(folder.file(name), options);
   }
   missing(folder,
           "CLIP's vocabulary (tokenizer.json, or vocab.json and merges.txt, or bpe_simple_vocab_16e6.txt.gz)",
@@ -259,18 +258,18 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
 
 /// Every way to make a piece of two pieces, in the order of the pieces, shorter first parts first.
 MergeTable merges_of_pieces(const Vocabulary& vocabulary) {
-  MergeTable merges;
+  std::vector<MergeTable::Pair> merges;
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view piece = vocabulary.token(static_cast<TokenId>(id));
     for (std::size_t at = 0; at < piece.size();) {
       at += character_bytes(piece[at]);
       if (at >= piece.size()) break;
-      if (vocabulary.find(piece.substr(0, at)) && vocabulary.find(piece.substr(at))) {
-        add_merge(merges, vocabulary, piece.substr(0, at), piece.substr(at), kWhere);
-      }
+      const auto left = vocabulary.find(piece.substr(0, at));
+      const auto right = vocabulary.find(piece.substr(at));
+      if (left && right) merges.push_back({*left, *right, static_cast<TokenId>(id)});
     }
   }
-  return merges;
+  return MergeTable(merges, kWhere, vocabulary.name());
 }
 
 BuiltTokenizer build_tipsv2(const TokenizerFolder& folder) {

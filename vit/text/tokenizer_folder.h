@@ -30,6 +30,7 @@ struct TokenizerFolder {
   Cleaning cleaning = Cleaning::none;
   bool strip_separator = false;
   std::size_t context_length = 0;
+  std::size_t vocabulary_size = 0;  // of the model, where the caller knows it
   bool pad_left = false;
   bool has_added = false;         // tokenizer_config.json lists added tokens
   std::vector<AddedToken> added;  // ids as listed

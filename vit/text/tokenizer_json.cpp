@@ -22,7 +22,7 @@ struct ModelReader {
   const std::string& name;
   Vocabulary vocabulary;
   std::string type;
-  MergeTable merges;
+  std::vector<MergeTable::Pair> merges;
   bool has_vocabulary = false, has_scores = false, has_merges = false;
   std::optional<std::string_view> merges_text;  // where they stand in front of the vocabulary
   std::vector<double> scores;
@@ -80,14 +80,14 @@ void ModelReader::read_merges(JsonStream& from) {
       if (space == std::string_view::npos || both.find(' ', space + 1) != std::string_view::npos) {
         from.fail_here("a merge is not two tokens with a space between");
       }
-      add_merge(merges, vocabulary, both.substr(0, space), both.substr(space + 1), kWhere);
+      merges.push_back(merge_pair(vocabulary, both.substr(0, space), both.substr(space + 1), kWhere));
       continue;
     }
     from.enter_array();
     if (!from.next_element()) from.fail_here("a merge is not two tokens");
     left = from.string();
     if (!from.next_element()) from.fail_here("a merge is not two tokens");
-    add_merge(merges, vocabulary, left, from.string(), kWhere);
+    merges.push_back(merge_pair(vocabulary, left, from.string(), kWhere));
     if (from.next_element()) from.fail_here("a merge is not two tokens");
   }
 }
@@ -160,7 +160,7 @@ TextModel ModelReader::finish() {
     read_merges(later);
   }
   BytePairModel model;
-  model.merges = std::move(merges);
+  model.merges = MergeTable(merges, kWhere, name);
   model.byte_fallback = byte_fallback;
   if (byte_fallback) model.bytes = byte_tokens(vocabulary);
   model.fuse_unknown = fuse_unknown;

@@ -116,10 +116,23 @@ char32_t next_code_point(std::string_view text, std::size_t& position) {
 }
 
 void append_utf8(std::string& text, char32_t code_point) {
-  char bytes[U8_MAX_LENGTH];
-  std::int32_t length = 0;
-  U8_APPEND_UNSAFE(bytes, length, code_point);
-  text.append(bytes, static_cast<std::size_t>(length));
+  const auto put = [&text](char32_t byte) { text += static_cast<char>(byte); };
+  const auto continuation = [&](int shift) { put(0x80 | ((code_point >> shift) & 0x3F)); };
+  if (code_point < 0x80) {
+    put(code_point);
+  } else if (code_point < 0x800) {
+    put(0xC0 | (code_point >> 6));
+    continuation(0);
+  } else if (code_point < 0x10000) {
+    put(0xE0 | (code_point >> 12));
+    continuation(6);
+    continuation(0);
+  } else {
+    put(0xF0 | (code_point >> 18));
+    continuation(12);
+    continuation(6);
+    continuation(0);
+  }
 }
 
 bool is_ascii(std::string_view text) {

@@ -25,17 +25,30 @@ void Vocabulary::add(std::string_view token, TokenId id) {
   VIT_CHECK(!has(id), where_, name_, ": the id ", id, " is given to '", this->token(id), "' and to '", token,
             "'");
   VIT_CHECK(!find(token), where_, name_, ": the token '", token, "' occurs twice");
-  VIT_CHECK(text_.size() + token.size() < kNone, where_, name_, ": the tokens are too long");
-  if (id >= spans_.size()) spans_.resize(id + 1);
-  spans_[id] = {static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(token.size())};
+  VIT_CHECK(text_.size() + sizeof(Header) + token.size() < kNone, where_, name_, ": the tokens are too long");
+  if (id >= records_.size()) records_.resize(id + 1, kNone);
+  const auto record = static_cast<std::uint32_t>(text_.size());
+  records_[id] = record;
+  const Header header{id, static_cast<std::uint32_t>(token.size())};
+  text_.append(reinterpret_cast<const char*>(&header), sizeof(header));
   text_ += token;
   longest_ = std::max(longest_, token.size());
   ++count_;
   if (3 * count_ > 2 * slots_.size()) {
     grow();
   } else {
-    insert(id);
+    insert(record);
   }
+}
+
+Vocabulary::Header Vocabulary::header(std::uint32_t record) const {
+  Header header;
+  std::memcpy(&header, text_.data() + record, sizeof(header));
+  return header;
+}
+
+std::string_view Vocabulary::bytes(std::uint32_t record) const {
+  return std::string_view(text_).substr(record + sizeof(Header), header(record).length);
 }
 
 void Vocabulary::finish() {
@@ -46,17 +59,17 @@ void Vocabulary::finish() {
 
 void Vocabulary::grow() {
   slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), Slot{});
-  for (std::size_t id = 0; id < spans_.size(); ++id) {
-    if (spans_[id].length != kNone) insert(static_cast<TokenId>(id));
+  for (const std::uint32_t record : records_) {
+    if (record != kNone) insert(record);
   }
 }
 
-void Vocabulary::insert(TokenId id) {
-  const std::uint64_t hash = hash_of(token(id));
+void Vocabulary::insert(std::uint32_t record) {
+  const std::uint64_t hash = hash_of(bytes(record));
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash & mask;
-  while (slots_[slot].id != kNone) slot = (slot + 1) & mask;
-  slots_[slot] = {static_cast<std::uint32_t>(hash >> 32), id};
+  while (slots_[slot].record != kNone) slot = (slot + 1) & mask;
+  slots_[slot] = {static_cast<std::uint32_t>(hash >> 32), record};
 }
 
 std::optional<TokenId> Vocabulary::find(std::string_view token) const {
@@ -67,11 +80,12 @@ std::optional<TokenId> Vocabulary::find(const char* text, std::size_t length, st
   if (slots_.empty()) return std::nullopt;
   const std::size_t mask = slots_.size() - 1;
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
-  for (std::size_t slot = hash & mask; slots_[slot].id != kNone; slot = (slot + 1) & mask) {
+  for (std::size_t slot = hash & mask; slots_[slot].record != kNone; slot = (slot + 1) & mask) {
     if (slots_[slot].tag != tag) continue;
-    const Span span = spans_[slots_[slot].id];
-    if (span.length == length && std::memcmp(text_.data() + span.begin, text, length) == 0) {
-      return slots_[slot].id;
+    const Header found = header(slots_[slot].record);
+    if (found.length == length &&
+        std::memcmp(text_.data() + slots_[slot].record + sizeof(Header), text, length) == 0) {
+      return found.id;
     }
   }
   return std::nullopt;
@@ -84,8 +98,7 @@ TokenId Vocabulary::at(std::string_view token) const {
 }
 
 std::string_view Vocabulary::token(TokenId id) const {
-  if (!has(id)) return {};
-  return std::string_view(text_).substr(spans_[id].begin, spans_[id].length);
+  return has(id) ? bytes(records_[id]) : std::string_view();
 }
 
 ByteTokens byte_tokens(const Vocabulary& vocabulary) {

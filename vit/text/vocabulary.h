@@ -54,32 +54,35 @@ class Vocabulary {
 
   /// Empty for an id without token.
   std::string_view token(TokenId id) const;
-  bool has(TokenId id) const { return id < spans_.size() && spans_[id].length != kNone; }
+  bool has(TokenId id) const { return id < records_.size() && records_[id] != kNone; }
   /// One more than the largest id.
-  std::size_t size() const { return spans_.size(); }
+  std::size_t size() const { return records_.size(); }
   std::size_t count() const { return count_; }
   std::size_t longest_bytes() const { return longest_; }
   const std::string& name() const { return name_; }
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  struct Span {
-    std::uint32_t begin = 0;
-    std::uint32_t length = kNone;
+  /// What stands in front of the bytes of a token, so that a look-up touches a slot and one place in memory.
+  struct Header {
+    TokenId id = 0;
+    std::uint32_t length = 0;
   };
-  /// Upper half of a hash and the id; an id of kNone means empty.
+  /// Upper half of a hash and the place of a record; kNone means empty.
   struct Slot {
     std::uint32_t tag = 0;
-    TokenId id = kNone;
+    std::uint32_t record = kNone;
   };
+  Header header(std::uint32_t record) const;
+  std::string_view bytes(std::uint32_t record) const;
   void grow();
-  void insert(TokenId id);
+  void insert(std::uint32_t record);
 
   Where where_;
   std::string name_;
-  std::string text_;
-  std::vector<Span> spans_;  // by id
-  std::vector<Slot> slots_;  // a power of two of them, at most two thirds in use
+  std::string text_;                    // records: Header, bytes of the token
+  std::vector<std::uint32_t> records_;  // by id: where they start
+  std::vector<Slot> slots_;             // a power of two of them, at most two thirds in use
   std::size_t count_ = 0;
   std::size_t longest_ = 0;
 };
