@@ -34,7 +34,7 @@ install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vi
 set(VIT_PC_REQUIRES "")
 set(VIT_PC_LIBS "")
 if(vit_type STREQUAL "STATIC_LIBRARY")
-  set(VIT_PC_REQUIRES "libhwy libjpeg libopenjp2 libpng libtiff-4 libwebp libwebpdemux zlib")
+  set(VIT_PC_REQUIRES "libhwy libjpeg libopenjp2 libpng libtiff-4 libwebp libwebpdemux zlib icu-uc")
   set(VIT_PC_LIBS "${OpenMP_CXX_FLAGS}")
 endif()
 file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")

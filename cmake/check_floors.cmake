@@ -11,6 +11,7 @@ set(floor_image 2)
 set(floor_position 1.5)
 set(floor_weights 2)
 set(floor_layers 3)
+set(floor_text 3)
 set(floor_patch 4)
 set(floor_encoder 4)
 set(floor_head 4)
@@ -67,7 +68,13 @@ foreach(file ${files})
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/files/json\\.h$"
         "<immintrin.h>=>^kernels/"
+<<<<<<< HEAD
         "<(jpeglib|openjpeg|png|tiffio|zlib|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
+=======
+        "<(jpeglib|png|tiffio|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
+        "<zlib[.]h>=>^(image|text)/[a-z0-9_]+\\.cpp$"
+        "<unicode/=>^text/unicode\\.cpp$")
+>>>>>>> cf0e623 (Text: the tokenizer of a model, and what its weights say where no configuration does)
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
       set(pattern "${CMAKE_MATCH_1}")
       set(allowed "${CMAKE_MATCH_2}")

@@ -8,7 +8,7 @@
 
 #include "vit/text/json_stream.h"
 #include "vit/text/unicode.h"
-#include "vit/weights/mapped_file.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "vit/text/unicode.h"
-#include "vit/weights/mapped_file.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit::internal {
 namespace {

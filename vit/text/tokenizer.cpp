@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
+#include "vit/text/text_weights.h"
 #include "vit/text/tokenizer_classes.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
@@ -85,6 +86,10 @@ TextLibrary text_library(std::string_view name) {
 Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {
   internal::TokenizerFolder folder = internal::read_tokenizer_folder(path, options.library);
   folder.vocabulary_size = options.vocabulary_size;
+  return build(folder);
+}
+
+Tokenizer Tokenizer::build(const internal::TokenizerFolder& folder) {
   auto parts = std::make_shared<Parts>(Parts{internal::build_tokenizer(folder),
                                              folder.cleaning,
                                              folder.name,
@@ -93,6 +98,35 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOpti
                                              folder.context_length});
   parts->cleaning_words = words_of(parts->built, parts->cleaning, parts->library);
   return Tokenizer(std::move(parts));
+}
+
+Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
+                                    const std::filesystem::path& tokenizer, const TokenizerOptions& options) {
+  std::optional<internal::TokenizerFolder> of_model;
+  if (internal::describes_tokenizer(model))
+    of_model = internal::read_tokenizer_folder(model, options.library);
+  std::optional<internal::TextWeights> weights;
+  if (!of_model || of_model->context_length == 0) weights = internal::find_text_weights(model);
+  VIT_CHECK(of_model || weights, kWhere.with(ErrorKind::unsupported), model.string(),
+            ": has no text tower: neither a configuration of one nor the tensor token_embedding.weight");
+  VIT_CHECK(of_model || !tokenizer.empty(), kWhere.with(ErrorKind::io), model.string(),
+            ": comes without a vocabulary; CLIP's is published as bpe_simple_vocab_16e6.txt.gz in the folder "
+            "clip of "
+            "github.com/openai/CLIP and with huggingface.co/openai/clip-vit-base-patch32: give either as the "
+            "tokenizer");
+  TextLibrary library = options.library;
+  if (library == TextLibrary::automatic) library = of_model ? of_model->library : weights->library;
+  internal::TokenizerFolder folder =
+      tokenizer.empty() ? *of_model : internal::read_tokenizer_folder(tokenizer, library);
+  if (of_model && library != TextLibrary::transformers) {
+    folder.cleaning = of_model->cleaning;
+    folder.strip_separator = of_model->strip_separator;
+  }
+  if (of_model) folder.context_length = of_model->context_length;
+  if (weights && folder.context_length == 0) folder.context_length = weights->context_length;
+  folder.vocabulary_size = options.vocabulary_size;
+  if (weights && folder.vocabulary_size == 0) folder.vocabulary_size = weights->vocabulary_size;
+  return build(folder);
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {

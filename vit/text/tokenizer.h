@@ -10,7 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/export.h"
+
 namespace vit {
+namespace internal {
+struct TokenizerFolder;
+}
 
 /// Whose cleaning and splitting a tokenizer follows. For the same files they differ: transformers knows
 /// nothing of HTML and of repairs, open_clip removes punctuation for some models.
@@ -23,9 +28,9 @@ enum class TextLibrary {
 };
 
 /// "auto", "transformers", "open_clip" or "openai".
-const char* to_string(TextLibrary library);
+VIT_API const char* to_string(TextLibrary library);
 /// The reverse. Throws Error for another name.
-TextLibrary text_library(std::string_view name);
+VIT_API TextLibrary text_library(std::string_view name);
 
 struct TokenizerOptions {
   TextLibrary library = TextLibrary::automatic;
@@ -45,13 +50,21 @@ struct TokenRow {
 ///
 /// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries take text that Python
 /// has decoded, so there is no answer of theirs to follow.
-class Tokenizer {
+class VIT_API Tokenizer {
  public:
   /// Loads what `path` holds: a folder as published (tokenizer.json, vocab.json and merges.txt, spiece.model,
   /// tokenizer.model, with tokenizer_config.json and config.json or open_clip_config.json where they are
   /// there), or one file with CLIP's merges (bpe_simple_vocab_16e6.txt.gz, packed or not). Throws Error that
   /// names the missing file and where it is published, or what in the files is not known.
   static Tokenizer load(const std::filesystem::path& path, const TokenizerOptions& options = {});
+
+  /// The tokenizer of the model at `model`, a folder or a weight file, with the model's context length.
+  /// Publishers' files without a vocabulary (Perception Encoder, dino.txt, OpenAI's .pt) and OpenCLIP folders
+  /// without one take it from `tokenizer`, which is what load() takes; the model still says whose rules
+  /// apply.
+  static Tokenizer load_for_model(const std::filesystem::path& model,
+                                  const std::filesystem::path& tokenizer = {},
+                                  const TokenizerOptions& options = {});
 
   /// Ids with the special tokens that the library adds, neither padded nor cut. Throws Error unless `text` is
   /// UTF-8.
@@ -83,6 +96,7 @@ class Tokenizer {
   struct Parts;
 
  private:
+  static Tokenizer build(const internal::TokenizerFolder& folder);
   explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
   std::shared_ptr<const Parts> parts_;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
-#include "vit/weights/folder_files.h"
+#include "vit/weights/checkpoint/folder_files.h"
 
 namespace vit::internal {
 namespace {
@@ -219,6 +219,17 @@ bool is_known(const std::string& name) {
 }
 
 }  // namespace
+
+bool describes_tokenizer(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path folder =
+      std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  for (const char* name : {"open_clip_config.json", "config.json", "tokenizer_config.json", "tokenizer.json",
+                           "vocab.json", kSimpleFiles[0], kSimpleFiles[1]}) {
+    if (std::filesystem::is_regular_file(folder / name, ignored)) return true;
+  }
+  return false;
+}
 
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library) {
   std::error_code ignored;

@@ -11,7 +11,7 @@
 #include "vit/text/added_tokens.h"
 #include "vit/text/clean.h"
 #include "vit/text/tokenizer.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
@@ -47,5 +47,8 @@ struct TokenizerFolder {
 
 /// Throws Error (unsupported) for a class that is not known, and (io) where nothing says which one is meant.
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library);
+
+/// Whether a folder, or the one of a file, says anything about a tokenizer.
+bool describes_tokenizer(const std::filesystem::path& path);
 
 }  // namespace vit::internal

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "vit/text/json_stream.h"
-#include "vit/weights/json.h"
-#include "vit/weights/mapped_file.h"
+#include "vit/weights/files/json.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit::internal {
 namespace {

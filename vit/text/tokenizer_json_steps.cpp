@@ -2,7 +2,7 @@
 #include <string>
 
 #include "vit/text/tokenizer_json.h"
-#include "vit/weights/json.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 namespace {

@@ -6,7 +6,6 @@
 #include <unicode/unorm2.h>
 #include <unicode/ustring.h>
 #include <unicode/utext.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <limits>
@@ -92,12 +91,25 @@ struct CloseText {
 void check_utf8(std::string_view text) {
   VIT_CHECK(text.size() <= std::size_t{std::numeric_limits<std::int32_t>::max()} / 4, kWhere, "a text of ",
             text.size(), " bytes is too long");
-  const auto length = static_cast<std::int32_t>(text.size());
-  for (std::int32_t at = 0; at < length;) {
-    const std::int32_t start = at;
-    UChar32 c = 0;
-    U8_NEXT(text.data(), at, length, c);
-    VIT_CHECK(c >= 0, kWhere, "the text is not valid UTF-8, from byte ", start);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    if (first < 0x80) {
+      ++at;
+      continue;
+    }
+    const std::size_t length = character_bytes(text[at]);
+    bool valid = first >= 0xC2 && first <= 0xF4 && length <= text.size() - at;
+    for (std::size_t i = 1; valid && i < length; ++i) {
+      valid = (static_cast<unsigned char>(text[at + i]) & 0xC0u) == 0x80;
+    }
+    if (valid && length > 2) {
+      // Longer forms than needed, surrogates, and what lies beyond Unicode.
+      std::size_t behind = at;
+      const char32_t c = next_code_point(text, behind);
+      valid = length == 3 ? c >= 0x800 && (c < 0xD800 || c > 0xDFFF) : c >= 0x10000 && c <= 0x10FFFF;
+    }
+    VIT_CHECK(valid, kWhere, "the text is not valid UTF-8, from byte ", at);
+    at += length;
   }
 }
 

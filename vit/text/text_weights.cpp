@@ -1,0 +1,57 @@
+// Names of the tables under the publishers' layouts.
+#include "vit/text/text_weights.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "vit/weights/checkpoint/folder_files.h"
+#include "vit/weights/files/pickle.h"
+#include "vit/weights/files/safetensors.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr std::string_view kDinoText = "text_model.backbone.";
+
+std::optional<TextWeights> text_weights(const TensorFile& file) {
+  for (const std::string_view prefix : {std::string_view(), std::string_view("text."), kDinoText}) {
+    const TensorEntry* const tokens = file.find(std::string(prefix) + "token_embedding.weight");
+    if (tokens == nullptr || tokens->shape.size() != 2) continue;
+    TextWeights found{.vocabulary_size = tokens->shape[0]};
+    const TensorEntry* const places = file.find(std::string(prefix) + "positional_embedding");
+    if (places != nullptr && places->shape.size() == 2) found.context_length = places->shape[0];
+    // OpenAI's files carry these integers, and nobody else's; dino.txt uses OpenAI's tokenizer.
+    const bool openai = file.find("context_length") != nullptr && file.find("vocab_size") != nullptr;
+    if (openai || prefix == kDinoText) found.library = TextLibrary::openai;
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::filesystem::path> candidates(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return {path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
+    const auto name = entry.path().filename();
+    if (entry.is_regular_file(ignored) && (is_pickle(name) || name.extension() == ".safetensors")) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::optional<TextWeights> find_text_weights(const std::filesystem::path& path) {
+  for (const std::filesystem::path& file : candidates(path)) {
+    const bool pickled = is_pickle(file.filename());
+    if (!pickled && file.extension() != ".safetensors") continue;
+    if (const auto found = text_weights(pickled ? open_pickle(file) : open_safetensors(file))) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vit::internal
