@@ -49,18 +49,19 @@ AddedToken added_token(const Json& value) {
           value.find_bool("rstrip").value_or(false), value.find_bool("normalized").value_or(true)};
 }
 
+/// A token as a configuration writes it: its text alone, or an object with its properties.
+AddedToken written_token(const TokenizerFolder& folder, const Json& value) {
+  if (!value.is_string()) return added_token(value);
+  AddedToken token;
+  token.text = value.as_string();
+  // SiglipTokenizer makes tokens of its own of plain strings.
+  token.strip_left = token.strip_right = folder.name == "SiglipTokenizer";
+  return token;
+}
+
 void set_special(TokenizerFolder& folder, const std::string& role, const Json& value) {
   std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == role; });
-  if (value.is_null()) return;
-  SpecialToken token{role, {}, value.is_string()};
-  if (token.plain) {
-    token.token.text = value.as_string();
-    // SiglipTokenizer makes its own of plain strings.
-    if (folder.name == "SiglipTokenizer") token.token.strip_left = token.token.strip_right = true;
-  } else {
-    token.token = added_token(value);
-  }
-  folder.special.push_back(std::move(token));
+  if (!value.is_null()) folder.special.push_back({role, written_token(folder, value), value.is_string()});
 }
 
 void set_special_tokens(TokenizerFolder& folder, const Json& config) {
@@ -71,14 +72,7 @@ void set_special_tokens(TokenizerFolder& folder, const Json& config) {
       std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == "extra"; });
       for (std::size_t j = 0; j < config[i].size(); ++j) {
         const Json value = config[i][j];
-        const bool plain = value.is_string();
-        AddedToken token;
-        if (plain) {
-          token.text = value.as_string();
-        } else {
-          token = added_token(value);
-        }
-        folder.special.push_back({"extra", std::move(token), plain});
+        folder.special.push_back({"extra", written_token(folder, value), value.is_string()});
       }
     }
   }

@@ -11,5 +11,6 @@ Command embed_command();
 Command preprocess_command();
 Command info_command();
 Command bench_command();
+Command tokenize_command();
 
 }  // namespace vit::app

@@ -1,0 +1,131 @@
+// vit tokenize: the ids that a model's tokenizer makes of texts, as JSON lines.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/option_values.h"
+#include "apps/vit/common/progress.h"
+#include "apps/vit/common/standard_streams.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/texts.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+#include "vit/text/tokenizer.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kFooter =
+    "One JSON object a line: {\"text\": ..., \"ids\": [...], \"tokens\": [...]}. With --model ids are padded "
+    "and cut\n"
+    "to the context length of the model, with --tokenizer alone neither.\n"
+    "Libraries differ in what they do to a text first: open_clip repairs it as ftfy does, decodes HTML and\n"
+    "removes punctuation for some models, transformers does none of that. The default is the library of the "
+    "folder.\n"
+    "Examples:\n"
+    "  vit tokenize --model siglip2/ --text \"a photo of a cat\"\n"
+    "  vit tokenize --model PE-Core-B16-224.pt --tokenizer bpe_simple_vocab_16e6.txt.gz --text-file "
+    "captions.txt\n"
+    "  vit tokenize --tokenizer clip-vit-base-patch32/ --library open_clip --text-file captions.jsonl";
+
+constexpr Named<TextLibrary> kLibraries[] = {{"auto", TextLibrary::automatic},
+                                             {"transformers", TextLibrary::transformers},
+                                             {"open_clip", TextLibrary::open_clip},
+                                             {"openai", TextLibrary::openai}};
+
+struct TokenizeOptions {
+  std::filesystem::path model, tokenizer;
+  TextLibrary library = TextLibrary::automatic;
+  TextInputs inputs;
+};
+
+Tokenizer load_tokenizer(const TokenizeOptions& options) {
+  if (options.model.empty() && options.tokenizer.empty()) fail_usage("--model or --tokenizer is required");
+  const TokenizerOptions rules{.library = options.library};
+  if (options.model.empty()) return Tokenizer::load(options.tokenizer, rules);
+  return Tokenizer::load_for_model(options.model, options.tokenizer, rules);
+}
+
+std::string json_line(std::string_view text, const std::vector<std::int32_t>& ids,
+                      const Tokenizer& tokenizer) {
+  std::string line = "{\"text\": " + json_string(text) + ", \"ids\": [";
+  std::string tokens;
+  for (const std::int32_t id : ids) {
+    const bool first = tokens.empty();
+    if (!first) {
+      line += ", ";
+      tokens += ", ";
+    }
+    line += std::to_string(id);
+    append_json_string(tokens, tokenizer.token(id));
+  }
+  return line + "], \"tokens\": [" + tokens + "]}\n";
+}
+
+int tokenize(const TokenizeOptions& options) {
+  const std::vector<std::string> texts = read_texts(options.inputs);
+  const Tokenizer tokenizer = load_tokenizer(options);
+  const std::size_t places = options.model.empty() ? 0 : tokenizer.context_length();
+  if (!options.model.empty() && places == 0) {
+    fail("tokenize", options.model.string(), ": nothing says how many tokens the text tower takes");
+  }
+  std::string lines;
+  bool told_cut = false, failed = false;
+  constexpr std::size_t kChunk = std::size_t{1} << 16;
+  for (const std::string& text : texts) {
+    try {
+      if (places == 0) {
+        lines += json_line(text, tokenizer.encode(text), tokenizer);
+      } else {
+        const TokenRow row = tokenizer.encode(text, places);
+        if (row.cut && !told_cut) {
+          print_failure("", vit::text("texts of more than ", places, " tokens are cut, as ",
+                                      to_string(tokenizer.library()), " cuts them; the first: ", text));
+        }
+        told_cut = told_cut || row.cut;
+        lines += json_line(text, row.ids, tokenizer);
+      }
+    } catch (const Error& error) {
+      // Damaged texts do not stop the others.
+      print_failure(text, error.message());
+      failed = true;
+    }
+    if (lines.size() > kChunk) {
+      print_result(lines);
+      lines.clear();
+    }
+  }
+  print_result(lines);
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+Command tokenize_command() {
+  const auto options = std::make_shared<TokenizeOptions>();
+  Command command{.name = "tokenize",
+                  .summary = "Write the token ids of texts as JSON lines",
+                  .footer = kFooter,
+                  .options = {},
+                  .run = [options] { return tokenize(*options); }};
+  add_text_options(command.options, options->inputs);
+  command.options.push_back({.name = "--model",
+                             .type_name = "PATH",
+                             .help = "Model whose text tower the ids are for: a folder or a weight file",
+                             .target = text_target(options->model)});
+  command.options.push_back({.name = "--tokenizer",
+                             .type_name = "PATH",
+                             .help =
+                                 "Folder of a tokenizer, or file with CLIP's merges; supplies the vocabulary "
+                                 "where the model comes without one",
+                             .target = text_target(options->tokenizer)});
+  command.options.push_back({.name = "--library",
+                             .type_name = "NAME",
+                             .help = "Whose rules apply: auto, transformers, open_clip, openai",
+                             .target = choice_target(options->library, kLibraries)});
+  return command;
+}
+
+}  // namespace vit::app

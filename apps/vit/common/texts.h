@@ -1,0 +1,25 @@
+// Texts that the caller gives: on the command line, one per line of a file, or as JSON lines.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/vit/command_line.h"
+
+namespace vit::app {
+
+struct TextInputs {
+  std::vector<std::string> texts;  // --text, repeatable
+  std::filesystem::path file;      // --text-file
+};
+
+/// --text and --text-file.
+void add_text_options(std::vector<Option>& list, TextInputs& inputs);
+
+/// The texts of the command line, then those of the file: `.txt` holds one per line, `.jsonl` objects with
+/// the member "text", of which others are ignored. Throws UsageError where there is neither, or the file is
+/// of another kind, and Error that names file and line for one that is not UTF-8 or JSON.
+std::vector<std::string> read_texts(const TextInputs& inputs);
+
+}  // namespace vit::app
