@@ -76,10 +76,9 @@ TextFrame frame_with_padding(const TokenizerFolder& folder, const Vocabulary& vo
   return frame;
 }
 
-/// What add_bos_token and add_eos_token ask for; they win over the file where either is there.
-void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, bool has_processor,
-                 TextFrame& frame) {
-  if (has_processor && !folder.add_start && !folder.add_end) return;
+/// What add_bos_token and add_eos_token ask for. Where there is a tokenizer.json its post-processor counts
+/// alone.
+void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, TextFrame& frame) {
   frame.front.clear();
   frame.back.clear();
   if (folder.add_start.value_or(false)) frame.front.push_back(needed_id(folder, vocabulary, "bos_token"));
@@ -231,13 +230,7 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   VIT_CHECK(file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
             folder.file("tokenizer.json").string(), ": is no byte pair encoding, as ", folder.name,
             " has it");
-  TextFrame frame_of_file;
-  const bool has_processor = file.post_processor != "null";
-  if (has_processor) {
-    Frame found = frame_of(file);
-    frame_of_file.front = std::move(found.front);
-    frame_of_file.back = std::move(found.back);
-  }
+  Frame around = frame_of(file);
   PipelineEncoding encoding{std::move(file.model), {}, {}, {}};
   auto& model = std::get<BytePairModel>(encoding.model.algorithm);
   model.byte_fallback = model.fuse_unknown = true;
@@ -249,9 +242,8 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   add_tokens(folder, file.added, encoding);
   const Vocabulary& vocabulary = encoding.model.vocabulary;
   TextFrame frame = frame_with_padding(folder, vocabulary);
-  frame.front = std::move(frame_of_file.front);
-  frame.back = std::move(frame_of_file.back);
-  apply_flags(folder, vocabulary, has_processor, frame);
+  frame.front = std::move(around.front);
+  frame.back = std::move(around.back);
   return {std::move(encoding), std::move(frame),
           lower ? "lower case letter by letter" : "none, capitals are kept"};
 }
@@ -290,7 +282,7 @@ BuiltTokenizer build_tipsv2(const TokenizerFolder& folder) {
   add_tokens(folder, {}, encoding);
   const Vocabulary& vocabulary = encoding.model.vocabulary;
   TextFrame frame = frame_with_padding(folder, vocabulary);
-  apply_flags(folder, vocabulary, false, frame);
+  apply_flags(folder, vocabulary, frame);
   return {std::move(encoding), std::move(frame),
           "lower case letter by letter, map of characters per grapheme cluster, split at white space"};
 }
@@ -334,7 +326,6 @@ BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   TextFrame frame = frame_with_padding(folder, vocabulary);
   frame.front = std::move(found.front);
   frame.back = std::move(found.back);
-  apply_flags(folder, vocabulary, file.post_processor != "null", frame);
   return {std::move(encoding), std::move(frame), "as tokenizer.json says"};
 }
 

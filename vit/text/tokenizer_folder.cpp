@@ -218,11 +218,14 @@ bool describes_tokenizer(const std::filesystem::path& path) {
   std::error_code ignored;
   const std::filesystem::path folder =
       std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
-  for (const char* name : {"open_clip_config.json", "config.json", "tokenizer_config.json", "tokenizer.json",
-                           "vocab.json", kSimpleFiles[0], kSimpleFiles[1]}) {
+  for (const char* name : {"open_clip_config.json", "tokenizer_config.json", "tokenizer.json", "vocab.json",
+                           kSimpleFiles[0], kSimpleFiles[1]}) {
     if (std::filesystem::is_regular_file(folder / name, ignored)) return true;
   }
-  return false;
+  // Image models have a config.json as well.
+  const std::filesystem::path config = folder / "config.json";
+  if (!std::filesystem::is_regular_file(config, ignored)) return false;
+  return default_places(load_json(config).find_string("model_type").value_or("")) > 0;
 }
 
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library) {
