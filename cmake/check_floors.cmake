@@ -68,13 +68,9 @@ foreach(file ${files})
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/files/json\\.h$"
         "<immintrin.h>=>^kernels/"
-<<<<<<< HEAD
-        "<(jpeglib|openjpeg|png|tiffio|zlib|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$")
-=======
-        "<(jpeglib|png|tiffio|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
+        "<(jpeglib|openjpeg|png|tiffio|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
         "<zlib[.]h>=>^(image|text)/[a-z0-9_]+\\.cpp$"
         "<unicode/=>^text/unicode\\.cpp$")
->>>>>>> cf0e623 (Text: the tokenizer of a model, and what its weights say where no configuration does)
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
       set(pattern "${CMAKE_MATCH_1}")
       set(allowed "${CMAKE_MATCH_2}")

@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz_configs.h"
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_json.h"
+#include "tests/fuzz/fuzz_text.h"
 #include "tests/fuzz/fuzz_weights.h"
 
 namespace vit::fuzz {
@@ -22,6 +23,10 @@ std::span<const Target> targets() {
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"decode", run_decode, decode_seeds},
+      {"tokenizer_json", run_tokenizer_json, tokenizer_json_seeds},
+      {"sentencepiece", run_sentencepiece, sentencepiece_seeds},
+      {"merges", run_merges, merges_seeds},
+      {"clean", run_clean, clean_seeds},
   };
   return kTargets;
 }

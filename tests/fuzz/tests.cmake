@@ -2,12 +2,12 @@
 # one libFuzzer program per target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_config hf_config open_clip_config
-                 timm_preprocess hf_preprocess layout decode)
+                 timm_preprocess hf_preprocess layout decode tokenizer_json sentencepiece merges clean)
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
-                                    ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp)
+                                    ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_fuzz_targets PUBLIC vit::vit)
-set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp
+set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 vit_warnings(vit_fuzz_targets)
 

@@ -1,0 +1,73 @@
+// Readers of tokenizer files, and what is done with what they read.
+#include "tests/fuzz/fuzz_text.h"
+
+#include <filesystem>
+
+#include "tests/support/files.h"
+#include "vit/text/clean.h"
+#include "vit/text/clip_files.h"
+#include "vit/text/sentencepiece.h"
+#include "vit/text/tokenizer_json.h"
+#include "vit/text/unicode.h"
+
+namespace vit::fuzz {
+namespace {
+
+constexpr std::string_view kText = "A photo of\u00A0a caf\u00E9, \u00BD\u0301 \U0001F600 \uFF26\n";
+
+std::string golden(const char* name) {
+  return test::read_text(std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden/tokenizers" / name);
+}
+
+}  // namespace
+
+void run_tokenizer_json(std::string_view input) {
+  const internal::TokenizerJson file = internal::parse_tokenizer_json(input, "input");
+  std::vector<internal::TokenId> ids;
+  file.model.encode(kText, ids);
+  internal::frame_of(file);
+  const std::string normalized = internal::normalize(std::string(kText), internal::normalizer_steps(file));
+  for (const std::string& word : internal::split_words(normalized, internal::splitter_steps(file), true)) {
+    file.model.encode(word, ids);
+  }
+}
+
+std::vector<std::string> tokenizer_json_seeds() {
+  return {golden("t5/tokenizer.json"), golden("gemma/tokenizer.json"),
+          R"({"model": {"type": "BPE", "merges": ["a b"], "vocab": {"a": 0, "b": 1, "ab": 2}}})"};
+}
+
+void run_sentencepiece(std::string_view input) {
+  internal::SentencePieceModel model = internal::parse_sentencepiece(input, "input");
+  model.charsmap.normalize_clusters(kText);
+  if (model.algorithm == internal::SentencePieceModel::Algorithm::unigram) {
+    internal::SentencePieceEncoder(std::move(model)).encode(kText);
+  }
+}
+
+std::vector<std::string> sentencepiece_seeds() {
+  return {golden("siglip/spiece.model"), golden("tipsv2/tokenizer.model")};
+}
+
+void run_merges(std::string_view input) {
+  std::vector<internal::TokenId> ids;
+  internal::parse_merges(input, "input").encode(kText, ids);
+}
+
+std::vector<std::string> merges_seeds() {
+  return {golden("clip-merges/bpe_simple_vocab_16e6.txt.gz"), "version\na b\nab c</w>\n"};
+}
+
+void run_clean(std::string_view input) {
+  internal::check_utf8(input);
+  for (const auto rule : {internal::Cleaning::lower, internal::Cleaning::canonicalize}) {
+    internal::check_utf8(internal::clean(input, rule));
+  }
+}
+
+std::vector<std::string> clean_seeds() {
+  return {"caf\u00C3\u00A9 &amp;lt; \033[31m \uFB01 \u201Cx\u201D \uFF26 &#128;",
+          "&EACUTE;&#1114112; \u00E2\u20AC\u2122\r\n"};
+}
+
+}  // namespace vit::fuzz

@@ -1,0 +1,19 @@
+// Files of tokenizers, and cleaning of texts.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::fuzz {
+
+void run_tokenizer_json(std::string_view input);
+std::vector<std::string> tokenizer_json_seeds();
+void run_sentencepiece(std::string_view input);
+std::vector<std::string> sentencepiece_seeds();
+void run_merges(std::string_view input);
+std::vector<std::string> merges_seeds();
+void run_clean(std::string_view input);
+std::vector<std::string> clean_seeds();
+
+}  // namespace vit::fuzz
