@@ -14,4 +14,5 @@
 #include "vit/outputs.h"
 #include "vit/session.h"
 #include "vit/stream.h"
+#include "vit/text/tokenizer.h"
 #include "vit/version.h"
