@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/weights/checkpoint/folder_files.h"
-#include "vit/weights/files/pickle.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit::internal {
 namespace {
@@ -32,13 +30,7 @@ std::optional<TextWeights> text_weights(const TensorFile& file) {
 std::vector<std::filesystem::path> candidates(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return {path};
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
-    const auto name = entry.path().filename();
-    if (entry.is_regular_file(ignored) && (is_pickle(name) || name.extension() == ".safetensors")) {
-      files.push_back(entry.path());
-    }
-  }
+  std::vector<std::filesystem::path> files = list_weights(path);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -47,9 +39,7 @@ std::vector<std::filesystem::path> candidates(const std::filesystem::path& path)
 
 std::optional<TextWeights> find_text_weights(const std::filesystem::path& path) {
   for (const std::filesystem::path& file : candidates(path)) {
-    const bool pickled = is_pickle(file.filename());
-    if (!pickled && file.extension() != ".safetensors") continue;
-    if (const auto found = text_weights(pickled ? open_pickle(file) : open_safetensors(file))) return found;
+    if (const auto found = text_weights(open_weights(file))) return found;
   }
   return std::nullopt;
 }
