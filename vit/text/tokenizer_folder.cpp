@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
-#include "vit/weights/checkpoint/folder_files.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit::internal {
 namespace {
@@ -254,7 +254,7 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
     }
   }
   // Where both describe the folder, the weights that the loader takes decide.
-  const bool is_open_clip = open_clip && (model_type.empty() || find_open_clip_config(path));
+  const bool is_open_clip = open_clip && (model_type.empty() || CheckpointFolder(path).open_clip_speaks());
   folder.library = library != TextLibrary::automatic ? library
                    : is_open_clip                    ? TextLibrary::open_clip
                                                      : TextLibrary::transformers;

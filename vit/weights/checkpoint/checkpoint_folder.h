@@ -28,6 +28,9 @@ class CheckpointFolder {
   /// weights are. Of weights in shards, all weight files of their folder.
   std::vector<std::filesystem::path> weight_files() const;
 
+  /// Whether open_clip_config.json, not config.json, describes these weights.
+  bool open_clip_speaks() const;
+
   /// Valid; by the configuration files alone where there are no weights.
   const ModelConfig& model_config() const;
 
@@ -45,7 +48,6 @@ class CheckpointFolder {
 
   /// The file of that name as JSON, nothing where it is not there.
   const std::optional<Json>& json(const char* name) const;
-  bool open_clip_speaks() const;
   std::optional<Json> speaking_config() const;
   /// The checkpoint as its family, or the caller's layout, reads it.
   const Read& read() const;
