@@ -11,7 +11,8 @@ set(vit_headers
     base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h
     base/stage_times.h base/tensor.h
     image/decode.h image/image.h image/preprocess.h
-    position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_table.h position/sinusoidal.h)
+    position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_table.h position/sinusoidal.h
+    text/tokenizer.h)
 if(NOT VIT_OPENCV)
   list(REMOVE_ITEM vit_headers opencv.h)
 endif()

@@ -1,5 +1,6 @@
 // Open addressing over one block of text.
 #include "vit/text/vocabulary.h"
+#include "vit/weights/files/in_quotes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,11 +21,11 @@ constexpr std::size_t kFirstSlots = 1024;
 void Vocabulary::add(std::string_view token, TokenId id) {
   VIT_CHECK(count_ < kMaxVocabulary, where_.with(ErrorKind::unsupported), name_, ": more than ",
             kMaxVocabulary, " tokens");
-  VIT_CHECK(id < 2 * kMaxVocabulary, where_, name_, ": the token '", token, "' has the id ", id,
+  VIT_CHECK(id < 2 * kMaxVocabulary, where_, name_, ": the token ", in_quotes(token), " has the id ", id,
             ", beyond the largest vocabulary");
-  VIT_CHECK(!has(id), where_, name_, ": the id ", id, " is given to '", this->token(id), "' and to '", token,
-            "'");
-  VIT_CHECK(!find(token), where_, name_, ": the token '", token, "' occurs twice");
+  VIT_CHECK(!has(id), where_, name_, ": the id ", id, " is given to ", in_quotes(this->token(id)), " and to ",
+            in_quotes(token));
+  VIT_CHECK(!find(token), where_, name_, ": the token ", in_quotes(token), " occurs twice");
   VIT_CHECK(text_.size() + sizeof(Header) + token.size() < kNone, where_, name_, ": the tokens are too long");
   if (id >= records_.size()) records_.resize(id + 1, kNone);
   const auto record = static_cast<std::uint32_t>(text_.size());
