@@ -55,12 +55,12 @@ TEST_CASE("text: tokenizer.json, valid still loads") {
 
 TEST_CASE("text: tokenizer.json, refused by name") {
   const std::string vocabulary = R"({"a": 0, "b": 1, "ab": 2})";
-  CHECK_ERROR(ErrorKind::format, ("'a'", "twice"), parse(pairs_model(R"({"a": 0, "a": 1})", "[]")));
+  CHECK_ERROR(ErrorKind::format, (R"("a")", "twice"), parse(pairs_model(R"({"a": 0, "a": 1})", "[]")));
   CHECK_ERROR(ErrorKind::format, ("id 0"), parse(pairs_model(R"({"a": 0, "b": 0})", "[]")));
   CHECK_ERROR(ErrorKind::format, ("1000000000"), parse(pairs_model(R"({"a": 1000000000})", "[]")));
   CHECK_ERROR(ErrorKind::format, ("5000000"), parse(pairs_model(R"({"a": 5000000})", "[]")));
-  CHECK_ERROR(ErrorKind::format, ("'c'"), parse(pairs_model(vocabulary, R"([["a", "c"]])")));
-  CHECK_ERROR(ErrorKind::format, ("'ba'"), parse(pairs_model(vocabulary, R"([["b", "a"]])")));
+  CHECK_ERROR(ErrorKind::format, (R"("c")"), parse(pairs_model(vocabulary, R"([["a", "c"]])")));
+  CHECK_ERROR(ErrorKind::format, (R"("ba")"), parse(pairs_model(vocabulary, R"([["b", "a"]])")));
   CHECK_ERROR(ErrorKind::format, ("empty"), parse(pairs_model(R"({"": 0, "a": 1})", R"([["", "a"]])")));
   CHECK_ERROR(ErrorKind::format, ("merges 0 and 1"),
               parse(pairs_model(vocabulary, R"([["a", "b"], ["a", "b"]])")));
@@ -118,10 +118,10 @@ TEST_CASE("text: lists of merges") {
   CHECK(parse_merges("version\na b\nab c</w>\n", "m").vocabulary.count() == 512 + 2 + 2);
   CHECK_ERROR(ErrorKind::format, ("line 2"), parse_merges("version\na b c\n", "m"));
   CHECK_ERROR(ErrorKind::format, ("no merges"), parse_merges("version\n", "m"));
-  CHECK_ERROR(ErrorKind::format, ("'xyz'"), parse_merges("version\nxyz a\n", "m"));
+  CHECK_ERROR(ErrorKind::format, (R"("xyz")"), parse_merges("version\nxyz a\n", "m"));
   CHECK_ERROR(ErrorKind::format, ("gzip"), parse_merges("\x1F\x8B\x08 damaged", "m"));
   CHECK_ERROR(ErrorKind::unsupported, ("more than"), unpack(std::string(100, 'a'), 10, "m"));
-  CHECK_ERROR(ErrorKind::format, ("'a'"),
+  CHECK_ERROR(ErrorKind::format, (R"("a")"),
               parse_vocabulary_and_merges(R"({"a": 0, "a": 1})", "", "vocab.json"));
   CHECK_ERROR(ErrorKind::format, ("lacks"), parse_vocabulary_and_merges(R"({"a": 0})", "", "vocab.json"));
 }

@@ -7,6 +7,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {
@@ -91,11 +92,12 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   folder.extra_ids = config.find_size("extra_ids", {.max = 10'000});
   folder.lower = config.find_bool("do_lower_case").value_or(true);
   if (const auto side = config.find_string("padding_side")) {
-    VIT_CHECK(*side == "left" || *side == "right", kWhere, config.where(), ": padding_side '", *side, "'");
+    VIT_CHECK(*side == "left" || *side == "right", kWhere, config.where(), ": padding_side ",
+              in_quotes(*side));
     folder.pad_left = *side == "left";
   }
   const auto truncation = config.find_string("truncation_side").value_or("right");
-  VIT_CHECK(truncation == "right", kWhere, config.where(), ": truncation_side '", truncation, "'");
+  VIT_CHECK(truncation == "right", kWhere, config.where(), ": truncation_side ", in_quotes(truncation));
 }
 
 /// Places of transformers' text towers where config.json does not state them.
@@ -139,7 +141,8 @@ Cleaning cleaning_named(const std::string& name) {
   if (name == "lower") return Cleaning::lower;
   if (name == "whitespace") return Cleaning::whitespace;
   if (name == "canonicalize") return Cleaning::canonicalize;
-  fail(kWhere, "the cleaning rule '", name, "' is not known; lower, whitespace and canonicalize are");
+  fail(kWhere, "the cleaning rule ", in_quotes(name),
+       " is not known; lower, whitespace and canonicalize are");
 }
 
 void read_open_clip_config(TokenizerFolder& folder, const Json& config) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "vit/text/json_stream.h"
+#include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/mapped_file.h"
 
@@ -119,11 +120,12 @@ void ModelReader::read_member(const std::string& key) {
     byte_fallback = json.boolean();
   } else if (key == "end_of_word_suffix") {
     const std::string suffix = optional_string().value_or("");
-    VIT_CHECK(suffix.empty() || suffix == "</w>", kUnsupported, name, ": end_of_word_suffix '", suffix, "'");
+    VIT_CHECK(suffix.empty() || suffix == "</w>", kUnsupported, name, ": end_of_word_suffix ",
+              in_quotes(suffix));
     word_ends = !suffix.empty();
   } else if (key == "continuing_subword_prefix") {
     const std::string prefix = optional_string().value_or("");
-    VIT_CHECK(prefix.empty(), kUnsupported, name, ": continuing_subword_prefix '", prefix, "'");
+    VIT_CHECK(prefix.empty(), kUnsupported, name, ": continuing_subword_prefix ", in_quotes(prefix));
   } else if (key == "ignore_merges") {
     VIT_CHECK(!json.boolean(), kUnsupported, name, ": ignore_merges");
   } else if (key == "dropout") {

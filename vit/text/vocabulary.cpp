@@ -94,7 +94,7 @@ std::optional<TokenId> Vocabulary::find(const char* text, std::size_t length, st
 
 TokenId Vocabulary::at(std::string_view token) const {
   const std::optional<TokenId> id = find(token);
-  VIT_CHECK(id.has_value(), where_, name_, ": lacks the token '", token, "'");
+  VIT_CHECK(id.has_value(), where_, name_, ": lacks the token ", in_quotes(token));
   return *id;
 }
 
