@@ -96,7 +96,7 @@ class VIT_API Tokenizer {
   struct Parts;
 
  private:
-  static Tokenizer build(const internal::TokenizerFolder& folder);
+  [[gnu::visibility("hidden")]] static Tokenizer build(const internal::TokenizerFolder& folder);
   explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
   std::shared_ptr<const Parts> parts_;
 };
