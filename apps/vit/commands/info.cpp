@@ -181,6 +181,7 @@ ordered_json model_json(const InfoOptions& options, const CheckpointDescription&
   out["family"] = facts.config.family;
   out["library"] = facts.config.library;
   out["stored_dtype"] = report.stored_dtype;
+  out["fingerprint"] = report.fingerprint;
   out["parameters"] = report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
   out["config"] = to_json(facts.config);

@@ -5,6 +5,7 @@
 
 #include "vit/base/error.h"
 #include "vit/weights/checkpoint/find_family.h"
+#include "vit/weights/checkpoint/fingerprint.h"
 #include "vit/weights/checkpoint/layout_file.h"
 #include "vit/weights/checkpoint/open_weights.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
@@ -131,6 +132,7 @@ Checkpoint CheckpointFolder::load() const {
     if (std::ranges::find(report.files, file) == report.files.end()) report.files.push_back(file);
   }
   report.stored_dtype = most_common_dtype(*found.tensors);
+  report.fingerprint = fingerprint(checkpoint.config, report, *found.tensors);
   report.notes = found.reading.notes;
   if (!found.tensors->container().empty()) report.notes.push_back(container_note(*found.tensors));
   return checkpoint;

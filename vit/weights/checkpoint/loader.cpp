@@ -4,6 +4,7 @@
 #include <random>
 
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/fingerprint.h"
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {
@@ -21,6 +22,7 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
   validate(checkpoint.config);
   checkpoint.report.path = architecture;
   checkpoint.report.stored_dtype = "none (random weights)";
+  checkpoint.report.fingerprint = fingerprint_of_random(architecture, checkpoint.config, seed);
   unsigned next_seed = seed;
   for_each_tensor(
       checkpoint.config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
