@@ -156,4 +156,19 @@ ImageSize Preprocessor::output_size(ImageSize in) const {
   return {edges.rows.out, edges.columns.out};
 }
 
+SourceMap Preprocessor::source_map(ImageSize in) const {
+  const Plan edges = plan(in);
+  const auto step = [](const EdgePlan& edge, std::size_t size) {
+    return static_cast<double>(size) / static_cast<double>(edge.resized);
+  };
+  const auto origin = [](const EdgePlan& edge) {
+    return static_cast<double>(edge.begin) - static_cast<double>(edge.at);
+  };
+  const double x_step = step(edges.columns, in.width), y_step = step(edges.rows, in.height);
+  return {.left = origin(edges.columns) * x_step,
+          .top = origin(edges.rows) * y_step,
+          .x_step = x_step,
+          .y_step = y_step};
+}
+
 }  // namespace vit
