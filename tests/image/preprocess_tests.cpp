@@ -188,6 +188,24 @@ TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
   CHECK_ERROR(vit::ErrorKind::argument, ("64 x 15"), native.output_size({15, 64}));
 }
 
+TEST_CASE("image: the source map leads from pixels of the result to those of the image") {
+  const auto check = [](const vit::SourceMap& map, double left, double top, double x_step, double y_step) {
+    CHECK(map.left == doctest::Approx(left));
+    CHECK(map.top == doctest::Approx(top));
+    CHECK(map.x_step == doctest::Approx(x_step));
+    CHECK(map.y_step == doctest::Approx(y_step));
+  };
+  const vit::PreprocessConfig base = vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
+  // 375 x 500 becomes 248 x 330, of which 224 x 224 in the middle is left
+  check(vit::Preprocessor(base).source_map({500, 375}), 12 * 375 / 248.0, 53 * 500 / 330.0, 375 / 248.0,
+        500 / 330.0);
+  check(vit::Preprocessor(base, {.kind = vit::InputSize::Kind::native}, 16).source_map({100, 70}), 3, 2, 1,
+        1);
+  vit::PreprocessConfig padded;  // 40 x 60 in the middle of 224 x 224
+  padded.resize = vit::ResizeRule::none;
+  check(vit::Preprocessor(padded).source_map({60, 40}), -92, -82, 1, 1);
+}
+
 TEST_CASE("image: images that the rules cannot handle are Errors") {
   vit::PreprocessConfig border =
       vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
