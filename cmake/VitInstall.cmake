@@ -8,6 +8,7 @@ install(TARGETS vit EXPORT vit-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INC
 # the test install.headers hold.
 set(vit_headers
     vit.h checkpoint.h config.h machine.h model.h opencv.h eigen.h outputs.h session.h stream.h version.h
+    analysis/nearest.h analysis/pca.h
     base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h
     base/stage_times.h base/tensor.h
     image/decode.h image/image.h image/preprocess.h

@@ -17,8 +17,8 @@ TensorView<const float> slice(const Tensor<float>& batched, std::size_t index, c
 
 TensorView<const float> slice(const std::vector<Tensor<float>>& batched, std::size_t i, std::size_t index,
                               const char* name) {
-  VIT_CHECK(i < batched.size(), kWhere, "Request::", name, " asked for ", batched.size(),
-            " blocks, not for a block ", i);
+  VIT_CHECK(i < batched.size(), kWhere, "Request::", name, " has ", batched.size(),
+            " entries, and none of index ", i);
   return batched[i].view()[index];
 }
 
@@ -60,6 +60,14 @@ TensorView<const float> ImageOutputs::block(std::size_t i) const {
 
 TensorView<const float> ImageOutputs::attention(std::size_t i) const {
   return slice(outputs_->attention, i, index_, "attention");
+}
+
+TensorView<const float> ImageOutputs::attention_query(std::size_t i) const {
+  return slice(outputs_->attention_queries, i, index_, "attention_queries");
+}
+
+std::span<const float> ImageOutputs::rollout(std::size_t i) const {
+  return slice(outputs_->rollout, i, index_, "rollout").flat();
 }
 
 TensorView<const float> ImageOutputs::patches() const {

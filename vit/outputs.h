@@ -13,6 +13,12 @@
 
 namespace vit {
 
+/// One token as a query of the attention of a block.
+struct AttentionQuery {
+  std::size_t block = 0;  // 0 .. depth - 1
+  std::size_t token = 0;  // 0 .. T - 1, prefix tokens first
+};
+
 /// What a forward pass should hand out. Everything is off by default. A request for what the model does not
 /// have is an Error that names it.
 struct Request {
@@ -21,8 +27,14 @@ struct Request {
   bool projected = false;                // (B, E), joint image-text space, not normalized
   bool tokens = false;                   // (B, T, C), after the final norm, prefix first
   std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
-  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads
-  bool embedded = false;                 // (B, T, C), tokens entering block 0
+  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads and queries
+  /// Softmax probabilities of single queries: memory stays linear in the number of tokens.
+  std::vector<AttentionQuery> attention_queries{};
+  /// Attention rollout (Abnar and Zuidema 2020) from these tokens, of what leaves their blocks, back to the
+  /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again
+  /// as the query, key and softmax parts of the blocks in front; memory is linear in T and in the blocks.
+  std::vector<AttentionQuery> rollout{};
+  bool embedded = false;  // (B, T, C), tokens entering block 0
 };
 
 class ImageOutputs;
@@ -31,10 +43,12 @@ class ImageOutputs;
 /// the same shapes allocates nothing.
 struct VIT_API Outputs {
   Tensor<float> logits, pooled, projected, tokens, embedded;
-  std::vector<Tensor<float>> blocks;     // (B, T, C) each, in the order of the request
-  std::vector<Tensor<float>> attention;  // (B, heads, T, T) each, in the order of the request
-  GridSize grid;                         // patches per column and row of the images
-  std::size_t num_images = 0;            // B
+  std::vector<Tensor<float>> blocks;             // (B, T, C) each, in the order of the request
+  std::vector<Tensor<float>> attention;          // (B, heads, T, T) each, in the order of the request
+  std::vector<Tensor<float>> attention_queries;  // (B, heads, T) each, in the order of the request
+  std::vector<Tensor<float>> rollout;            // (B, T) each, in the order of the request
+  GridSize grid;                                 // patches per column and row of the images
+  std::size_t num_images = 0;                    // B
   std::size_t num_prefix_tokens = 0;
   bool has_class_token = false;  // the first of the prefix tokens; models with registers alone have none
 
@@ -49,13 +63,15 @@ class VIT_API ImageOutputs {
  public:
   ImageOutputs(const Outputs& outputs, std::size_t index) : outputs_(&outputs), index_(index) {}
 
-  std::span<const float> logits() const;                   // (num_classes)
-  std::span<const float> pooled() const;                   // (C)
-  std::span<const float> projected() const;                // (E)
-  TensorView<const float> tokens() const;                  // (T, C) after the final norm
-  TensorView<const float> embedded() const;                // (T, C) entering block 0
-  TensorView<const float> block(std::size_t i) const;      // (T, C) of Request::blocks[i]
-  TensorView<const float> attention(std::size_t i) const;  // (heads, T, T) of Request::attention[i]
+  std::span<const float> logits() const;                         // (num_classes)
+  std::span<const float> pooled() const;                         // (C)
+  std::span<const float> projected() const;                      // (E)
+  TensorView<const float> tokens() const;                        // (T, C) after the final norm
+  TensorView<const float> embedded() const;                      // (T, C) entering block 0
+  TensorView<const float> block(std::size_t i) const;            // (T, C) of Request::blocks[i]
+  TensorView<const float> attention(std::size_t i) const;        // (heads, T, T) of Request::attention[i]
+  TensorView<const float> attention_query(std::size_t i) const;  // (heads, T), Request::attention_queries[i]
+  std::span<const float> rollout(std::size_t i) const;           // (T) of Request::rollout[i]
   /// Patch tokens after the final norm as a feature map (h, w, C). Needs Request::tokens.
   TensorView<const float> patches() const;
   /// Class token after the final norm (C). Needs Request::tokens; throws Error for a model that has none.

@@ -64,6 +64,10 @@ void VisionTransformer::run(const Images& images, int threads, ForwardMemory::La
                                     .block_tokens = outputs.blocks,
                                     .attention = request.attention,
                                     .probabilities = outputs.attention,
+                                    .queries = request.attention_queries,
+                                    .query_probabilities = outputs.attention_queries,
+                                    .rollout = request.rollout,
+                                    .rollout_rows = outputs.rollout,
                                     .embedded = outputs.embedded.view()}},
                           a.leading, pass);
   layers_.head.forward(num_leading != 0 ? a.leading : a.tokens,

@@ -2,6 +2,8 @@
 // vit/eigen.h; so do the position encodings, vit/position/. What is stable: vit/version.h.
 #pragma once
 
+#include "vit/analysis/nearest.h"
+#include "vit/analysis/pca.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/checkpoint.h"

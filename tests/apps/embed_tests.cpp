@@ -11,6 +11,7 @@
 
 #include "program.h"
 #include "tests/support/fixture_tensors.h"
+#include "tests/support/shared_data.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"
 
@@ -184,4 +185,25 @@ TEST_CASE("apps: default features and inputs that a model cannot take") {
   CHECK(result.err.find("small.npy[0]") != std::string::npos);
   const auto arrays = read_npz(folder / "x.npz");
   CHECK(arrays.at("pooled").shape == std::vector<std::size_t>{1, 36});
+}
+
+TEST_CASE("apps: embed writes the attention of blocks") {
+  const FixtureTensors expected(data_path("golden/attention/hf-dinov3.safetensors"));
+  const TestFolder folder;
+  write_npy(
+      folder / "x.npy",
+      FixtureTensors(golden_model("hf-dinov3") + "/expected.safetensors").floats("native.pixels").view());
+  REQUIRE(embed("hf-dinov3", {folder / "x.npy", "--features", "attention.0,attention.-1", "--output",
+                              folder / "x.npz"}) == 0);
+  const auto arrays = read_npz(folder / "x.npz");
+  for (const std::string block : {"0", "1"}) {
+    const std::vector<double> numbers = expected.doubles("block." + block);
+    const std::vector<float> found = arrays.at("attention." + block).floats();
+    CHECK(arrays.at("attention." + block).shape == expected.shape("block." + block));
+    REQUIRE(found.size() == numbers.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      CHECK(std::abs(static_cast<double>(found[i]) - numbers[i]) < 1e-5);
+  }
+  CHECK(embed("hf-dinov3", {folder / "x.npy", "--features", "attention.2", "--output", folder / "y.npz"}) ==
+        2);
 }

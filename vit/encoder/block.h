@@ -21,6 +21,11 @@ class Block {
   /// out (B * R, C). The bits of these rows are those of the full pass.
   void forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                        const Pass& pass) const;
+  /// Attention::sum_probabilities() of what x (B * T, C) gives in this block.
+  void sum_probabilities(TensorView<const float> x, const AttentionInput& input,
+                         TensorView<const double> weights, TensorView<double> sums, const Pass& pass) const {
+    attention_.sum_probabilities({norm1_, x}, input, weights, sums, pass);
+  }
 
  private:
   LayerNorm norm1_;

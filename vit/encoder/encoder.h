@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vit/encoder/block.h"
+#include "vit/outputs.h"
 #include "vit/position/position.h"
 
 namespace vit::internal {
@@ -14,11 +15,15 @@ namespace vit::internal {
 /// Where the encoder leaves copies of what passes by: image b of a pass is image first_image + b there.
 struct EncoderTaps {
   std::size_t first_image = 0;
-  std::span<const std::size_t> blocks{};     // tokens leaving these blocks ...
-  std::span<Tensor<float>> block_tokens{};   // ... go here, (B, T, C) each
-  std::span<const std::size_t> attention{};  // softmax probabilities of these blocks ...
-  std::span<Tensor<float>> probabilities{};  // ... go here, (B, H, T, T) each
-  TensorView<float> embedded{};              // (B, T, C) entering block 0, after the LayerNorm in front
+  std::span<const std::size_t> blocks{};           // tokens leaving these blocks ...
+  std::span<Tensor<float>> block_tokens{};         // ... go here, (B, T, C) each
+  std::span<const std::size_t> attention{};        // softmax probabilities of these blocks ...
+  std::span<Tensor<float>> probabilities{};        // ... go here, (B, H, T, T) each
+  std::span<const AttentionQuery> queries{};       // softmax probabilities of single queries ...
+  std::span<Tensor<float>> query_probabilities{};  // ... go here, (B, H, T) each
+  std::span<const AttentionQuery> rollout{};       // rollout from these tokens ...
+  std::span<Tensor<float>> rollout_rows{};         // ... goes here, (B, T) each
+  TensorView<float> embedded{};                    // (B, T, C) entering block 0, after the LayerNorm in front
 };
 
 struct EncoderInput {
@@ -43,6 +48,12 @@ class Encoder {
  private:
   std::vector<AttentionTap> attention_taps(std::size_t layer, std::size_t num_images,
                                            const EncoderTaps& taps) const;
+  /// What attention of a layer works on; all tokens are queries.
+  static AttentionInput attention_input(std::size_t layer, std::size_t num_images, std::size_t num_tokens,
+                                        const position::PositionContext& position, const EncoderInput& input);
+  /// Rolls the attention back to the first block; entered[l] (B * T, C) is what entered layer l.
+  void roll_out(std::span<const Tensor<float>> entered, const position::PositionContext& position,
+                const EncoderInput& input, std::size_t num_images, const Pass& pass) const;
 
   std::optional<LayerNorm> norm_pre_;
   std::vector<Block> blocks_;

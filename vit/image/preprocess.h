@@ -32,8 +32,7 @@ namespace vit {
 ///   H x W   yes   0         other              resize_height H / crop_height by        H x W
 ///                                              resize_width W / crop_width
 ///
-/// Of a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
-/// aspect ratio is kept. A bound on the longest edge goes with the old target, except where crop_pct rules.
+/// A bound on the longest edge goes with the old target, except where crop_pct rules.
 VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                          std::size_t patch_size);
 
@@ -59,6 +58,16 @@ class VIT_API PreprocessMemory {
   std::unique_ptr<Buffers> buffers_;
 };
 
+/// How a source image lies under its preprocessed pixels. Points are measured in pixels from the upper left
+/// corner, so the center of pixel 0 is at 0.5. The point (x, y) of the result shows the point (left + x *
+/// x_step, top + y * y_step) of the source; padding shows points outside of it.
+struct SourceMap {
+  double left = 0;
+  double top = 0;
+  double x_step = 1;  // source pixels per pixel of the result
+  double y_step = 1;
+};
+
 /// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
 /// image converted to RGB, with transparency dropped or composited on white as the rules say.
 class VIT_API Preprocessor {
@@ -74,6 +83,8 @@ class VIT_API Preprocessor {
 
   /// Size of the result for an image of `in`. Throws Error for an image that the rules cannot handle.
   ImageSize output_size(ImageSize in) const;
+  /// Where the pixels of the result come from. Throws Error as output_size() does.
+  SourceMap source_map(ImageSize in) const;
 
   /// Normalized planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`:
   /// 0 = all; the result does not depend on it. Throws Error for another shape of `out`, an image that the

@@ -62,7 +62,45 @@ class AttentionPass {
     }
   }
 
+  /// sums (B, H, T) = probabilities of each head, the rows weighted by weights (B, T) and summed.
+  void sum_probabilities(TensorView<const double> weights, TensorView<double> sums) {
+    check_activations();
+    const std::size_t tokens = input_.num_tokens;
+    // a tile of rows for each thread
+    Tensor<float> tiles(
+        Shape{static_cast<std::size_t>(resolve_threads(pass_.threads)), kTokensPerTask * tokens});
+    for (std::size_t first = 0; first < input_.num_images; first += packed_images_) {
+      const std::size_t count = std::min(packed_images_, input_.num_images - first);
+      pack(first, count);
+      parallel_for(count * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
+        const std::size_t image = first + task / num_heads_, head = task % num_heads_;
+        float* const tile = tiles.view().row(static_cast<std::size_t>(thread));
+        sum_head(image, task / num_heads_, head, weights.row(image), tile,
+                 sums.row(image * num_heads_ + head), static_cast<std::size_t>(thread));
+      });
+    }
+  }
+
  private:
+  void sum_head(std::size_t image, std::size_t image_in_pass, std::size_t head, const double* weights,
+                float* tile, double* sums, std::size_t thread) const {
+    const std::size_t tokens = input_.num_tokens;
+    std::fill_n(sums, tokens, 0.0);
+    for (std::size_t first = 0; first < tokens; first += kTokensPerTask) {
+      const std::size_t count = std::min(kTokensPerTask, tokens - first);
+      if (std::all_of(weights + first, weights + first + count, [](double w) { return w == 0; })) continue;
+      kernels::AttentionArgs args = query_args(image, image_in_pass, head, first, count, thread);
+      args.out = tile;
+      args.out_stride = tokens;
+      kernels_.probabilities(args);
+      for (std::size_t query = 0; query < count; ++query) {
+        const double weight = weights[first + query];
+        for (std::size_t key = 0; key < tokens; ++key)
+          sums[key] += weight * static_cast<double>(tile[query * tokens + key]);
+      }
+    }
+  }
+
   void check_rope() const {
     if (input_.rope.cos == nullptr) return;
     VIT_CHECK(2 * input_.rope.pairs == head_dim_, kAttend, "factors for ", input_.rope.pairs,
@@ -86,9 +124,11 @@ class AttentionPass {
     for (const AttentionTap& tap : input_.taps) {
       VIT_CHECK(tap.image < input_.num_images && tap.head < num_heads_, kAttend, "no head ", tap.head,
                 " of image ", tap.image, " among ", num_heads_, " heads of ", input_.num_images, " images");
-      VIT_CHECK(tap.probabilities.shape() == Shape({input_.num_queries, input_.num_tokens}), kAttend,
-                "probabilities have (", input_.num_queries, ", ", input_.num_tokens,
-                ") numbers, got room for ", tap.probabilities.shape().to_string());
+      VIT_CHECK(tap.probabilities.rank() == 2 && tap.probabilities.num_columns() == input_.num_tokens &&
+                    tap.first_query + tap.probabilities.num_rows() <= input_.num_queries,
+                kAttend, "probabilities have (", input_.num_queries, ", ", input_.num_tokens,
+                ") numbers, got room for ", tap.probabilities.shape().to_string(), " from query ",
+                tap.first_query, " on");
     }
   }
 
@@ -164,8 +204,8 @@ class AttentionPass {
   }
 
   void write_probabilities(const AttentionTap& tap, std::size_t first_image) const {
-    kernels::AttentionArgs args =
-        query_args(tap.image, tap.image - first_image, tap.head, 0, input_.num_queries, 0);
+    kernels::AttentionArgs args = query_args(tap.image, tap.image - first_image, tap.head, tap.first_query,
+                                             tap.probabilities.num_rows(), 0);
     args.out = tap.probabilities.data();
     args.out_stride = tap.probabilities.row_stride();
     kernels_.probabilities(args);
@@ -219,28 +259,48 @@ void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& in
   }
 }
 
-void Attention::forward(const NormedRows& x, const AttentionInput& input, const Residual& out,
-                        const Pass& pass) const {
+AttentionRows Attention::compute_qkv(const NormedRows& x, const AttentionInput& input,
+                                     const Pass& pass) const {
   Activations& a = pass.activations;
   const std::size_t num_rows = x.rows.num_rows(), width = attention_dim();
   const TensorView<float> qkv = Activations::view_rows(a.qkv, num_rows, 3 * width);
-  const TensorView<float> heads =
-      Activations::view_rows(a.heads, checked_mul(input.num_images, input.num_queries, kWhere), width);
   const LinearInput normed = [&] {
     const StageTimer timer(pass.times, Stage::norms);
     return qkv_.convert(x, Activations::view_rows(a.normed, num_rows, embed_dim()), pass);
   }();
-  {
-    const StageTimer timer(pass.times, Stage::qkv);
-    multiply_qkv(normed, input, qkv, pass);
+  const StageTimer timer(pass.times, Stage::qkv);
+  multiply_qkv(normed, input, qkv, pass);
+  return {.queries = view_third(qkv, 0, width),
+          .query_rows_per_image = input.num_tokens,
+          .keys = view_third(qkv, 1, width),
+          .values = view_third(qkv, 2, width)};
+}
+
+void Attention::sum_probabilities(const NormedRows& x, const AttentionInput& input,
+                                  TensorView<const double> weights, TensorView<double> sums,
+                                  const Pass& pass) const {
+  const AttentionRows rows = compute_qkv(x, input, pass);
+  const TensorView<float> heads =
+      Activations::view_rows(pass.activations.heads, x.rows.num_rows(), attention_dim());
+  Tensor<double> of_heads(Shape{input.num_images, num_heads_, input.num_tokens});
+  AttentionPass(rows, input, num_heads_, heads, *kernels_, pass).sum_probabilities(weights, of_heads.view());
+  for (std::size_t image = 0; image < input.num_images; ++image) {
+    for (std::size_t key = 0; key < input.num_tokens; ++key) {
+      double sum = 0;
+      for (std::size_t head = 0; head < num_heads_; ++head) sum += of_heads.view()[image].row(head)[key];
+      sums.row(image)[key] = sum / static_cast<double>(num_heads_);
+    }
   }
+}
+
+void Attention::forward(const NormedRows& x, const AttentionInput& input, const Residual& out,
+                        const Pass& pass) const {
+  const AttentionRows rows = compute_qkv(x, input, pass);
+  const TensorView<float> heads = Activations::view_rows(
+      pass.activations.heads, checked_mul(input.num_images, input.num_queries, kWhere), attention_dim());
   {
     const StageTimer timer(pass.times, Stage::attention);
-    attend({.queries = view_third(qkv, 0, width),
-            .query_rows_per_image = input.num_tokens,
-            .keys = view_third(qkv, 1, width),
-            .values = view_third(qkv, 2, width)},
-           input, num_heads_, heads, *kernels_, pass);
+    attend(rows, input, num_heads_, heads, *kernels_, pass);
   }
   const StageTimer timer(pass.times, Stage::proj);
   proj_.add(norm_, heads, out, pass);

@@ -13,11 +13,13 @@
 
 namespace vit::internal {
 
-/// Requests the attention probabilities of one head of one image.
+/// Requests the attention probabilities of one head of one image, for all queries or some that follow each
+/// other.
 struct AttentionTap {
   std::size_t image = 0;
   std::size_t head = 0;
-  TensorView<float> probabilities{};  // (R, T)
+  std::size_t first_query = 0;
+  TensorView<float> probabilities{};  // (queries, T)
 };
 
 /// What one pass of attention works on.
@@ -54,12 +56,18 @@ class Attention {
   /// R, C), the rows of the queries alone, which may be x. Uses activations.normed, .qkv and .heads.
   void forward(const NormedRows& x, const AttentionInput& input, const Residual& out, const Pass& pass) const;
 
+  /// sums (B, T) = for every image the rows of its attention probabilities, averaged over the heads and
+  /// weighted by weights (B, T), summed. x as in forward(). Uses activations.normed, .qkv and .heads.
+  void sum_probabilities(const NormedRows& x, const AttentionInput& input, TensorView<const double> weights,
+                         TensorView<double> sums, const Pass& pass) const;
+
   std::size_t embed_dim() const noexcept { return proj_.out_features(); }     // C
   std::size_t attention_dim() const noexcept { return proj_.in_features(); }  // A
   std::size_t num_heads() const noexcept { return num_heads_; }
 
  private:
-  /// Keys and values of all rows, queries of those that are.
+  /// Keys and values of all rows, queries of those that are, in activations.qkv.
+  AttentionRows compute_qkv(const NormedRows& x, const AttentionInput& input, const Pass& pass) const;
   void multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                     const Pass& pass) const;
 

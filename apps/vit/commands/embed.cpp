@@ -30,6 +30,7 @@ constexpr const char* kFooter =
     "  patches    (n, h, w, C)   patch tokens after the final norm\n"
     "  tokens     (n, T, C)      all tokens after the final norm, prefix first\n"
     "  block.K    (n, T, C)      all tokens after block K; block.-1 is the last one\n"
+    "  attention.K (n, heads, T, T) softmax probabilities of block K, rows are queries\n"
     "  logits     (n, classes)\n"
     "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
     "Examples:\n"

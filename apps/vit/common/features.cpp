@@ -11,7 +11,7 @@
 namespace vit::app {
 namespace {
 
-constexpr std::string_view kBlockPrefix = "block.";
+constexpr std::string_view kBlockPrefix = "block.", kAttentionPrefix = "attention.";
 constexpr std::array<std::pair<std::string_view, FeatureKind>, 6> kNames{
     {{"pooled", FeatureKind::pooled},
      {"projected", FeatureKind::projected},
@@ -20,32 +20,33 @@ constexpr std::array<std::pair<std::string_view, FeatureKind>, 6> kNames{
      {"tokens", FeatureKind::tokens},
      {"logits", FeatureKind::logits}}};
 
-/// block.K with K from the front or, negative, from the end.
-Feature parse_block(std::string_view name, std::size_t depth) {
-  const std::string_view digits = name.substr(kBlockPrefix.size());
+/// block.K or attention.K with K from the front or, negative, from the end.
+Feature parse_block(std::string_view name, std::string_view prefix, FeatureKind kind, std::size_t depth) {
+  const std::string_view digits = name.substr(prefix.size());
   long long number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    fail_usage("--features: '", printable(name), "' is no feature: block.K takes an integer");
+    fail_usage("--features: '", printable(name), "' is no feature: ", prefix, "K takes an integer");
   }
   const auto blocks = static_cast<long long>(depth);
   const long long resolved = number < 0 ? number + blocks : number;
   if (resolved < 0 || resolved >= blocks) {
-    fail_usage("--features: ", name, ": the model has ", depth, " blocks, block.0 to block.", depth - 1,
-               " (or block.-1 to block.-", depth, ")");
+    fail_usage("--features: ", name, ": the model has ", depth, " blocks, ", prefix, "0 to ", prefix,
+               depth - 1, " (or ", prefix, "-1 to ", prefix, "-", depth, ")");
   }
-  return {.kind = FeatureKind::block,
-          .block = static_cast<std::size_t>(resolved),
-          .name = text(kBlockPrefix, resolved)};
+  return {.kind = kind, .block = static_cast<std::size_t>(resolved), .name = text(prefix, resolved)};
 }
 
 Feature parse_feature(std::string_view name, std::size_t depth) {
   for (const auto& [known, kind] : kNames) {
     if (name == known) return {.kind = kind, .name = std::string(name)};
   }
-  if (name.starts_with(kBlockPrefix)) return parse_block(name, depth);
-  fail_usage("--features: '", printable(name),
-             "' is no feature; there are pooled, projected, cls, patches, tokens, block.K and logits");
+  if (name.starts_with(kBlockPrefix)) return parse_block(name, kBlockPrefix, FeatureKind::block, depth);
+  if (name.starts_with(kAttentionPrefix))
+    return parse_block(name, kAttentionPrefix, FeatureKind::attention, depth);
+  fail_usage(
+      "--features: '", printable(name),
+      "' is no feature; there are pooled, projected, cls, patches, tokens, block.K, attention.K and logits");
 }
 
 void require(bool has, std::string_view name, std::string_view lack) {
@@ -72,6 +73,10 @@ void request_feature(Feature& feature, const ModelConfig& config, Request& reque
     case FeatureKind::block:
       feature.request_slot = request.blocks.size();
       request.blocks.push_back(feature.block);
+      break;
+    case FeatureKind::attention:
+      feature.request_slot = request.attention.size();
+      request.attention.push_back(feature.block);
       break;
     case FeatureKind::logits:
       require(config.num_classes > 0, feature.name, "classifier");
@@ -102,6 +107,9 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
       case FeatureKind::patches: out.push_back(ResultArray::of(outputs.patches())); break;
       case FeatureKind::tokens: out.push_back(ResultArray::of(outputs.tokens())); break;
       case FeatureKind::block: out.push_back(ResultArray::of(outputs.block(feature.request_slot))); break;
+      case FeatureKind::attention:
+        out.push_back(ResultArray::of(outputs.attention(feature.request_slot)));
+        break;
       case FeatureKind::logits: out.push_back(vector_array(outputs.logits())); break;
     }
   }

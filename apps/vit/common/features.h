@@ -12,12 +12,12 @@
 
 namespace vit::app {
 
-enum class FeatureKind { pooled, projected, cls, patches, tokens, block, logits };
+enum class FeatureKind { pooled, projected, cls, patches, tokens, block, attention, logits };
 
 struct Feature {
   FeatureKind kind = FeatureKind::pooled;
-  std::size_t block = 0;         // resolved number, for kind block
-  std::size_t request_slot = 0;  // place in Request::blocks
+  std::size_t block = 0;         // resolved number, for the kinds block and attention
+  std::size_t request_slot = 0;  // place in Request::blocks or Request::attention
   std::string name;              // as written: "pooled", "block.11"
 };
 

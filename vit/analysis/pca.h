@@ -1,0 +1,45 @@
+// Principal components of feature rows that come in parts, such as the patches of one image after another.
+// Letters: n rows, C features, K components.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "vit/base/export.h"
+#include "vit/base/tensor.h"
+
+namespace vit {
+
+/// What scikit-learn's PCA calls mean_, components_ and explained_variance_.
+struct VIT_API PrincipalComponents {
+  Tensor<float> mean;             // (C)
+  Tensor<float> components;       // (K, C), of length 1; the loading of largest magnitude is positive
+  std::vector<double> variances;  // (K), largest first, of n - 1 degrees of freedom
+
+  /// The coordinates (n, K) of rows (..., C): (row - mean) . components. Throws Error for other widths.
+  Tensor<float> transform(TensorView<const float> rows) const;
+};
+
+/// Collects mean and covariance in double precision; memory is C x C numbers, whatever the number of rows.
+/// Not to be shared between threads.
+class VIT_API PcaAccumulator {
+ public:
+  PcaAccumulator();
+  ~PcaAccumulator();
+  PcaAccumulator(PcaAccumulator&&) noexcept;
+  PcaAccumulator& operator=(PcaAccumulator&&) noexcept;
+
+  /// Adds rows (..., C). Throws Error if C differs from the rows before.
+  void add(TensorView<const float> rows);
+  std::size_t num_rows() const noexcept;
+  /// The first `num_components` principal components of all rows. Throws Error for more of them than there
+  /// are rows or features.
+  PrincipalComponents fit(std::size_t num_components) const;
+
+ private:
+  struct Moments;
+  std::unique_ptr<Moments> moments_;
+};
+
+}  // namespace vit
