@@ -108,7 +108,11 @@ void validate(const PreprocessConfig& config) {
   const auto check_edge = [&](const char* field, std::size_t value, std::size_t high) {
     VIT_CHECK(value >= 1 && value <= high, kName, of, field, " must be 1 to ", high, ", got ", value);
   };
-  if (c.resize != ResizeRule::none) {
+  if (c.resize == ResizeRule::patches) {
+    check_edge("the number of patches", c.max_patches, kMaxPatches);
+    check_edge("the patch size", c.patch_size, 1024);
+    VIT_CHECK(!c.crop, kName, of, "a resize to a number of patches is not followed by a crop");
+  } else if (c.resize != ResizeRule::none) {
     check_edge("the height to resize to", c.resize_height, std::size_t{1} << 22);
     check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);
   }

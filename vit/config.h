@@ -192,6 +192,7 @@ enum class ResizeRule {
   cover,          // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
   contain,        // scale so that both edges fit the target, half-even rounding (timm border)
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
+  patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
 };
 
 enum class CropRounding {
@@ -230,6 +231,8 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;
   std::size_t resize_width = 256;
   std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
+  std::size_t max_patches = 0;   // of patches
+  std::size_t patch_size = 0;    // of patches: their edge in pixels
   /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
   double crop_pct = 0.0;

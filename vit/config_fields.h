@@ -61,7 +61,7 @@ template <> struct EnumNames<ResizeFilter> {
 };
 template <> struct EnumNames<ResizeRule> {
   static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "cover", "contain",
-                                                "contain_trunc"};
+                                                "contain_trunc", "patches"};
 };
 template <> struct EnumNames<CropRounding> {
   static constexpr std::string_view values[] = {"half_even", "floor"};
@@ -167,6 +167,8 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("resize_height", c.resize_height);
   visit("resize_width", c.resize_width);
   visit("longest_edge", c.longest_edge);
+  visit("max_patches", c.max_patches, Shown::unless_default);
+  visit("patch_size", c.patch_size, Shown::unless_default);
   visit("crop_pct", c.crop_pct);
   visit("crop", c.crop);
   visit("crop_height", c.crop_height);

@@ -250,6 +250,18 @@ HF_CASES = {
                               eos_token_id=2),
                     wide=(40, 16),
                     large=(32, 32)),
+    # patches cut pixel by pixel, a table resampled for each grid, padding masked
+    "hf-siglip2-naflex": dict(config="Siglip2VisionConfig",
+                              model="Siglip2VisionModel",
+                              processor="Siglip2ImageProcessor",
+                              size=24,
+                              patch=8,
+                              dim=32,
+                              heads=4,
+                              hidden=44,
+                              options=dict(num_patches=9),
+                              wide=(16, 40),
+                              large=(32, 32)),
 }
 OPEN_CLIP_CASES = {
     "open-clip": dict(size=24,
@@ -320,18 +332,31 @@ def run_timm(model, pixels):
 
 
 HF_LAYERS = ("ViTLayer", "DeiTLayer", "ViTMAELayer", "Dinov2WithRegistersLayer", "DINOv3ViTLayer",
-             "SiglipEncoderLayer", "CLIPEncoderLayer")
+             "SiglipEncoderLayer", "Siglip2EncoderLayer", "CLIPEncoderLayer")
 
 
-@torch.no_grad()
-def run_hf(model, pixels):
-    tower = model if hasattr(model, "embeddings") else getattr(model, "vision_model", model.base_model)
-    options = {} if "DINO" in type(model).__name__.upper() else dict(interpolate_pos_encoding=True)
-    if isinstance(model, transformers.ViTMAEForPreTraining):  # every patch, in its order
-        model.config.mask_ratio = 0.0
-        num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
-        options["noise"] = torch.arange(float(num_patches)).expand(len(pixels), -1)
-    # hidden_states may end normalised; the blocks themselves are asked for what they get and return.
+def naflex_inputs(pixels, patch):
+    """Patches as the processor of NaFlex cuts them, with three rows of padding, which are masked."""
+    count, _, height, width = pixels.shape
+    rows, columns = height // patch, width // patch
+    patches = pixels.reshape(count, 3, rows, patch, columns, patch).permute(0, 2, 4, 3, 5, 1)
+    patches = patches.reshape(count, rows * columns, -1)
+    mask = torch.ones(count, rows * columns + 3, dtype=torch.int32)
+    mask[:, -3:] = 0
+    return dict(pixel_values=torch.nn.functional.pad(patches, (0, 0, 0, 3)),
+                pixel_attention_mask=mask,
+                spatial_shapes=torch.tensor([[rows, columns]] * count))
+
+
+def run_naflex(model, pixels):
+    inputs = naflex_inputs(pixels, model.config.patch_size)
+    kept = run_layers(model, lambda: model(**inputs))
+    return {key: value if key == "pooled" else value[:, :-3] for key, value in kept.items()}
+
+
+def run_layers(tower, run):
+    """What the blocks get and return, and what the model returns. hidden_states may end normalised, so the
+    blocks themselves are asked."""
     kept = {}
     layers = [m for m in tower.modules() if type(m).__name__ in HF_LAYERS]
     hooks = [layers[0].register_forward_pre_hook(lambda _, inputs: kept.update(tokens_in=inputs[0]))]
@@ -339,12 +364,26 @@ def run_hf(model, pixels):
         hooks.append(
             layer.register_forward_hook(lambda _, inputs, output, k=k: kept.update(
                 {f"block.{k}": output if torch.is_tensor(output) else output[0]})))
-    result = tower(pixels, **options)
+    result = run()
     for hook in hooks:
         hook.remove()
     kept["tokens"] = result.last_hidden_state
     pooled = getattr(result, "pooler_output", None)
     kept["pooled"] = result.last_hidden_state[:, 0] if pooled is None else pooled
+    return kept
+
+
+@torch.no_grad()
+def run_hf(model, pixels):
+    if isinstance(model, transformers.Siglip2VisionModel):
+        return run_naflex(model, pixels)
+    tower = model if hasattr(model, "embeddings") else getattr(model, "vision_model", model.base_model)
+    options = {} if "DINO" in type(model).__name__.upper() else dict(interpolate_pos_encoding=True)
+    if isinstance(model, transformers.ViTMAEForPreTraining):  # every patch, in its order
+        model.config.mask_ratio = 0.0
+        num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
+        options["noise"] = torch.arange(float(num_patches)).expand(len(pixels), -1)
+    kept = run_layers(tower, lambda: tower(pixels, **options))
     if hasattr(model, "visual_projection"):
         kept["projected"] = model.visual_projection(kept["pooled"])
     elif "Classification" in type(model).__name__:
@@ -397,8 +436,9 @@ def build_hf(case):
     shape = dict(hidden_size=case["dim"],
                  num_hidden_layers=DEPTH,
                  num_attention_heads=case["heads"],
-                 image_size=case["size"],
                  patch_size=case["patch"])
+    if "num_patches" not in case.get("options", {}):
+        shape["image_size"] = case["size"]
     if "hidden" in case:
         shape["intermediate_size"] = case["hidden"]
     if "labels" in case:
@@ -467,14 +507,17 @@ def load_meta(case, folder):
 
 
 def save_hf(model, case, folder):
+    model.save_pretrained(folder)
     edge = {"height": case["size"], "width": case["size"]}
+    if case["processor"] == "Siglip2ImageProcessor":
+        transformers.Siglip2ImageProcessor(patch_size=case["patch"], max_num_patches=16).save_pretrained(folder)
+        return
     shortest = case["processor"] in ("BitImageProcessor", "CLIPImageProcessor")
     cropped = shortest or "DeiT" in case["processor"]
     processor = getattr(transformers,
                         case["processor"])(size={"shortest_edge": case["size"]} if shortest else edge,
                                            **({"crop_size": edge} if cropped else {}))
     processor.save_pretrained(folder)
-    model.save_pretrained(folder)
 
 
 def load_hf(case, folder):
@@ -528,6 +571,9 @@ def expected_tensors(model, run, inputs):
     return {key: value.clone(memory_format=torch.contiguous_format) for key, value in tensors.items()}
 
 
+POOLED_MODELS = (transformers.ViTModel, transformers.SiglipVisionModel, transformers.Siglip2VisionModel)
+
+
 @torch.no_grad()
 def parameters_without_effect(model, run, pixels):
     """Names whose neutral value (norms and scales one, anything else zero) leaves all logits (or the
@@ -535,7 +581,7 @@ def parameters_without_effect(model, run, pixels):
     towers and what masks patches are no part of the model."""
     found = run(model, pixels)
     result = ("logits" if "logits" in found else "projected" if "projected" in found else
-              "pooled" if isinstance(model, (transformers.ViTModel, transformers.SiglipVisionModel)) else "tokens")
+              "pooled" if isinstance(model, POOLED_MODELS) else "tokens")
     logits = found[result]
     unseen = []
     for name, p in model.named_parameters():

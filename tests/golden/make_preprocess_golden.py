@@ -107,6 +107,14 @@ def timm_case(name, pretrained_cfg):
     write_json(ROOT / name / "expected.json", results)
 
 
+def unpatched(found, patch):
+    """The image (3, H, W) that a NaFlex processor has cut into patches (rows, P P 3) and padded with rows."""
+    rows, columns = (int(n) for n in found["spatial_shapes"][0])
+    patches = np.asarray(found["pixel_values"][0])[:rows * columns]
+    image = patches.reshape(rows, columns, patch, patch, 3).transpose(4, 0, 2, 1, 3)
+    return image.reshape(3, rows * patch, columns * patch)
+
+
 def hf_case(name, processor_name, values):
     write_json(ROOT / name / "preprocessor_config.json", {"image_processor_type": processor_name, **values})
     for backend, suffix in (("torchvision", ""), ("pil", "Pil")):
@@ -116,8 +124,10 @@ def hf_case(name, processor_name, values):
         results = {}
         for height, width in SIZES:
             image = Image.fromarray(synthetic(height, width))
-            stage = np.asarray(raw(image, return_tensors="np")["pixel_values"][0]).transpose(1, 2, 0)
-            tensor = np.asarray(full(image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
+            pixels_of = lambda found: (unpatched(found, values["patch_size"]) if "spatial_shapes" in found else
+                                       np.asarray(found["pixel_values"][0]))
+            stage = pixels_of(raw(image, return_tensors="np")).transpose(1, 2, 0)
+            tensor = pixels_of(full(image, return_tensors="np")).astype(np.float32)
             results[f"{height}x{width}"] = expected_line(stage.astype(np.uint8), tensor)
         write_json(ROOT / name / f"expected.{backend}.json", results)
 
@@ -134,6 +144,7 @@ def main():
     names = {"image_mean": imagenet["mean"], "image_std": imagenet["std"]}
     hf_case("hf-bit", "BitImageProcessor", {"size": {"shortest_edge": 72}, "crop_size": {"height": 63, "width": 81}, **names})
     hf_case("hf-vit", "ViTImageProcessor", {"size": {"height": 48, "width": 48}})
+    hf_case("hf-naflex", "Siglip2ImageProcessor", {"patch_size": 8, "max_num_patches": 40})
     write_json(ROOT / "versions.json", {
         "Pillow": PIL.__version__, "torch": torch.__version__, "torchvision": torchvision.__version__,
         "timm": timm.__version__, "transformers": transformers.__version__,

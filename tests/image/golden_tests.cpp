@@ -94,7 +94,7 @@ TEST_CASE("image: golden preprocessing of timm and transformers") {
   for (const char* const name : {"timm-center", "timm-wide", "timm-squash", "timm-border"}) {
     check_golden(root / name, "expected.json", vit::ResamplerChoice::automatic);
   }
-  for (const char* const name : {"hf-bit", "hf-vit"}) {
+  for (const char* const name : {"hf-bit", "hf-vit", "hf-naflex"}) {
     check_golden(root / name, "expected.pil.json", vit::ResamplerChoice::pillow);
     check_golden(root / name, "expected.torchvision.json", vit::ResamplerChoice::torchvision);
   }

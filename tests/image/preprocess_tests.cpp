@@ -177,6 +177,43 @@ TEST_CASE("image: another target keeps the ratio of resize to crop elsewhere") {
   CHECK_THROWS_AS(vit::with_input_size(base, {Kind::fixed, 96, 160}, 16), vit::Error);
 }
 
+TEST_CASE("image: a resize to a number of patches keeps the aspect ratio and stays below the number") {
+  using Kind = vit::InputSize::Kind;
+  vit::PreprocessConfig base;
+  base.resize = vit::ResizeRule::patches;
+  base.crop = false;
+  base.max_patches = 256;
+  base.patch_size = 16;
+  // sizes of transformers' get_image_size_for_max_num_patches
+  struct Case {
+    vit::ImageSize in, out;
+  };
+  for (const Case& size : {Case{{256, 256}, {256, 256}},
+                           {{1, 1}, {112, 112}},
+                           {{480, 640}, {224, 288}},
+                           {{1000, 667}, {304, 208}},
+                           {{3024, 4032}, {224, 288}},
+                           {{1, 9000}, {16, 4096}},
+                           {{100, 41}, {400, 160}},
+                           {{31, 4000}, {16, 2080}}}) {
+    CAPTURE(size.in.height);
+    CAPTURE(size.in.width);
+    const vit::ImageSize found = vit::Preprocessor(base).output_size(size.in);
+    CHECK(found.height == size.out.height);
+    CHECK(found.width == size.out.width);
+  }
+  CHECK(vit::Preprocessor(base, {Kind::fixed, 512, 512}, 16).config().max_patches == 1024);
+  CHECK(vit::Preprocessor(base, {.kind = Kind::native}, 16).output_size({100, 41}) == vit::ImageSize{96, 32});
+  CHECK_ERROR(vit::ErrorKind::mismatch, ("ask for one size"),
+              vit::with_input_size(base, {Kind::fixed, 512, 256}, 16));
+  CHECK_ERROR(vit::ErrorKind::mismatch, ("at least 16"),
+              vit::with_input_size(base, {Kind::fixed, 15, 15}, 16));
+  CHECK(vit::Preprocessor(base).describe().find("to at most 256 patches of 16 x 16, bicubic") !=
+        std::string::npos);
+  base.max_patches = 0;
+  CHECK_THROWS_AS(vit::Preprocessor{base}, vit::Error);
+}
+
 TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
   const vit::PreprocessConfig base = vit::build_timm_preprocess({}, {}, "test");
   const vit::Preprocessor native(base, {.kind = vit::InputSize::Kind::native}, 16);

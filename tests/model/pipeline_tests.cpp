@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/checkpoint_files.h"
+#include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vit.h"
+#include "vit/weights/files/safetensors.h"
 
 namespace vit {
 namespace {
@@ -103,6 +105,46 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alo
     CHECK(std::ranges::equal(together[i].tokens().flat(), alone[0].tokens().flat()));
     CHECK(together[i].patches().dim(0) == images[i].height() / model->config().patch_size);
     CHECK(together[i].patches().dim(1) == images[i].width() / model->config().patch_size);
+  }
+}
+
+TEST_CASE("pipeline: NaFlex gives every picture the grid of its own shape") {
+  Session session(Model::load(test::data_path("golden/models/hf-siglip2-naflex")), {.threads = 1});
+  const Image wide(60, 90), tall(100, 41), square(30, 30);
+  const ImageView images[] = {wide, tall, square, tall};
+  const Request request{.pooled = true, .tokens = true};
+  const Results together = session.run(images, request);
+  const GridSize grids[] = {{3, 5}, {5, 3}, {4, 4}, {5, 3}};
+  for (std::size_t i = 0; i < std::size(images); ++i) {
+    CHECK(together[i].grid() == grids[i]);
+    const Results alone = session.run(std::span(&images[i], 1), request);
+    CHECK(std::ranges::equal(together[i].pooled(), alone[0].pooled()));
+  }
+}
+
+TEST_CASE("pipeline: NaFlex gives transformers' vectors for pictures of different shape") {
+  SKIP_WITHOUT_SHARED("fixtures/text/hf-siglip2-naflex");
+  const fs::path folder = test::shared_path("fixtures/text/hf-siglip2-naflex");
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  Session session(Model::load(folder), {.threads = 2});
+  std::vector<Image> pictures;
+  for (const char* const name : {"0.png", "1.png"}) {
+    pictures.push_back(session.decode(folder / "pictures" / name));
+    const Tensor<float> pixels = session.preprocessor().run(pictures.back());
+    const Tensor<float> wanted = to_float(expected.at("picture." + std::string(name).substr(0, 1)));
+    CHECK(std::ranges::equal(pixels.flat(), wanted.flat()));
+  }
+  const ImageView images[] = {pictures[0], pictures[1]};
+  const Results found = session.run(images, {.pooled = true});
+  const Tensor<float> single = to_float(expected.at("image"));
+  const TensorEntry& exact = expected.at("image.f64");
+  const std::vector<double> values = to_double(exact);
+  double scale = 1.0;
+  for (const double value : values) scale = std::max(scale, std::abs(value));
+  const double own = test::largest_difference(single.flat(), values);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::span<const double> row(values.data() + i * exact.shape[1], exact.shape[1]);
+    CHECK(test::largest_difference(found[i].pooled(), row) <= std::max(2.0 * own, 3e-6 * scale));
   }
 }
 

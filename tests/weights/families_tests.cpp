@@ -14,6 +14,7 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/cpu_time.h"
+#include "tests/support/errors.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
@@ -355,6 +356,30 @@ TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") 
     CHECK(load_checkpoint(scratch.path()).config.projection_dim ==
           load_checkpoint(folder).config.projection_dim);
   }
+}
+
+TEST_CASE("weights: SigLIP 2 NaFlex takes a number of patches, and no other override") {
+  const fs::path folder = test::data_path("golden/models/hf-siglip2-naflex");
+  const auto patches = [&](const std::string& number) {
+    return CheckpointFolder(folder, {.overrides = {{"max_num_patches", number}}})
+        .preprocess_config()
+        .value()
+        .max_patches;
+  };
+  CHECK(CheckpointFolder(folder).preprocess_config().value().max_patches == 16);
+  CHECK(patches("100") == 100);
+  for (const char* const number : {"0", "-1", "many", "1e9", "[1]"}) {
+    CAPTURE(number);
+    CHECK_ERROR(ErrorKind::argument, ("max_num_patches"), patches(number));
+  }
+  CHECK_ERROR(ErrorKind::argument, ("num_heads"),
+              load_checkpoint(folder, {.overrides = {{"num_heads", "4"}}}));
+  std::string config = test::read_text(folder / "config.json");
+  replace(config, "\"num_patches\": 9", "\"num_patches\": 10");
+  const ScratchFolder scratch("naflex");
+  FileCopy(folder).set_config(config).write_to(scratch.path());
+  const std::string message = refusal(scratch.path(), {});
+  CHECK_MESSAGE(message.find("num_patches must be a square, found 10") != std::string::npos, message);
 }
 
 TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out") {

@@ -138,6 +138,17 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
   CHECK(pvt.filter == vit::ResizeFilter::bicubic);
   CHECK_FALSE(pvt.crop);
   CHECK(pvt.mean[0] == 0.485);
+  const vit::PreprocessConfig naflex =
+      hf(R"({"image_processor_type": "Siglip2ImageProcessorFast", "max_num_patches": 1024})");
+  CHECK(naflex.resize == vit::ResizeRule::patches);
+  CHECK(naflex.max_patches == 1024);
+  CHECK(naflex.patch_size == 16);
+  CHECK(naflex.filter == vit::ResizeFilter::bilinear);
+  CHECK_FALSE(naflex.crop);
+  CHECK_THROWS_WITH_AS(hf(R"({"image_processor_type": "SiglipImageProcessor", "max_num_patches": 256})"),
+                       doctest::Contains("max_num_patches"), vit::Error);
+  CHECK_THROWS_WITH_AS(hf(R"({"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 0})"),
+                       doctest::Contains("max_num_patches"), vit::Error);
   const vit::PreprocessConfig dino = hf(R"({"image_processor_type": "DINOv3ViTImageProcessorFast"})");
   CHECK(dino.normalize == vit::NormalizeRule::rescale_first);
   CHECK_FALSE(dino.crop);

@@ -43,6 +43,9 @@ std::string resize_words(const PreprocessConfig& config) {
     case ResizeRule::cover: return "resize, keeping the aspect ratio, to cover " + size;
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return "resize, keeping the aspect ratio, to fit into " + size;
+    case ResizeRule::patches:
+      return text("resize, keeping the aspect ratio, to at most ", config.max_patches, " patches of ",
+                  config.patch_size, " x ", config.patch_size);
   }
   return "";
 }

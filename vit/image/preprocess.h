@@ -32,7 +32,8 @@ namespace vit {
 ///   H x W   yes   0         other              resize_height H / crop_height by        H x W
 ///                                              resize_width W / crop_width
 ///
-/// A bound on the longest edge goes with the old target, except where crop_pct rules.
+/// Of a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
+/// aspect ratio is kept. A bound on the longest edge goes with the old target, except where crop_pct rules.
 VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                          std::size_t patch_size);
 

@@ -58,12 +58,39 @@ ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
   return {half_even(height / ratio), half_even(width / ratio)};
 }
 
-/// Rules that do not crop resize to the target itself.
+/// Hugging Face's get_image_size_for_max_num_patches, timm's get_image_size_for_seq: the scale by bisection,
+/// in their order of operations, so that every size is theirs.
+ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
+  constexpr double kPrecision = 1e-5;
+  const auto patch = static_cast<double>(config.patch_size);
+  const auto patches_of = [&](std::size_t edge, double scale) {
+    return std::max(std::ceil(static_cast<double>(edge) * scale / patch), 1.0);
+  };
+  double low = kPrecision / 10.0, high = 100.0;
+  while (high - low >= kPrecision) {
+    const double scale = (low + high) / 2.0;
+    const bool fits =
+        patches_of(in.height, scale) * patches_of(in.width, scale) <= static_cast<double>(config.max_patches);
+    (fits ? low : high) = scale;
+  }
+  return {static_cast<std::size_t>(patches_of(in.height, low)) * config.patch_size,
+          static_cast<std::size_t>(patches_of(in.width, low)) * config.patch_size};
+}
+
+/// Rules that do not crop resize to the target itself, or to as many patches as it has.
 void replace_target(PreprocessConfig& config, const InputSize& size) {
   VIT_CHECK(config.resize != ResizeRule::none, kMismatch, config.source,
             ": the rules neither resize nor crop, so they have no target size");
   VIT_CHECK(config.resize != ResizeRule::shortest_edge || size.height == size.width, kMismatch, config.source,
             ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x", size.width);
+  if (config.resize == ResizeRule::patches) {
+    VIT_CHECK(
+        size.height == size.width && size.height >= config.patch_size, kMismatch, config.source,
+        ": the rules keep the aspect ratio and bound the number of patches; ask for one size of at least ",
+        config.patch_size, ", whose square has so many, not ", size.height, "x", size.width);
+    config.max_patches = (size.height / config.patch_size) * (size.width / config.patch_size);
+    return;
+  }
   config.resize_height = size.height;
   config.resize_width = size.width;
   config.longest_edge = 0;
@@ -116,6 +143,7 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
     case ResizeRule::cover:
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return same_ratio(in, config_);
+    case ResizeRule::patches: return whole_patches(in, config_);
   }
   return in;
 }

@@ -1,6 +1,7 @@
 // vit info: what the program, the machine and a model are.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -120,6 +121,10 @@ std::string machine_text(const ordered_json& machine) {
 std::optional<GridSize> grid_of(const CheckpointDescription& facts) {
   if (!facts.preprocess) return facts.config.native_grid();
   const PreprocessConfig& preprocess = *facts.preprocess;
+  if (preprocess.resize == ResizeRule::patches) {  // the largest square
+    const auto edge = static_cast<std::size_t>(std::sqrt(static_cast<double>(preprocess.max_patches)));
+    return GridSize{edge, edge};
+  }
   const bool is_cropped = preprocess.crop && preprocess.crop_multiple == 0;
   if (!is_cropped && preprocess.resize != ResizeRule::squash) return std::nullopt;
   const std::size_t height = is_cropped ? preprocess.crop_height : preprocess.resize_height;

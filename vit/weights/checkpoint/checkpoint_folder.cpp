@@ -9,6 +9,7 @@
 #include "vit/weights/checkpoint/layout_file.h"
 #include "vit/weights/checkpoint/open_weights.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/in_quotes.h"
@@ -32,6 +33,15 @@ std::string most_common_dtype(const TensorFile& tensors) {
   for (const TensorEntry& entry : tensors.entries()) counts[to_string(entry.dtype)] += entry.num_elements();
   const auto largest = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
   return largest == counts.end() ? "" : largest->first;
+}
+
+std::size_t read_max_patches(const LoadOptions& options) {
+  const std::string key(kMaxPatchesOverride);
+  try {
+    return parse_json(options.overrides.at(key), override_name(key)).as_size(kPatchesRange);
+  } catch (const Error& error) {
+    throw Error(Where(error.where(), ErrorKind::argument), error.message());
+  }
 }
 
 }  // namespace
@@ -139,6 +149,14 @@ Checkpoint CheckpointFolder::load() const {
 }
 
 std::optional<PreprocessConfig> CheckpointFolder::preprocess_config(
+    const PreprocessLoadOptions& options) const {
+  std::optional<PreprocessConfig> config = stored_preprocess_config(options);
+  if (!config || !options_.overrides.contains(std::string(kMaxPatchesOverride))) return config;
+  set_max_patches(*config, read_max_patches(options_), model_config().patch_size);
+  return config;
+}
+
+std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config(
     const PreprocessLoadOptions& options) const {
   if (layout_ && layout_->find("preprocess"))
     return read_layout_preprocess(*layout_, model_config(), options);

@@ -52,6 +52,7 @@ class CheckpointFolder {
   /// The checkpoint as its family, or the caller's layout, reads it.
   const Read& read() const;
   Reading read_files(SourceFiles& files) const;
+  std::optional<PreprocessConfig> stored_preprocess_config(const PreprocessLoadOptions& options) const;
   std::optional<PreprocessConfig> own_preprocess_config(const PreprocessLoadOptions& options) const;
 
   std::filesystem::path path_;

@@ -1,6 +1,6 @@
-// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP and CLIP in transformers,
-// torchvision and pil backends. Source: transformers image_processing_backends.py, image_transforms.py,
-// models/*/image_processing_*.py.
+// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP, SigLIP 2 NaFlex and CLIP in
+// transformers, torchvision and pil backends. Source: transformers image_processing_backends.py,
+// image_transforms.py, models/*/image_processing_*.py.
 
 #include <array>
 #include <optional>
@@ -16,6 +16,8 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
+
+constexpr std::string_view kNaFlex = "Siglip2";
 
 /// What a class says where the file is silent.
 struct ProcessorClass {
@@ -37,6 +39,7 @@ constexpr ProcessorClass kClasses[] = {
     {"Bit", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
     {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
     {"Siglip", ResizeFilter::bicubic, 224, true, false, 0, kHalf, kHalf},
+    {kNaFlex, ResizeFilter::bilinear, 256, true, false, 0, kHalf, kHalf},  // 256 patches
     {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
 };
 
@@ -54,6 +57,8 @@ constexpr ModelType kModelTypes[] = {
     {"dinov3_vit", "DINOv3ViT"},
     {"siglip", "Siglip"},
     {"siglip_vision_model", "Siglip"},
+    {"siglip2", kNaFlex},
+    {"siglip2_vision_model", kNaFlex},
     {"clip", "CLIP"},
     {"clip_vision_model", "CLIP"},
     {"metaclip_2", "CLIP"},
@@ -86,11 +91,11 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     if (known.name == wanted) return known;
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
-       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip and CLIP are");
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2 and CLIP are");
 }
 
 // Keys of other processors that would change the picture, where they are set.
-void refuse_unknown_steps(const Json& file) {
+void refuse_unknown_steps(const Json& file, bool naflex) {
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
@@ -101,6 +106,7 @@ void refuse_unknown_steps(const Json& file) {
   for (const char* const key :
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
     const auto value = file.find(key);
+    if (naflex && key == std::string_view("max_num_patches")) continue;
     VIT_CHECK(!value, kWhere.with(ErrorKind::unsupported), value->where(), ": this value is not implemented");
   }
 }
@@ -163,6 +169,23 @@ void read_crop(const Json& size, PreprocessConfig& config) {
   }
 }
 
+/// What a processor does that is no NaFlex: one size for all images.
+void read_fixed_size(const Json& file, const ProcessorClass& processor, PreprocessConfig& config) {
+  if (processor.square_default) {
+    set_squash(config, processor.size, processor.size);
+  } else {
+    set_shortest_edge(config, processor.size);
+  }
+  const bool square_from_int = file.find_bool("default_to_square").value_or(processor.square_from_int);
+  if (const auto value = file.find("size")) read_size(*value, square_from_int, config);
+
+  config.crop = file.find_bool("do_center_crop").value_or(processor.crop != 0);
+  config.crop_height = config.crop_width = processor.crop;
+  if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
+  VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, file.file(),
+            ": do_center_crop is set, but crop_size is missing");
+}
+
 void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& options,
                  PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
@@ -212,27 +235,21 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   const std::string& source = file.file();
   VIT_CHECK(file.is_object(), kWhere, file.where(), " must hold an object");
   const ProcessorClass& processor = find_class(file, model_type, source);
-  refuse_unknown_steps(file);
+  const bool naflex = processor.name == kNaFlex;
+  refuse_unknown_steps(file, naflex);
   PreprocessConfig config;
   config.source = text(source, " (Hugging Face ", processor.name, "ImageProcessor)");
   set_backend(processor, options, config);
 
   config.filter = processor.filter;
   if (const auto value = file.find("resample")) config.filter = read_filter(*value);
-  if (processor.square_default) {
-    set_squash(config, processor.size, processor.size);
+  if (naflex) {
+    set_max_patches(config, file.find_size("max_num_patches", kPatchesRange).value_or(processor.size),
+                    file.find_size("patch_size", {1, 1024}).value_or(16));
   } else {
-    set_shortest_edge(config, processor.size);
+    read_fixed_size(file, processor, config);
   }
-  const bool square_from_int = file.find_bool("default_to_square").value_or(processor.square_from_int);
-  if (const auto value = file.find("size")) read_size(*value, square_from_int, config);
   if (!file.find_bool("do_resize").value_or(true)) config.resize = ResizeRule::none;
-
-  config.crop = file.find_bool("do_center_crop").value_or(processor.crop != 0);
-  config.crop_height = config.crop_width = processor.crop;
-  if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
-  VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, source,
-            ": do_center_crop is set, but crop_size is missing");
 
   config.rescale = file.find_bool("do_rescale").value_or(true);
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);

@@ -96,6 +96,13 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
+void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size) {
+  config.resize = ResizeRule::patches;
+  config.max_patches = max_patches;
+  config.patch_size = patch_size;
+  config.crop = false;
+}
+
 bool is_timm_config(const Json& config) {
   return config.find("pretrained_cfg").has_value() ||
          (config.find("architecture") && config.find("input_size"));

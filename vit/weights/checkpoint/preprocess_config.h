@@ -39,6 +39,9 @@ struct TimmPreprocess {
   std::array<double, 3> std{0.229, 0.224, 0.225};
 };
 
+/// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
+void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);
+
 /// timm's rules for these values; `source` is for messages.
 PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const PreprocessLoadOptions& options,
                                        const std::string& source);

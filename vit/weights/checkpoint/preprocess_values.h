@@ -10,6 +10,7 @@
 namespace vit::internal {
 
 constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
+constexpr SizeRange kPatchesRange{1, std::size_t{1} << 20};
 
 /// Whether one number may stand for all three channels.
 enum class ScalarForm { refused, allowed };

@@ -1,6 +1,9 @@
-// The image towers of Hugging Face's CLIP, MetaCLIP 2 and SigLIP, alone or inside the whole model, and their
-// classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize the class token and
-// project it, SigLIP pools by attention. Source: transformers, models/clip, metaclip_2 and siglip.
+// The image towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP and SigLIP 2 NaFlex, alone or inside the whole
+// model, and their classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize the
+// class token and project it, SigLIP pools by attention; NaFlex cuts patches itself and resamples its table
+// for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
+#include <cmath>
+
 #include "vit/base/error.h"
 #include "vit/weights/families/hf_config.h"
 
@@ -41,6 +44,10 @@ constexpr Row kRows[] = {
 };
 static_assert(is_complete(kRows));
 
+/// NaFlex takes patches that are cut already, pixel by pixel.
+constexpr Row kNaFlexPatch[] = {{Part::patch_weight, "embeddings.patch_embedding.weight", Form::pixels}};
+static_assert(is_sound(kNaFlexPatch));
+
 constexpr Ignored kIgnored[] = {
     {"embeddings.position_ids", "row numbers of the position table"},
     {"text_model.*", "text tower"},
@@ -57,8 +64,11 @@ bool is_whole_clip(const std::string& type) {
 bool is_clip(const std::string& type) {
   return is_whole_clip(type) || type == "clip_vision_model" || type == "metaclip_2_vision_model";
 }
+bool is_naflex(const std::string& type) {
+  return type == "siglip2" || type == "siglip2_vision_model";
+}
 bool is_siglip(const std::string& type) {
-  return type == "siglip" || type == "siglip_vision_model";
+  return type == "siglip" || type == "siglip_vision_model" || is_naflex(type);
 }
 
 /// The image tower's part of config.json.
@@ -95,12 +105,31 @@ ModelConfig read_clip(const SourceFiles& files) {
   return c;
 }
 
+/// The native image is the one that has the table's own grid.
+void set_naflex_table(const Json& json, ModelConfig& c) {
+  const std::size_t rows = json.find_size("num_patches", {1, 1'000'000}).value_or(256);
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(rows))));
+  VIT_CHECK(edge * edge == rows, kWhere.with(ErrorKind::format), json.where(),
+            ": num_patches must be a square, found ", rows);
+  c.image_height = c.image_width = edge * c.patch_size;
+  add_hf_table(c, 0, TableResampling::bilinear_antialias);
+  c.position.reuse = TableReuse::equal_grid;
+}
+
 ModelConfig read_siglip(const SourceFiles& files) {
   const Json json = vision_config(*files.config);
-  ModelConfig c = read_hf_sizes(files, json, {.norm_eps = 1e-6, .activation = "gelu_pytorch_tanh"});
+  const bool naflex = is_naflex(hf_model_type(files));
+  ModelConfig c = read_hf_sizes(files, json,
+                                {.norm_eps = 1e-6,
+                                 .activation = "gelu_pytorch_tanh",
+                                 .own_override = naflex ? kMaxPatchesOverride : ""});
   c.family = "siglip";
   c.class_token = false;
-  add_hf_table(c, 0);
+  if (naflex) {
+    set_naflex_table(json, c);
+  } else {
+    add_hf_table(c, 0);
+  }
   c.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
   c.attention_pool = {.num_heads = c.num_heads, .mlp_dim = c.mlp_dim, .activation = c.activation};
   read_classifier(files, c);
@@ -112,6 +141,11 @@ Reading read(const SourceFiles& files) {
   Reading out{.config = clip ? read_clip(files) : read_siglip(files),
               .layout = {kRows},
               .ignored = {kIgnored, kTextTower}};
+  if (is_naflex(hf_model_type(files))) {
+    out.layout.add(kNaFlexPatch);
+    out.notes.push_back(
+        "every image keeps its aspect ratio and has its own grid of patches; nothing is padded");
+  }
   if (out.config.num_classes != 0) {
     if (clip) {
       out.ignored.push_back(kUnreadNorm);
@@ -124,9 +158,6 @@ Reading read(const SourceFiles& files) {
 
 std::optional<Match> match(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
-  VIT_CHECK(type != "siglip2" && type != "siglip2_vision_model", kWhere.with(ErrorKind::unsupported),
-            files.config->where(), ": SigLIP 2 NaFlex (model_type ", type,
-            ") is not supported; its models of fixed resolution are");
   if (!is_clip(type) && !is_siglip(type)) return std::nullopt;
   const auto found = match_anchor(files, "embeddings.patch_embedding.weight", kPrefixes);
   VIT_CHECK(found, kWhere, files.weights_name,

@@ -48,10 +48,11 @@ bool hf_class_contains(const Json& config, std::string_view part) {
 }
 
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults) {
-  if (!files.options.overrides.empty()) {
-    fail(kWhere.with(ErrorKind::argument), override_name(files.options.overrides.begin()->first),
-         " is an argument of timm's models; this checkpoint is one of transformers, whose config.json says "
-         "everything");
+  for (const auto& [key, value] : files.options.overrides) {
+    VIT_CHECK(
+        key == defaults.own_override, kWhere.with(ErrorKind::argument), override_name(key),
+        " is an argument of timm's models; this checkpoint is one of transformers, whose config.json says "
+        "everything");
   }
   ModelConfig c;
   c.library = "transformers";

@@ -16,6 +16,7 @@ struct HfDefaults {
   std::size_t patch_size = 16, image_size = 224;
   double norm_eps = 1e-12;
   const char* activation = "gelu";
+  std::string_view own_override{};  // the one override that the page has; "" = none
 };
 
 /// config.json's model_type; "" where there is none.
