@@ -12,5 +12,6 @@ Command preprocess_command();
 Command info_command();
 Command bench_command();
 Command tokenize_command();
+Command show_command();
 
 }  // namespace vit::app

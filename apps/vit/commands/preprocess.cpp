@@ -1,6 +1,4 @@
 // vit preprocess: what the model sees, to a file.
-#include <png.h>
-
 #include <array>
 #include <exception>
 #include <iostream>
@@ -20,13 +18,13 @@
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/ordered_stream.h"
 #include "apps/vit/common/output_file.h"
+#include "apps/vit/common/png_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/files/atomic_file.h"
 
 namespace vit::app {
 namespace {
@@ -89,22 +87,6 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
     prepared.failure = error.what();
   }
   return prepared;
-}
-
-void write_png(const std::filesystem::path& path, const Image& image) {
-  png_image header = {};
-  header.version = PNG_IMAGE_VERSION;
-  header.width = static_cast<png_uint_32>(image.width());
-  header.height = static_cast<png_uint_32>(image.height());
-  header.format = PNG_FORMAT_RGB;
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
-  std::vector<std::byte> bytes(size);
-  const bool is_written =
-      png_image_write_to_memory(&header, bytes.data(), &size, 0, image.data(), 0, nullptr) != 0;
-  VIT_CHECK(is_written, "write", path.string(), ": the PNG could not be made: ", header.message);
-  AtomicFile file(path, "write");
-  file.write(std::span(bytes).first(size));
-  file.commit();
 }
 
 /// Where results go: a file of arrays or one image.

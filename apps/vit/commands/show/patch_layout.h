@@ -1,0 +1,61 @@
+// How the patches of a model lie on a source image, and running a model image by image with requests that
+// depend on it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "apps/vit/common/inputs.h"
+#include "vit/session.h"
+
+namespace vit::app {
+
+/// A point of a source image in pixels from the upper left corner; the center of pixel 0 is at 0.5.
+struct SourcePoint {
+  double x = 0;
+  double y = 0;
+};
+
+struct PatchLayout {
+  ImageSize source;  // of the image
+  GridSize grid;     // patches per column and row
+  std::size_t patch_size = 1;
+  SourceMap map;  // from pixels of the model's input to those of the image
+
+  std::size_t num_patches() const { return grid.rows * grid.columns; }
+  /// The patch that shows the center of pixel (x, y) of the image, counted row by row. Throws Error if the
+  /// image or what the model sees of it does not reach there.
+  std::size_t patch_at(std::size_t x, std::size_t y) const;
+  /// The center of a patch.
+  SourcePoint center(std::size_t patch) const;
+  /// The corner where the first patch begins, and the extent of all patches.
+  SourcePoint origin() const { return {map.left, map.top}; }
+  double width() const { return static_cast<double>(grid.columns * patch_size) * map.x_step; }
+  double height() const { return static_cast<double>(grid.rows * patch_size) * map.y_step; }
+};
+
+/// An image that went through the model.
+struct SeenImage {
+  Image source;  // RGB; preprocessed pixels are scaled to the range from black to white
+  PatchLayout layout;
+};
+
+class PatchRun {
+ public:
+  explicit PatchRun(std::shared_ptr<const Model> model, SessionOptions options)
+      : session_(std::move(model), options) {}
+
+  const Model& model() const { return session_.model(); }
+  /// Runs one input. Throws Error for one that cannot be read or run.
+  SeenImage run(const Input& input, const std::function<Request(const PatchLayout&)>& request,
+                Outputs& outputs);
+  /// The same without a forward pass: for pictures of images whose numbers are known.
+  SeenImage look_at(const Input& input) const;
+
+ private:
+  Session session_;
+};
+
+}  // namespace vit::app

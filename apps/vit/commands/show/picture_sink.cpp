@@ -1,0 +1,75 @@
+#include "apps/vit/commands/show/picture_sink.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "apps/vit/commands/show/drawing.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/output_file.h"
+#include "apps/vit/common/png_file.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::size_t kMaxSheetPictures = 2500;  // 50 x 50
+
+/// Panels of 1536 pixels where a picture stands alone, smaller ones beside others.
+std::size_t edge_for(std::size_t num_pictures) {
+  if (num_pictures <= 1) return 1536;
+  return num_pictures <= 16 ? 384 : 192;
+}
+
+}  // namespace
+
+PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures) : path_(std::move(path)) {
+  if (!is_used()) return;
+  check_can_draw();
+  std::error_code error;
+  is_folder_ = std::filesystem::is_directory(path_, error) || path_.extension() != ".png";
+  max_edge_ = edge_for(is_folder_ ? 1 : num_pictures);
+  if (!is_folder_) {
+    VIT_CHECK(num_pictures <= kMaxSheetPictures, "draw", num_pictures,
+              " images are too many for one picture, which takes ", kMaxSheetPictures,
+              "; give a folder as --output");
+    return check_output_place(path_);
+  }
+  if (has_image_extension(path_))
+    fail_usage("--output: expected a file that ends in .png or a folder, found ", path_.string());
+  std::filesystem::create_directories(path_, error);
+  VIT_CHECK(!error, "write", path_.string(), ": the folder cannot be made: ", error.message());
+  check_output_place(path_ / "picture.png");
+}
+
+std::filesystem::path PictureSink::file_for(const std::string& input_name) {
+  std::string stem = std::filesystem::path(input_name).filename().string();
+  if (const std::size_t bracket = stem.rfind('['); stem.ends_with(']') && bracket != std::string::npos) {
+    stem.pop_back();  // x.npy[3] -> x.npy-3
+    stem[bracket] = '-';
+  } else {
+    stem = std::filesystem::path(stem).stem().string();
+  }
+  std::string name = stem;
+  for (std::size_t i = 1; !names_.insert(name).second; ++i) name = text(stem, "-", i);
+  return path_ / (name + ".png");
+}
+
+void PictureSink::add(const std::string& input_name, Image picture) {
+  ++num_pictures_;
+  if (is_folder_) return write_png(file_for(input_name), picture);
+  sheet_.push_back(std::move(picture));
+}
+
+void PictureSink::finish() {
+  if (sheet_.empty()) return;
+  write_png(path_, sheet_.size() == 1 ? sheet_.front() : draw_sheet(sheet_));
+}
+
+std::string PictureSink::summary() const {
+  return text(num_pictures_, num_pictures_ == 1 ? " picture" : " pictures", is_folder_ ? " in " : ": ",
+              path_.string());
+}
+
+}  // namespace vit::app

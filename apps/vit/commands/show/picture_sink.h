@@ -1,0 +1,43 @@
+// Where the pictures of a run go: one sheet in a .png file, or a file for each in a folder.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vit/image/image.h"
+
+namespace vit::app {
+
+class PictureSink {
+ public:
+  /// A path that ends in .png is one file for all of `num_pictures`, another one a folder, which is made;
+  /// "" = nothing is drawn. Throws UsageError for the extension of another image format, Error if nothing
+  /// can be written there.
+  PictureSink(std::filesystem::path path, std::size_t num_pictures);
+
+  bool is_used() const { return !path_.empty(); }
+  /// Longest edge of a panel that suits the number of pictures.
+  std::size_t max_edge() const { return max_edge_; }
+  /// Takes the picture of an input; in a folder the file is named after it.
+  void add(const std::string& input_name, Image picture);
+  /// Writes the sheet.
+  void finish();
+  /// "4 pictures in out/".
+  std::string summary() const;
+
+ private:
+  /// STEM.png, or STEM-1.png where an input before had that name.
+  std::filesystem::path file_for(const std::string& input_name);
+
+  std::filesystem::path path_;
+  bool is_folder_ = false;
+  std::size_t max_edge_ = 0;
+  std::size_t num_pictures_ = 0;
+  std::vector<Image> sheet_;
+  std::set<std::string> names_;
+};
+
+}  // namespace vit::app

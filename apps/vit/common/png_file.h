@@ -1,0 +1,13 @@
+// RGB images to PNG files.
+#pragma once
+
+#include <filesystem>
+
+#include "vit/image/image.h"
+
+namespace vit::app {
+
+/// Writes the image in one go. Throws Error that names the file.
+void write_png(const std::filesystem::path& path, const Image& image);
+
+}  // namespace vit::app
