@@ -53,7 +53,7 @@ Image draw_maps(const MapPicture& picture, const DrawOptions& options);
 /// Two images side by side and lines between them.
 Image draw_matches(const SeenImage& first, const SeenImage& second, std::span<const MatchLine> lines,
                    std::span<const std::string> caption, const DrawOptions& options);
-/// Pictures in rows, in their order.
-Image draw_sheet(std::span<const Image> pictures);
+/// Pictures in rows, in their order, and lines of text under all.
+Image draw_sheet(std::span<const Image> pictures, std::span<const std::string> caption);
 
 }  // namespace vit::app

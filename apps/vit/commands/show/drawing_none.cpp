@@ -24,7 +24,7 @@ Image draw_matches(const SeenImage&, const SeenImage&, std::span<const MatchLine
                    std::span<const std::string>, const DrawOptions&) {
   fail_without_opencv();
 }
-Image draw_sheet(std::span<const Image>) {
+Image draw_sheet(std::span<const Image>, std::span<const std::string>) {
   fail_without_opencv();
 }
 

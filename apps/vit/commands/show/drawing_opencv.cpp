@@ -55,8 +55,15 @@ cv::Mat draw_source(const SeenImage& image, cv::Size size) {
   const cv::Matx23d to_source(x_step, 0, layout.origin().x * x_scale + 0.5 * x_step - 0.5, 0, y_step,
                               layout.origin().y * y_scale + 0.5 * y_step - 0.5);
   cv::Mat out;
-  cv::warpAffine(source, out, to_source, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_CONSTANT,
-                 kPadding);
+  cv::warpAffine(source, out, to_source, size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
+  const double left = -layout.origin().x / layout.width(), top = -layout.origin().y / layout.height();
+  const double right = left + static_cast<double>(layout.source.width) / layout.width();
+  const double bottom = top + static_cast<double>(layout.source.height) / layout.height();
+  const cv::Rect inside(cv::Point(to_int(left * size.width), to_int(top * size.height)),
+                        cv::Point(to_int(right * size.width), to_int(bottom * size.height)));
+  cv::Mat padding(size, CV_8UC1, cv::Scalar(255));
+  padding(inside & cv::Rect({0, 0}, size)).setTo(0);
+  out.setTo(kPadding, padding);
   return out;
 }
 
@@ -143,13 +150,16 @@ class Page {
       const cv::Rect place(left_of(i, panels[0]), top, panels[i].cols, panels[i].rows);
       panels[i].copyTo(sheet_(place));
     }
-    for (const std::string& title : titles)
-      lines = std::max(lines, static_cast<int>(wrapped(title, panels[0].cols).size()));
+    for (const std::string& title : titles) {
+      if (!title.empty()) lines = std::max(lines, static_cast<int>(wrapped(title, panels[0].cols).size()));
+    }
     top = sheet_.rows;
     grow(lines * kLineHeight + kMargin / 2);
     for (std::size_t i = 0; i < titles.size(); ++i)
       put(wrapped(titles[i], panels[0].cols), left_of(i, panels[0]), top);
   }
+  /// Rows of the full width of the paper.
+  void add_sheet(const cv::Mat& sheet) { sheet_.push_back(sheet); }
   void add_text(const std::string& text) {
     const std::vector<std::string> lines = wrapped(text, width_);
     const int top = sheet_.rows;
@@ -274,7 +284,7 @@ Image draw_matches(const SeenImage& first, const SeenImage& second, std::span<co
   return page.finish();
 }
 
-Image draw_sheet(std::span<const Image> pictures) {
+Image draw_sheet(std::span<const Image> pictures, std::span<const std::string> caption) {
   int width = 0, height = 0;
   for (const Image& picture : pictures) {
     width = std::max(width, static_cast<int>(picture.width()));
@@ -294,7 +304,10 @@ Image draw_sheet(std::span<const Image> pictures) {
     picture.copyTo(
         sheet(cv::Rect(index % columns * width, index / columns * height, picture.cols, picture.rows)));
   }
-  return to_image(sheet);
+  Page page(sheet.cols - 2 * kMargin);
+  page.add_sheet(sheet);
+  for (const std::string& line : caption) page.add_text(line);
+  return page.finish();
 }
 
 }  // namespace vit::app

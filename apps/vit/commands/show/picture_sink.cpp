@@ -24,7 +24,8 @@ std::size_t edge_for(std::size_t num_pictures) {
 
 }  // namespace
 
-PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures) : path_(std::move(path)) {
+PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures)
+    : path_(std::move(path)), num_expected_(num_pictures) {
   if (!is_used()) return;
   check_can_draw();
   std::error_code error;
@@ -34,7 +35,8 @@ PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures) :
     VIT_CHECK(num_pictures <= kMaxSheetPictures, "draw", num_pictures,
               " images are too many for one picture, which takes ", kMaxSheetPictures,
               "; give a folder as --output");
-    return check_output_place(path_);
+    check_output_place(path_);
+    return;
   }
   if (has_image_extension(path_))
     fail_usage("--output: expected a file that ends in .png or a folder, found ", path_.string());
@@ -64,7 +66,11 @@ void PictureSink::add(const std::string& input_name, Image picture) {
 
 void PictureSink::finish() {
   if (sheet_.empty()) return;
-  write_png(path_, sheet_.size() == 1 ? sheet_.front() : draw_sheet(sheet_));
+  if (sheet_.size() > 1) {
+    write_png(path_, draw_sheet(sheet_, caption_));
+  } else {
+    write_png(path_, sheet_.front());
+  }
 }
 
 std::string PictureSink::summary() const {

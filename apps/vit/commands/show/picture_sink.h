@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vit/image/image.h"
@@ -21,6 +22,9 @@ class PictureSink {
   bool is_used() const { return !path_.empty(); }
   /// Longest edge of a panel that suits the number of pictures.
   std::size_t max_edge() const { return max_edge_; }
+  /// Whether pictures share a file, and with it the lines that tell what they show.
+  bool is_sheet() const { return !is_folder_ && num_expected_ > 1; }
+  void set_sheet_caption(std::vector<std::string> lines) { caption_ = std::move(lines); }
   /// Takes the picture of an input; in a folder the file is named after it.
   void add(const std::string& input_name, Image picture);
   /// Writes the sheet.
@@ -34,9 +38,11 @@ class PictureSink {
 
   std::filesystem::path path_;
   bool is_folder_ = false;
+  std::size_t num_expected_ = 0;
   std::size_t max_edge_ = 0;
   std::size_t num_pictures_ = 0;
   std::vector<Image> sheet_;
+  std::vector<std::string> caption_;
   std::set<std::string> names_;
 };
 

@@ -1,0 +1,107 @@
+#include "apps/vit/commands/show/show_run.h"
+
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "apps/vit/common/image_run.h"
+#include "apps/vit/common/interrupt.h"
+#include "vit/base/error.h"
+
+namespace vit::app {
+namespace {
+
+Request patch_request(std::size_t layer, const ModelConfig& config) {
+  Request request;
+  if (layer + 1 == config.depth) {
+    request.tokens = true;
+  } else {
+    request.blocks = {layer};
+  }
+  return request;
+}
+
+}  // namespace
+
+Show::Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run, Progress& progress)
+    : options_(options),
+      inputs_(std::move(inputs)),
+      run_(run),
+      progress_(progress),
+      layer_(resolve_layer(options, run.model().config())),
+      patch_request_(patch_request(layer_, run.model().config())),
+      numbers_(options.data),
+      sink_(options.output, *options.what == What::match ? 1 : inputs_.size()) {
+  if (*options_.what == What::attention) check_attention();
+}
+
+void Show::draw() {
+  switch (*options_.what) {
+    case What::pca: draw_pca(); break;
+    case What::attention: draw_attention(); break;
+    case What::similarity: draw_similarity(); break;
+    case What::match: draw_match(); break;
+  }
+  if (!files_.empty()) numbers_.write(files_);
+  sink_.finish();
+}
+
+std::string Show::summary() const {
+  return sink_.is_used() ? sink_.summary() : options_.data.string();
+}
+
+void Show::for_each(const std::function<void(const Input&)>& work) {
+  for (const Input& input : inputs_) {
+    if (interrupted()) return;
+    try {
+      work(input);
+      progress_.add_done(1);
+    } catch (const Error& error) {
+      progress_.add_failed(input.name, error.what());
+    } catch (const std::bad_alloc&) {
+      progress_.add_failed(input.name, "not enough memory for an image of this size; try a smaller --size");
+    }
+  }
+}
+
+SeenImage Show::see_patches(const Input& input) {
+  const auto request = [this](const PatchLayout&) { return patch_request_; };
+  return run_.run(input, request, outputs_);
+}
+
+TensorView<const float> Show::patches() const {
+  const ImageOutputs image = outputs_[0];
+  const TensorView<const float> tokens = patch_request_.tokens ? image.tokens() : image.block(0);
+  const std::size_t prefix = image.num_prefix_tokens();
+  const TensorView<const float> patches = tokens.part(prefix, tokens.dim(0) - prefix);
+  VIT_CHECK(are_finite(patches.flat()), "show", "the features are not finite; damaged pixels or weights?");
+  return patches;
+}
+
+void Show::add_map_picture(const Input& input, MapPicture picture) {
+  if (!sink_.is_used()) return;
+  if (sink_.is_sheet()) {  // names alone under each picture
+    sink_.set_sheet_caption({picture.caption.begin() + 1, picture.caption.end()});
+    picture.caption.resize(1);
+  }
+  sink_.add(input.name, draw_maps(picture, {.style = options_.style, .max_edge = sink_.max_edge()}));
+}
+
+std::string Show::patch_text() const {
+  return patch_request_.tokens ? "patches after the final norm" : text("patches after block ", layer_);
+}
+
+std::string Show::grid_text(const PatchLayout& layout) const {
+  return text(layout.grid.columns, " x ", layout.grid.rows, " patches of ", layout.patch_size,
+              " pixels of the model's input, ", options_.style == DrawStyle::plain ? "nearest" : "bilinear");
+}
+
+std::string Show::array_name(const char* name) const {
+  return text(name, ".", files_.size());
+}
+
+std::string short_name(const Input& input) {
+  return std::filesystem::path(input.name).filename().string();
+}
+
+}  // namespace vit::app

@@ -1,0 +1,70 @@
+// One run of `vit show`: what the kinds of pictures share. The kinds are show_pca.cpp, show_attention.cpp and
+// show_pairs.cpp.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/commands/show/number_file.h"
+#include "apps/vit/commands/show/picture_sink.h"
+#include "apps/vit/commands/show/show_options.h"
+#include "apps/vit/common/progress.h"
+
+namespace vit::app {
+
+class Show {
+ public:
+  /// Throws UsageError for what this model does not have, Error if nothing can be written where the results
+  /// go.
+  Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run, Progress& progress);
+
+  /// Draws and writes everything; inputs that fail are reported.
+  void draw();
+  std::string summary() const;
+
+ private:
+  void draw_pca();
+  void draw_attention();
+  void draw_similarity();
+  void draw_match();
+  /// Throws UsageError for a query or a head that this model does not have.
+  void check_attention() const;
+
+  /// Calls work(input) for each input; what it throws is reported as the failure of that input.
+  void for_each(const std::function<void(const Input&)>& work);
+  /// Runs an input for patches().
+  SeenImage see_patches(const Input& input);
+  /// Patches (h w, C) of the image seen last, after the final norm for the last block. Throws Error if they
+  /// are not finite.
+  TensorView<const float> patches() const;
+  void add_map_picture(const Input& input, MapPicture picture);
+  std::size_t query_token(const PatchLayout& layout) const;
+  /// The map of one head or of their mean; weights (heads, h, w).
+  PatchMap attention_map(std::size_t head, GridSize grid, std::span<const float> weights) const;
+
+  // words of captions
+  std::string patch_text() const;
+  std::string attention_text() const;
+  std::string grid_text(const PatchLayout& layout) const;
+  /// NAME.I of the next input that is done.
+  std::string array_name(const char* name) const;
+
+  const ShowOptions& options_;
+  std::vector<Input> inputs_;
+  PatchRun& run_;
+  Progress& progress_;
+  std::size_t layer_;
+  Request patch_request_;
+  NumberFile numbers_;
+  PictureSink sink_;
+  Outputs outputs_;
+  std::vector<std::string> files_;  // inputs that are done
+};
+
+/// The name of an input without its folders.
+std::string short_name(const Input& input);
+
+}  // namespace vit::app
