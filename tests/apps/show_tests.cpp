@@ -10,7 +10,7 @@
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/decode.h"
-#include "vit/outputs.h"
+#include "vit/session.h"
 
 using namespace vit;
 using namespace vit::test;
