@@ -36,7 +36,10 @@ std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
 }
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
-  const CheckpointFolder folder(path, options.load_options());
+  return load(CheckpointFolder(path, options.load_options()), options);
+}
+
+std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const ModelOptions& options) {
   Checkpoint checkpoint = folder.load();
   std::optional<PreprocessConfig> preprocess = folder.preprocess_config(options.preprocess_options());
   VisionTransformer transformer = transformer_of(checkpoint, options);

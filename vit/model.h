@@ -19,7 +19,8 @@ namespace vit {
 
 namespace internal {
 class VisionTransformer;
-}
+class CheckpointFolder;
+}  // namespace internal
 
 struct ModelOptions {
   /// timm's or the publisher's name; needed by bare weight files, overrides a config's.
@@ -82,6 +83,9 @@ class VIT_API Model {
 
  private:
   struct Parts;
+  friend struct ImageAndText;
+  [[gnu::visibility("hidden")]] static std::shared_ptr<const Model> load(
+      const internal::CheckpointFolder& folder, const ModelOptions& options);
   explicit Model(std::unique_ptr<const Parts> parts);
   static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;

@@ -17,4 +17,7 @@
 #include "vit/session.h"
 #include "vit/stream.h"
 #include "vit/text/tokenizer.h"
+#include "vit/text_config.h"
+#include "vit/text_encoder.h"
 #include "vit/version.h"
+#include "vit/zero_shot.h"

@@ -19,12 +19,12 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, const Pass
   mlp_.forward({norm2_, x}, {scale2_.flat(), x}, pass);               // x += scale2 * mlp(norm2(x))
 }
 
-void Block::forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
+void Block::forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                             const Pass& pass) const {
   for (std::size_t row = 0; row < out.num_rows(); ++row) {
     const std::size_t image = row / input.num_queries;
-    const float* const source = x.row(image * input.num_tokens + row % input.num_queries);
-    std::copy_n(source, out.num_columns(), out.row(row));
+    const std::size_t token = input.first_query(image) + row % input.num_queries;
+    std::copy_n(x.row(input.first_row(image) + token), out.num_columns(), out.row(row));
   }
   attention_.forward({norm1_, x}, input, {scale1_.flat(), out}, pass);
   mlp_.forward({norm2_, out}, {scale2_.flat(), out}, pass);

@@ -17,9 +17,9 @@ class Block {
 
   /// x (B * T, C) += ... in place, for all tokens: input.num_queries = T.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
-  /// The first R = input.num_queries tokens of every image alone: x (B * T, C) is read, the result stands in
-  /// out (B * R, C). The bits of these rows are those of the full pass.
-  void forward_leading(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
+  /// The R = input.num_queries tokens of every image that are queries alone: x (B * T, C) is read, the result
+  /// stands in out (B * R, C). The bits of these rows are those of the full pass.
+  void forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                        const Pass& pass) const;
   /// Attention::sum_probabilities() of what x (B * T, C) gives in this block.
   void sum_probabilities(TensorView<const float> x, const AttentionInput& input,

@@ -94,7 +94,7 @@ void Encoder::forward(TensorView<float> tokens, const position::PositionContext&
     if (input.num_leading != 0 && layer + 1 == blocks_.size()) {
       attention.num_queries = input.num_leading;
       const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.dim(2)});
-      blocks_[layer].forward_leading(x, attention, rows, pass);
+      blocks_[layer].forward_queries(x, attention, rows, pass);
       continue;
     }
     blocks_[layer].forward(x, attention, pass);
@@ -103,6 +103,23 @@ void Encoder::forward(TensorView<float> tokens, const position::PositionContext&
     }
   }
   roll_out(entered, position, input, num_images, pass);
+}
+
+void Encoder::forward(TensorView<float> rows, const TextInput& input, TensorView<float> last,
+                      const Pass& pass) const {
+  AttentionInput attention{.num_images = input.starts.size() - 1,
+                           .num_tokens = input.longest,
+                           .num_queries = input.longest,
+                           .starts = input.starts,
+                           .causal = input.causal};
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    if (!input.last_alone || layer + 1 != blocks_.size()) {
+      blocks_[layer].forward(rows, attention, pass);
+      continue;
+    }
+    attention.num_queries = 1;
+    blocks_[layer].forward_queries(rows, attention, last, pass);
+  }
 }
 
 }  // namespace vit::internal

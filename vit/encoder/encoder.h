@@ -1,5 +1,5 @@
 // The stack of blocks with an optional LayerNorm in front, and taps on what leaves each block.
-// Letters: B images, T tokens, C = embed_dim, R leading rows of an image, H heads.
+// Letters: B images or texts, T tokens, C = embed_dim, R leading rows of an image, H heads.
 #pragma once
 
 #include <optional>
@@ -34,6 +34,14 @@ struct EncoderInput {
   EncoderTaps taps{};
 };
 
+/// Texts of a pass.
+struct TextInput {
+  std::span<const std::size_t> starts{};  // (B + 1) rows at which each begins, and their number
+  std::size_t longest = 0;                // tokens
+  bool causal = false;                    // a token meets those before it and itself
+  bool last_alone = false;                // only the last token of each is wanted
+};
+
 class Encoder {
  public:
   Encoder(std::optional<LayerNorm> norm_pre, std::vector<Block> blocks, std::size_t num_heads);
@@ -44,6 +52,10 @@ class Encoder {
   /// `tokens` holds what entered the last block; otherwise `leading` is not touched.
   void forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
                TensorView<float> leading, const Pass& pass) const;
+  /// Runs the tokens of texts (rows, C), one behind the other, in place. With last_alone the result stands in
+  /// `last` (B, C), the last token of each text, which the last block then computes alone.
+  void forward(TensorView<float> rows, const TextInput& input, TensorView<float> last,
+               const Pass& pass) const;
 
  private:
   std::vector<AttentionTap> attention_taps(std::size_t layer, std::size_t num_images,

@@ -93,6 +93,24 @@ HWY_INLINE void weigh(const AttentionBlock& block, size_t column, Running& runni
   running = {maximum, sum};
 }
 
+constexpr float kLowest = -3.402823466e+38f;
+
+/// Keys that some of the queries [first, first + count) meet.
+HWY_INLINE size_t end_of_keys(const AttentionArgs& args, size_t first, size_t count) {
+  return args.causal ? HWY_MIN(args.num_tokens, args.first_query + first + count) : args.num_tokens;
+}
+
+/// Scores of keys behind a query of the panel that begins at `first`: their weights are zero. Each query
+/// meets key 0, so that its first block has a maximum.
+HWY_INLINE void hide_later_keys(const AttentionBlock& block, size_t first, size_t count) {
+  const size_t token = block.args.first_query + first;  // of the first query, which meets the keys up to it
+  for (size_t k = token < block.key ? 0 : token + 1 - block.key; k < block.keys; ++k) {
+    float* const row = block.scratch.scores + k * kPanel;
+    const size_t hidden = HWY_MIN(count, block.key + k - token);
+    for (size_t i = 0; i < hidden; ++i) row[i] = kLowest;
+  }
+}
+
 /// Divides by the sums of the weights and writes queries [first, first + count) as rows.
 HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t count, V sum0, V sum1,
                             const AttentionScratch& scratch) {
@@ -114,12 +132,14 @@ void attention(const AttentionArgs& args) noexcept {
   for (size_t first = 0; first < args.num_queries; first += kPanel) {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
     pack_queries<Operands>(args, first, count, scratch);
-    const V lowest = set(-3.402823466e+38f);
+    const V lowest = set(kLowest);
+    const size_t end = end_of_keys(args, first, count);
     Running left{lowest, set(0.0f)};
     Running right{lowest, set(0.0f)};
-    for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
-      AttentionBlock block = Operands::block(args, scratch, key, count);
+    for (size_t key = 0; key < end; key += kBlockKeys) {
+      AttentionBlock block = Operands::block(args, scratch, key, end, count);
       Operands::score(block);
+      if (args.causal) hide_later_keys(block, first, count);
       Operands::prepare_weights(block);
       weigh<Operands>(block, 0, left);
       if (count > kLanes) weigh<Operands>(block, kLanes, right);
@@ -136,13 +156,18 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
     pack_queries<Operands>(args, first, count, scratch);
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
-      const AttentionBlock block = Operands::block(args, scratch, key, count);
+      const AttentionBlock block = Operands::block(args, scratch, key, args.num_tokens, count);
       Operands::score(block);
       transpose(scratch.scores, kPanel, block.keys, count, args.out + first * args.out_stride + key,
                 args.out_stride);
     }
   }
-  for (size_t i = 0; i < args.num_queries; ++i) softmax_row(args.out + i * args.out_stride, args.num_tokens);
+  for (size_t i = 0; i < args.num_queries; ++i) {
+    float* const row = args.out + i * args.out_stride;
+    const size_t end = end_of_keys(args, i, 1);
+    softmax_row(row, end);
+    for (size_t key = end; key < args.num_tokens; ++key) row[key] = 0.0f;
+  }
 }
 
 template <class Operands>

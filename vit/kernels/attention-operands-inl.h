@@ -57,10 +57,11 @@ struct Operands {
                                       const AttentionScratch& scratch) {
     Keys::pack_queries(rotated, count, head_dim, scale, scratch);
   }
+  /// The keys from `key` on, those from `end` on excluded.
   static HWY_INLINE AttentionBlock block(const AttentionArgs& args, const AttentionScratch& scratch,
-                                         size_t key, size_t queries) {
+                                         size_t key, size_t end, size_t queries) {
     const float* const values = args.packed + Keys::packed_floats(args.num_tokens, args.head_dim);
-    return {args, scratch, args.packed, values, key, HWY_MIN(kBlockKeys, args.num_tokens - key), queries};
+    return {args, scratch, args.packed, values, key, HWY_MIN(kBlockKeys, end - key), queries};
   }
   /// scores (keys, kPanel) of a block.
   static HWY_INLINE void score(const AttentionBlock& block) { Keys::score(block); }

@@ -133,15 +133,17 @@ double score_of(const AttentionArgs& args, const float* query, std::size_t token
   return sum * args.scale;
 }
 
-/// Calls visit(token, weight) with the softmax weights of one query.
+/// Calls visit(token, weight) with the softmax weights of query `r`, rotated; the tokens that it does not
+/// meet have the weight 0.
 template <typename Visit>
-void for_each_weight(const AttentionArgs& args, const float* query, Visit&& visit) {
+void for_each_weight(const AttentionArgs& args, std::size_t r, const float* query, Visit&& visit) {
+  const std::size_t end = args.causal ? std::min(args.num_tokens, args.first_query + r + 1) : args.num_tokens;
   double largest = -std::numeric_limits<double>::infinity();
-  for (std::size_t t = 0; t < args.num_tokens; ++t) largest = std::max(largest, score_of(args, query, t));
+  for (std::size_t t = 0; t < end; ++t) largest = std::max(largest, score_of(args, query, t));
   double sum = 0.0;
-  for (std::size_t t = 0; t < args.num_tokens; ++t) sum += std::exp(score_of(args, query, t) - largest);
-  for (std::size_t t = 0; t < args.num_tokens; ++t)
-    visit(t, std::exp(score_of(args, query, t) - largest) / sum);
+  for (std::size_t t = 0; t < end; ++t) sum += std::exp(score_of(args, query, t) - largest);
+  for (std::size_t t = 0; t < end; ++t) visit(t, std::exp(score_of(args, query, t) - largest) / sum);
+  for (std::size_t t = end; t < args.num_tokens; ++t) visit(t, 0.0);
 }
 
 void attention(const AttentionArgs& args) noexcept {
@@ -152,7 +154,7 @@ void attention(const AttentionArgs& args) noexcept {
     rotate_token(args.queries + r * args.query_stride, args.first_query + r, args.head_dim, args.rotation,
                  query);
     std::fill_n(sums, args.head_dim, 0.0);
-    for_each_weight(args, query, [&](std::size_t t, double weight) {
+    for_each_weight(args, r, query, [&](std::size_t t, double weight) {
       for (std::size_t c = 0; c < args.head_dim; ++c) sums[c] += weight * values[t * args.head_dim + c];
     });
     for (std::size_t c = 0; c < args.head_dim; ++c)
@@ -166,7 +168,8 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     rotate_token(args.queries + r * args.query_stride, args.first_query + r, args.head_dim, args.rotation,
                  query);
     float* const out = args.out + r * args.out_stride;
-    for_each_weight(args, query, [&](std::size_t t, double weight) { out[t] = static_cast<float>(weight); });
+    for_each_weight(args, r, query,
+                    [&](std::size_t t, double weight) { out[t] = static_cast<float>(weight); });
   }
 }
 

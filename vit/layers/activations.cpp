@@ -20,6 +20,11 @@ TensorView<float> take_rows(Arena::Taker& arena, std::size_t rows, std::size_t c
   return arena.take<float>({rows, columns}, row_stride(columns));
 }
 
+/// Tokens of a pass.
+std::size_t rows_of(const ActivationShape& shape) {
+  return shape.num_rows != 0 ? shape.num_rows : checked_mul(shape.num_images, shape.num_tokens, kWhere);
+}
+
 /// Packed floats of all heads of one image, and scratch floats of one thread, where `width` is cut into
 /// `num_heads` heads.
 struct HeadFloats {
@@ -39,7 +44,7 @@ HeadFloats head_floats(std::size_t width, std::size_t num_heads, std::size_t num
 
 void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
                           const kernels::Arithmetic& arithmetic) {
-  const std::size_t rows = checked_mul(s.num_images, s.num_tokens, kWhere);
+  const std::size_t rows = rows_of(s);
   const std::size_t qkv_dim = std::max(3 * s.attention_dim, s.num_pool_heads != 0 ? 2 * s.embed_dim : 0);
   const HeadFloats block = head_floats(s.attention_dim, s.num_heads, s.num_tokens, arithmetic.attention);
   const HeadFloats pool = head_floats(s.embed_dim, s.num_pool_heads, s.num_tokens, arithmetic.attention);
@@ -48,7 +53,8 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
       std::max(arithmetic.linear->row_bytes(widest), arithmetic.fine->row_bytes(s.patch_dim));
 
   patches = arena.take<float>({s.num_images, s.num_patches, s.patch_dim});
-  tokens = arena.take<float>({s.num_images, s.num_tokens, s.embed_dim});
+  tokens = s.num_rows == 0 ? arena.take<float>({s.num_images, s.num_tokens, s.embed_dim})
+                           : arena.take<float>({1, s.num_rows, s.embed_dim});
   leading = arena.take<float>({s.num_images, s.num_leading, s.embed_dim});
   pooled = arena.take<float>({s.num_images, s.embed_dim});
   head_row = arena.take<float>({s.num_images, 2 * s.embed_dim});
@@ -74,7 +80,7 @@ void Activations::reserve(const ActivationShape& shape, const kernels::Arithmeti
   const std::size_t widths =
       checked_add(checked_add(shape.hidden_dim, checked_mul(shape.attention_dim, 8, kWhere), kWhere),
                   checked_mul(shape.embed_dim, 8, kWhere), kWhere);
-  const std::size_t rows = checked_mul(shape.num_images, shape.num_tokens, kWhere);
+  const std::size_t rows = rows_of(shape);
   checked_mul(checked_mul(rows, widths, kWhere), 64, kWhere);
 
   // Enough heads at a time to feed the threads, few enough for their keys and values to stay in cache.

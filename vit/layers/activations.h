@@ -13,7 +13,8 @@ struct ActivationShape {
   std::size_t num_images = 1;      // B
   std::size_t num_patches = 0;     // N
   std::size_t patch_dim = 0;       // numbers of a patch
-  std::size_t num_tokens = 1;      // T, prefix included
+  std::size_t num_tokens = 1;      // T, prefix included; of the longest text
+  std::size_t num_rows = 0;        // tokens of all texts of a pass; 0 = B * T, as of images
   std::size_t num_leading = 0;     // R, 0 = the last block computes all tokens
   std::size_t embed_dim = 0;       // C
   std::size_t attention_dim = 0;   // A, all heads side by side
@@ -40,7 +41,7 @@ class Activations {
 
   // between the parts of a model
   TensorView<float> patches;   // (B, N, patch_dim)
-  TensorView<float> tokens;    // (B, T, C)
+  TensorView<float> tokens;    // (B, T, C); (1, num_rows, C) of texts
   TensorView<float> leading;   // (B, R, C), what the last block makes of the first R tokens
   TensorView<float> pooled;    // (B, C)
   TensorView<float> head_row;  // (B, 2C), what a pooling or classifier reads

@@ -31,20 +31,21 @@ class AttentionPass {
               num_heads, " heads");
     head_dim_ = channels / num_heads;
     VIT_CHECK(input.num_images > 0 && input.num_tokens > 0, kAttend, "no images or no tokens");
-    const std::size_t key_rows = checked_mul(input.num_images, input.num_tokens, kAttend);
+    check_starts();
+    const std::size_t key_rows = input.num_rows();
     VIT_CHECK(rows.keys.num_rows() == key_rows && rows.values.num_rows() == key_rows &&
                   rows.keys.num_columns() == channels && rows.values.num_columns() == channels,
               kAttend, "keys ", rows.keys.shape().to_string(), " and values ",
               rows.values.shape().to_string(), " for ", input.num_images, " images of ", input.num_tokens,
               " tokens and ", channels, " channels");
+    const std::size_t query_rows =
+        input.starts.empty() ? input.num_images * rows.query_rows_per_image : key_rows;
     VIT_CHECK(input.num_queries > 0 && input.num_queries <= rows.query_rows_per_image &&
-                  rows.queries.num_columns() == channels &&
-                  rows.queries.num_rows() == input.num_images * rows.query_rows_per_image,
+                  rows.queries.num_columns() == channels && rows.queries.num_rows() == query_rows,
               kAttend, "queries ", rows.queries.shape().to_string(), " for ", input_.num_queries, " of ",
               rows.query_rows_per_image, " rows per image");
-    VIT_CHECK(out.num_rows() == input.num_images * input_.num_queries, kAttend, "output ",
-              out.shape().to_string(), " for ", input.num_images, " images of ", input_.num_queries,
-              " queries");
+    VIT_CHECK(out.num_rows() == input.num_query_rows(), kAttend, "output ", out.shape().to_string(), " for ",
+              input.num_images, " images of ", input_.num_queries, " queries");
     check_rope();
     packed_floats_ = round_up(kernels.packed_floats(input.num_tokens, head_dim_), 16);
     packed_images_ = std::min(pass.activations.packed_images(), input.num_images);
@@ -101,6 +102,20 @@ class AttentionPass {
     }
   }
 
+  void check_starts() const {
+    const std::span<const std::size_t> starts = input_.starts;
+    if (starts.empty()) return;
+    VIT_CHECK(starts.size() == input_.num_images + 1 && starts[0] == 0 &&
+                  (input_.num_queries == 1 || input_.all_are_queries()),
+              kAttend, starts.size(), " starts and ", input_.num_queries, " queries for ", input_.num_images,
+              " texts");
+    for (std::size_t i = 0; i < input_.num_images; ++i) {
+      VIT_CHECK(starts[i] < starts[i + 1] && input_.tokens_of(i) <= input_.num_tokens, kAttend, "text ", i,
+                " begins at row ", starts[i], " and ends at ", starts[i + 1], ", the longest has ",
+                input_.num_tokens, " tokens");
+    }
+  }
+
   void check_rope() const {
     if (input_.rope.cos == nullptr) return;
     VIT_CHECK(2 * input_.rope.pairs == head_dim_, kAttend, "factors for ", input_.rope.pairs,
@@ -121,6 +136,7 @@ class AttentionPass {
             static_cast<std::size_t>(resolve_threads(pass_.threads)) <= memory.thread_scratch.num_rows() &&
             kernels_.scratch_floats(head_dim_) <= memory.thread_scratch.num_columns(),
         kAttend, "the activations were reserved for fewer tokens, heads or threads");
+    VIT_CHECK(input_.taps.empty() || input_.starts.empty(), kAttend, "probabilities of texts");
     for (const AttentionTap& tap : input_.taps) {
       VIT_CHECK(tap.image < input_.num_images && tap.head < num_heads_, kAttend, "no head ", tap.head,
                 " of image ", tap.image, " among ", num_heads_, " heads of ", input_.num_images, " images");
@@ -145,14 +161,17 @@ class AttentionPass {
     return pass_.activations.packed_heads.data() + (image_in_pass * num_heads_ + head) * packed_floats_;
   }
 
-  /// Calls run(image of the pass, head, first token, last token, thread) as tasks. Those of the same tokens
-  /// follow each other: threads meet rows again that they computed.
-  template <typename Run>
-  void for_each_part(std::size_t num_images, std::size_t num_tokens, Run&& run) const {
-    const std::size_t parts = ceil_div(num_tokens, kTokensPerTask);
+  /// Calls run(image of the pass, head, first token, last token, thread) as tasks, where images have
+  /// count_of(image) tokens, at most `most`. Those of the same tokens follow each other: threads meet rows
+  /// again that they computed.
+  template <typename Count, typename Run>
+  void for_each_part(std::size_t num_images, std::size_t most, Count&& count_of, Run&& run) const {
+    const std::size_t parts = ceil_div(most, kTokensPerTask);
     parallel_for(num_images * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
       const std::size_t first = task / num_heads_ % parts * kTokensPerTask;
-      run(task / (num_heads_ * parts), task % num_heads_, first, std::min(first + kTokensPerTask, num_tokens),
+      const std::size_t image = task / (num_heads_ * parts), count = count_of(image);
+      if (first >= count) return;
+      run(image, task % num_heads_, first, std::min(first + kTokensPerTask, count),
           static_cast<std::size_t>(thread));
     });
   }
@@ -160,13 +179,14 @@ class AttentionPass {
   void pack(std::size_t first_image, std::size_t num_images) const {
     for_each_part(
         num_images, input_.num_tokens,
+        [&](std::size_t image) { return input_.tokens_of(first_image + image); },
         [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
-          const std::size_t row = (first_image + image) * input_.num_tokens;
+          const std::size_t row = input_.first_row(first_image + image);
           kernels_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
                          .key_stride = rows_.keys.row_stride(),
                          .values = rows_.values.row(row) + head * head_dim_,
                          .value_stride = rows_.values.row_stride(),
-                         .num_tokens = input_.num_tokens,
+                         .num_tokens = input_.tokens_of(first_image + image),
                          .first_token = first,
                          .last_token = last,
                          .head_dim = head_dim_,
@@ -176,28 +196,33 @@ class AttentionPass {
         });
   }
 
-  /// Arguments for the queries [first, first + count) of a head, without out.
+  /// Arguments for `count` queries of a head from the `first` on, without out.
   kernels::AttentionArgs query_args(std::size_t image, std::size_t image_in_pass, std::size_t head,
                                     std::size_t first, std::size_t count, std::size_t thread) const {
-    return {.queries = rows_.queries.row(image * rows_.query_rows_per_image + first) + head * head_dim_,
+    const std::size_t token = input_.first_query(image) + first;
+    const std::size_t row =
+        (input_.starts.empty() ? image * rows_.query_rows_per_image : input_.starts[image]) + token;
+    return {.queries = rows_.queries.row(row) + head * head_dim_,
             .query_stride = rows_.queries.row_stride(),
-            .first_query = first,
+            .first_query = token,
             .num_queries = count,
             .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim_))),
             .rotation = rotation_of(head),
             .packed = packed_of(image_in_pass, head),
-            .num_tokens = input_.num_tokens,
+            .num_tokens = input_.tokens_of(image),
             .head_dim = head_dim_,
+            .causal = input_.causal,
             .scratch = pass_.activations.thread_scratch.row(thread)};
   }
 
   void run_queries(std::size_t first_image, std::size_t num_images) const {
     for_each_part(
         num_images, input_.num_queries,
+        [&](std::size_t image) { return input_.queries_of(first_image + image); },
         [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           kernels::AttentionArgs args =
               query_args(first_image + image, image, head, first, last - first, thread);
-          args.out = out_.row((first_image + image) * input_.num_queries + first) + head * head_dim_;
+          args.out = out_.row(input_.first_query_row(first_image + image) + first) + head * head_dim_;
           args.out_stride = out_.row_stride();
           kernels_.attend(args);
         });
@@ -246,7 +271,8 @@ Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std
 
 void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                              const Pass& pass) const {
-  if (input.num_queries == input.num_tokens) return qkv_.multiply(normed, qkv, pass);
+  // Last rows of texts lie apart without order; their queries are a small part of the last block.
+  if (input.all_are_queries() || !input.starts.empty()) return qkv_.multiply(normed, qkv, pass);
   const std::size_t width = attention_dim();
   qkv_.multiply_range(normed, qkv, {width, 3 * width}, pass);
   for (std::size_t query = 0; query < input.num_queries; ++query) {  // of all images together
@@ -296,8 +322,8 @@ void Attention::sum_probabilities(const NormedRows& x, const AttentionInput& inp
 void Attention::forward(const NormedRows& x, const AttentionInput& input, const Residual& out,
                         const Pass& pass) const {
   const AttentionRows rows = compute_qkv(x, input, pass);
-  const TensorView<float> heads = Activations::view_rows(
-      pass.activations.heads, checked_mul(input.num_images, input.num_queries, kWhere), attention_dim());
+  const TensorView<float> heads =
+      Activations::view_rows(pass.activations.heads, input.num_query_rows(), attention_dim());
   {
     const StageTimer timer(pass.times, Stage::attention);
     attend(rows, input, num_heads_, heads, *kernels_, pass);

@@ -25,16 +25,43 @@ struct AttentionTap {
 /// What one pass of attention works on.
 struct AttentionInput {
   std::size_t num_images = 1;
-  std::size_t num_tokens = 1;    // T
-  std::size_t num_queries = 1;   // R: the first R tokens of each image are queries
+  std::size_t num_tokens = 1;   // T; of the longest where lengths differ
+  std::size_t num_queries = 1;  // R: the first R tokens of each image are queries
+  /// Texts, whose lengths differ: the rows (B + 1) at which each begins, and their number. Their queries are
+  /// all tokens (R = T), or with R = 1 the last token of each text.
+  std::span<const std::size_t> starts{};
+  bool causal = false;           // a token meets those before it and itself
   position::RopeFactors rope{};  // empty = no rotation
   std::size_t num_prefix = 0;    // leading tokens that are not rotated
   std::span<const AttentionTap> taps{};
+
+  bool all_are_queries() const { return num_queries == num_tokens; }
+  /// B * T, or the sum of the lengths.
+  std::size_t num_rows() const { return starts.empty() ? num_images * num_tokens : starts.back(); }
+  /// B * R, or as many as there are rows.
+  std::size_t num_query_rows() const { return all_are_queries() ? num_rows() : num_images * num_queries; }
+  std::size_t first_row(std::size_t image) const {
+    return starts.empty() ? image * num_tokens : starts[image];
+  }
+  std::size_t tokens_of(std::size_t image) const {
+    return starts.empty() ? num_tokens : starts[image + 1] - starts[image];
+  }
+  /// Tokens of an image that are queries: the first of them, and how many.
+  std::size_t first_query(std::size_t image) const {
+    return starts.empty() || all_are_queries() ? 0 : tokens_of(image) - 1;
+  }
+  std::size_t queries_of(std::size_t image) const {
+    return all_are_queries() ? tokens_of(image) : num_queries;
+  }
+  /// Row of an image's first query among those of all queries.
+  std::size_t first_query_row(std::size_t image) const {
+    return all_are_queries() ? first_row(image) : image * num_queries;
+  }
 };
 
 /// Queries, keys and values of B images; heads lie side by side in the columns.
 struct AttentionRows {
-  TensorView<const float> queries{};  // (B * query_rows_per_image, A)
+  TensorView<const float> queries{};  // (B * query_rows_per_image, A); of texts a row for each token
   std::size_t query_rows_per_image = 1;
   TensorView<const float> keys{};    // (B * T, A)
   TensorView<const float> values{};  // (B * T, A)

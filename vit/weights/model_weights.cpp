@@ -5,10 +5,8 @@
 namespace vit::internal {
 namespace {
 
-using Visit = std::function<void(TensorId, const Shape&, WeightTensor&)>;
-
 struct Walker {
-  const Visit& visit;
+  const VisitTensor& visit;
   std::size_t block = 0;
 
   void tensor(Part part, const Shape& shape, WeightTensor& weight) const {
@@ -103,11 +101,16 @@ Tensor<float> WeightNumbers::to_tensor() && {
   return copy;
 }
 
-void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const Visit& visit) {
+void for_each_block_tensor(const ModelConfig& c, std::vector<BlockWeights>& blocks,
+                           const VisitTensor& visit) {
+  blocks.resize(c.depth);
+  for (std::size_t i = 0; i < c.depth; ++i) visit_block(c, blocks[i], {.visit = visit, .block = i});
+}
+
+void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const VisitTensor& visit) {
   const Walker walk{visit};
   visit_embedding(c, weights, walk);
-  weights.blocks.resize(c.depth);
-  for (std::size_t i = 0; i < c.depth; ++i) visit_block(c, weights.blocks[i], {.visit = visit, .block = i});
+  for_each_block_tensor(c, weights.blocks, visit);
   if (c.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm);
   visit_head(c, weights, walk);
 }

@@ -50,16 +50,20 @@ class WeightTensor {
   using Loader = std::function<WeightNumbers()>;
 
   WeightTensor() = default;
-  WeightTensor(Shape shape, Loader loader) : shape_(shape), loader_(std::move(loader)) {}
+  WeightTensor(Shape shape, Loader loader, const TensorEntry* stored = nullptr)
+      : shape_(shape), loader_(std::move(loader)), stored_(stored) {}
 
   bool present() const noexcept { return static_cast<bool>(loader_); }
   const Shape& shape() const noexcept { return shape_; }
   /// The numbers as float32, C order; this handle must outlive them. An absent tensor gives none.
   WeightNumbers load() const { return loader_ ? loader_() : WeightNumbers(); }
+  /// The tensor of the file that holds these very rows, in whatever type; null where they are made of others.
+  const TensorEntry* stored() const noexcept { return stored_; }
 
  private:
   Shape shape_;
   Loader loader_;
+  const TensorEntry* stored_ = nullptr;
 };
 
 struct NormWeights {
@@ -116,10 +120,14 @@ struct ModelWeights {
   LinearWeights head_distillation;  // (classes, C)
 };
 
+using VisitTensor = std::function<void(TensorId id, const Shape& shape, WeightTensor& tensor)>;
+
 /// Calls visit(id, shape, tensor) for every tensor that a model of this config has, in the order of the data.
 /// The one list of all tensors: loading, checking, random weights and reports go through it. Resizes
 /// weights.blocks.
-void for_each_tensor(const ModelConfig& config, ModelWeights& weights,
-                     const std::function<void(TensorId id, const Shape& shape, WeightTensor& tensor)>& visit);
+void for_each_tensor(const ModelConfig& config, ModelWeights& weights, const VisitTensor& visit);
+/// The same for the blocks alone.
+void for_each_block_tensor(const ModelConfig& config, std::vector<BlockWeights>& blocks,
+                           const VisitTensor& visit);
 
 }  // namespace vit::internal

@@ -64,7 +64,10 @@ constexpr std::string_view kNames[] = {"patch.weight",
                                        "head.weight",
                                        "head.bias",
                                        "head_distillation.weight",
-                                       "head_distillation.bias"};
+                                       "head_distillation.bias",
+                                       "token_table",
+                                       "logit_scale",
+                                       "logit_bias"};
 static_assert(std::size(kNames) == kNumParts);
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The tensors of a Vision Transformer as data: what each one is, whatever a file calls it. Their shapes are
-// in model_weights.h; where they lie in a file is told by the tables of families/layout.h.
+// The tensors of a Vision Transformer, and of a text tower, as data: what each one is, whatever a file calls
+// it. Their shapes are in model_weights.h and text_tower_weights.h; where they lie in a file is told by the
+// tables of families/layout.h.
 #pragma once
 
 #include <cstddef>
@@ -71,9 +72,12 @@ enum class Part : std::uint8_t {
   head_bias,
   head_distillation_weight,
   head_distillation_bias,
+  token_table,  // of text towers
+  logit_scale,
+  logit_bias,
 };
 
-inline constexpr std::size_t kNumParts = static_cast<std::size_t>(Part::head_distillation_bias) + 1;
+inline constexpr std::size_t kNumParts = static_cast<std::size_t>(Part::logit_bias) + 1;
 
 struct TensorId {
   Part part{};

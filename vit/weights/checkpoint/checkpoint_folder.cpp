@@ -1,6 +1,7 @@
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "vit/base/error.h"
@@ -44,11 +45,21 @@ std::size_t read_max_patches(const LoadOptions& options) {
   }
 }
 
+/// exp(logit_scale) and logit_bias, which are numbers of the file.
+void read_score(const TextTowerWeights& weights, const std::string& file, TextScore& score) {
+  const double scale = std::exp(double{weights.logit_scale.load().data()[0]});
+  const double bias = double{weights.logit_bias.load().data()[0]};
+  VIT_CHECK(std::isfinite(scale) && scale > 0.0 && scale < 1e30 && std::isfinite(bias),
+            kWhere.with(ErrorKind::format), file, ": logit_scale and logit_bias must be finite, found exp ",
+            scale, " and ", bias);
+  score.scale = static_cast<float>(scale);
+  score.bias = static_cast<float>(bias);
+}
+
 }  // namespace
 
 /// `files` refers to the members before it: stays where it was made.
 struct CheckpointFolder::Read {
-  std::shared_ptr<const TensorFile> tensors;
   SourceFiles files;
   Reading reading;
 };
@@ -102,49 +113,97 @@ Reading CheckpointFolder::read_files(SourceFiles& files) const {
 
 const CheckpointFolder::Read& CheckpointFolder::read() const {
   if (read_) return *read_;
-  std::shared_ptr<const TensorFile> tensors;
-  const bool has_weights = candidates_.size() == 1;
-  if (has_weights) {
-    tensors = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
-  } else {
-    tensors = std::make_shared<const TensorFile>(
-        TensorFile::Contents{.path = path_, .entries = {}, .metadata = {}, .container = {}, .ignored = {}});
-  }
-  SourceFiles files{.tensors = *tensors,
-                    .options = options_,
-                    .config = speaking_config(),
-                    .weights_name = (has_weights ? candidates_.front() : path_).string(),
-                    .has_weights = has_weights};
+  SourceFiles files = source_files(speaking_config());
   Reading reading = read_files(files);
   validate(reading.config, files.config_name());
-  read_ = std::make_shared<const Read>(Read{std::move(tensors), std::move(files), std::move(reading)});
+  read_ = std::make_shared<const Read>(Read{std::move(files), std::move(reading)});
   return *read_;
+}
+
+const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
+  if (tensors_) return tensors_;
+  if (candidates_.size() == 1) {
+    tensors_ = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
+  } else {
+    tensors_ = std::make_shared<const TensorFile>(
+        TensorFile::Contents{.path = path_, .entries = {}, .metadata = {}, .container = {}, .ignored = {}});
+  }
+  return tensors_;
+}
+
+SourceFiles CheckpointFolder::source_files(std::optional<Json> config) const {
+  const bool has_weights = candidates_.size() == 1;
+  return {.tensors = *tensors(),
+          .options = options_,
+          .config = std::move(config),
+          .weights_name = (has_weights ? candidates_.front() : path_).string(),
+          .has_weights = has_weights};
 }
 
 const ModelConfig& CheckpointFolder::model_config() const {
   return read().reading.config;
 }
 
-Checkpoint CheckpointFolder::load() const {
+void CheckpointFolder::check_weights() const {
   VIT_CHECK(!candidates_.empty(), kWhere, path_.string(),
             " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
   VIT_CHECK(candidates_.size() == 1, kWhere.with(ErrorKind::argument), path_.string(), " holds ",
             candidates_.size(), " weight files and none is called model.safetensors; name one of them");
-  const Read& found = read();
-  TensorMatcher matcher(found.files, found.reading, found.tensors);
-  Checkpoint checkpoint{.config = found.reading.config, .weights = matcher.match(), .report = {}};
-  LoadReport& report = checkpoint.report;
-  matcher.finish(report);
+}
+
+void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadReport& report) const {
   report.path = path_;
-  for (const TensorEntry& entry : found.tensors->entries()) {
+  for (const TensorEntry& entry : tensors_->entries()) {
     const fs::path& file = entry.file->path();
     if (std::ranges::find(report.files, file) == report.files.end()) report.files.push_back(file);
   }
-  report.stored_dtype = most_common_dtype(*found.tensors);
-  report.fingerprint = fingerprint(checkpoint.config, report, *found.tensors);
-  report.notes = found.reading.notes;
-  if (!found.tensors->container().empty()) report.notes.push_back(container_note(*found.tensors));
+  report.stored_dtype = most_common_dtype(*tensors_);
+  report.notes = notes;
+  if (!tensors_->container().empty()) report.notes.push_back(container_note(*tensors_));
+}
+
+Checkpoint CheckpointFolder::load() const {
+  check_weights();
+  const Read& found = read();
+  TensorMatcher matcher(found.files, found.reading, tensors_);
+  Checkpoint checkpoint{
+      .config = found.reading.config, .weights = matcher.match(found.reading.config), .report = {}};
+  matcher.finish(checkpoint.report);
+  fill_report(found.reading.notes, checkpoint.report);
+  checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, *tensors_);
+  return checkpoint;
+}
+
+const std::optional<TextReading>& CheckpointFolder::text_reading() const {
+  if (text_) return *text_;
+  const SourceFiles files = source_files(json(open_clip_speaks() ? "open_clip_config.json" : "config.json"));
+  text_.emplace();
+  for (const TextFamily* family : text_families()) {
+    if (layout_ || !files.has_weights) break;
+    std::optional<TextReading> reading = family->read(files);
+    if (!reading) continue;
+    validate(reading->config, files.config_name());
+    *text_ = std::move(reading);
+    break;
+  }
+  return *text_;
+}
+
+TextCheckpoint CheckpointFolder::load_text() const {
+  check_weights();
+  const std::optional<TextReading>& reading = text_reading();
+  VIT_CHECK(reading, kWhere.with(ErrorKind::unsupported), path_.string(),
+            ": has no text tower that is known here; those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
+            "Encoder and dino.txt are, in the files of transformers, OpenCLIP and the publishers");
+  SourceFiles files = source_files(json(open_clip_speaks() ? "open_clip_config.json" : "config.json"));
+  files.match = reading->match;
+  TensorMatcher matcher(files, *reading, tensors_);
+  TextCheckpoint checkpoint{
+      .config = reading->config, .weights = matcher.match(reading->config), .report = {}};
+  matcher.finish(checkpoint.report);
+  fill_report(reading->notes, checkpoint.report);
+  if (checkpoint.config.score) read_score(checkpoint.weights, files.weights_name, *checkpoint.config.score);
   return checkpoint;
 }
 

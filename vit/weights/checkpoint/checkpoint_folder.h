@@ -12,6 +12,7 @@
 #include "vit/checkpoint.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
+#include "vit/weights/families/text_family.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/tensor_file.h"
 
@@ -43,6 +44,12 @@ class CheckpointFolder {
   /// shape; otherwise throws Error naming them.
   Checkpoint load() const;
 
+  /// The text tower as its family reads it, valid; nothing where the checkpoint has none.
+  const std::optional<TextReading>& text_reading() const;
+  /// The same for its tensors as load(); those of the image tower are not looked at. Throws Error where there
+  /// is no text tower.
+  TextCheckpoint load_text() const;
+
  private:
   struct Read;
 
@@ -51,6 +58,12 @@ class CheckpointFolder {
   std::optional<Json> speaking_config() const;
   /// The checkpoint as its family, or the caller's layout, reads it.
   const Read& read() const;
+  /// The weights, opened once for both towers.
+  const std::shared_ptr<const TensorFile>& tensors() const;
+  /// What a family gets to see, with the configuration that speaks for it.
+  SourceFiles source_files(std::optional<Json> config) const;
+  void check_weights() const;
+  void fill_report(const std::vector<std::string>& notes, LoadReport& report) const;
   Reading read_files(SourceFiles& files) const;
   std::optional<PreprocessConfig> stored_preprocess_config(const PreprocessLoadOptions& options) const;
   std::optional<PreprocessConfig> own_preprocess_config(const PreprocessLoadOptions& options) const;
@@ -62,7 +75,9 @@ class CheckpointFolder {
   std::filesystem::path folder_;                   // where the configuration files lie
   std::vector<std::filesystem::path> candidates_;  // files that could hold the weights
   mutable std::map<std::string, std::optional<Json>> json_;
+  mutable std::shared_ptr<const TensorFile> tensors_;
   mutable std::shared_ptr<const Read> read_;
+  mutable std::optional<std::optional<TextReading>> text_;
 };
 
 /// The preprocessing of a folder, or of the folder in which a weight file lies. Throws Error naming file and

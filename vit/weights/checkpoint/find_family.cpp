@@ -63,7 +63,7 @@ Fitting find_fitting(const Family& family, const SourceFiles& files) {
     try {
       const Reading reading = family.read_as(files, a);
       validate(reading.config);
-      if (!TensorMatcher(files, reading, nullptr).fits()) continue;
+      if (!TensorMatcher(files, reading, nullptr).fits(reading.config)) continue;
       const ModelConfig& config = reading.config;
       const bool same = config.embed_dim == a.args.embed_dim && config.depth == a.args.depth &&
                         config.patch_size == a.args.patch_size;

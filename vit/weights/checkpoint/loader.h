@@ -8,12 +8,20 @@
 #include "vit/checkpoint.h"
 #include "vit/config.h"
 #include "vit/weights/model_weights.h"
+#include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {
 
 struct Checkpoint {
   ModelConfig config;
   ModelWeights weights;
+  LoadReport report;
+};
+
+/// A loaded text tower.
+struct TextCheckpoint {
+  TextConfig config;
+  TextTowerWeights weights;
   LoadReport report;
 };
 

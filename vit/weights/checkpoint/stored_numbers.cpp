@@ -64,13 +64,21 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
   std::ranges::copy(table.flat(), out + sizes.prefix_rows * width);
 }
 
+bool is_plain(const StoredRows& piece) {
+  return piece.entry != nullptr && piece.mask == nullptr && !moves_numbers(piece.row.form);
+}
+
 }  // namespace
+
+const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces) {
+  const StoredRows& front = pieces.front();
+  return pieces.size() == 1 && is_plain(front) && front.row.from.of == 1 ? front.entry : nullptr;
+}
 
 WeightNumbers load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape,
                            const FormSizes& sizes) {
   const StoredRows& front = pieces.front();
-  if (pieces.size() == 1 && front.entry != nullptr && front.mask == nullptr &&
-      !moves_numbers(front.row.form)) {
+  if (pieces.size() == 1 && is_plain(front)) {
     const float* const lent = floats_in_place(taken(front));
     if (lent != nullptr) return WeightNumbers(TensorView<const float>(lent, shape), *front.entry);
   }

@@ -20,9 +20,13 @@ struct StoredRows {
 /// What the forms need to know beside the shape.
 struct FormSizes {
   std::size_t head_width = 0;
+  std::size_t patch_size = 1;
   GridSize grid{};              // of a computed position table
   std::size_t prefix_rows = 0;  // zeros in front of it
 };
+
+/// The one tensor whose rows are those of the part as they lie; null where they are joined, moved or masked.
+const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces);
 
 /// The numbers of a part of this shape: lent where one tensor stores them as they are, else joined from the
 /// pieces, in order. Throws Error naming the tensor whose numbers cannot be what they should be.

@@ -34,11 +34,21 @@ void append(std::string& message, const char* what, const std::vector<std::strin
 TensorMatcher::TensorMatcher(const SourceFiles& files, const Reading& reading,
                              std::shared_ptr<const TensorFile> tensors)
     : files_(files),
-      reading_(reading),
+      layout_(reading.layout),
+      ignored_(reading.ignored),
       tensors_(std::move(tensors)),
       sizes_{.head_width = reading.config.head_width(),
+             .patch_size = reading.config.patch_size,
              .grid = reading.config.position.added_grid,
              .prefix_rows = reading.config.position.added_prefix_rows} {}
+
+TensorMatcher::TensorMatcher(const SourceFiles& files, const TextReading& reading,
+                             std::shared_ptr<const TensorFile> tensors)
+    : files_(files),
+      layout_(reading.layout),
+      ignored_(reading.ignored),
+      tensors_(std::move(tensors)),
+      sizes_{.head_width = reading.config.width / reading.config.num_heads} {}
 
 const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
                                        const std::vector<std::size_t>& shape, const std::string& use) {
@@ -64,7 +74,7 @@ const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
 }
 
 bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows>& pieces) {
-  const std::span<const Source> sources = reading_.layout.sources(id.part);
+  const std::span<const Source> sources = layout_.sources(id.part);
   const std::string use = canonical_name(id);
   if (sources.empty()) {
     missing_.push_back(use + " " + shape.to_string() + ", for which this layout has no name");
@@ -74,7 +84,7 @@ bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows
   for (const Source& source : sources) {
     StoredRows piece{.row = source.row};
     if (source.is_stored()) {
-      const std::vector<std::size_t> stored = source.stored_shape(shape, reading_.config);
+      const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_.patch_size);
       piece.entry = take(source.name(id.block), source.row.place, stored, use);
       complete = complete && piece.entry != nullptr;
       if (!source.row.mask.empty()) {
@@ -89,15 +99,29 @@ bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows
   return complete;
 }
 
-ModelWeights TensorMatcher::match() {
-  ModelWeights weights;
-  for_each_tensor(reading_.config, weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
+VisitTensor TensorMatcher::matching() {
+  return [this](TensorId id, const Shape& shape, WeightTensor& tensor) {
     std::vector<StoredRows> pieces;
     if (!find(id, shape, pieces)) return;
-    tensor = WeightTensor(shape, [pieces = std::move(pieces), shape, sizes = sizes_, keep = tensors_] {
-      return load_numbers(pieces, shape, sizes);
-    });
-  });
+    const TensorEntry* const stored = stored_alone(pieces);
+    tensor = WeightTensor(
+        shape,
+        [pieces = std::move(pieces), shape, sizes = sizes_, keep = tensors_] {
+          return load_numbers(pieces, shape, sizes);
+        },
+        stored);
+  };
+}
+
+ModelWeights TensorMatcher::match(const ModelConfig& config) {
+  ModelWeights weights;
+  for_each_tensor(config, weights, matching());
+  return weights;
+}
+
+TextTowerWeights TensorMatcher::match(const TextConfig& config) {
+  TextTowerWeights weights;
+  for_each_tensor(config, weights, matching());
   return weights;
 }
 
@@ -106,7 +130,7 @@ std::string TensorMatcher::ignore_reason(const std::string& name) const {
   const std::string& front = inside ? files_.match.prefix : files_.match.outside;
   if (!name.starts_with(front)) return "";
   const std::string_view own = std::string_view(name).substr(front.size());
-  for (const std::span<const Ignored> list : reading_.ignored) {
+  for (const std::span<const Ignored> list : ignored_) {
     for (const Ignored& ignored : list) {
       if ((ignored.place == Place::tower) == inside && internal::fits(ignored.name, own))
         return std::string(ignored.reason);
@@ -143,10 +167,10 @@ void TensorMatcher::finish(LoadReport& report) {
                 : " (does the file fit the architecture that was named?)");
 }
 
-bool TensorMatcher::fits() {
+bool TensorMatcher::fits(const ModelConfig& config) {
   ModelWeights weights;
   bool complete = true;
-  for_each_tensor(reading_.config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
+  for_each_tensor(config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
     std::vector<StoredRows> pieces;
     complete = complete && find(id, shape, pieces);
   });

@@ -122,7 +122,7 @@ struct Source {
   /// The name in the file; "" of a constant.
   std::string name(std::size_t block) const;
   /// The shape that it must have in the file for a part of this shape.
-  std::vector<std::size_t> stored_shape(const Shape& shape, const ModelConfig& config) const;
+  std::vector<std::size_t> stored_shape(const Shape& shape, std::size_t patch_size) const;
 };
 
 /// Where each part of one checkpoint lies, by one or more tables. Of a part that stands in several the last

@@ -80,6 +80,11 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
   }
 }
 
+[[noreturn]] void refuse_type(const TensorEntry& entry) {
+  fail(kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
+       "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
+}
+
 template <typename Out>
 void convert_checked(const TensorEntry& entry, std::span<Out> out) {
   VIT_CHECK(out.size() == entry.num_elements(), kWhere, entry.describe(), ": room for ", out.size(),
@@ -89,9 +94,7 @@ void convert_checked(const TensorEntry& entry, std::span<Out> out) {
     case Dtype::f16: return convert_all<FromF16>(entry, out);
     case Dtype::bf16: return convert_all<FromBf16>(entry, out);
     case Dtype::f64: return convert_all<FromF64>(entry, out);
-    default:
-      fail(kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
-           "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
+    default: refuse_type(entry);
   }
 }
 
@@ -114,6 +117,21 @@ void convert(const TensorEntry& entry, std::span<float> out) {
 }
 void convert(const TensorEntry& entry, std::span<double> out) {
   convert_checked(entry, out);
+}
+
+void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> out) {
+  VIT_CHECK(matrix.shape.size() == 2 && row < matrix.shape[0] && out.size() == matrix.shape[1], kWhere,
+            matrix.describe(), " has no row ", row, " of ", out.size(), " numbers");
+  const std::size_t step = matrix.strides.empty() ? matrix.shape[1] : matrix.strides[0];
+  const std::size_t stride = matrix.strides.empty() ? 1 : matrix.strides[1];
+  const std::byte* const first = matrix.bytes.data() + row * step * dtype_bytes(matrix.dtype);
+  switch (matrix.dtype) {
+    case Dtype::f32: return convert_row<FromF32>(first, stride, out.size(), out.data());
+    case Dtype::f16: return convert_row<FromF16>(first, stride, out.size(), out.data());
+    case Dtype::bf16: return convert_row<FromBf16>(first, stride, out.size(), out.data());
+    case Dtype::f64: return convert_row<FromF64>(first, stride, out.size(), out.data());
+    default: refuse_type(matrix);
+  }
 }
 
 TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count) {

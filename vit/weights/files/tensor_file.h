@@ -40,6 +40,10 @@ struct TensorEntry {
 void convert(const TensorEntry& entry, std::span<float> out);
 void convert(const TensorEntry& entry, std::span<double> out);
 
+/// Row `row` of a matrix; out.size() must be its number of columns. Allocates nothing. Throws Error as
+/// convert does, and where there is no such row.
+void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> out);
+
 /// The rows [first, first + count) of the first dimension, as a tensor of the same name; the rows must exist.
 TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count);
 /// The numbers where they lie; nullptr where they are not aligned float32, row-major.

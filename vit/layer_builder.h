@@ -1,0 +1,42 @@
+// Layers out of weights: what image and text towers build alike. Each tensor is read, packed and dropped
+// again.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vit/base/precision.h"
+#include "vit/config.h"
+#include "vit/encoder/block.h"
+#include "vit/kernels/kernels.h"
+#include "vit/weights/model_weights.h"
+
+namespace vit::internal {
+
+/// Makes layers of weights, with one arithmetic for blocks and float32 for all else. `config` must stay: its
+/// fields about blocks count.
+class LayerBuilder {
+ public:
+  LayerBuilder(const ModelConfig& config, const kernels::KernelTable& kernels, Precision precision);
+
+  const kernels::Arithmetic& arithmetic() const noexcept { return arithmetic_; }
+  const kernels::LinearKernels& float32() const noexcept { return float32_; }
+
+  Linear linear(const LinearWeights& weights, const kernels::LinearKernels& kernels) const;
+  /// In the arithmetic of blocks.
+  Linear linear(const LinearWeights& weights) const;
+  LayerNorm norm(const NormWeights& weights) const;
+  std::optional<LayerNorm> optional_norm(const NormWeights& weights) const;
+  std::vector<Block> blocks(std::span<const BlockWeights> weights) const;
+
+ private:
+  Block block(const BlockWeights& block) const;
+
+  const ModelConfig& config_;
+  const kernels::KernelTable& kernels_;
+  const kernels::Arithmetic& arithmetic_;
+  const kernels::LinearKernels& float32_;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,133 @@
+// From texts to vectors in the space that images and texts share: TextTower, a checkpoint's text tower ready
+// to run, and TextEncoder, what one thread of the caller runs it with. Labels of one's own are zero_shot.h.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "vit/base/export.h"
+#include "vit/base/precision.h"
+#include "vit/base/tensor.h"
+#include "vit/checkpoint.h"
+#include "vit/model.h"
+#include "vit/text/tokenizer.h"
+#include "vit/text_config.h"
+
+namespace vit {
+
+namespace internal {
+class TextTransformer;
+}
+
+struct TextOptions {
+  std::string architecture{};  // as in ModelOptions; a bare weight file's text tower may need it too
+  /// Where the vocabulary is, for publishers' files that come without one: what Tokenizer::load takes.
+  std::filesystem::path tokenizer{};
+  TextLibrary library = TextLibrary::automatic;  // whose cleaning of texts applies
+  std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
+  Precision precision = Precision::float32;  // of blocks
+};
+
+/// A text tower ready to run, with its tokenizer. Immutable; share it between threads. Keeps the weight file
+/// mapped: the rows of the token table are read from it when a text needs them.
+class VIT_API TextTower {
+ public:
+  /// Loads the text tower of a folder as downloaded, or of a single weight file. Throws Error (unsupported)
+  /// if there is none, (io) if the tokenizer is missing, and whatever is wrong with a file, naming it.
+  static std::shared_ptr<const TextTower> load(const std::filesystem::path& path,
+                                               const TextOptions& options = {});
+  ~TextTower();
+  TextTower(const TextTower&) = delete;
+  TextTower& operator=(const TextTower&) = delete;
+
+  const TextConfig& config() const noexcept;
+  const Tokenizer& tokenizer() const noexcept;
+  Precision precision() const noexcept;
+  const char* kernels() const noexcept;  // name
+  const LoadReport& report() const noexcept;
+
+  /// The ids of a text, padded and cut to the context length as the library does it. Throws Error unless
+  /// `text` is UTF-8.
+  TokenRow tokenize(std::string_view text) const;
+
+  /// The layers, for the library's own use.
+  const internal::TextTransformer& transformer() const noexcept;
+
+ private:
+  struct Parts;
+  friend struct ImageAndText;
+  explicit TextTower(std::unique_ptr<const Parts> parts);
+  std::unique_ptr<const Parts> parts_;
+};
+
+/// Both towers of one checkpoint, over one mapping of its files.
+struct VIT_API ImageAndText {
+  std::shared_ptr<const Model> image;
+  std::shared_ptr<const TextTower> text;
+
+  /// Model::load and TextTower::load at once. `text_options.architecture` counts where it is set, else that
+  /// of `image_options`.
+  static ImageAndText load(const std::filesystem::path& path, const ModelOptions& image_options = {},
+                           const TextOptions& text_options = {});
+};
+
+/// A text tower looked at, but not packed.
+struct TextDescription {
+  TextConfig config;
+  LoadReport report;
+  /// Nothing where the files come without a vocabulary and none was given; then `tokenizer_missing` says what
+  /// is missing and where it is published.
+  std::optional<Tokenizer> tokenizer;
+  std::string tokenizer_missing;
+};
+/// What TextTower::load would load; nothing if the checkpoint has no text tower. Throws Error as load does,
+/// but not for a tokenizer that is missing.
+VIT_API std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
+                                                           const TextOptions& options = {});
+
+/// Vectors of texts, in their order.
+struct TextEmbeddings {
+  Tensor<float> vectors;    // (n, E), not normalized
+  std::size_t num_cut = 0;  // texts that were longer than the context length
+};
+
+struct TextEncoderOptions {
+  int threads = 0;  // 0 = all cores
+};
+
+/// Working memory and settings of one thread of the caller; not to be shared. Several encoders may use one
+/// TextTower. The vector of a text has the same bits for any number of texts of a call, place among them and
+/// number of threads.
+class VIT_API TextEncoder {
+ public:
+  explicit TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOptions options = {});
+  explicit TextEncoder(const std::filesystem::path& path, TextEncoderOptions options = {},
+                       const TextOptions& text_options = {});
+  ~TextEncoder();
+  TextEncoder(TextEncoder&&) noexcept;
+  TextEncoder& operator=(TextEncoder&&) noexcept;
+
+  const TextTower& tower() const noexcept { return *tower_; }
+  const TextEncoderOptions& options() const noexcept;
+
+  /// Tokenizes and encodes texts. Throws Error unless all are UTF-8, and names the first that is not.
+  void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings);
+  TextEmbeddings encode(std::span<const std::string_view> texts);
+  /// One text, E numbers.
+  Tensor<float> encode(std::string_view text);
+  /// Rows of ids as TextTower::tokenize makes them -> (n, E). Throws Error if a row has another length or an
+  /// id is beyond the token table.
+  Tensor<float> encode_ids(std::span<const TokenRow> rows);
+
+ private:
+  struct State;
+  std::shared_ptr<const TextTower> tower_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vit

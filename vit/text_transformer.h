@@ -1,0 +1,90 @@
+// TextTransformer: rows of token ids in, vectors of texts out; the forward pass is on the page
+// text_transformer.cpp. Letters: n texts, T = context_length, D = width, E = embedding_dim().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vit/base/precision.h"
+#include "vit/base/tensor.h"
+#include "vit/encoder/encoder.h"
+#include "vit/kernels/kernels.h"
+#include "vit/text_config.h"
+#include "vit/weights/text_tower_weights.h"
+
+namespace vit::internal {
+
+/// A text as its tokenizer hands it over.
+struct TextIds {
+  std::span<const std::int32_t> ids;  // (T)
+  std::size_t first = 0;              // the first id that is not padding, and
+  std::size_t count = 0;              // how many there are
+};
+
+/// The places of a text that are computed.
+struct TextExtent {
+  std::size_t begin = 0, count = 1;
+  std::size_t pooled = 0;  // of them
+  bool is_empty = false;   // a text without tokens, of which one place stands in
+};
+
+/// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
+struct TextMemory {
+  /// What the texts of one thread, or of all threads together, need on their way.
+  struct Lane {
+    Activations activations;
+    std::vector<std::size_t> starts;  // rows at which texts begin
+  };
+  std::vector<Lane> lanes{1};
+  std::vector<TextExtent> extents;
+  std::vector<std::size_t> cuts;  // texts at which tasks begin
+};
+
+/// An immutable text tower: many threads may call forward() at once, each with its own memory.
+class TextTransformer {
+ public:
+  /// Packs the weights for `kernels`, tensor by tensor, all but the token table, of which rows are read from
+  /// the file that the tower keeps mapped. Blocks compute in `precision`, all else is float32. Throws Error
+  /// where the token table is not stored as one matrix.
+  TextTransformer(TextConfig config, const TextTowerWeights& weights, const kernels::KernelTable& kernels,
+                  Precision precision = Precision::float32);
+
+  const TextConfig& config() const noexcept { return config_; }
+  const kernels::KernelTable& kernels() const noexcept { return *kernels_; }
+  Precision precision() const noexcept { return precision_; }
+
+  /// Texts -> out (n, E). Of a text only the places are computed that its vector depends on. The bits of a
+  /// vector depend on its text alone, for any number of threads (0 = all). A warm pass allocates nothing.
+  /// Throws Error if a row has not T ids or an id is beyond the token table.
+  void forward(std::span<const TextIds> texts, TensorView<float> out, int threads, TextMemory& memory) const;
+
+ private:
+  /// Some texts of a pass, one behind the other.
+  struct Texts;
+  void run(const Texts& texts, int threads, TextMemory::Lane& lane) const;
+  void embed(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
+             int threads) const;
+  /// Rows after the last block, or the last row of each text in `last` -> out (texts, E).
+  void pool(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
+            TensorView<float> last, const Pass& pass) const;
+  TextExtent extent_of(const TextIds& text) const;
+  std::size_t pooled_place(std::span<const std::int32_t> ids) const;
+  ActivationShape activation_shape(std::size_t num_texts, std::size_t num_rows, int threads) const;
+  /// Whether the vector of each text is its last row that is computed.
+  bool reads_last_row() const noexcept;
+
+  TextConfig config_;
+  ModelConfig blocks_;
+  const kernels::KernelTable* kernels_;
+  Precision precision_;
+  TensorEntry token_table_;  // (V, D), keeps its file mapped
+  Tensor<float> positions_;  // (T, D)
+  std::optional<Encoder> encoder_;
+  std::optional<LayerNorm> norm_;
+  std::optional<Linear> projection_;
+};
+
+}  // namespace vit::internal

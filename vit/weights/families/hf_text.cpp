@@ -1,0 +1,124 @@
+// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP and SigLIP 2, alone or inside the whole model.
+// CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else at the first end
+// token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands there. Source:
+// transformers, models/clip, metaclip_2, siglip and siglip2.
+#include "vit/base/error.h"
+#include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/text_family.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr std::string_view kPrefixes[] = {"text_model.", "module.text_model.", ""};
+constexpr SizeRange kCount{1, std::size_t{1} << 26};
+
+constexpr Row kRows[] = {
+    {Part::token_table, "embeddings.token_embedding.weight"},
+    {Part::position_table, "embeddings.position_embedding.weight"},
+    {Part::norm1_gamma, "encoder.layers.{}.layer_norm1.*"},
+    joined(Part::qkv_weight, {0, 3}, "encoder.layers.{}.self_attn.q_proj.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layers.{}.self_attn.k_proj.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layers.{}.self_attn.v_proj.*"),
+    {Part::proj_weight, "encoder.layers.{}.self_attn.out_proj.*"},
+    {Part::norm2_gamma, "encoder.layers.{}.layer_norm2.*"},
+    {Part::fc1_weight, "encoder.layers.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "encoder.layers.{}.mlp.fc2.*"},
+    {Part::norm_gamma, "final_layer_norm.*"},
+};
+constexpr Row kClipProjection[] = {at(Place::outside, {Part::projection_weight, "text_projection.weight"})};
+constexpr Row kSiglipHead[] = {{Part::projection_weight, "head.*"}};
+static_assert(is_sound(kRows) && is_sound(kClipProjection) && is_sound(kSiglipHead));
+
+constexpr Ignored kIgnored[] = {
+    {"embeddings.position_ids", "row numbers of the position table"},
+    {"vision_model.*", "image tower", Place::outside},
+    {"visual_projection.*", "image tower", Place::outside},
+};
+
+bool is_siglip(const std::string& type) {
+  return type.starts_with("siglip");
+}
+bool is_text_alone(const std::string& type) {
+  return type.ends_with("_text_model");
+}
+bool is_known(const std::string& type) {
+  for (const char* known : {"clip", "metaclip_2", "siglip", "siglip2"}) {
+    if (type == known || type == std::string(known) + "_text_model") return true;
+  }
+  return false;
+}
+
+/// The text tower's part of config.json.
+Json text_config(const Json& json) {
+  for (const char* key : {"text_config_dict", "text_config"}) {  // where both are given, the first wins
+    if (const auto nested = json.find(key); nested && nested->is_object()) return *nested;
+  }
+  return json;
+}
+
+TextConfig read_sizes(const SourceFiles& files, const Json& json, bool siglip) {
+  TextConfig c;
+  c.library = "transformers";
+  if (const auto classes = files.config->find("architectures");
+      classes && classes->is_array() && classes->size() != 0) {
+    c.architecture = (*classes)[0].as_string();
+  }
+  c.width = json.find_size("hidden_size", kCount).value_or(siglip ? 768 : 512);
+  c.depth = json.find_size("num_hidden_layers", kCount).value_or(12);
+  c.num_heads = json.find_size("num_attention_heads", kCount).value_or(siglip ? 12 : 8);
+  c.mlp_dim = json.find_size("intermediate_size", kCount).value_or(siglip ? 3072 : 2048);
+  c.context_length = json.find_size("max_position_embeddings", kCount).value_or(siglip ? 64 : 77);
+  c.vocabulary_size = json.find_size("vocab_size", kCount).value_or(siglip ? 32000 : 49408);
+  c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(siglip ? 1e-6 : 1e-5));
+  c.activation = read_hf_activation(json, siglip ? "gelu_pytorch_tanh" : "quick_gelu");
+  return c;
+}
+
+void read_clip(const SourceFiles& files, const Json& json, const std::string& type, TextReading& out) {
+  TextConfig& c = out.config;
+  const bool metaclip = type.starts_with("metaclip_2");
+  c.family = metaclip ? "metaclip2" : "clip";
+  const std::int64_t end = json.find_integer("eos_token_id").value_or(49407);
+  c.end_token = static_cast<std::int32_t>(end);
+  c.pooling = !metaclip && end == 2 ? TextPooling::largest_id : TextPooling::end_token;
+  if (!is_text_alone(type) || hf_class_contains(*files.config, "WithProjection"))
+    c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
+  out.layout.add(kClipProjection);
+}
+
+void read_siglip(const Json& json, TextReading& out) {
+  TextConfig& c = out.config;
+  c.family = "siglip";
+  c.mask = TextMask::none;
+  c.pooling = TextPooling::last;
+  c.projection_dim = json.find_size("projection_size", kCount).value_or(c.width);
+  c.projection_bias = true;
+  out.layout.add(kSiglipHead);
+}
+
+std::optional<TextReading> read(const SourceFiles& files) {
+  const std::string type = hf_model_type(files);
+  if (!is_known(type)) return std::nullopt;
+  const auto match = match_anchor(files, "embeddings.token_embedding.weight", kPrefixes);
+  if (!match) return std::nullopt;
+  const Json json = text_config(*files.config);
+  const bool siglip = is_siglip(type);
+  TextReading out{
+      .config = read_sizes(files, json, siglip), .match = *match, .layout = {kRows}, .ignored = {kIgnored}};
+  if (siglip) {
+    read_siglip(json, out);
+    out.layout.add(kLogitScaleAndBias);
+  } else {
+    read_clip(files, json, type, out);
+    out.layout.add(kLogitScale);
+  }
+  if (!is_text_alone(type))
+    out.config.score = {.kind = siglip ? TextScore::Kind::sigmoid : TextScore::Kind::softmax};
+  return out;
+}
+
+}  // namespace
+
+constinit const TextFamily kHfTextFamily{.name = "hf_text", .read = read};
+
+}  // namespace vit::internal

@@ -1,0 +1,10 @@
+#include "vit/weights/families/text_family.h"
+
+namespace vit::internal {
+
+std::span<const TextFamily* const> text_families() {
+  static constexpr const TextFamily* kAll[] = {&kHfTextFamily};
+  return kAll;
+}
+
+}  // namespace vit::internal

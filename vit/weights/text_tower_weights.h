@@ -1,0 +1,29 @@
+// The tensors of a text tower under the project's own names, beside those of model_weights.h, whose blocks it
+// has. Letters: V = vocabulary_size, T = context_length, D = width, E = projection_dim.
+#pragma once
+
+#include <vector>
+
+#include "vit/text_config.h"
+#include "vit/weights/model_weights.h"
+
+namespace vit::internal {
+
+struct TextTowerWeights {
+  WeightTensor token_table;     // (V, D)
+  WeightTensor position_table;  // (T, D)
+  std::vector<BlockWeights> blocks;
+  NormWeights norm;          // (D)
+  LinearWeights projection;  // (E, D)
+  WeightTensor logit_scale;  // one number, the logarithm of the scale
+  WeightTensor logit_bias;   // one number
+};
+
+/// The blocks of a text tower as those of a model of images.
+ModelConfig block_config(const TextConfig& config);
+
+/// Calls visit(id, shape, tensor) for every tensor that a text tower of this config has. Resizes
+/// weights.blocks.
+void for_each_tensor(const TextConfig& config, TextTowerWeights& weights, const VisitTensor& visit);
+
+}  // namespace vit::internal
