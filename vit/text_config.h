@@ -49,9 +49,9 @@ struct VIT_API TextConfig {
   std::size_t num_heads = 8;
   std::size_t mlp_dim = 2048;
 
-  /// Token vectors are multiplied by sqrt(width), and positions are sines and cosines that no file stores
-  /// (TIPSv2); else a learned table of T rows.
-  bool sinusoidal_positions = false;
+  bool scaled_tokens = false;  // token vectors are multiplied by sqrt(width) (TIPSv2)
+  bool sinusoidal_positions =
+      false;  // sines and cosines that no file stores (TIPSv2); else a table of T rows
   float norm_eps = 1e-5f;
   Activation activation = Activation::gelu;
   bool qkv_bias = true;

@@ -119,7 +119,7 @@ ActivationShape TextTransformer::activation_shape(std::size_t num_texts, std::si
 
 void TextTransformer::embed(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
                             int threads) const {
-  const float factor = config_.sinusoidal_positions ? std::sqrt(static_cast<float>(config_.width)) : 1.0f;
+  const float factor = config_.scaled_tokens ? std::sqrt(static_cast<float>(config_.width)) : 1.0f;
   parallel_for(texts.count(), threads, [&](std::size_t text, int) {
     const TextExtent& extent = texts.extents[text];
     for (std::size_t i = 0; i < extent.count; ++i) {

@@ -50,6 +50,7 @@ extern const Family kHfVitFamily;     // families/hf_vit.cpp
 extern const Family kHfDinov2Family;  // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;  // families/hf_dinov3.cpp
 extern const Family kHfClipFamily;    // families/hf_clip.cpp
+extern const Family kHfTipsv2Family;  // families/hf_tipsv2.cpp
 
 /// A text tower beside the image tower.
 inline constexpr Ignored kTextTower[] = {

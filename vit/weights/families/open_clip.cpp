@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <span>
 
 #include "vit/base/error.h"
+#include "vit/weights/families/open_clip_config.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 #include "vit/weights/families/timm_vit.h"
@@ -19,7 +21,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
-constexpr SizeRange kCount{1, 1'000'000};
+constexpr SizeRange kCount = kOpenClipCount;
 
 /// vision_cfg with OpenCLIP's defaults. timm_model_name outranks the sizes of OpenCLIP's own tower.
 struct VisionCfg {
@@ -37,24 +39,6 @@ struct VisionCfg {
   std::string timm_proj = "linear";              // "": the model's classifier projects
   bool timm_proj_bias = false;
 };
-
-std::string one_of(const Json& value, std::initializer_list<std::string_view> words, const char* why) {
-  const std::string_view found = value.as_string();
-  std::string wanted;
-  for (const std::string_view word : words) {
-    if (found == word) return std::string(found);
-    wanted += (wanted.empty() ? "" : ", ") + std::string(in_quotes(word));
-  }
-  fail(kWhere, value.where(), " is ", in_quotes(found), ", but ", why, "; ", wanted, " are");
-}
-
-/// The only member that an object of keyword arguments may hold here.
-std::optional<Json> only_member(const Json& kwargs, std::string_view key) {
-  for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    VIT_CHECK(kwargs[i].key() == key, kWhere, kwargs[i].where(), " is not implemented; ", key, " is");
-  }
-  return kwargs.find(key);
-}
 
 using Setter = std::function<void(VisionCfg&, const Json&)>;
 
@@ -110,29 +94,8 @@ constexpr std::string_view kInert[] = {
     "image_size",    "patch_dropout", "attn_pooler_queries",   "attn_pooler_heads", "pos_embed_type",
     "output_tokens", "block_type",    "timm_model_pretrained", "timm_drop",         "timm_drop_path"};
 
-/// Fields that change the arithmetic and are not implemented: CoCa's pooling, variants of attention.
-constexpr std::string_view kSwitches[] = {"attentional_pool", "qk_norm",          "scaled_cosine_attn",
-                                          "scale_heads",      "scale_attn_inner", "scale_attn",
-                                          "scale_fc"};
-
-constexpr std::string_view kModelFields[] = {
-    "embed_dim",  "vision_cfg",  "text_cfg",        "multimodal_cfg",   "custom_text",          "quick_gelu",
-    "cast_dtype", "output_dict", "init_logit_bias", "init_logit_scale", "nonscalar_logit_scale"};
-
-bool contains(std::span<const std::string_view> fields, std::string_view key) {
-  return std::ranges::find(fields, key) != fields.end();
-}
-
-Json model_cfg(const SourceFiles& files) {
-  Json cfg = files.config->at("model_cfg");
-  for (std::size_t i = 0; i < cfg.size(); ++i) {
-    VIT_CHECK(contains(kModelFields, cfg[i].key()), kWhere, cfg[i].where(), ": unknown field");
-  }
-  return cfg;
-}
-
 VisionCfg read_vision_cfg(const SourceFiles& files) {
-  const Json json = model_cfg(files).at("vision_cfg");
+  const Json json = open_clip_model_cfg(files).at("vision_cfg");
   VisionCfg cfg;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const Json value = json[i];
@@ -140,9 +103,9 @@ VisionCfg read_vision_cfg(const SourceFiles& files) {
     if (value.is_null()) {
       if (key == "timm_pool") cfg.timm_pool.reset();
       if (key == "timm_proj") cfg.timm_proj = "";
-    } else if (contains(kSwitches, key)) {
+    } else if (is_open_clip_switch(key)) {
       VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(), " is set, but not implemented");
-    } else if (!contains(kInert, key)) {
+    } else if (std::ranges::find(kInert, key) == std::end(kInert)) {
       const auto setter = setters().find(key);
       VIT_CHECK(setter != setters().end(), kWhere, value.where(), ": unknown field");
       setter->second(cfg, value);
@@ -152,11 +115,11 @@ VisionCfg read_vision_cfg(const SourceFiles& files) {
 }
 
 std::size_t read_embed_dim(const SourceFiles& files) {
-  return model_cfg(files).at("embed_dim").as_size(kCount);
+  return open_clip_model_cfg(files).at("embed_dim").as_size(kCount);
 }
 
 Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
-  const Json json = model_cfg(files);
+  const Json json = open_clip_model_cfg(files);
   const bool quick_gelu = json.find_bool("quick_gelu").value_or(false);
   VIT_CHECK(!quick_gelu || !cfg.tanh, kWhere, json.where(), ": quick_gelu has no tanh form");
   const GridSize image = read_open_clip_image_size(json.at("vision_cfg"));

@@ -3,7 +3,8 @@
 namespace vit::internal {
 
 std::span<const TextFamily* const> text_families() {
-  static constexpr const TextFamily* kAll[] = {&kHfTextFamily};
+  static constexpr const TextFamily* kAll[] = {&kHfTextFamily, &kTipsv2TextFamily, &kOpenClipTextFamily,
+                                               &kOpenAiTextFamily};
   return kAll;
 }
 

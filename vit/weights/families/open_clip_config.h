@@ -1,0 +1,25 @@
+// What the pages of OpenCLIP's towers share: reading open_clip_config.json field by field.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vit/weights/families/source_files.h"
+
+namespace vit::internal {
+
+inline constexpr SizeRange kOpenClipCount{1, 1'000'000};
+
+/// A string that must be one of `words`; otherwise throws Error, which gives `why` as the reason.
+std::string one_of(const Json& value, std::initializer_list<std::string_view> words, const char* why);
+/// The only member that an object of keyword arguments may hold here.
+std::optional<Json> only_member(const Json& kwargs, std::string_view key);
+/// Whether a field of vision_cfg or text_cfg changes the arithmetic in a way that is not implemented, if it
+/// is set: CoCa's pooling, variants of attention.
+bool is_open_clip_switch(std::string_view key);
+/// model_cfg. Throws Error for an unknown field.
+Json open_clip_model_cfg(const SourceFiles& files);
+
+}  // namespace vit::internal
