@@ -4,6 +4,7 @@ option(VIT_BUILD_APPS "Build the program vit, the examples and the benchmarks" $
 option(VIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_FUZZERS "Build the fuzz targets (libFuzzer with clang, otherwise plain replay programs)" OFF)
 option(VIT_OPENCV "Install the adapter vit/opencv.h; build the examples and tests that need OpenCV" ON)
+option(VIT_PRECOMPILED_HEADERS "Parse the standard headers once for each target; ccache then needs its sloppiness set" OFF)
 option(VIT_INSTALL "Add install rules" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_WERROR "Treat warnings as errors" OFF)
 set(VIT_SANITIZE "" CACHE STRING "Sanitizers for everything: address, undefined, thread, or a list with commas")
@@ -24,3 +25,13 @@ if(PROJECT_IS_TOP_LEVEL)
 elseif(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   message(WARNING "vit: the build type is empty; nothing will be optimised without -DCMAKE_BUILD_TYPE=Release")
 endif()
+
+# vit_precompile(TARGET): with VIT_PRECOMPILED_HEADERS, the standard headers that most sources include are parsed once.
+# They take half the compile time of an ordinary source. Every source still includes what it uses.
+function(vit_precompile target)
+  if(VIT_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <charconv> <cmath> <cstdint> <filesystem> <fstream>
+                              <functional> <iostream> <limits> <map> <memory> <optional> <set> <span> <sstream> <string>
+                              <string_view> <system_error> <utility> <variant> <vector>)
+  endif()
+endfunction()
