@@ -5,6 +5,7 @@
 #include "vit/kernels/kernels.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 KernelInfo info_of(const kernels::KernelTable& table) {

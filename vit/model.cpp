@@ -9,6 +9,7 @@
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 const kernels::KernelTable& table_for(const ModelOptions& options) {

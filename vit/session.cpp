@@ -13,6 +13,7 @@
 #include "vit/vision_transformer.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 constexpr Where kWhere{"Session", ErrorKind::argument};

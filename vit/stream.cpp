@@ -11,6 +11,7 @@
 #include "vit/base/parallel.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 constexpr const char* kOutOfMemory = "not enough memory for an image of this size; try a smaller input size";

@@ -5,6 +5,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 TEST_CASE("apps: bench measures every combination") {

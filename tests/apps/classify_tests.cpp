@@ -9,6 +9,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {

@@ -16,6 +16,7 @@
 #include "vit/weights/files/safetensors.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 namespace {

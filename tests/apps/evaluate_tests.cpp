@@ -8,6 +8,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a name of two") {

@@ -7,6 +7,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 TEST_CASE("apps: info tells about machine and model") {

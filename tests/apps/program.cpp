@@ -22,6 +22,7 @@
 #include "vit/weights/files/zip_archive.h"
 
 namespace vit::test {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

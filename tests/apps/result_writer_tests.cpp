@@ -18,6 +18,7 @@
 #include "vit/weights/files/zip_archive.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::app;
 using test::TestFolder;
 namespace fs = std::filesystem;

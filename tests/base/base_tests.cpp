@@ -13,6 +13,7 @@
 #include "vit/base/tensor.h"
 
 namespace vit {
+using namespace internal;
 
 TEST_CASE("base: f16 converts exactly, with subnormals, infinities and NaN") {
   CHECK(f16_to_float(0x0000) == 0.0f);

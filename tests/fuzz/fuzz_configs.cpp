@@ -8,6 +8,7 @@
 #include "vit/weights/checkpoint/loader.h"
 
 namespace vit::fuzz {
+using namespace internal;
 namespace {
 
 std::filesystem::path golden(std::string_view model) {

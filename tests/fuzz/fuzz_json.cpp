@@ -5,6 +5,7 @@
 #include "vit/weights/files/json.h"
 
 namespace vit::fuzz {
+using namespace internal;
 namespace {
 
 template <typename Access>

@@ -9,6 +9,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit::fuzz {
+using namespace internal;
 namespace {
 
 namespace op = test::opcode;

@@ -60,10 +60,10 @@ Bytes png_header(std::uint32_t width, std::uint32_t height) {
 TEST_CASE("image: every container of the reference set is decoded as Pillow does") {
   SKIP_WITHOUT_SHARED("fixtures/preprocess");
   const std::filesystem::path folder = vit::test::shared_path("fixtures/preprocess");
-  const vit::Json files = vit::load_json(folder / "decode.json");
+  const vit::internal::Json files = vit::internal::load_json(folder / "decode.json");
   std::size_t num_equal = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const vit::Json expected = files[i];
+    const vit::internal::Json expected = files[i];
     const std::string name(expected.key());
     CAPTURE(name);
     const auto path = folder / "decode" / name;

@@ -38,8 +38,9 @@ vit::Image synthetic(std::size_t height, std::size_t width) {
 }
 
 void check_golden(const fs::path& folder, const std::string& expected, vit::ResamplerChoice resampler) {
-  const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder, {.resampler = resampler}));
-  const vit::Json sizes = vit::load_json(folder / expected);
+  const vit::Preprocessor preprocessor(
+      vit::internal::load_preprocess_config(folder, {.resampler = resampler}));
+  const vit::internal::Json sizes = vit::internal::load_json(folder / expected);
   REQUIRE(sizes.size() > 0);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::string size(sizes[i].key());
@@ -59,7 +60,7 @@ void check_golden(const fs::path& folder, const std::string& expected, vit::Resa
 
 TEST_CASE("image: golden containers are decoded as Pillow does") {
   const fs::path folder = vit::test::data_path("golden/preprocess");
-  const vit::Json files = vit::load_json(folder / "decode.json");
+  const vit::internal::Json files = vit::internal::load_json(folder / "decode.json");
   REQUIRE(files.size() == 21);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name(files[i].key());

@@ -42,12 +42,13 @@ vit::Image load_image(const fs::path& shared, std::string name) {
 /// Checks every image of one expected file; returns their number.
 std::size_t check_configuration(const fs::path& shared, const fs::path& folder, const std::string& expected,
                                 vit::ResamplerChoice resampler) {
-  const vit::Json images = vit::load_json(folder / expected).at("images");
-  const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder, {.resampler = resampler}));
-  const vit::Preprocessor older(vit::load_preprocess_config(
+  const vit::internal::Json images = vit::internal::load_json(folder / expected).at("images");
+  const vit::Preprocessor preprocessor(
+      vit::internal::load_preprocess_config(folder, {.resampler = resampler}));
+  const vit::Preprocessor older(vit::internal::load_preprocess_config(
       folder, {.resampler = resampler, .pillow = vit::PillowRelease::up_to_12_1}));
   for (std::size_t i = 0; i < images.size(); ++i) {
-    const vit::Json item = images[i];
+    const vit::internal::Json item = images[i];
     const std::string name(item.key());
     CAPTURE(name);
     const vit::Image image = load_image(shared, name);
@@ -68,9 +69,10 @@ std::size_t check_configuration(const fs::path& shared, const fs::path& folder, 
 
 /// Largest distance of the DINOv3 tensors from the reference, and of all images' sums.
 void check_float_configuration(const fs::path& shared, const fs::path& folder) {
-  const vit::Json images = vit::load_json(folder / "expected.torchvision.json").at("images");
+  const vit::internal::Json images =
+      vit::internal::load_json(folder / "expected.torchvision.json").at("images");
   const vit::test::FixtureTensors tensors(folder / "tensors.torchvision.safetensors");
-  const vit::Preprocessor preprocessor(vit::load_preprocess_config(folder));
+  const vit::Preprocessor preprocessor(vit::internal::load_preprocess_config(folder));
   std::size_t num_compared = 0;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const std::string name(images[i].key());
@@ -121,8 +123,9 @@ TEST_CASE("image: every published configuration on every image") {
     ++num_configurations;
     if (entry.path().filename() == "hf-dinov3") {
       check_float_configuration(root, entry.path());
-      CHECK_THROWS_AS(vit::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}),
-                      vit::Error);
+      CHECK_THROWS_AS(
+          vit::internal::load_preprocess_config(entry.path(), {.resampler = vit::ResamplerChoice::pillow}),
+          vit::Error);
     } else if (fs::exists(entry.path() / "expected.json")) {
       num_images += check_configuration(root, entry.path(), "expected.json", vit::ResamplerChoice::automatic);
     } else {
@@ -148,7 +151,7 @@ TEST_CASE("image: threads do not change the result") {
 }
 
 TEST_CASE("image: another target keeps timm's margin") {
-  const vit::PreprocessConfig base = vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
+  const vit::PreprocessConfig base = vit::internal::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
   CHECK(base.resize_height == 248);
   using Kind = vit::InputSize::Kind;
   const auto square = vit::with_input_size(base, {Kind::fixed, 384, 384}, 16);
@@ -215,7 +218,7 @@ TEST_CASE("image: a resize to a number of patches keeps the aspect ratio and sta
 }
 
 TEST_CASE("image: native size keeps the pixels and drops the ragged edge") {
-  const vit::PreprocessConfig base = vit::build_timm_preprocess({}, {}, "test");
+  const vit::PreprocessConfig base = vit::internal::build_timm_preprocess({}, {}, "test");
   const vit::Preprocessor native(base, {.kind = vit::InputSize::Kind::native}, 16);
   const vit::Image image = gradient(100, 70);
   CHECK(native.output_size(image.size()) == vit::ImageSize{96, 64});
@@ -245,7 +248,7 @@ TEST_CASE("image: the source map leads from pixels of the result to those of the
 
 TEST_CASE("image: images that the rules cannot handle are Errors") {
   vit::PreprocessConfig border =
-      vit::build_timm_preprocess({.crop_mode = vit::TimmCropMode::border}, {}, "test");
+      vit::internal::build_timm_preprocess({.crop_mode = vit::internal::TimmCropMode::border}, {}, "test");
   const vit::Preprocessor preprocessor(border);
   CHECK_ERROR(vit::ErrorKind::argument, ("1000 x 1"), preprocessor.output_size({1, 1000}));
   CHECK_THROWS_AS(preprocessor.output_size({0, 5}), vit::Error);
@@ -279,7 +282,7 @@ TEST_CASE("image: an image smaller than the crop is padded on the side of each l
 
 TEST_CASE("image: the rules in words") {
   const std::string words =
-      vit::Preprocessor(vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
+      vit::Preprocessor(vit::internal::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
   CHECK(words.find("resize the shortest edge to 248, bicubic, as Pillow 13") != std::string::npos);
   CHECK(words.find("crop the centre 224 x 224") != std::string::npos);
   CHECK(words.find("divide by 255, subtract mean (0.485, 0.456, 0.406)") != std::string::npos);

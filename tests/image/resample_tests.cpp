@@ -113,11 +113,11 @@ TEST_CASE("image: one row through every size") {
 TEST_CASE("image: every resize of the reference set") {
   SKIP_WITHOUT_SHARED("fixtures/preprocess/resize");
   const std::filesystem::path folder = vit::test::shared_path("fixtures/preprocess/resize");
-  const vit::TensorFile tensors = vit::open_safetensors(folder / "resize.safetensors");
-  const vit::Json cases = vit::load_json(folder / "index.json").at("cases");
+  const vit::internal::TensorFile tensors = vit::internal::open_safetensors(folder / "resize.safetensors");
+  const vit::internal::Json cases = vit::internal::load_json(folder / "index.json").at("cases");
   REQUIRE(cases.size() == 1172);
   for (std::size_t k = 0; k < cases.size(); ++k) {
-    const vit::Json item = cases[k];
+    const vit::internal::Json item = cases[k];
     const auto& entry = tensors.at("in/" + std::string(item.at("image").as_string()));
     const std::size_t height = entry.shape[0];
     const std::size_t width = entry.shape[1];
@@ -191,7 +191,7 @@ TEST_CASE("image: every kernel table gives the same bytes") {
       const auto filter = vit::ResizeFilter::bicubic;
       const vit::internal::FixedAxis columns({203, target.width, 0, target.width}, filter, resampler);
       const vit::internal::FixedAxis rows({61, target.height, 0, target.height}, filter, resampler);
-      const auto bytes_of = [&](const vit::kernels::KernelTable& table) {
+      const auto bytes_of = [&](const vit::internal::kernels::KernelTable& table) {
         std::vector<std::uint8_t> between(61 * target.width * 3), out(target.height * target.width * 3);
         table.resample.columns_rgb({image.data(), image.row_stride(), between.data(), target.width * 3}, 61,
                                    203 * 3, columns.view());
@@ -199,8 +199,8 @@ TEST_CASE("image: every kernel table gives the same bytes") {
                             target.width * 3, rows.view());
         return out;
       };
-      const std::vector<std::uint8_t> expected = bytes_of(vit::kernels::find_kernels("reference"));
-      for (const vit::kernels::KernelTable* table : vit::kernels::available_kernels()) {
+      const std::vector<std::uint8_t> expected = bytes_of(vit::internal::kernels::find_kernels("reference"));
+      for (const vit::internal::kernels::KernelTable* table : vit::internal::kernels::available_kernels()) {
         CAPTURE(std::string(table->name));
         CHECK(bytes_of(*table) == expected);
       }

@@ -10,6 +10,7 @@
 #include "vit/config.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 struct Convention {

@@ -24,6 +24,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

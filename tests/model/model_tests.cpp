@@ -16,6 +16,7 @@
 #include "vit/vision_transformer.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 VisionTransformer build(const Checkpoint& checkpoint, Precision precision = Precision::float32) {

@@ -13,6 +13,7 @@
 #include "vit/weights/files/shards.h"
 
 namespace vit::test {
+using namespace internal;
 
 /// Former name of a TemporaryFolder in memory.
 class ScratchFolder : public TemporaryFolder {

@@ -10,6 +10,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit::test {
+using namespace internal;
 
 /// A golden file. A tensor that is not there is an Error with its name, so a test cannot pass for lack of
 /// data.

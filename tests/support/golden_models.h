@@ -11,6 +11,7 @@
 #include "vit/weights/files/json.h"
 
 namespace vit::test {
+using namespace internal;
 
 /// The folders in a folder, sorted.
 inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path& root) {

@@ -9,6 +9,7 @@
 #include "vit/weights/checkpoint/loader.h"
 
 namespace vit::test {
+using namespace internal;
 
 /// A checkpoint of a known architecture shrunk to width 48, 3 heads, 2 blocks, 48 x 48 pixels and 7 classes.
 inline Checkpoint tiny_checkpoint(const std::string& architecture,

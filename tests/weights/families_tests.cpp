@@ -24,6 +24,7 @@
 #include "vit/weights/files/json.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

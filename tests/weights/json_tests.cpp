@@ -8,6 +8,7 @@
 #include "vit/weights/files/json.h"
 
 namespace vit {
+using namespace internal;
 
 namespace {
 

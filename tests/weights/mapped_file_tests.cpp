@@ -9,6 +9,7 @@
 #include "vit/weights/files/mapped_file.h"
 
 namespace vit {
+using namespace internal;
 
 namespace {
 

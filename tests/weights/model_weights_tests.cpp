@@ -16,6 +16,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 TensorEntry entry_of(std::span<const float> numbers, std::vector<std::size_t> shape,

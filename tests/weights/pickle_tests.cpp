@@ -14,6 +14,7 @@
 #include "vit/weights/files/pickle.h"
 
 namespace vit {
+using namespace internal;
 
 namespace {
 

@@ -27,13 +27,13 @@ class Folder {
 vit::PreprocessConfig timm(const std::string& cfg, const vit::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("config.json", R"({"architecture": "vit_x", "pretrained_cfg": )" + cfg + "}");
-  return vit::load_preprocess_config(folder.path(), options);
+  return vit::internal::load_preprocess_config(folder.path(), options);
 }
 
 vit::PreprocessConfig hf(const std::string& text, const vit::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("preprocessor_config.json", text);
-  return vit::load_preprocess_config(folder.path(), options);
+  return vit::internal::load_preprocess_config(folder.path(), options);
 }
 
 /// OpenCLIP's with these members of model_cfg.vision_cfg and of preprocess_cfg.
@@ -41,7 +41,7 @@ vit::PreprocessConfig open_clip(const std::string& vision_cfg, const std::string
   Folder folder;
   folder.add("open_clip_config.json", R"({"model_cfg": {"vision_cfg": {)" + vision_cfg +
                                           R"(}}, "preprocess_cfg": {)" + preprocess_cfg + "}}");
-  return vit::load_preprocess_config(folder.path());
+  return vit::internal::load_preprocess_config(folder.path());
 }
 
 template <typename Read>
@@ -79,16 +79,16 @@ TEST_CASE("weights: timm's preprocessing, its defaults and its older form") {
   Folder flat;
   flat.add("config.json",
            R"({"architecture": "vit_y", "input_size": [3, 96, 96], "crop_pct": null, "labels": []})");
-  CHECK(vit::load_preprocess_config(flat.path()).crop_width == 96);
+  CHECK(vit::internal::load_preprocess_config(flat.path()).crop_width == 96);
   Folder args;
   args.add("config.json",
            R"({"architecture": "vit_y", "model_args": {"img_size": [64, 32]}, "pretrained_cfg": {}})");
-  CHECK(vit::load_preprocess_config(args.path()).crop_width == 32);
+  CHECK(vit::internal::load_preprocess_config(args.path()).crop_width == 32);
   const auto width_of_stale = [](const std::string& more_args, const std::string& more_cfg) {
     Folder folder;
     folder.add("config.json", R"({"architecture": "vit_y", "model_args": {"img_size": 56)" + more_args +
                                   R"(}, "pretrained_cfg": {"input_size": [3, 518, 518])" + more_cfg + "}}");
-    return vit::load_preprocess_config(folder.path()).crop_width;
+    return vit::internal::load_preprocess_config(folder.path()).crop_width;
   };
   CHECK(width_of_stale("", R"(, "fixed_input_size": true)") == 56);
   CHECK(width_of_stale("", "") == 518);
@@ -160,15 +160,16 @@ TEST_CASE("weights: the image processor may stand in processor_config.json, or b
   nested.add(
       "processor_config.json",
       R"({"image_processor": {"image_processor_type": "CLIPImageProcessor"}, "processor_class": "CLIPProcessor"})");
-  CHECK(vit::load_preprocess_config(nested.path()).crop);
+  CHECK(vit::internal::load_preprocess_config(nested.path()).crop);
   Folder unnamed;
   unnamed.add("config.json", R"({"model_type": "dinov2"})")
       .add("preprocessor_config.json", R"({"size": {"shortest_edge": 512}})");
-  CHECK(vit::load_preprocess_config(unnamed.path()).resize_height == 512);
+  CHECK(vit::internal::load_preprocess_config(unnamed.path()).resize_height == 512);
   unnamed.add("model.safetensors", "");
-  CHECK(vit::load_preprocess_config(unnamed.path() / "model.safetensors").resize_height == 512);
+  CHECK(vit::internal::load_preprocess_config(unnamed.path() / "model.safetensors").resize_height == 512);
   unnamed.add("config.json", R"({"model_type": "metaclip_2"})");
-  CHECK(vit::load_preprocess_config(unnamed.path()).source.find("CLIPImageProcessor") != std::string::npos);
+  CHECK(vit::internal::load_preprocess_config(unnamed.path()).source.find("CLIPImageProcessor") !=
+        std::string::npos);
 }
 
 TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
@@ -211,10 +212,10 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   CHECK(contains(refusal([] { hf(R"({"image_processor_type": "ViTImageProcessor", "resample": 5})"); }),
                  "filter"));
   Folder empty;
-  CHECK(contains(refusal([&] { vit::load_preprocess_config(empty.path()); }),
+  CHECK(contains(refusal([&] { vit::internal::load_preprocess_config(empty.path()); }),
                  "no file tells how images are preprocessed"));
-  CHECK(!vit::CheckpointFolder(empty.path()).preprocess_config());
-  CHECK(contains(refusal([] { vit::load_preprocess_config("/no/such/folder"); }), "no such file"));
+  CHECK(!vit::internal::CheckpointFolder(empty.path()).preprocess_config());
+  CHECK(contains(refusal([] { vit::internal::load_preprocess_config("/no/such/folder"); }), "no such file"));
 }
 
 TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
@@ -259,7 +260,7 @@ TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
   }
   Folder without_model;
   without_model.add("open_clip_config.json", R"({"preprocess_cfg": {}})");
-  CHECK(contains(refusal([&] { vit::load_preprocess_config(without_model.path()); }), "model_cfg"));
+  CHECK(contains(refusal([&] { vit::internal::load_preprocess_config(without_model.path()); }), "model_cfg"));
 }
 
 TEST_CASE("weights: what preprocessing files say is quoted in one short line") {
@@ -276,20 +277,20 @@ TEST_CASE("weights: what preprocessing files say is quoted in one short line") {
   check(refusal([&] { open_clip("", R"("resize_mode": ")" + hostile + "\""); }));
   Folder typed;
   typed.add("config.json", R"({"model_type": ")" + hostile + "\"}").add("preprocessor_config.json", "{}");
-  check(refusal([&] { vit::load_preprocess_config(typed.path()); }));
+  check(refusal([&] { vit::internal::load_preprocess_config(typed.path()); }));
   Folder named;  // the name becomes part of the source, which later messages show
   named.add("config.json", R"({"architecture": ")" + hostile +
                                R"(", "pretrained_cfg": {"input_size": [3, 1, 1], "crop_pct": 10}})");
-  check(refusal([&] { vit::load_preprocess_config(named.path()); }));
+  check(refusal([&] { vit::internal::load_preprocess_config(named.path()); }));
   const std::string raw = "x\n[load_checkpoint] fine\x1b[2J" + std::string(100'000, 'x');
-  check(refusal([&] { vit::find_architecture(raw); }));
-  check(refusal([&] { vit::parse_pillow_release(raw); }));
+  check(refusal([&] { vit::internal::find_architecture(raw); }));
+  check(refusal([&] { vit::internal::parse_pillow_release(raw); }));
 }
 
 TEST_CASE("weights: preprocessing files that the system does not show are an Error with its reason") {
   const auto loop = [](const vit::test::TemporaryFolder& folder, const char* name) {
     std::filesystem::create_symlink(name, folder.path() / name);
-    return refusal([&] { vit::load_preprocess_config(folder.path()); });
+    return refusal([&] { vit::internal::load_preprocess_config(folder.path()); });
   };
   for (const char* name :
        {"config.json", "processor_config.json", "preprocessor_config.json", "open_clip_config.json"}) {
@@ -298,14 +299,15 @@ TEST_CASE("weights: preprocessing files that the system does not show are an Err
     const std::string message = loop(folder, name);
     CHECK(contains(message, (folder.path() / name).string() + ": cannot be examined: "));
   }
-  CHECK(contains(refusal([] { vit::load_preprocess_config(std::string(300, 'x')); }), "cannot be examined"));
+  CHECK(contains(refusal([] { vit::internal::load_preprocess_config(std::string(300, 'x')); }),
+                 "cannot be examined"));
 }
 
 TEST_CASE("weights: Pillow versions choose the order of the passes") {
-  CHECK(vit::parse_pillow_release("9.4") == vit::PillowRelease::up_to_12_1);
-  CHECK(vit::parse_pillow_release("12.1") == vit::PillowRelease::up_to_12_1);
-  CHECK(vit::parse_pillow_release("12.2.0") == vit::PillowRelease::from_12_2);
-  CHECK(vit::parse_pillow_release("13") == vit::PillowRelease::from_13_0);
+  CHECK(vit::internal::parse_pillow_release("9.4") == vit::PillowRelease::up_to_12_1);
+  CHECK(vit::internal::parse_pillow_release("12.1") == vit::PillowRelease::up_to_12_1);
+  CHECK(vit::internal::parse_pillow_release("12.2.0") == vit::PillowRelease::from_12_2);
+  CHECK(vit::internal::parse_pillow_release("13") == vit::PillowRelease::from_13_0);
   for (const char* const wrong : {"", "x", "12.", "12.x", "-1", "1.2.3.4"})
-    CHECK_THROWS_AS(vit::parse_pillow_release(wrong), vit::Error);
+    CHECK_THROWS_AS(vit::internal::parse_pillow_release(wrong), vit::Error);
 }

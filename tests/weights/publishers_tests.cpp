@@ -17,6 +17,7 @@
 #include "vit/weights/checkpoint/loader.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

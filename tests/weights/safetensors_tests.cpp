@@ -15,6 +15,7 @@
 #include "vit/weights/files/shards.h"
 
 namespace vit {
+using namespace internal;
 
 namespace {
 

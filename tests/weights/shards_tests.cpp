@@ -15,6 +15,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 using test::safetensors;

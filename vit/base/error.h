@@ -11,10 +11,6 @@
 
 namespace vit {
 
-/// What is not for users of the library; its headers are not installed.
-namespace internal {}
-using namespace internal;  // TODO(rebuild): goes when every internal header has moved
-
 /// What kind of failure an Error is, for callers that react to it; the text is for people.
 enum class ErrorKind {
   argument,  // the call is wrong: a value out of range, a shape that does not fit, an unknown name

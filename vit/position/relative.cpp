@@ -10,6 +10,7 @@
 #include "vit/position/sinusoidal.h"
 
 namespace vit::position {
+using namespace internal;
 namespace {
 
 std::size_t clipped_row(std::size_t query, std::size_t key, std::size_t max_distance) {

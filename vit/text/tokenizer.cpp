@@ -12,6 +12,7 @@
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit {
+using namespace internal;
 
 using internal::BuiltTokenizer;
 using internal::Cleaning;

@@ -27,6 +27,7 @@
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 constexpr const char* kExamples =

@@ -11,6 +11,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 const char* npy_dtype(Dtype dtype) {

@@ -8,6 +8,7 @@
 #include "vit/weights/files/json.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 constexpr std::string_view kLineStart = "{\"file\": ";

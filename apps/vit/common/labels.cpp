@@ -12,6 +12,7 @@
 #include "vit/weights/files/mapped_file.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 constexpr std::size_t kImageNetClasses = 1000;

@@ -14,6 +14,7 @@
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 constexpr const char* kModelGroup = "Model";

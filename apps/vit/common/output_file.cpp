@@ -18,6 +18,7 @@
 #include "vit/weights/files/file_status.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

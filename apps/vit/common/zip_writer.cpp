@@ -7,6 +7,7 @@
 #include "vit/base/error.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 constexpr unsigned kVersion = 20, kVersionZip64 = 45;  // "needed to extract", 2.0 and 4.5

@@ -17,7 +17,7 @@ class ZipWriter {
   /// Sizes from which the 64-bit records are used; tests lower it.
   static constexpr std::uint64_t kZip64From = 0xFFFFFFFF;
 
-  explicit ZipWriter(AtomicFile& file, std::uint64_t zip64_from = kZip64From)
+  explicit ZipWriter(internal::AtomicFile& file, std::uint64_t zip64_from = kZip64From)
       : file_(file), zip64_from_(zip64_from) {}
 
   /// One member, its bytes given in parts. Throws Error if the file cannot be written.
@@ -34,7 +34,7 @@ class ZipWriter {
   };
   void write(std::string_view bytes);
 
-  AtomicFile& file_;
+  internal::AtomicFile& file_;
   std::uint64_t zip64_from_;
   std::uint64_t position_ = 0;
   std::vector<Member> members_;
