@@ -9,6 +9,7 @@
 #include "vit/base/parallel.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 constexpr Where kWhere{"mutual_nearest", ErrorKind::argument};
