@@ -35,7 +35,7 @@ void NumberFile::add_bytes(std::string name, std::string descr, std::vector<std:
 
 void NumberFile::write(std::span<const std::string> files) const {
   if (path_.empty()) return;
-  AtomicFile file(path_, "write");
+  internal::AtomicFile file(path_, "write");
   ZipWriter archive(file);
   const auto add_member = [&](const std::string& name, const std::string& header,
                               std::span<const std::byte> bytes) {
