@@ -10,6 +10,7 @@
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 constexpr Where kWhere{"TextEncoder", ErrorKind::argument};

@@ -14,6 +14,7 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 constexpr Where kWhere{"ZeroShotClassifier", ErrorKind::argument};
