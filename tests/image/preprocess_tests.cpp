@@ -235,7 +235,7 @@ TEST_CASE("image: the source map leads from pixels of the result to those of the
     CHECK(map.x_step == doctest::Approx(x_step));
     CHECK(map.y_step == doctest::Approx(y_step));
   };
-  const vit::PreprocessConfig base = vit::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
+  const vit::PreprocessConfig base = vit::internal::build_timm_preprocess({.crop_pct = 0.9}, {}, "test");
   // 375 x 500 becomes 248 x 330, of which 224 x 224 in the middle is left
   check(vit::Preprocessor(base).source_map({500, 375}), 12 * 375 / 248.0, 53 * 500 / 330.0, 375 / 248.0,
         500 / 330.0);
