@@ -8,6 +8,7 @@
 #include "vit/base/tensor.h"
 #include "vit/checkpoint.h"
 #include "vit/config.h"
+#include "vit/fit.h"
 #include "vit/image/decode.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"

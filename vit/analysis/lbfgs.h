@@ -1,0 +1,33 @@
+// Minimization of smooth convex functions by L-BFGS (Nocedal and Wright, Numerical Optimization, algorithm
+// 7.5). What is minimized, and a rough inverse of its Hessian, come from the caller.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+namespace vit::internal {
+
+/// The value at `x`; writes the gradient.
+using Objective = std::function<double(std::span<const double> x, std::span<double> gradient)>;
+/// Multiplies a vector by a positive definite approximation of the inverse Hessian.
+using Precondition = std::function<void(std::span<double> vector)>;
+
+struct MinimizeOptions {
+  /// Ends when the preconditioned gradient, an estimate of the way to the minimum, is shorter than this part
+  /// of x.
+  double tolerance = 1e-6;
+  std::size_t max_iterations = 2000;
+};
+
+struct MinimizeResult {
+  double value = 0.0;
+  std::size_t iterations = 0;
+  bool converged = false;  // false: the iterations ran out
+};
+
+/// Moves `x` to the minimum. Keeps ten pairs of vectors: 28 times the memory of x in all.
+MinimizeResult minimize(const Objective& objective, const Precondition& precondition, std::span<double> x,
+                        const MinimizeOptions& options = {});
+
+}  // namespace vit::internal

@@ -1,0 +1,24 @@
+// Mean and standard deviation of features, and rows brought to mean 0 and deviation 1.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/base/tensor.h"
+
+namespace vit::internal {
+
+/// What scikit-learn's StandardScaler holds: columns that do not vary keep their scale of 1.
+struct Standardization {
+  std::vector<double> mean;   // (C)
+  std::vector<double> scale;  // (C), deviation with divisor n
+
+  /// (row - mean) / scale; `row` and `out` (C).
+  void apply(const float* row, double* out) const;
+};
+
+/// Of features (n, C), n > 0.
+Standardization standardization_of(TensorView<const float> features);
+
+}  // namespace vit::internal
