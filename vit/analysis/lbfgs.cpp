@@ -100,6 +100,7 @@ MinimizeResult minimize(const Objective& objective, const Precondition& precondi
   precondition(span_of(remaining));
   InverseHessian inverse(precondition);
   MinimizeResult result;
+  result.converged = at.gradient.lpNorm<Eigen::Infinity>() <= options.max_gradient;
   while (!result.converged && result.iterations < options.max_iterations) {
     const Vector direction = -inverse.times(at.gradient);
     if (!search_line(objective, at, direction, next)) {
@@ -111,7 +112,8 @@ MinimizeResult minimize(const Objective& objective, const Precondition& precondi
     inverse.add(next.x - at.x, next.gradient - at.gradient, next_remaining - remaining);
     std::swap(at, next);
     remaining.swap(next_remaining);
-    result.converged = remaining.norm() <= options.tolerance * at.x.norm();
+    result.converged = remaining.norm() <= options.tolerance * at.x.norm() ||
+                       at.gradient.lpNorm<Eigen::Infinity>() <= options.max_gradient;
     ++result.iterations;
   }
   std::copy(at.x.begin(), at.x.end(), x.begin());

@@ -16,7 +16,9 @@ using Precondition = std::function<void(std::span<double> vector)>;
 struct MinimizeOptions {
   /// Ends when the preconditioned gradient, an estimate of the way to the minimum, is shorter than this part
   /// of x.
-  double tolerance = 1e-6;
+  double tolerance = 1e-7;
+  /// Or when no element of the gradient is larger; 0 = never, but at the minimum.
+  double max_gradient = 0.0;
   std::size_t max_iterations = 2000;
 };
 

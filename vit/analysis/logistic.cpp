@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "vit/analysis/lbfgs.h"
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
@@ -19,6 +18,7 @@ using Rows = Eigen::Map<RowMajor>;
 using Columns = Eigen::Map<Eigen::MatrixXd>;
 using ConstColumns = Eigen::Map<const Eigen::MatrixXd>;
 
+constexpr Where kWhere{"fit", ErrorKind::argument};
 constexpr std::size_t kBlock = 128;                            // rows of a task
 constexpr std::size_t kMaxAtWork = std::size_t{1} << 23;       // numbers: 64 MiB
 constexpr std::size_t kTileFeatures = 64, kTileColumns = 256;  // of a task that multiplies rows
@@ -79,7 +79,7 @@ LogisticRegression::LogisticRegression(const LabeledRows& data, const Standardiz
     : data_(data), standardization_(standardization), num_classes_(num_classes), threads_(threads) {
   const std::size_t columns = data.features.num_columns();
   functions_.num_features = columns;
-  functions_.numbers.resize(checked_mul(num_classes, columns + 1, "fit_linear"));
+  functions_.numbers.resize(checked_mul(num_classes, columns + 1, kWhere));
   add_covariance();
 }
 
@@ -90,7 +90,7 @@ void LogisticRegression::add_covariance() {
   residuals_.resize(std::min(chunk, count) * num_classes_);
   losses_.resize(ceil_div(std::min(chunk, count), kBlock));
   spreads_.resize(losses_.size());
-  covariance_.assign(checked_mul(columns, columns, "fit_linear"), 0.0);
+  covariance_.assign(checked_mul(columns, columns, kWhere), 0.0);
   Columns covariance(covariance_.data(), index(columns), index(columns));
   for (std::size_t first = 0; first < count; first += chunk) {
     const std::size_t size = std::min(chunk, count - first);
@@ -145,18 +145,21 @@ double LogisticRegression::evaluate(double penalty, std::span<const double> at, 
   return loss / static_cast<double>(count) + 0.5 * penalty * functions.topRows(index(columns)).squaredNorm();
 }
 
-void LogisticRegression::fit(double strength, double tolerance) {
+void LogisticRegression::fit(double strength, const MinimizeOptions& options) {
   const std::size_t columns = data_.features.num_columns();
   const double count = static_cast<double>(data_.rows.size());
   const double penalty = (num_classes_ == 2 ? 2.0 : 1.0) / (strength * count);
-  // The Hessian is about spread * covariance + penalty for each class, were p (1 - p) the same for all rows.
+  const auto objective = [&](std::span<const double> x, std::span<double> slope) {
+    return evaluate(penalty, x, slope);
+  };
   std::vector<double> gradient(functions_.numbers.size());
-  evaluate(penalty, functions_.numbers, gradient);
+  objective(functions_.numbers, gradient);
+  // The Hessian is about spread * covariance + penalty for each class, were p (1 - p) the same for all rows.
   const double spread = std::max(spread_, 1e-6);
   Eigen::MatrixXd hessian = spread * ConstColumns(covariance_.data(), index(columns), index(columns));
   hessian.diagonal().array() += penalty;
   const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factors(hessian);
-  VIT_CHECK(factors.info() == Eigen::Success, "fit_linear", "the features are too large or not finite");
+  VIT_CHECK(factors.info() == Eigen::Success, kWhere, "the features are too large");
   const auto precondition = [&](std::span<double> vector) {
     Columns classes(vector.data(), index(columns + 1), index(num_classes_));
     parallel_for_parts(num_classes_, 32, threads_, [&](std::size_t first, std::size_t size) {
@@ -166,11 +169,10 @@ void LogisticRegression::fit(double strength, double tolerance) {
       classes.block(index(columns), index(first), 1, index(size)) /= spread;
     });
   };
-  const MinimizeResult result = minimize(
-      [&](std::span<const double> x, std::span<double> slope) { return evaluate(penalty, x, slope); },
-      precondition, functions_.numbers, {.tolerance = tolerance});
-  VIT_CHECK(result.converged, "fit_linear", "no minimum after ", result.iterations,
-            " iterations with strength ", strength, "; a smaller strength is easier");
+  MinimizeResult result;
+  with_team(threads_, [&] { result = minimize(objective, precondition, functions_.numbers, options); });
+  VIT_CHECK(result.converged, kWhere, "no minimum after ", result.iterations, " iterations with strength ",
+            strength, "; a smaller strength is easier");
 }
 
 std::vector<std::uint32_t> classify_rows(const LinearFunctions& functions,

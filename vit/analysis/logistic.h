@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "vit/analysis/lbfgs.h"
 #include "vit/analysis/standardize.h"
 #include "vit/base/tensor.h"
 
@@ -45,9 +46,9 @@ class LogisticRegression {
   LogisticRegression(const LabeledRows& data, const Standardization& standardization, std::size_t num_classes,
                      int threads);
 
-  /// Moves the functions to the minimum. `tolerance`: relative error of W, roughly. Throws Error if that
-  /// takes more than 2000 iterations.
-  void fit(double strength, double tolerance);
+  /// Moves the functions to the minimum of the objective over n and strength. Throws Error if that takes too
+  /// many iterations.
+  void fit(double strength, const MinimizeOptions& options);
   const LinearFunctions& functions() const noexcept { return functions_; }
 
  private:

@@ -21,8 +21,10 @@ using internal::LinearFunctions;
 using internal::Standardization;
 
 constexpr Where kWhere{"fit", ErrorKind::argument};
-constexpr double kTolerance = 1e-7;      // of the coefficients, relative
-constexpr double kFoldTolerance = 1e-5;  // where only predictions are counted
+// Of the optimum; of the folds, where only predictions are counted, a hundredth of the gradient that
+// scikit-learn's LogisticRegression ends with.
+constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-7};
+constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
 constexpr std::size_t kNumStrengths = 10;
 
 /// Features and classes after all checks.
@@ -156,7 +158,7 @@ std::vector<double> score_strengths(const TrainingSet& set, const Division& divi
   }
   internal::LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
   for (const double strength : strengths) {
-    regression.fit(strength, kFoldTolerance);
+    regression.fit(strength, kFoldOptimum);
     scores.push_back(accuracy(
         set, division,
         internal::classify_rows(regression.functions(), standard, set.features, division.tested, threads)));
@@ -220,7 +222,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   const std::vector<std::size_t> rows = all_rows(set);
   internal::LogisticRegression regression({features, classes, rows}, standard, set.num_classes,
                                           options.threads);
-  regression.fit(*head.strength, kTolerance);
+  regression.fit(*head.strength, kOptimum);
   set_functions(head, regression.functions(), standard);
   return head;
 }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/common/class_values.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
-#include "apps/vit/common/labels.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
@@ -37,7 +37,7 @@ struct ClassifyOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::size_t top = 5;
-  std::filesystem::path labels;
+  ClassOptions classes;
   Format format = Format::text;
 };
 
@@ -88,16 +88,16 @@ std::string as_csv(const Row& row) {
 int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   ImageRun run("classify", options.common);
-  if (run.model().config().num_classes == 0) fail_usage("this model has no classifier; try vit embed");
-  const Labels labels(run.model().config(), options.labels);
+  ClassValues classes(run.model(), options.classes);
   run.start(std::move(list));
 
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
   if (options.format == Format::csv) print_result("file,rank,index,label,probability\n");
-  run.for_each({.logits = true}, [&](std::size_t index, const ImageOutputs& outputs) {
-    std::string defect = defect_of(outputs.logits());
+  run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
+    const std::span<const float> values = classes.of(outputs);
+    std::string defect = defect_of(values);
     if (!defect.empty()) return defect;
-    const std::vector<Prediction> top = top_predictions(outputs.logits(), options.top, labels.names());
+    const std::vector<Prediction> top = top_predictions(values, options.top, classes.labels().names());
     const Row row{run.inputs()[index].name, top};
     const std::string lines = options.format == Format::json  ? as_json(row)
                               : options.format == Format::csv ? as_csv(row)
@@ -121,12 +121,12 @@ Command classify_command() {
                                .type_name = "K",
                                .help = "Classes for each image, best first",
                                .target = integer_target(options->top, std::size_t{1}, kMaxTop)},
-                              labels_option(options->labels),
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text, json (one object a line) or csv",
                                .target = choice_target(options->format, kFormats)}},
                   .run = [options] { return classify(*options); }};
+  add_class_options(command.options, options->classes);
   add_common_options(command.options, options->common);
   return command;
 }

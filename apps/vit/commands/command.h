@@ -13,5 +13,6 @@ Command info_command();
 Command bench_command();
 Command tokenize_command();
 Command show_command();
+Command fit_command();
 
 }  // namespace vit::app

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/common/class_folders.h"
+#include "apps/vit/common/class_values.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/labels.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
@@ -39,7 +40,7 @@ constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json
 struct EvaluateOptions {
   CommonOptions common;
   fs::path folder;
-  fs::path labels;
+  ClassOptions classes;
   Format format = Format::text;
 };
 
@@ -50,18 +51,8 @@ struct Dataset {
 };
 
 Dataset read_dataset(const fs::path& root, const Labels& labels) {
-  std::error_code error;
-  VIT_CHECK(fs::is_directory(root, error), "evaluate", root.string(), ": no such folder");
-  std::vector<fs::path> folders = entries_of(root, error);
-  VIT_CHECK(!error, "evaluate", root.string(), ": ", error.message());
-  std::erase_if(folders, [](const fs::path& path) {
-    std::error_code unreadable;
-    return !fs::is_directory(path, unreadable);
-  });
-  VIT_CHECK(!folders.empty(), "evaluate", root.string(),
-            ": holds no folders; one for each class is expected");
   Dataset dataset;
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : class_folders(root, "evaluate")) {
     const std::string name = folder.filename().string();
     const std::vector<std::size_t> classes = labels.find(name);
     if (classes.size() != 1) {
@@ -181,16 +172,16 @@ std::string as_text(const ordered_json& result) {
 
 int evaluate(const EvaluateOptions& options) {
   ImageRun run("evaluate", options.common);
-  if (run.model().config().num_classes == 0)
-    fail_usage("this model has no classifier; accuracy cannot be measured");
-  const Labels labels(run.model().config(), options.labels);
+  ClassValues classes(run.model(), options.classes);
+  const Labels& labels = classes.labels();
   Dataset dataset = read_dataset(options.folder, labels);
   run.start(std::move(dataset.list));
 
   Confusion confusion;
-  run.for_each({.logits = true}, [&](std::size_t index, const ImageOutputs& outputs) {
-    std::string defect = defect_of(outputs.logits());
-    if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(outputs.logits(), 5));
+  run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
+    const std::span<const float> values = classes.of(outputs);
+    std::string defect = defect_of(values);
+    if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(values, 5));
     return defect;
   });
   run.progress().finish("");
@@ -216,12 +207,12 @@ Command evaluate_command() {
                                .help = "Folder with one folder of images for each class",
                                .target = text_target(options->folder),
                                .is_required = true},
-                              labels_option(options->labels),
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text or json",
                                .target = choice_target(options->format, kFormats)}},
                   .run = [options] { return evaluate(*options); }};
+  add_class_options(command.options, options->classes);
   add_common_options(command.options, options->common);
   return command;
 }

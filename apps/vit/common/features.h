@@ -14,6 +14,12 @@ namespace vit::app {
 
 enum class FeatureKind { pooled, projected, cls, patches, tokens, block, attention, logits };
 
+/// Whether an image has one vector of these features.
+constexpr bool is_vector(FeatureKind kind) {
+  return kind == FeatureKind::pooled || kind == FeatureKind::projected || kind == FeatureKind::cls ||
+         kind == FeatureKind::logits;
+}
+
 struct Feature {
   FeatureKind kind = FeatureKind::pooled;
   std::size_t block = 0;         // resolved number, for the kinds block and attention

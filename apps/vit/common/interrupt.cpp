@@ -32,6 +32,10 @@ void hold_interrupts() {
   is_held.store(true);
 }
 
+void release_interrupts() {
+  is_held.store(false);
+}
+
 bool interrupted() noexcept {
   return flag.load();
 }

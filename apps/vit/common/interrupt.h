@@ -12,6 +12,8 @@ constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells count
 void catch_interrupts();
 /// From now on the first SIGINT only sets a flag: there are results to be written.
 void hold_interrupts();
+/// From now on SIGINT ends the process at once again.
+void release_interrupts();
 bool interrupted() noexcept;
 
 }  // namespace vit::app

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "vit/config.h"
@@ -18,6 +19,9 @@ class Labels {
   /// id, as ImageNet's synsets), a JSON list, or a JSON object {"0": name, ...}, also under "id2label". "" =
   /// the checkpoint's own. Throws Error if the file does not name each class of the model.
   Labels(const ModelConfig& config, const std::filesystem::path& file);
+
+  /// Names of all classes.
+  explicit Labels(std::vector<std::string> names) : num_classes_(names.size()), names_(std::move(names)) {}
 
   std::size_t size() const noexcept { return num_classes_; }
   /// Name of class `index`; its number where there are no names.

@@ -1,0 +1,295 @@
+// vit fit: learns classes of one's own on features of a frozen model.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/common/class_folders.h"
+#include "apps/vit/common/features.h"
+#include "apps/vit/common/image_run.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/interrupt.h"
+#include "apps/vit/common/option_values.h"
+#include "apps/vit/common/options.h"
+#include "apps/vit/common/output_file.h"
+#include "apps/vit/common/result_writer.h"
+#include "apps/vit/common/standard_streams.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/fit.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kFooter =
+    "FOLDER holds one folder for each label: pets/cat/1.jpg, pets/dog/1.jpg\n"
+    "Methods:\n"
+    "  logistic  multinomial logistic regression with an L2 penalty on standardized features: the optimum "
+    "of\n"
+    "            scikit-learn's LogisticRegression; its strength C is the smallest of 10 values from 1e-4 "
+    "to\n"
+    "            1e4 with the best accuracy in stratified 5-fold cross-validation (LogisticRegressionCV)\n"
+    "  knn       nearest neighbors by cosine, weighted with exp(cosine / 0.07) as in DINO\n"
+    "  centroid  nearest centroid of standardized features\n"
+    "Labels with fewer than 5 images are missing from some folds; if no label has two, there is no\n"
+    "cross-validation, and the strength is 1.\n"
+    "Memory for n images, C features and K labels: 4 n C bytes for the features; logistic: and\n"
+    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB; knn: and 4 n C bytes.\n"
+    "Examples:\n"
+    "  vit fit pets/ --output pets.safetensors\n"
+    "  vit classify --classifier pets.safetensors photo.jpg\n"
+    "  vit evaluate --classifier pets.safetensors pets_for_testing/\n"
+    "  vit fit --model vit_base/ --method knn --k 10 --format json pets/ --output pets.safetensors";
+
+enum class Format { text, json };
+constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
+constexpr Named<FitMethod> kMethods[]{
+    {"logistic", FitMethod::logistic}, {"knn", FitMethod::knn}, {"centroid", FitMethod::centroid}};
+constexpr std::size_t kMaxNeighbors = std::size_t{1} << 20;
+constexpr std::size_t kFolds = 5;
+
+struct FitCommandOptions {
+  CommonOptions common;
+  fs::path folder;
+  fs::path output;
+  FitMethod method = FitMethod::logistic;
+  std::string features;
+  std::optional<std::size_t> neighbors;
+  std::optional<double> strength;
+  Format format = Format::text;
+};
+
+/// Images below label folders; classes[i] is the label of list.inputs[i].
+struct LabeledImages {
+  InputList list;
+  std::vector<std::string> labels;
+  std::vector<std::uint32_t> classes;
+};
+
+LabeledImages read_folder(const fs::path& root) {
+  LabeledImages out;
+  for (const fs::path& folder : class_folders(root, "fit")) {
+    const std::size_t failures = out.list.failures.size();
+    const std::vector<fs::path> images = images_below(folder, out.list.failures);
+    if (images.empty()) {
+      if (out.list.failures.size() == failures)
+        out.list.failures.push_back(
+            {folder.string(), "no images in the folder of this label; it is left out"});
+      continue;
+    }
+    for (const fs::path& image : images) {
+      out.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
+      out.classes.push_back(static_cast<std::uint32_t>(out.labels.size()));
+    }
+    out.labels.push_back(folder.filename().string());
+  }
+  return out;
+}
+
+void check_labels(const fs::path& root, const std::vector<std::string>& labels) {
+  VIT_CHECK(!labels.empty(), "fit", root.string(), ": no images that could be read");
+  VIT_CHECK(labels.size() > 1, "fit", root.string(), ": images of one label only, ",
+            printable(labels.front()), "; two are needed");
+}
+
+/// The features of images, one row for each, and their classes.
+struct TrainingRows {
+  std::size_t num_features = 0;
+  std::vector<float> numbers;  // (n, num_features)
+  std::vector<std::uint32_t> classes;
+
+  void add(const ResultArray& features, std::uint32_t label) {
+    num_features = features.shape.last();
+    const auto* const first = static_cast<const float*>(features.data);
+    numbers.insert(numbers.end(), first, first + num_features);
+    classes.push_back(label);
+  }
+  TensorView<const float> view() const { return {numbers.data(), Shape{classes.size(), num_features}}; }
+};
+
+/// Labels of which no image could be read are removed, and the classes numbered again.
+std::vector<std::string> remove_empty_labels(const std::vector<std::string>& labels,
+                                             std::vector<std::uint32_t>& classes, Progress& progress) {
+  std::vector<bool> has_image(labels.size());
+  for (const std::uint32_t c : classes) has_image[c] = true;
+  std::vector<std::string> kept;
+  std::vector<std::uint32_t> number(labels.size());
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    number[k] = static_cast<std::uint32_t>(kept.size());
+    if (has_image[k]) kept.push_back(labels[k]);
+  }
+  if (kept.size() < labels.size()) {
+    progress.clear();
+    print_failure("", text("labels without an image that could be read are left out: ",
+                           labels.size() - kept.size(), " of ", labels.size()));
+  }
+  for (std::uint32_t& c : classes) c = number[c];
+  return kept;
+}
+
+/// What the cross-validation cannot do with these labels; "" if nothing.
+std::string fold_note(const ClassifierHead& head, std::span<const std::uint32_t> classes) {
+  if (head.num_folds == 0) {
+    return head.strength ? text("no label has two images: no cross-validation, strength ", *head.strength)
+                         : "no label has two images: no cross-validation";
+  }
+  std::vector<std::size_t> counts(head.labels.size());
+  for (const std::uint32_t c : classes) ++counts[c];
+  const auto few = std::ranges::count_if(counts, [](std::size_t count) { return count < kFolds; });
+  if (few == 0) return "";
+  const auto fewest = std::ranges::min_element(counts);
+  const std::string& name = head.labels[static_cast<std::size_t>(fewest - counts.begin())];
+  return text(few, few == 1 ? " label has" : " labels have", " fewer than ", kFolds, " images (",
+              printable(name), ": ", *fewest, ") and ", few == 1 ? "is" : "are", " missing from some of the ",
+              head.num_folds, " folds of the cross-validation");
+}
+
+ordered_json result_json(const ClassifierHead& head, std::size_t num_failed) {
+  ordered_json out{
+      {"images", head.num_images}, {"classes", head.labels.size()},   {"method", to_string(head.method)},
+      {"features", head.features}, {"cross_validated_top1", nullptr}, {"strength", nullptr},
+      {"failed", num_failed}};
+  if (head.cross_validated_top1) out["cross_validated_top1"] = *head.cross_validated_top1;
+  if (head.strength) out["strength"] = *head.strength;
+  return out;
+}
+
+std::string as_text(const ClassifierHead& head, const fs::path& output) {
+  std::string out = text(head.labels.size(), " classes from ", head.num_images, " images, ",
+                         to_string(head.method), " on ", head.features);
+  char number[64];
+  if (head.cross_validated_top1) {
+    std::snprintf(number, sizeof number, ", top-1 %.2f %% in %zu-fold cross-validation",
+                  100 * *head.cross_validated_top1, head.num_folds);
+    out += number;
+  }
+  if (head.strength) {
+    std::snprintf(number, sizeof number, ", strength %.4g", *head.strength);
+    out += number;
+  }
+  return out + ": " + printable(output.string()) + "\n";
+}
+
+ClassifierHead fit_rows(const FitCommandOptions& options, const TrainingRows& rows) {
+  const FitOptions fit_options{.strength = options.strength,
+                               .neighbors = options.neighbors.value_or(FitOptions().neighbors),
+                               .num_folds = kFolds,
+                               .threads = options.common.session.threads};
+  switch (options.method) {
+    case FitMethod::knn: return fit_knn(rows.view(), rows.classes, fit_options);
+    case FitMethod::centroid: return fit_centroid(rows.view(), rows.classes, fit_options);
+    case FitMethod::logistic: break;
+  }
+  return fit_linear(rows.view(), rows.classes, fit_options);
+}
+
+void check_usage(const FitCommandOptions& options) {
+  constexpr std::array kFileFormats{ResultFormat::safetensors};
+  result_format(options.output, kFileFormats);
+  if (options.neighbors && options.method != FitMethod::knn) fail_usage("--k is for --method knn");
+  if (options.strength && options.method != FitMethod::logistic)
+    fail_usage("--strength is for --method logistic");
+  check_output_place(options.output);  // before the model is loaded
+}
+
+int fit(const FitCommandOptions& options) {
+  check_usage(options);
+  LabeledImages images = read_folder(options.folder);
+  check_no_weights(options.output, options.common);
+  ImageRun run("fit", options.common);
+  const FeatureList features = parse_features(options.features, run.model().config());
+  if (features.features.size() != 1 || !is_vector(features.features.front().kind))
+    fail_usage("--features: one of pooled, projected, cls and logits is expected");
+  check_labels(options.folder, images.labels);
+  run.start(std::move(images.list));
+
+  TrainingRows rows;
+  run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
+    const ResultArray array = features.arrays(outputs).front();
+    const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.last());
+    if (!are_finite(numbers)) return std::string("the features are not finite; damaged pixels or weights?");
+    rows.add(array, images.classes[index]);
+    return std::string();
+  });
+  if (interrupted()) return run.finish();
+  const std::vector<std::string> labels = remove_empty_labels(images.labels, rows.classes, run.progress());
+  run.progress().finish("");
+  check_labels(options.folder, labels);
+
+  release_interrupts();  // nothing is lost until the head is written
+  ClassifierHead head = fit_rows(options, rows);
+  head.labels = labels;
+  head.attach(run.model(), features.features.front().name);
+  hold_interrupts();
+  save_head(options.output, head);
+  const std::string note = fold_note(head, rows.classes);
+  if (!note.empty() && !options.common.quiet) print_failure("", note);
+  print_result(options.format == Format::json ? result_json(head, run.progress().num_failed()).dump() + "\n"
+                                              : as_text(head, options.output));
+  return exit_code(run.progress());
+}
+
+void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
+  list.push_back({.name = "FOLDER",
+                  .type_name = "",
+                  .help = "Folder with one folder of images for each label",
+                  .target = text_target(options.folder),
+                  .is_required = true});
+  list.push_back({.name = "-o,--output",
+                  .type_name = "HEAD",
+                  .help = "File of the classifier head, ends in .safetensors",
+                  .target = text_target(options.output),
+                  .is_required = true});
+  list.push_back({.name = "--method",
+                  .type_name = "NAME",
+                  .help = "logistic, knn or centroid, see below",
+                  .target = choice_target(options.method, kMethods)});
+  list.push_back(
+      {.name = "--features",
+       .type_name = "NAME",
+       .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
+       .target = text_target(options.features)});
+  list.push_back(
+      {.name = "--k",
+       .type_name = "K",
+       .help = "Neighbors that vote (knn)",
+       .target = parsed_target(
+           options.neighbors, [](const std::string& value) { return parse_integer(value, 1, kMaxNeighbors); },
+           "20")});
+  list.push_back({.name = "--strength",
+                  .type_name = "C",
+                  .help = "C of scikit-learn's LogisticRegression (logistic); default: by cross-validation",
+                  .target = parsed_target(options.strength, [](const std::string& value) {
+                    return parse_real(value, 1e-12, 1e12);
+                  })});
+  list.push_back({.name = "--format",
+                  .type_name = "FORMAT",
+                  .help = "text or json",
+                  .target = choice_target(options.format, kFormats)});
+}
+
+}  // namespace
+
+Command fit_command() {
+  const auto options = std::make_shared<FitCommandOptions>();
+  Command command{.name = "fit",
+                  .summary = "Learn labels of your own from a folder of labeled images",
+                  .footer = kFooter,
+                  .options = {},
+                  .run = [options] { return fit(*options); }};
+  add_fit_options(command.options, *options);
+  add_common_options(command.options, options->common);
+  return command;
+}
+
+}  // namespace vit::app

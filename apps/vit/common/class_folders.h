@@ -1,0 +1,14 @@
+// Folders of labeled images: one folder for each class.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace vit::app {
+
+/// The folders in `root`, sorted. Throws Error with `operation` if there is no such folder or it holds none.
+std::vector<std::filesystem::path> class_folders(const std::filesystem::path& root,
+                                                 const std::string& operation);
+
+}  // namespace vit::app
