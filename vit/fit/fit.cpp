@@ -23,7 +23,7 @@ using internal::Standardization;
 constexpr Where kWhere{"fit", ErrorKind::argument};
 // Of the optimum; of the folds, where only predictions are counted, a hundredth of the gradient that
 // scikit-learn's LogisticRegression ends with.
-constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-7};
+constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9};
 constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
 constexpr std::size_t kNumStrengths = 10;
 
