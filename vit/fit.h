@@ -6,7 +6,8 @@
 //   head.labels = {"cat", "dog"};
 //   head.attach(model, "pooled");
 //   vit::save_head("pets.safetensors", head);
-//   vit::Classifier(model, vit::load_head("pets.safetensors")).classify("photo.jpg");
+//   const auto loaded = std::make_shared<const vit::ClassifierHead>(vit::load_head("pets.safetensors"));
+//   vit::Classifier(model, loaded).classify("photo.jpg");
 #pragma once
 
 #include <cstddef>

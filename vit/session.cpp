@@ -212,13 +212,27 @@ std::vector<Prediction> top_predictions(std::span<const float> logits, std::size
 }
 
 Classifier::Classifier(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options) {
+    : session_(std::move(model), options), request_{.logits = true} {
   VIT_CHECK(session_.model().config().num_classes != 0, (Where{"Classifier", ErrorKind::mismatch}),
             session_.model().report().path.string(), " has no classifier; it gives features only");
 }
 Classifier::Classifier(const std::filesystem::path& path, SessionOptions options,
                        const ModelOptions& model_options)
     : Classifier(Model::load(path, model_options), options) {}
+
+Classifier::Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const ClassifierHead> head,
+                       SessionOptions options)
+    : session_(std::move(model), options), head_(std::move(head)) {
+  VIT_CHECK(head_ != nullptr, (Where{"Classifier", ErrorKind::argument}), "no head");
+  request_ = head_->request(session_.model());
+  values_.resize(head_->labels.size());
+}
+
+std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs, std::size_t top) {
+  if (head_ == nullptr) return top_predictions(outputs.logits(), top, session_.model().config().labels);
+  head_->apply(head_->select(outputs), values_);
+  return top_predictions(values_, top, head_->labels);
+}
 
 std::vector<Prediction> Classifier::classify(const std::filesystem::path& file, std::size_t top) {
   const Image image = session_.decode(file);
@@ -231,16 +245,15 @@ std::vector<Prediction> Classifier::classify(std::span<const std::byte> file, st
 }
 
 std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t top) {
-  session_.run(image, {.logits = true}, outputs_);
-  return top_predictions(outputs_[0].logits(), top, session_.model().config().labels);
+  session_.run(image, request_, outputs_);
+  return predict(outputs_[0], top);
 }
 
 std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageView> images,
                                                           std::size_t top) {
-  const Results results = session_.run(images, {.logits = true});
+  const Results results = session_.run(images, request_);
   std::vector<std::vector<Prediction>> out;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    out.push_back(top_predictions(results[i].logits(), top, session_.model().config().labels));
+  for (std::size_t i = 0; i < results.size(); ++i) out.push_back(predict(results[i], top));
   return out;
 }
 

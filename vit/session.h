@@ -13,6 +13,7 @@
 #include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
+#include "vit/fit.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
@@ -100,6 +101,10 @@ class VIT_API Classifier {
   explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
   explicit Classifier(const std::filesystem::path& path, SessionOptions options = {},
                       const ModelOptions& model_options = {});
+  /// Classes of `head`, which was fitted on features of this model, instead of the model's own. Throws Error
+  /// if it was fitted on those of another.
+  Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const ClassifierHead> head,
+             SessionOptions options = {});
   /// An image file, read as the checkpoint wants it read.
   std::vector<Prediction> classify(const std::filesystem::path& file, std::size_t top = 5);
   /// An image file in memory.
@@ -109,7 +114,12 @@ class VIT_API Classifier {
   Session& session() noexcept { return session_; }
 
  private:
+  std::vector<Prediction> predict(const ImageOutputs& outputs, std::size_t top);
+
   Session session_;
+  std::shared_ptr<const ClassifierHead> head_;  // null: the model's own
+  Request request_;
+  std::vector<float> values_;  // (classes) of the head
   Outputs outputs_;
 };
 
