@@ -56,8 +56,8 @@ struct LoadReport {
   /// 16 hexadecimal digits that tell models apart: the same for one model wherever its files lie and in
   /// whatever precision it computes. Made of a sample of the weights; no proof against forgery.
   std::string fingerprint;
-  std::size_t num_parameters = 0;            // elements of the tensors used
-  std::vector<TensorUse> tensors;            // in file order
+  std::size_t num_parameters = 0;  // elements of the tensors used
+  std::vector<TensorUse> tensors;  // in file order
   std::vector<std::string> notes;  // which library's rules apply where they differ, values assumed, ...
 };
 
