@@ -12,6 +12,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 namespace {

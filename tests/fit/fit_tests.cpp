@@ -19,6 +19,9 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+
+using namespace internal;
+
 namespace {
 
 using Classes = std::vector<std::uint32_t>;
