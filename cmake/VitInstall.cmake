@@ -31,6 +31,7 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "$
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindOpenJPEG.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/FindAVIF.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindHEIF.cmake"
         DESTINATION "${VIT_CMAKE_DIR}")
 
 set(VIT_PC_REQUIRES "")
@@ -38,6 +39,15 @@ set(VIT_PC_LIBS "")
 if(vit_type STREQUAL "STATIC_LIBRARY")
   set(VIT_PC_REQUIRES "libhwy libjpeg libopenjp2 libpng libtiff-4 libwebp libwebpdemux zlib icu-uc")
   set(VIT_PC_LIBS "${OpenMP_CXX_FLAGS}")
+  if(GIF_FOUND)
+    string(APPEND VIT_PC_LIBS " -lgif")  # giflib brings no pkg-config file
+  endif()
+  if(AVIF_FOUND)
+    string(APPEND VIT_PC_REQUIRES " libavif")
+  endif()
+  if(HEIF_FOUND)
+    string(APPEND VIT_PC_REQUIRES " libheif")
+  endif()
 endif()
 file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" VIT_PC_PREFIX "${VIT_PC_PREFIX}")

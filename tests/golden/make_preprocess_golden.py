@@ -4,7 +4,7 @@
 decode/      one picture in containers of many kinds, and decode.json: size and SHA-256 of Pillow's convert("RGB").
 <name>/      config.json or preprocessor_config.json, and expected*.json: for every size of the synthetic picture the SHA-256 of
              the 8-bit stage (H, W, RGB) and of the float32 tensor (3, H, W).
-Made with the versions that versions.json names. Needs Pillow, torch, torchvision, timm, transformers.
+Made with the versions that versions.json names. Needs Pillow, pillow-heif, torch, torchvision, timm, transformers.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import pathlib
 
 import numpy as np
 import PIL
+import pillow_heif
 import timm
 import torch
 import torchvision
@@ -43,6 +44,7 @@ def write_json(path, value):
 def decode_files():
     folder = ROOT / "decode"
     folder.mkdir(parents=True, exist_ok=True)
+    pillow_heif.register_heif_opener()
     picture = Image.fromarray(synthetic(14, 22))
     alpha = Image.fromarray(synthetic(14, 22)[:, :, 1])
     rgba = picture.copy()
@@ -72,6 +74,15 @@ def decode_files():
         "palette.bmp": (picture.quantize(20), {}),
         "lossless.jp2": (picture, {}),
         "rgb.ppm": (picture, {}),
+        "palette.gif": (picture.quantize(20), {"interlace": 0}),
+        "transparent.gif": (picture.quantize(12), {"interlace": 1, "transparency": 3}),
+        "animated.gif": (picture.quantize(20), {"save_all": True, "append_images": [alpha]}),
+        "full.avif": (picture, {"subsampling": "4:4:4"}),
+        "halved.avif": (picture, {"subsampling": "4:2:0", "range": "limited"}),
+        "alpha.avif": (rgba, {}),
+        "grey.avif": (alpha, {"subsampling": "4:0:0"}),
+        "full.heic": (picture, {"chroma": 444}),
+        "alpha.heic": (rgba, {"chroma": 444}),
     }
     results = {}
     for name, (image, options) in files.items():

@@ -46,6 +46,13 @@ template <typename... Parts>
   fail(kWhere.with(ErrorKind::unsupported), source.name, ": ", cause...);
 }
 
+/// Throws Error: this build of the library was made without what reads `format`.
+[[noreturn]] inline void refuse_missing(const Source& source, std::string_view format,
+                                        std::string_view library, std::string_view package) {
+  refuse_unsupported(source, format, " files are not read: vit was built without ", library,
+                     " (Debian package ", package, "); install it and build vit again, or convert the file");
+}
+
 /// Throws Error if a header announces no pixels or too many. Comes before every allocation.
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height);
 
@@ -92,5 +99,9 @@ Decoded decode_webp(const Source& source);
 Decoded decode_bmp(const Source& source);
 Decoded decode_pnm(const Source& source);
 Decoded decode_jpeg2000(const Source& source);
+/// These need libraries that are optional; without them each throws Error by refuse_missing().
+Decoded decode_gif(const Source& source);
+Decoded decode_avif(const Source& source);
+Decoded decode_heif(const Source& source);
 
 }  // namespace vit::internal::codecs

@@ -61,6 +61,17 @@ bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
 
 using namespace std::string_view_literals;
 
+/// A file of the container that HEIF and AVIF share and that names neither first: AVIF where its list of
+/// brands says so.
+Decoded decode_container(const Source& source) {
+  const std::size_t length = source.bytes.size() < 16 ? 0 : codecs::be32(source.bytes.data());
+  for (std::size_t at = 16; at + 4 <= std::min(length, source.bytes.size()); at += 4) {
+    const std::string_view brand(reinterpret_cast<const char*>(source.bytes.data()) + at, 4);
+    if (brand == "avif" || brand == "avis") return codecs::decode_avif(source);
+  }
+  return codecs::decode_heif(source);
+}
+
 const Format kFormats[] = {
     {"JPEG", {{0, "\xFF\xD8\xFF"sv}}, codecs::decode_jpeg},
     {"PNG", {{0, "\x89PNG\r\n\x1A\n"sv}}, codecs::decode_png},
@@ -78,12 +89,14 @@ const Format kFormats[] = {
     {"PNM", {{0, "P4"sv}}, codecs::decode_pnm},
     {"PNM", {{0, "P5"sv}}, codecs::decode_pnm},
     {"PNM", {{0, "P6"sv}}, codecs::decode_pnm},
-    {"GIF", {{0, "GIF87a"sv}}, nullptr},
-    {"GIF", {{0, "GIF89a"sv}}, nullptr},
-    {"AVIF", {{4, "ftypavif"sv}}, nullptr},
-    {"AVIF", {{4, "ftypavis"sv}}, nullptr},
-    {"HEIF", {{4, "ftyphei"sv}}, nullptr},
-    {"HEIF", {{4, "ftypmif1"sv}}, nullptr},
+    {"GIF", {{0, "GIF87a"sv}}, codecs::decode_gif},
+    {"GIF", {{0, "GIF89a"sv}}, codecs::decode_gif},
+    {"AVIF", {{4, "ftypavif"sv}}, codecs::decode_avif},
+    {"AVIF", {{4, "ftypavis"sv}}, codecs::decode_avif},
+    {"HEIF", {{4, "ftyphei"sv}}, codecs::decode_heif},
+    {"HEIF", {{4, "ftyphevc"sv}}, codecs::decode_heif},
+    {"HEIF", {{4, "ftypmif1"sv}}, decode_container},
+    {"HEIF", {{4, "ftypmsf1"sv}}, decode_container},
     {"JPEG XL", {{0, "\0\0\0\x0CJXL "sv}}, nullptr},
     {"JPEG XL", {{0, "\xFF\x0A"sv}}, nullptr},
     {"PDF", {{0, "%PDF"sv}}, nullptr},

@@ -1,0 +1,10 @@
+// Stands in for decode_heif.cpp where the library was built without libheif.
+#include "vit/image/codecs.h"
+
+namespace vit::internal::codecs {
+
+Decoded decode_heif(const Source& source) {
+  refuse_missing(source, "HEIF", "libheif", "libheif-dev");
+}
+
+}  // namespace vit::internal::codecs
