@@ -74,6 +74,9 @@ TEST_CASE("apps: inputs are listed in a stable order with stable names") {
   REQUIRE(list.failures.size() == 2);
   CHECK(list.failures[0].name == folder / "missing");
   CHECK(list.failures[1].name == folder / "empty");
+  REQUIRE(list.notes.size() == 1);
+  CHECK(list.notes[0].name == folder / "in");
+  CHECK(list.notes[0].cause == "2 files are passed over, not read as images: 1 without extension, 1 .txt");
 }
 
 TEST_CASE("apps: a folder that several links lead to is read once") {
@@ -83,9 +86,10 @@ TEST_CASE("apps: a folder that several links lead to is read once") {
     std::filesystem::create_directory_symlink(folder / "in/b", folder / ("in/" + std::string(name)));
     std::filesystem::create_directory_symlink(folder / "in", folder / ("in/b/" + std::string(name)));
   }
-  std::vector<InputFailure> failures;
-  CHECK(images_below(folder / "in", failures) == std::vector<std::filesystem::path>{folder / "in/a/x.png"});
-  CHECK(failures.empty());
+  InputList list;
+  CHECK(images_below(folder / "in", list) == std::vector<std::filesystem::path>{folder / "in/a/x.png"});
+  CHECK(list.failures.empty());
+  CHECK(list.notes.empty());
 }
 
 TEST_CASE("apps: a line of standard input that is no path does not hide those behind it") {

@@ -56,15 +56,22 @@ void check_golden(const fs::path& folder, const std::string& expected, vit::Resa
   }
 }
 
+/// Whether this build reads `file`: some formats need optional libraries, and say so where they are missing.
+bool is_readable(const fs::path& file) {
+  const std::string message = vit::test::message_of([&] { static_cast<void>(vit::decode_file(file)); });
+  return !vit::test::contains(message, "vit was built without");
+}
+
 }  // namespace
 
 TEST_CASE("image: golden containers are decoded as Pillow does") {
   const fs::path folder = vit::test::data_path("golden/preprocess");
   const vit::internal::Json files = vit::internal::load_json(folder / "decode.json");
-  REQUIRE(files.size() == 21);
+  REQUIRE(files.size() == 30);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name(files[i].key());
     CAPTURE(name);
+    if (!is_readable(folder / "decode" / name)) continue;
     const vit::Image image = vit::decode_file(folder / "decode" / name);
     CHECK(image.width() == files[i].at("size")[0].as_size());
     CHECK(image.height() == files[i].at("size")[1].as_size());
@@ -108,7 +115,9 @@ TEST_CASE("image: a golden file that ends early is an Error") {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string whole((std::istreambuf_iterator<char>(file)), {});
     REQUIRE(whole.size() > 100);
-    const std::string half = whole.substr(0, whole.size() / 2);
+    if (!is_readable(entry.path())) continue;
+    // An animation may end behind its first image.
+    const std::string half = whole.substr(0, whole.size() / (entry.path().stem() == "animated" ? 8 : 2));
     CHECK_ERROR(vit::ErrorKind::format, ("half"),
                 vit::decode_bytes(std::as_bytes(std::span(half)), {}, "half"));
   }

@@ -24,9 +24,11 @@ using OptionsPointer = std::unique_ptr<heif_decoding_options, Release<heif_decod
 void require(const Source& source, const heif_error& error) {
   if (error.code == heif_error_Ok) return;
   if (error.code == heif_error_Memory_allocation_error) throw std::bad_alloc();
+  const std::string_view whole(error.message == nullptr ? "unreadable" : error.message);
+  const std::string_view message = whole.substr(0, whole.find('\n'));
   if (error.code == heif_error_Unsupported_filetype || error.code == heif_error_Unsupported_feature)
-    refuse_unsupported(source, "HEIF of a kind that is not read: ", error.message);
-  refuse(source, "truncated or corrupt HEIF: ", error.message);
+    refuse_unsupported(source, "HEIF of a kind that is not read: ", message);
+  refuse(source, "truncated or corrupt HEIF: ", message);
 }
 
 ImagePointer decode(const Source& source, const heif_image_handle* handle, bool has_alpha) {

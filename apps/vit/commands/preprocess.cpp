@@ -143,6 +143,7 @@ int preprocess(const PreprocessOptions& options) {
 
   Output output(options.output, format, is_cropped ? "cropped" : "pixels");
   Progress progress("preprocess", list.inputs.size(), options.common.progress_mode());
+  if (!options.common.quiet) report_notes(list, progress);
   report_failures(list, progress);
   OrderedStream<Prepared> stream(
       list.inputs.size(),

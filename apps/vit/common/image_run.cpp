@@ -29,6 +29,7 @@ void ImageRun::start(InputList list) {
   list_ = std::move(list);
   session_.emplace(model_, options_.session);
   progress_.emplace(name_, list_.inputs.size(), options_.progress_mode());
+  if (!options_.quiet) report_notes(list_, *progress_);
   report_failures(list_, *progress_);
 }
 
@@ -61,6 +62,11 @@ bool are_finite(std::span<const float> numbers) {
 
 std::string defect_of(std::span<const float> logits) {
   return are_finite(logits) ? "" : "the logits are not finite; damaged pixels or weights?";
+}
+
+void report_notes(const InputList& list, Progress& progress) {
+  progress.clear();
+  for (const InputFailure& note : list.notes) print_failure(note.name, note.cause);
 }
 
 void report_failures(const InputList& list, Progress& progress) {

@@ -58,6 +58,8 @@ bool are_finite(std::span<const float> numbers);
 /// Why no class can be told from these logits; "" if one can.
 std::string defect_of(std::span<const float> logits);
 
+/// One line on stderr for each note.
+void report_notes(const InputList& list, Progress& progress);
 void report_failures(const InputList& list, Progress& progress);
 
 /// 130 after SIGINT, 1 if something failed, else 0.

@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <functional>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
@@ -21,9 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 15> kImageExtensions{".jpg", ".jpeg", ".jpe", ".jp2",  ".png",
-                                                            ".bmp", ".dib",  ".tif", ".tiff", ".webp",
-                                                            ".ppm", ".pgm",  ".pbm", ".pnm",  ".jfif"};
+constexpr std::string_view kImageExtensions[] = {
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".mpo",   ".jp2",  ".j2k",  ".j2c", ".jpf", ".jpx",
+    ".png", ".apng", ".bmp", ".dib",  ".tif",   ".tiff", ".webp", ".ppm", ".pgm", ".pbm",
+    ".pnm", ".pfm",  ".gif", ".avif", ".avifs", ".heic", ".heif", ".hif", ".ico"};
 
 constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
 constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
@@ -35,24 +38,44 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Adds the images below `folder` that are not below one of `visited`, the canonical paths of folders, and
-/// the folders that cannot be read.
-void collect(const fs::path& folder, std::set<fs::path>& visited, std::vector<fs::path>& found,
-             std::vector<InputFailure>& failures) {
+/// What was met below a folder.
+struct Found {
+  std::set<fs::path> folders;  // canonical paths; each is read once
+  std::vector<fs::path> images;
+  std::map<std::string, std::size_t> others;  // files that are no images, by extension
+};
+
+/// Adds what lies below `folder` where that was not met before, and the folders that cannot be read.
+void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& failures) {
   std::error_code error;
   const fs::path canonical = fs::canonical(folder, error);
-  if (!error && !visited.insert(canonical).second) return;
+  if (!error && !found.folders.insert(canonical).second) return;
   std::vector<fs::path> paths;
   if (!error) paths = entries_of(folder, error);
   if (error) failures.push_back({folder.string(), error.message()});
   for (const fs::path& path : paths) {
     std::error_code unreadable;  // a dangling link is no folder; as an image it is reported when it is read
     if (fs::is_directory(path, unreadable)) {
-      collect(path, visited, found, failures);
+      collect(path, found, failures);
     } else if (has_image_extension(path)) {
-      found.push_back(path);
+      found.images.push_back(path);
+    } else if (fs::is_regular_file(path, unreadable)) {
+      ++found.others[lower_extension(path)];
     }
   }
+}
+
+/// "3 files are passed over: 2 .mov, 1 without extension", most frequent first.
+std::string passed_over(const std::map<std::string, std::size_t>& others) {
+  std::vector<std::pair<std::string, std::size_t>> kinds(others.begin(), others.end());
+  std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
+  std::size_t total = 0;
+  std::string list;
+  for (const auto& [extension, count] : kinds) {
+    total += count;
+    list += text(list.empty() ? "" : ", ", count, " ", extension.empty() ? "without extension" : extension);
+  }
+  return text(total, total == 1 ? " file is" : " files are", " passed over, not read as images: ", list);
 }
 
 void add_path(const std::string& argument, InputList& list) {
@@ -63,7 +86,7 @@ void add_path(const std::string& argument, InputList& list) {
   VIT_CHECK(!error, "open", error.message());
   if (fs::is_directory(status)) {
     const std::size_t failures_before = list.failures.size();
-    const std::vector<fs::path> images = images_below(path, list.failures);
+    const std::vector<fs::path> images = images_below(path, list);
     VIT_CHECK(!images.empty() || list.failures.size() > failures_before, "read folder",
               "no images below this folder");
     for (const fs::path& image : images)
@@ -146,7 +169,7 @@ bool are_images(std::span<const Input> inputs) {
 
 bool has_image_extension(const fs::path& path) {
   const std::string extension = lower_extension(path);
-  return std::find(kImageExtensions.begin(), kImageExtensions.end(), extension) != kImageExtensions.end();
+  return std::ranges::find(kImageExtensions, extension) != std::end(kImageExtensions);
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
@@ -160,13 +183,13 @@ std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error)
   return paths;
 }
 
-std::vector<fs::path> images_below(const fs::path& folder, std::vector<InputFailure>& failures) {
-  std::vector<fs::path> found;
-  std::set<fs::path> visited;
-  collect(folder, visited, found, failures);
-  std::sort(found.begin(), found.end(),
+std::vector<fs::path> images_below(const fs::path& folder, InputList& list) {
+  Found found;
+  collect(folder, found, list.failures);
+  if (!found.others.empty()) list.notes.push_back({folder.string(), passed_over(found.others)});
+  std::sort(found.images.begin(), found.images.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
-  return found;
+  return found.images;
 }
 
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input) {

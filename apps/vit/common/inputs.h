@@ -32,6 +32,7 @@ struct InputFailure {
 struct InputList {
   std::vector<Input> inputs;
   std::vector<InputFailure> failures;
+  std::vector<InputFailure> notes;  // what people should know and is no failure: files that are passed over
 };
 
 /// Files stand for themselves (.npy for each image in it), folders for all images below them sorted by path,
@@ -51,8 +52,8 @@ bool has_image_extension(const std::filesystem::path& path);
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);
 
 /// All images below `folder`, sorted by path. Links to folders are followed; a folder that several paths
-/// lead to is read once. Folders that cannot be read are added to `failures`.
-std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder,
-                                                std::vector<InputFailure>& failures);
+/// lead to is read once. Folders that cannot be read are added to the failures of `list`, a count of the
+/// files that are no images to its notes.
+std::vector<std::filesystem::path> images_below(const std::filesystem::path& folder, InputList& list);
 
 }  // namespace vit::app

@@ -51,6 +51,7 @@ int show(const ShowOptions& options) {
   Progress progress("show", list.inputs.size(), options.common.progress_mode());
   Show work(options, list.inputs, run, progress);
   hold_interrupts();
+  if (!options.common.quiet) report_notes(list, progress);
   report_failures(list, progress);
   work.draw();
   progress.finish(work.summary());
