@@ -210,7 +210,7 @@ TEST_CASE("apps: bad pictures are named, the others are done") {
   write_picture(folder / "in/z.ppm", 24, 24, 3);
   write_text(folder / "in/empty.jpg", "");
   write_text(folder / "in/text.png", "this is no picture");
-  write_text(folder / "in/notes.txt", "not an image extension: not looked at");
+  write_text(folder / "in/notes.txt", "not an image extension: counted, not read");
   const RunResult result =
       run_vit(with_model("classify", {"--format", "json", folder / "in", folder / "missing.jpg"}));
   CHECK(result.exit_code == 1);
@@ -219,7 +219,8 @@ TEST_CASE("apps: bad pictures are named, the others are done") {
   CHECK(parse_json(lines[0], "line").at("file").as_string() == folder / "in/b.ppm");
   CHECK(parse_json(lines[1], "line").at("file").as_string() == folder / "in/deep/er/c.PPM");
   CHECK(parse_json(lines[2], "line").at("file").as_string() == folder / "in/z.ppm");
-  CHECK(result.num_errors() == 3);
+  CHECK(result.num_errors() == 4);
+  CHECK(contains(result.err, (folder / "in") + ": 1 file is passed over, not read as images: 1 .txt"));
   for (const char* name : {"empty.jpg", "text.png", "missing.jpg"}) {
     CHECK(contains(result.err,
                    "vit: " + (folder / (std::strcmp(name, "missing.jpg") == 0 ? "" : "in/")) + name + ": "));
@@ -227,8 +228,10 @@ TEST_CASE("apps: bad pictures are named, the others are done") {
   // the same with files of results: the good rows are written
   const RunResult embedded = run_vit(with_model("embed", {folder / "in", "--output", folder / "x.npz"}));
   CHECK(embedded.exit_code == 1);
-  CHECK(embedded.num_errors() == 2);
+  CHECK(embedded.num_errors() == 3);
   CHECK(read_npz(folder / "x.npz").at("files").strings().size() == 3);
+  CHECK(run_vit(with_model("embed", {folder / "in", "--quiet", "--output", folder / "x.npz"})).num_errors() ==
+        2);
 }
 
 TEST_CASE("apps: the list of inputs may come from standard input") {

@@ -159,6 +159,10 @@ Decoded decode_avif(const Source& source) {
   const DecoderPointer decoder(avifDecoderCreate());
   if (decoder == nullptr) throw std::bad_alloc();
   decoder->maxThreads = 1;
+  // All decoders of AV1 give the same pixels. dav1d, libavif's first choice, writes to stderr what it thinks
+  // of damaged files.
+  if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_DECODE) != nullptr)
+    decoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
   // Older encoders write neither right crops nor sample depths; Pillow reads them too.
   decoder->strictFlags &= ~static_cast<avifStrictFlags>(AVIF_STRICT_CLAP_VALID | AVIF_STRICT_PIXI_REQUIRED);
   require(source, avifDecoderSetIOMemory(decoder.get(), source.bytes.data(), source.bytes.size()));
