@@ -136,6 +136,17 @@ TIMM_CASES = {
                          large=(32, 32),
                          global_pool="map",
                          model_args=dict(ref_feat_shape=[3, 3], attn_pool_mlp_ratio=1.5)),
+    # a table resampled for each grid, patches cut pixel by pixel
+    "timm-naflex": dict(name="naflexvit_base_patch16_siglip",
+                        size=24,
+                        patch=8,
+                        dim=32,
+                        heads=4,
+                        classes=0,
+                        mlp_ratio=1.5,
+                        wide=(16, 40),
+                        large=(32, 32),
+                        model_args=dict(pos_embed_grid_size=(2, 3))),
 }
 # Meta's names and rules for a model of timm: stored periods, the class token is the result
 META_CASES = {
@@ -320,7 +331,8 @@ def run_timm(model, pixels):
     for k, block in enumerate(model.blocks):
         hooks.append(
             block.register_forward_hook(lambda _, inputs, output, k=k: kept.update({f"block.{k}": output})))
-    kept["tokens"] = model.forward_features(pixels)
+    features = model.forward_features(pixels)
+    kept["tokens"] = features["patches"] if isinstance(features, dict) else features
     kept["pooled"] = model.forward_head(kept["tokens"], pre_logits=True)
     if model.num_classes > 0:
         kept["logits"] = model.forward_head(kept["tokens"])
@@ -422,10 +434,11 @@ def run_open_clip(visual, pixels):
 
 def build_timm(case):
     model_args = {
-        "img_size": [case["size"], case["size"]], "patch_size": case["patch"], "embed_dim": case["dim"],
-        "depth": DEPTH, "num_heads": case["heads"], "num_classes": case["classes"],
-        "mlp_ratio": case["mlp_ratio"], "dynamic_img_size": True
+        "patch_size": case["patch"], "embed_dim": case["dim"], "depth": DEPTH, "num_heads": case["heads"],
+        "num_classes": case["classes"], "mlp_ratio": case["mlp_ratio"]
     }
+    if not case["name"].startswith("naflex"):  # which takes any size
+        model_args = {"img_size": [case["size"], case["size"]], **model_args, "dynamic_img_size": True}
     if "global_pool" in case:
         model_args["global_pool"] = case["global_pool"]
     model_args.update(case.get("model_args", {}))
@@ -571,7 +584,8 @@ def expected_tensors(model, run, inputs):
     return {key: value.clone(memory_format=torch.contiguous_format) for key, value in tensors.items()}
 
 
-POOLED_MODELS = (transformers.ViTModel, transformers.SiglipVisionModel, transformers.Siglip2VisionModel)
+POOLED_MODELS = (transformers.ViTModel, transformers.SiglipVisionModel, transformers.Siglip2VisionModel,
+                 timm.models.NaFlexVit)
 
 
 @torch.no_grad()

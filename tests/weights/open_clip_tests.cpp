@@ -141,6 +141,44 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   CHECK(refusal(scratch.path()).find("missing") != std::string::npos);
 }
 
+TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of patches") {
+  const fs::path own = test::data_path("golden/models/timm-naflex");
+  FileCopy copy(own);
+  for (FileCopy::Entry& entry : copy.entries()) entry.name = "visual.trunk." + entry.name;
+  const ScratchFolder scratch("open_clip_naflex");
+  copy.set_config("").write_to(scratch.path());
+  test::write_text(scratch.path() / kConfigName,
+                   R"({"model_cfg": {"embed_dim": 32, "custom_text": true, "text_cfg": {}, "vision_cfg":
+                   {"image_size": 48, "timm_model_name": "naflexvit_base_patch16_siglip", "timm_pool": "map",
+                    "timm_proj": "none"}},
+                   "preprocess_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize_mode": "squash"}})");
+  LoadOptions tiny{.overrides = {{"patch_size", "8"},
+                                 {"embed_dim", "32"},
+                                 {"depth", "2"},
+                                 {"num_heads", "4"},
+                                 {"mlp_ratio", "1.5"},
+                                 {"pos_embed_grid_size", "2x3"}}};
+  const Checkpoint found = load_checkpoint(scratch.path(), tiny);
+  const Checkpoint original = load_checkpoint(own);
+  CHECK(found.config.image_height == 48);
+  CHECK(found.config.position.added_grid == GridSize{2, 3});
+  CHECK(found.config.position.resampling == TableResampling::bilinear_antialias);
+  CHECK(found.config.projection_dim == 0);
+  const auto same = [](const WeightTensor& a, const WeightTensor& b) {
+    return std::ranges::equal(a.load().to_tensor().flat(), b.load().to_tensor().flat());
+  };
+  CHECK(same(found.weights.patch.weight, original.weights.patch.weight));
+  CHECK(same(found.weights.position_table, original.weights.position_table));
+
+  CHECK(CheckpointFolder(scratch.path(), tiny).preprocess_config().value().resize == ResizeRule::squash);
+  tiny.overrides["max_num_patches"] = "100";
+  const PreprocessConfig naflex = CheckpointFolder(scratch.path(), tiny).preprocess_config().value();
+  CHECK(naflex.resize == ResizeRule::patches);
+  CHECK(naflex.max_patches == 100);
+  CHECK(naflex.patch_size == 8);
+  CHECK(naflex.resampler == Resampler::pillow);
+}
+
 TEST_CASE("weights: what OpenCLIP has and this library has not is refused by name") {
   const ScratchFolder scratch("open_clip_refused");
   FileCopy(golden()).write_to(scratch.path());

@@ -6,7 +6,7 @@ tests/weights/families_tests.cpp compares.
     python3 vit/weights/architectures/make_table.py --check    exit with 1 where a committed file is not current
 
 Needs timm and PyTorch; building and testing the library does not. Every model of timm's classes VisionTransformer,
-VisionTransformerDistilled and Eva is constructed without memory ("meta" tensors). A row holds the arguments with which
+VisionTransformerDistilled and Eva, and the image towers of SigLIP 2 NaFlex, are constructed without memory ("meta" tensors). A row holds the arguments with which
 timm's registry calls the constructor, where they differ from the defaults of TimmArgs, and the preprocessing of the
 first tag of the name. A model that asks for something the library does not have is left out; the header of the table
 says why. What the publishers call these models is listed below with its source.
@@ -25,7 +25,7 @@ import timm
 import torch
 from timm.layers import Mlp, PatchEmbed, SwiGLUPacked
 from timm.layers import LayerNorm as TimmLayerNorm
-from timm.models import _registry, deit, eva, vision_transformer
+from timm.models import _registry, deit, eva, naflexvit, vision_transformer
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
@@ -233,6 +233,7 @@ DEFAULTS = {
     "timm_class": "vision_transformer", "distilled": False, "image_height": 224, "image_width": 224, "patch_size": 16,
     "embed_dim": 768, "depth": 12, "num_heads": 12, "mlp_ratio": 4.0, "num_classes": 1000, "global_pool": "token",
     "pool_include_prefix": False, "class_token": True, "reg_tokens": 0, "no_embed_class": False, "pos_embed": True,
+    "pos_embed_interp_mode": "bicubic_antialias", "pos_embed_grid_size": (0, 0),
     "qkv_bias": True, "proj_bias": True, "layer_scale": False, "pre_norm": False, "post_norm": None, "fc_norm": None,
     "swiglu": False, "swiglu_align_to": 0, "activation": "gelu", "norm_eps": 1e-6, "qkv_fused": True,
     "scale_mlp": False, "scale_attn_inner": False, "attn_type": "eva", "rope": False, "rope_type": "cat",
@@ -366,6 +367,47 @@ def timm_rows():
     return rows, parameters, left_out
 
 
+# The image towers of SigLIP 2 NaFlex; of timm's class NaFlexVit the others are left out.
+NAFLEX = ("naflexvit_base_patch16_siglip", "naflexvit_so400m_patch16_siglip")
+
+
+def naflex_args(model, cfg, size):
+    """The members of TimmArgs, without those that are at their defaults, of a NaFlexVitCfg."""
+    same = {"embed_dim", "depth", "num_heads", "mlp_ratio", "patch_size", "global_pool", "class_token",
+            "pos_embed_grid_size"}  # fmt: skip
+    expected = naflexvit.NaFlexVitCfg(**{key: getattr(cfg, key) for key in same}, act_layer=cfg.act_layer,
+                                      pos_embed_interp_mode=cfg.pos_embed_interp_mode)
+    assert cfg == expected, cfg
+    args = dict(DEFAULTS) | {key: getattr(cfg, key) for key in same}
+    args |= {"timm_class": "naflex", "image_height": size[0], "image_width": size[1], "num_classes": model.num_classes,
+             "pos_embed_interp_mode": cfg.pos_embed_interp_mode + "_antialias", "activation": activation(model, False),
+             "norm_eps": norm_eps(model)}  # fmt: skip
+    check_pooling(args)
+    return {k: v for k, v in args.items() if v != DEFAULTS[k]}
+
+
+def add_naflex(rows, parameters):
+    kept = {}
+    original = naflexvit.NaFlexVit.__init__
+
+    @functools.wraps(original)
+    def record(self, cfg=None, *args, **kwargs):
+        kept["cfg"] = cfg
+        original(self, cfg, *args, **kwargs)
+
+    naflexvit.NaFlexVit.__init__ = record
+    try:
+        for name in NAFLEX:
+            cfg = timm.get_pretrained_cfg(name)
+            with torch.device("meta"):
+                model = timm.create_model(name, num_classes=cfg.num_classes)
+            args = naflex_args(model, kept["cfg"], cfg.input_size[1:])
+            rows[name] = {"name": name, "family": "siglip", "args": args, **preprocessing(cfg, args)}
+            parameters[name] = sum(p.numel() for p in model.parameters())
+    finally:
+        naflexvit.NaFlexVit.__init__ = original
+
+
 def add_publishers(rows):
     for library, names in PUBLISHERS:
         for name, timm_name, changes in names():
@@ -401,6 +443,7 @@ def former_rows(rows):
 ENUMS = {
     "timm_class": "TimmClass", "global_pool": "TimmPool", "attn_type": "TimmAttention", "rope_type": "TimmRope",
     "activation": "Activation", "filter": "ResizeFilter", "resampler": "Resampler",
+    "pos_embed_interp_mode": "TableResampling",
 }  # fmt: skip
 TRIPLES = {
     (0.48145466, 0.4578275, 0.40821073): "kClipMean",
@@ -419,7 +462,7 @@ def cpp_value(key, value):
         return f"{ENUMS[key]}::{value}"
     if key in ("mean", "std"):
         return TRIPLES.get(value) or "{" + ", ".join(map(repr, value)) + "}"
-    if key == "ref_feat_shape":
+    if key in ("ref_feat_shape", "pos_embed_grid_size"):
         return "{" + ", ".join(map(str, value)) + "}"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -487,6 +530,7 @@ def main():
     check = parser.parse_args().check
 
     rows, parameters, left_out = timm_rows()
+    add_naflex(rows, parameters)
     former, tagged = former_rows(rows)
     add_publishers(rows)
     stale = False

@@ -1,6 +1,6 @@
-// The constructor arguments of timm's two Vision Transformer classes, as plain data with the constructors'
+// The constructor arguments of timm's Vision Transformer classes, as plain data with the constructors'
 // defaults: what a row of the table of architectures holds. Source of names and meaning:
-// huggingface/pytorch-image-models, models/vision_transformer.py and models/eva.py.
+// huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vit::internal {
 
-enum class TimmClass : std::uint8_t { vision_transformer, eva };
+enum class TimmClass : std::uint8_t { vision_transformer, eva, naflex };
 
 /// global_pool: "", "token", "avg", "map".
 enum class TimmPool : std::uint8_t { none, token, avg, map };
@@ -38,6 +38,8 @@ struct TimmArgs {
   std::size_t reg_tokens = 0;
   bool no_embed_class = false;
   bool pos_embed = true;  // a learned table
+  TableResampling pos_embed_interp_mode = TableResampling::bicubic_antialias;
+  GridSize pos_embed_grid_size{};  // NaFlex: of the table; 0 x 0 = that of the image
   bool qkv_bias = true;
   bool proj_bias = true;            // of the MLP too
   bool layer_scale = false;         // init_values is not None

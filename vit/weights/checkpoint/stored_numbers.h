@@ -21,7 +21,7 @@ struct StoredRows {
 struct FormSizes {
   std::size_t head_width = 0;
   std::size_t patch_size = 1;
-  GridSize grid{};              // of a computed position table
+  GridSize grid{};              // of a position table
   std::size_t prefix_rows = 0;  // zeros in front of it
 };
 

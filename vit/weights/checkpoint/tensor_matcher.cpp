@@ -84,7 +84,7 @@ bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows
   for (const Source& source : sources) {
     StoredRows piece{.row = source.row};
     if (source.is_stored()) {
-      const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_.patch_size);
+      const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_.patch_size, sizes_.grid);
       piece.entry = take(source.name(id.block), source.row.place, stored, use);
       complete = complete && piece.entry != nullptr;
       if (!source.row.mask.empty()) {

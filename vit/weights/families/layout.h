@@ -24,6 +24,7 @@ enum class Form : std::uint8_t {
   convolution,   // (C, 3, P, P) for (C, 3 P P)
   pixels,        // (C, P P 3) or (P P 3): the channels of a pixel side by side
   transposed,    // (in, out)
+  grid,          // (rows, columns, C) for (N, C) of a position table
   joined_heads,  // (2, depth, H d / 2) for (2, depth, H, d / 2)
   head_rows,     // rows ordered by head, then q, k, v
   sincos,        // not stored: rows of sines and cosines, position/sinusoidal.h
@@ -122,7 +123,7 @@ struct Source {
   /// The name in the file; "" of a constant.
   std::string name(std::size_t block) const;
   /// The shape that it must have in the file for a part of this shape.
-  std::vector<std::size_t> stored_shape(const Shape& shape, std::size_t patch_size) const;
+  std::vector<std::size_t> stored_shape(const Shape& shape, std::size_t patch_size, GridSize table) const;
 };
 
 /// Where each part of one checkpoint lies, by one or more tables. Of a part that stands in several the last

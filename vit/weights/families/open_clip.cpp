@@ -177,6 +177,11 @@ const Architecture& find_timm_tower(const SourceFiles& files, const std::string&
 Architecture timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   Architecture tower = find_timm_tower(files, cfg.timm_model_name);
   TimmArgs& args = tower.args;
+  if (args.timm_class == TimmClass::naflex) {  // takes any size; images are made for this one
+    const GridSize image = read_open_clip_image_size(open_clip_model_cfg(files).at("vision_cfg"));
+    args.image_height = image.rows;
+    args.image_width = image.columns;
+  }
   args.num_classes = cfg.timm_proj == "none" ? 0 : read_embed_dim(files);
   if (cfg.timm_proj == "linear") {
     // a pooling that is changed after construction leaves the last norm where it was
@@ -196,7 +201,7 @@ static_assert(is_sound(kInnerProjection) && is_sound(kOuterProjection));
 
 Reading read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   const Architecture tower = timm_tower(files, cfg);
-  Published model = read_published(files, tower, tower.args, "OpenCLIP");
+  Published model = read_published(files, tower, tower.args, "OpenCLIP", naflex_overrides(tower));
   const bool outside = cfg.timm_proj == "linear";
   set_projection(model.config, !outside || cfg.timm_proj_bias);
   Layout layout = timm_layout(files, tower, model.args);
@@ -215,10 +220,11 @@ std::optional<Match> match(const SourceFiles& files) {
   if (!files.config || !files.config->find("model_cfg")) return std::nullopt;
   const VisionCfg cfg = read_vision_cfg(files);
   const bool own = cfg.timm_model_name.empty();
-  const std::string anchor = own ? "conv1.weight" : "patch_embed.proj.weight";
+  const bool naflex =
+      !own && find_timm_tower(files, cfg.timm_model_name).args.timm_class == TimmClass::naflex;
+  const std::string_view anchor = own ? "conv1.weight" : naflex ? kNaFlexAnchor : "patch_embed.proj.weight";
   constexpr std::string_view kOwnPrefixes[] = {"visual.", "module.visual."};
   constexpr std::string_view kTimmTrunk[] = {"visual.trunk.", "module.visual.trunk."};
-  if (!own) find_timm_tower(files, cfg.timm_model_name);  // a network of another kind is refused by its name
   const auto found =
       own ? match_anchor(files, anchor, kOwnPrefixes) : match_anchor(files, anchor, kTimmTrunk);
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name, ": no tensor ",

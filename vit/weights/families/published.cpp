@@ -14,16 +14,25 @@ namespace {
 constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
 constexpr std::string_view kRules[] = {"publisher", "timm"};
 
+/// P of the projection of patches, 0 for another shape.
+std::size_t patch_edge(const std::vector<std::size_t>& shape, Form form) {
+  if (form != Form::pixels) return shape.size() == 4 && shape[2] == shape[3] ? shape[2] : 0;
+  if (shape.size() != 2) return 0;
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(shape[1]) / 3.0)));
+  return 3 * edge * edge == shape[1] ? edge : 0;
+}
+
 /// What the tensors tell of a file without config: everything but heads, epsilon, activation, rotation and
 /// pooling.
 void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
   const auto find = [&](Part part) { return files.find(layout, part); };
   const TensorEntry* const patch = find(Part::patch_weight);
-  VIT_CHECK(patch != nullptr && patch->shape.size() == 4 && patch->shape[2] == patch->shape[3], kWhere,
-            files.weights_name, ": ", layout.sources(Part::patch_weight).front().name(0),
-            " must be there and have shape (C, 3, P, P)");
+  const Source& source = layout.sources(Part::patch_weight).front();
+  const std::size_t edge = patch == nullptr ? 0 : patch_edge(patch->shape, source.row.form);
+  VIT_CHECK(edge != 0, kWhere, files.weights_name, ": ", source.name(0), " must be there and have shape ",
+            source.row.form == Form::pixels ? "(C, P P 3)" : "(C, 3, P, P)");
   args.embed_dim = patch->shape[0];
-  args.patch_size = patch->shape[2];
+  args.patch_size = edge;
   const std::string_view block = layout.sources(Part::norm1_gamma).front().row.source;
   args.depth = files.count_blocks(block.substr(0, block.find("{}")));
   if (const TensorEntry* const fc2 = find(Part::fc2_weight); fc2 && fc2->shape.size() == 2)
@@ -43,6 +52,10 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
     args.attn_pool_mlp_dim = fc1->shape[0];
   const TensorEntry* const table = find(Part::position_table);
   if (table == nullptr || table->shape.size() < 2) return;
+  if (layout.sources(Part::position_table).front().row.form == Form::grid) {
+    if (table->shape.size() == 4) args.pos_embed_grid_size = {table->shape[1], table->shape[2]};
+    return;
+  }
   const std::size_t rows = table->shape[table->shape.size() - 2];
   const std::size_t prefix =
       args.no_embed_class ? 0 : (args.class_token ? 1u : 0u) + (args.distilled ? 1u : 0u) + args.reg_tokens;

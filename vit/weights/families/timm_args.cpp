@@ -71,6 +71,13 @@ const std::map<std::string, Setter>& setters() {
          if (count(v) != 3) refuse(v, "3 (red, green, blue)");
        }},
       {"embed_dim", [](TimmArgs& a, const Json& v) { a.embed_dim = count(v); }},
+      {"pos_embed_grid_size", [](TimmArgs& a, const Json& v) { a.pos_embed_grid_size = pair(v); }},
+      {"pos_embed_interp_mode",
+       [](TimmArgs& a, const Json& v) {
+         a.pos_embed_interp_mode = one_of(v, {"bicubic", "bilinear"}) == "bilinear"
+                                       ? TableResampling::bilinear_antialias
+                                       : TableResampling::bicubic_antialias;
+       }},
       {"depth", [](TimmArgs& a, const Json& v) { a.depth = count(v); }},
       {"num_heads", [](TimmArgs& a, const Json& v) { a.num_heads = count(v); }},
       {"mlp_ratio",
@@ -178,10 +185,11 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   if (args.pos_embed) {
     position.added = args.no_embed_class || config.num_prefix_tokens() == 0 ? AddedTable::patches
                                                                             : AddedTable::prefix_and_patches;
-    position.added_grid = config.native_grid();
+    position.added_grid =
+        args.pos_embed_grid_size == GridSize{} ? config.native_grid() : args.pos_embed_grid_size;
     position.added_prefix_rows = position.added == AddedTable::patches ? 0 : config.num_prefix_tokens();
   }
-  position.resampling = TableResampling::bicubic_antialias;
+  position.resampling = args.pos_embed_interp_mode;
   position.reuse = TableReuse::equal_grid;
   if (!args.rope) return;
   position.rope = args.rope_type == TimmRope::mixed ? RopeKind::mixed : RopeKind::axial;

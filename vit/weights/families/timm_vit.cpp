@@ -1,6 +1,6 @@
-// timm's own files: the names of its VisionTransformer and Eva classes, and its rules. OpenCLIP's files with
-// a timm tower keep its names behind visual.trunk. and the projection outside. Source:
-// huggingface/pytorch-image-models, models/vision_transformer.py and models/eva.py.
+// timm's own files: the names of its VisionTransformer, Eva and NaFlexVit classes, and its rules. OpenCLIP's
+// files with a timm tower keep its names behind visual.trunk. and the projection outside. Source:
+// huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
 #include "vit/weights/families/timm_vit.h"
 
 #include "vit/base/error.h"
@@ -64,6 +64,12 @@ constexpr Row kSeparateOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.at
 static_assert(is_sound(kGammas) && is_sound(kPackedGate) && is_sound(kSplitGate) && is_sound(kOwnBias) &&
               is_sound(kSeparate) && is_sound(kSeparateOwnBias));
 
+/// NaFlex takes patches that are cut already, pixel by pixel, and keeps its table as a map.
+constexpr Row kNaFlexEmbeds[] = {{Part::patch_weight, "embeds.proj.weight", Form::pixels},
+                                 {Part::patch_bias, "embeds.proj.bias"},
+                                 {Part::position_table, "embeds.pos_embed", Form::grid}};
+static_assert(is_sound(kNaFlexEmbeds));
+
 /// OpenCLIP's projection beside the tower, which stands where timm has a classifier.
 constexpr Row kOuterProjection[] = {at(Place::outside, {Part::head_weight, "visual.head.proj.weight"}),
                                     {Part::head_bias, ""}};
@@ -78,25 +84,34 @@ Reading read_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, architecture.args));
   const TensorEntry* const projection = outer_projection(files);
   if (projection != nullptr && projection->shape.size() == 2) stored.num_classes = projection->shape[0];
-  Published model = read_published(files, architecture, stored, "timm");
+  Published model = read_published(files, architecture, stored, "timm", naflex_overrides(architecture));
   Layout layout = timm_layout(files, architecture, model.args);
   if (projection != nullptr) layout.add(kOuterProjection);
   return finish(files, architecture, std::move(model), std::move(layout), {});
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
+  const Architecture* const known = find_known_architecture(architecture_name(files));
+  const bool naflex = known != nullptr && known->args.timm_class == TimmClass::naflex;
+  const std::string_view anchor = naflex ? kNaFlexAnchor : "patch_embed.proj.weight";
+  const auto found = match_anchor(files, anchor, kTimmPrefixes);
   const bool named = files.config && files.config->find("architecture");
-  VIT_CHECK(found || !named, Where("timm_vit", ErrorKind::mismatch), files.weights_name,
-            ": no tensor patch_embed.proj.weight, with or without a known prefix, though config.json is one "
-            "of timm's");
+  VIT_CHECK(found || !named, Where("timm_vit", ErrorKind::mismatch), files.weights_name, ": no tensor ",
+            anchor, ", with or without a known prefix, though config.json is one of timm's");
   return found;
 }
 
 }  // namespace
 
+std::span<const std::string_view> naflex_overrides(const Architecture& architecture) {
+  static constexpr std::string_view kKeys[] = {kMaxPatchesOverride};
+  if (architecture.args.timm_class == TimmClass::naflex) return kKeys;
+  return {};
+}
+
 Layout timm_layout(const SourceFiles& files, const Architecture& architecture, const TimmArgs& args) {
   Layout layout = {kRows};
+  if (args.timm_class == TimmClass::naflex) layout.add(kNaFlexEmbeds);
   const bool eva = args.timm_class == TimmClass::eva;
   if (eva && !args.qkv_fused) layout.add(kSeparate);
   if (eva && args.attn_type == TimmAttention::eva) {
