@@ -17,6 +17,9 @@
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
+
+using namespace internal;
+
 namespace {
 
 namespace fs = std::filesystem;

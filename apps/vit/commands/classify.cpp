@@ -12,6 +12,7 @@
 #include "apps/vit/common/class_values.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
+#include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
@@ -27,7 +28,13 @@ constexpr const char* kExamples =
     "  vit classify photo.jpg\n"
     "  vit classify --model vit_base/ --top 3 photos/\n"
     "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
-    "  vit classify --format csv prepared.npy";
+    "  vit classify --format csv prepared.npy\n"
+    "Classes in your own words, for models of images and texts (CLIP, SigLIP, Perception Encoder, ...):\n"
+    "  vit classify --model siglip2/ --classes \"a cat, a dog, two cats\" photos/\n"
+    "  vit classify --model siglip2/ --classes-file names.txt --template \"a photo of a {}.\" photos/\n"
+    "  vit embed --model siglip2/ --text-file names.txt --template \"a photo of a {}.\" -o "
+    "classes.safetensors\n"
+    "  vit classify --model siglip2/ --classes-file classes.safetensors photos/";
 
 enum class Format { text, json, csv };
 constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
@@ -87,8 +94,9 @@ std::string as_csv(const Row& row) {
 
 int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
-  ImageRun run("classify", options.common);
-  ClassValues classes(run.model(), options.classes);
+  ClassValues classes(options.common, options.classes);
+  if (interrupted()) return kInterruptedExitCode;
+  ImageRun run("classify", options.common, classes.model());
   run.start(std::move(list));
 
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
@@ -97,7 +105,7 @@ int classify(const ClassifyOptions& options) {
     const std::span<const float> values = classes.of(outputs);
     std::string defect = defect_of(values);
     if (!defect.empty()) return defect;
-    const std::vector<Prediction> top = top_predictions(values, options.top, classes.labels().names());
+    const std::vector<Prediction> top = classes.predictions(values, options.top);
     const Row row{run.inputs()[index].name, top};
     const std::string lines = options.format == Format::json  ? as_json(row)
                               : options.format == Format::csv ? as_csv(row)

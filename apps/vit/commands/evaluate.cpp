@@ -171,8 +171,9 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
-  ImageRun run("evaluate", options.common);
-  ClassValues classes(run.model(), options.classes);
+  ClassValues classes(options.common, options.classes);
+  if (interrupted()) return kInterruptedExitCode;
+  ImageRun run("evaluate", options.common, classes.model());
   const Labels& labels = classes.labels();
   Dataset dataset = read_dataset(options.folder, labels);
   run.start(std::move(dataset.list));

@@ -80,7 +80,7 @@ LabeledImages read_folder(const fs::path& root) {
   LabeledImages out;
   for (const fs::path& folder : class_folders(root, "fit")) {
     const std::size_t failures = out.list.failures.size();
-    const std::vector<fs::path> images = images_below(folder, out.list.failures);
+    const std::vector<fs::path> images = images_below(folder, out.list);
     if (images.empty()) {
       if (out.list.failures.size() == failures)
         out.list.failures.push_back(

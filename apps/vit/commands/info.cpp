@@ -18,7 +18,9 @@
 #include "apps/vit/common/model_facts.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/standard_streams.h"
+#include "apps/vit/common/text_facts.h"
 #include "apps/vit/common/text_format.h"
+#include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
@@ -43,6 +45,7 @@ constexpr const char* kNoPreprocessing =
 
 struct InfoOptions {
   CommonOptions common;
+  TextTowerOptions text;
   bool json = false;
   bool peak = false;
   bool tensors = false;
@@ -135,10 +138,43 @@ std::optional<GridSize> grid_of(const CheckpointDescription& facts) {
   return GridSize{height / patch, width / patch};
 }
 
-/// Ignored tensors by reason, so that 200 tensors of a text tower take one line.
-std::map<std::string, std::size_t> ignored_by_reason(const LoadReport& report) {
+/// The towers of a checkpoint.
+struct ModelFacts {
+  std::optional<CheckpointDescription> image;
+  std::optional<TextDescription> text;
+
+  const LoadReport& report() const { return image ? image->report : text->report; }
+};
+
+ModelFacts load_facts(const InfoOptions& options) {
+  ModelFacts facts{.image = std::nullopt, .text = find_text_facts(options.common, options.text)};
+  const bool is_text_alone = facts.text && !facts.text->config.score;
+  if (!is_text_alone) facts.image = load_model_facts(options.common);
+  return facts;
+}
+
+/// The tensors of the file, with what the text tower does with those that the image tower leaves alone.
+std::vector<TensorUse> tensor_uses(const ModelFacts& facts) {
+  std::map<std::string, std::string> of_text;
+  if (facts.text) {
+    for (const TensorUse& tensor : facts.text->report.tensors)
+      if (!tensor.feeds.empty()) of_text[tensor.name] = "text " + tensor.feeds;
+  }
+  std::vector<TensorUse> out = facts.report().tensors;
+  for (TensorUse& tensor : out) {
+    const auto found = of_text.find(tensor.name);
+    if (found == of_text.end()) continue;
+    if (facts.image && tensor.ignored_because.empty()) continue;
+    tensor.feeds = found->second;
+    tensor.ignored_because.clear();
+  }
+  return out;
+}
+
+/// Ignored tensors by reason, so that 200 tensors of a tower take one line.
+std::map<std::string, std::size_t> ignored_by_reason(const std::vector<TensorUse>& tensors) {
   std::map<std::string, std::size_t> out;
-  for (const TensorUse& tensor : report.tensors) {
+  for (const TensorUse& tensor : tensors) {
     if (!tensor.ignored_because.empty()) ++out[tensor.ignored_because];
   }
   return out;
@@ -166,9 +202,9 @@ ordered_json lines_of(const std::string& text) {
   return out;
 }
 
-ordered_json tensors_json(const LoadReport& report) {
+ordered_json tensors_json(const std::vector<TensorUse>& uses) {
   ordered_json tensors = ordered_json::array();
-  for (const TensorUse& tensor : report.tensors) {
+  for (const TensorUse& tensor : uses) {
     const std::string use = tensor.feeds.empty() ? "ignored: " + tensor.ignored_because : tensor.feeds;
     tensors.push_back(
         {{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", tensor.dtype}, {"use", use}});
@@ -176,31 +212,37 @@ ordered_json tensors_json(const LoadReport& report) {
   return tensors;
 }
 
-ordered_json model_json(const InfoOptions& options, const CheckpointDescription& facts) {
-  const LoadReport& report = facts.report;
-  ordered_json out;
-  out["path"] = report.path.string();
-  out["files"] = ordered_json::array();
-  for (const std::filesystem::path& file : report.files) out["files"].push_back(file.string());
-  out["architecture"] = facts.config.architecture;
-  out["family"] = facts.config.family;
-  out["library"] = facts.config.library;
-  out["stored_dtype"] = report.stored_dtype;
-  out["fingerprint"] = report.fingerprint;
-  out["parameters"] = report.num_parameters;
+/// What is told of an image tower.
+void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
+  out["parameters"] = facts.report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
   out["config"] = to_json(facts.config);
   out["labels"] = facts.config.labels.size();
   out["preprocessing"] = facts.preprocess ? to_json(*facts.preprocess) : nullptr;
   out["preprocessing_steps"] =
       lines_of(facts.preprocess ? Preprocessor(*facts.preprocess).describe() : kNoPreprocessing);
+}
+
+ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
+  const LoadReport& report = facts.report();
+  ordered_json out;
+  out["path"] = report.path.string();
+  out["files"] = ordered_json::array();
+  for (const std::filesystem::path& file : report.files) out["files"].push_back(file.string());
+  out["architecture"] = facts.image ? facts.image->config.architecture : facts.text->config.architecture;
+  out["family"] = facts.image ? facts.image->config.family : facts.text->config.family;
+  out["library"] = facts.image ? facts.image->config.library : facts.text->config.library;
+  out["stored_dtype"] = report.stored_dtype;
+  if (facts.image) add_image_tower(*facts.image, out);
+  if (facts.text) out["text"] = to_json(*facts.text);
   out["notes"] = ordered_json::array();
   for (const std::string& note : report.notes) out["notes"].push_back(with_flag_names(note));
+  const std::vector<TensorUse> tensors = tensor_uses(facts);
   out["ignored"] = ordered_json::array();
-  for (const auto& [reason, count] : ignored_by_reason(report)) {
+  for (const auto& [reason, count] : ignored_by_reason(tensors)) {
     out["ignored"].push_back({{"tensors", count}, {"why", reason}});
   }
-  if (options.tensors) out["tensors"] = tensors_json(report);
+  if (options.tensors) out["tensors"] = tensors_json(tensors);
   return out;
 }
 
@@ -246,6 +288,28 @@ std::string tensors_text(const ordered_json& tensors) {
   return out;
 }
 
+std::string parameters_text(const ordered_json& tower) {
+  const auto parameters = tower["parameters"].get<unsigned long long>();
+  return with_thousands(parameters) + " (" + with_unit(static_cast<double>(parameters)) + ")\n";
+}
+
+std::string image_tower_text(const ordered_json& model) {
+  std::string out = "parameters    " + parameters_text(model) + flops_text(model["flops_per_image"]) +
+                    "configuration\n" + values_text(model["config"]);
+  const ordered_json& preprocessing = model["preprocessing"];
+  const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
+  out += "preprocessing (" + printable(source) + ")\n";
+  for (const ordered_json& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
+  return out;
+}
+
+std::string text_tower_text(const ordered_json& tower) {
+  std::string out = "text tower\n  parameters: " + parameters_text(tower) + values_text(tower["config"]);
+  if (tower["score"].is_object()) out += values_text(tower["score"], "score.");
+  if (tower["tokenizer"].is_object()) return out + values_text(tower["tokenizer"], "tokenizer.");
+  return out + "  tokenizer: " + printable(tower["tokenizer_missing"].get<std::string>()) + "\n";
+}
+
 std::string model_text(const ordered_json& model) {
   const auto word = [&](const char* key) {
     const std::string value = model[key];
@@ -256,15 +320,8 @@ std::string model_text(const ordered_json& model) {
     out += "file          " + printable(file.get<std::string>()) + "\n";
   out += "architecture  " + word("architecture") + "family        " + word("family") + "library       " +
          word("library") + "stored as     " + word("stored_dtype");
-  const auto parameters = model["parameters"].get<unsigned long long>();
-  out += "parameters    " + with_thousands(parameters) + " (" + with_unit(static_cast<double>(parameters)) +
-         ")\n";
-  out += flops_text(model["flops_per_image"]);
-  out += "configuration\n" + values_text(model["config"]);
-  const ordered_json& preprocessing = model["preprocessing"];
-  const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
-  out += "preprocessing (" + printable(source) + ")\n";
-  for (const ordered_json& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
+  if (model.contains("config")) out += image_tower_text(model);
+  if (model.contains("text")) out += text_tower_text(model["text"]);
   for (const ordered_json& note : model["notes"])
     out += "note          " + printable(note.get<std::string>()) + "\n";
   for (const ordered_json& ignored : model["ignored"]) {
@@ -293,7 +350,7 @@ int info(const InfoOptions& options) {
   const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
   if (options.tensors && !has_model) fail_usage("--tensors needs --model");
   ordered_json out = machine_json(options);
-  if (has_model) out["model"] = model_json(options, load_model_facts(options.common));
+  if (has_model) out["model"] = model_json(options, load_facts(options));
   std::string printed;
   if (options.json) {
     printed = out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -329,6 +386,7 @@ Command info_command() {
                                .help = "List the tensors of the model and what each is used for",
                                .flag = &options->tensors}},
                   .run = [options] { return info(*options); }};
+  add_tokenizer_options(command.options, options->text);
   add_common_options(command.options, options->common);
   list_kernels_without_name(command.options, options->list_kernels);
   return command;

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
@@ -9,6 +10,7 @@
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
+#include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
@@ -30,22 +32,18 @@ constexpr const char* kFooter =
     "captions.txt\n"
     "  vit tokenize --tokenizer clip-vit-base-patch32/ --library open_clip --text-file captions.jsonl";
 
-constexpr Named<TextLibrary> kLibraries[] = {{"auto", TextLibrary::automatic},
-                                             {"transformers", TextLibrary::transformers},
-                                             {"open_clip", TextLibrary::open_clip},
-                                             {"openai", TextLibrary::openai}};
-
 struct TokenizeOptions {
-  std::filesystem::path model, tokenizer;
-  TextLibrary library = TextLibrary::automatic;
+  std::filesystem::path model;
+  TextTowerOptions tower;
   TextInputs inputs;
 };
 
 Tokenizer load_tokenizer(const TokenizeOptions& options) {
-  if (options.model.empty() && options.tokenizer.empty()) fail_usage("--model or --tokenizer is required");
-  const TokenizerOptions rules{.library = options.library};
-  if (options.model.empty()) return Tokenizer::load(options.tokenizer, rules);
-  return Tokenizer::load_for_model(options.model, options.tokenizer, rules);
+  const std::filesystem::path& tokenizer = options.tower.tokenizer;
+  if (options.model.empty() && tokenizer.empty()) fail_usage("--model or --tokenizer is required");
+  const TokenizerOptions rules{.library = options.tower.library};
+  if (options.model.empty()) return Tokenizer::load(tokenizer, rules);
+  return Tokenizer::load_for_model(options.model, tokenizer, rules);
 }
 
 std::string json_line(std::string_view text, const std::vector<std::int32_t>& ids,
@@ -80,11 +78,7 @@ int tokenize(const TokenizeOptions& options) {
         lines += json_line(text, tokenizer.encode(text), tokenizer);
       } else {
         const TokenRow row = tokenizer.encode(text, places);
-        if (row.cut && !told_cut) {
-          print_failure("", vit::text("texts of more than ", places, " tokens are cut, as ",
-                                      to_string(tokenizer.library()), " cuts them; the first: ", text));
-        }
-        told_cut = told_cut || row.cut;
+        if (row.cut && !std::exchange(told_cut, true)) tell_cut(places, tokenizer, text);
         lines += json_line(text, row.ids, tokenizer);
       }
     } catch (const Error& error) {
@@ -115,16 +109,7 @@ Command tokenize_command() {
                              .type_name = "PATH",
                              .help = "Model whose text tower the ids are for: a folder or a weight file",
                              .target = text_target(options->model)});
-  command.options.push_back({.name = "--tokenizer",
-                             .type_name = "PATH",
-                             .help =
-                                 "Folder of a tokenizer, or file with CLIP's merges; supplies the vocabulary "
-                                 "where the model comes without one",
-                             .target = text_target(options->tokenizer)});
-  command.options.push_back({.name = "--library",
-                             .type_name = "NAME",
-                             .help = "Whose rules apply: auto, transformers, open_clip, openai",
-                             .target = choice_target(options->library, kLibraries)});
+  add_tokenizer_options(command.options, options->tower);
   return command;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/vit/common/array_writer.h"
 
 #include <array>
+#include <map>
 #include <utility>
 
 #include "apps/vit/common/npy.h"
@@ -14,12 +15,23 @@ namespace vit::app {
 using namespace internal;
 namespace {
 
+constexpr const char* kTexts = "text";
+
 const char* npy_dtype(Dtype dtype) {
   return dtype == Dtype::u8 ? "|u1" : "<f4";
 }
 
 std::span<const std::byte> as_byte_span(std::string_view text) {
   return std::as_bytes(std::span(text));
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    if (list.size() > 1) list += ", ";
+    append_json_string(list, text);
+  }
+  return list + "]";
 }
 
 std::vector<std::size_t> with_leading(std::size_t count, const Shape& shape) {
@@ -61,6 +73,7 @@ std::string ArrayWriter::add(const std::string& file, std::span<const ResultArra
 std::vector<ArrayWriter::Array> ArrayWriter::arrays() {
   std::vector<Array> out;
   for (Column& column : columns_) {
+    if (column.shapes.empty()) continue;
     std::span<const std::byte> bytes = column.rows.view();
     if (column.is_uniform) {
       out.push_back(
@@ -76,11 +89,14 @@ std::vector<ArrayWriter::Array> ArrayWriter::arrays() {
       bytes = bytes.subspan(row_bytes);
     }
   }
+  if (!texts_.names.empty())
+    out.push_back(
+        {kTexts, Dtype::f32, {texts_.names.size(), texts_.width}, std::as_bytes(std::span(texts_.numbers))});
   return out;
 }
 
 void ArrayWriter::finish() {
-  if (files_.empty()) return;
+  if (files_.empty() && texts_.names.empty()) return;
   const std::vector<Array> all = arrays();
   if (options_.format == ResultFormat::npy) return write_npy(all);
   if (options_.format == ResultFormat::npz) return write_npz(all);
@@ -103,8 +119,11 @@ void ArrayWriter::write_npz(std::span<const Array> arrays) const {
     const std::string header = npy_header(npy_dtype(array.dtype), array.shape);
     archive.add(array.name + ".npy", std::array{as_byte_span(header), array.bytes});
   }
-  const std::string names = npy_strings(files_);
-  archive.add("files.npy", std::array{as_byte_span(names)});
+  for (const auto& [name, list] : {std::pair("files.npy", &files_), std::pair("names.npy", &texts_.names)}) {
+    if (list->empty()) continue;
+    const std::string strings = npy_strings(*list);
+    archive.add(name, std::array{as_byte_span(strings)});
+  }
   archive.finish();
   file.commit();
 }
@@ -112,12 +131,10 @@ void ArrayWriter::write_npz(std::span<const Array> arrays) const {
 void ArrayWriter::write_safetensors_file(std::span<const Array> arrays) const {
   std::vector<TensorToWrite> tensors;
   for (const Array& array : arrays) tensors.push_back({array.name, array.dtype, array.shape, array.bytes});
-  std::string list = "[";
-  for (const std::string& file : files_) {
-    if (list.size() > 1) list += ", ";
-    append_json_string(list, file);
-  }
-  write_safetensors(options_.path, tensors, {{"files", list + "]"}});
+  std::map<std::string, std::string> metadata;
+  if (!files_.empty()) metadata["files"] = json_list(files_);
+  if (!texts_.names.empty()) metadata["names"] = json_list(texts_.names);
+  write_safetensors(options_.path, tensors, metadata);
 }
 
 std::string ArrayWriter::summary() const {
@@ -135,6 +152,8 @@ std::string ArrayWriter::summary() const {
       out += text(column.shapes.size(), " arrays");
     }
   }
+  if (!texts_.names.empty())
+    out += text(out.empty() ? "" : ", ", kTexts, " (", texts_.names.size(), ", ", texts_.width, ")");
   return out;
 }
 

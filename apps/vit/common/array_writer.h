@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/common/output_file.h"
@@ -18,6 +19,7 @@ class ArrayWriter : public ResultWriter {
 
   bool take_done(const std::string&) override { return false; }  // arrays cannot be continued
   std::string add(const std::string& file, std::span<const ResultArray> arrays) override;
+  void add_texts(NamedVectors texts) override { texts_ = std::move(texts); }
   void finish() override;
   std::string summary() const override;
 
@@ -44,6 +46,7 @@ class ArrayWriter : public ResultWriter {
   ResultWriterOptions options_;
   std::vector<Column> columns_;
   std::vector<std::string> files_;
+  NamedVectors texts_;
 };
 
 }  // namespace vit::app

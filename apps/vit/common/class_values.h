@@ -1,38 +1,51 @@
-// Where a value for each class comes from: the classifier of the model, or a head that `vit fit` made.
+// Where a value for each class comes from: the classifier of the model, a head that `vit fit` made, or texts
+// with which images are compared.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "apps/vit/command_line.h"
+#include "apps/vit/common/class_texts.h"
 #include "apps/vit/common/labels.h"
 #include "vit/fit.h"
 #include "vit/model.h"
+#include "vit/session.h"
 
 namespace vit::app {
 
-/// --labels and --classifier.
+/// --labels, --classifier, --classes and what goes with it.
 struct ClassOptions {
   std::filesystem::path labels;
   std::filesystem::path classifier;
+  ClassTextOptions texts;
 };
 void add_class_options(std::vector<Option>& list, ClassOptions& options);
 
 class ClassValues {
  public:
-  /// Throws UsageError if the model has no classifier and none is given, or the options contradict each
-  /// other, and Error for files that do not fit the model.
-  ClassValues(const Model& model, const ClassOptions& options);
+  /// Loads the model and what the options ask for. Throws UsageError if the model has no classifier and none
+  /// is given, or the options contradict each other, and Error for files that do not fit the model. Ends
+  /// early after SIGINT: there are no values then.
+  ClassValues(const CommonOptions& common, const ClassOptions& options);
 
+  const std::shared_ptr<const Model>& model() const noexcept { return model_; }
   const Labels& labels() const noexcept { return labels_; }
   /// What to ask the model for.
   const Request& request() const noexcept { return request_; }
   /// A value for each class of one image (classes); valid until the next call.
   std::span<const float> of(const ImageOutputs& outputs);
+  /// The `top` most probable classes by these values, best first.
+  std::vector<Prediction> predictions(std::span<const float> values, std::size_t top) const;
 
  private:
+  ClassValues(ZeroShotModel zero_shot, const ClassOptions& options);
+
+  std::shared_ptr<const Model> model_;
+  std::optional<ZeroShotClassifier> zero_shot_;
   std::optional<ClassifierHead> head_;
   Request request_;
   Labels labels_;

@@ -32,6 +32,7 @@ std::string with_flag_names(std::string text) {
     at += flag.size();
   }
   replace_all(text, "LoadOptions::architecture", "--architecture");
+  replace_all(text, " as the tokenizer", " with --tokenizer");
   return text;
 }
 

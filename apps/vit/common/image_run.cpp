@@ -23,6 +23,9 @@ ImageRun::ImageRun(std::string name, const CommonOptions& options)
   model_ = load_model(options);
 }
 
+ImageRun::ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model)
+    : name_(std::move(name)), options_(options), model_(std::move(model)) {}
+
 void ImageRun::start(InputList list) {
   check_preprocessing(list.inputs, *model_);
   hold_interrupts();

@@ -21,6 +21,8 @@ class ImageRun {
  public:
   /// Loads the model. `name` is the command's. Throws UsageError if only --architecture is given.
   ImageRun(std::string name, const CommonOptions& options);
+  /// With a model that is loaded already.
+  ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model);
 
   const Model& model() const noexcept { return *model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }

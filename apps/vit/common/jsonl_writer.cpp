@@ -139,6 +139,20 @@ std::string JsonlWriter::add(const std::string& file, std::span<const ResultArra
   return "";
 }
 
+void JsonlWriter::add_texts(NamedVectors texts) {
+  const Shape row{texts.width};
+  const float* data = texts.numbers.data();
+  for (const std::string& name : texts.names) {
+    std::string line = "{\"name\": ";
+    append_json_string(line, name);
+    line += ", \"text\": ";
+    append_nested(line, data, row, 0);
+    file_.write(line + "}\n");
+  }
+  file_.flush();
+  num_texts_ += texts.names.size();
+}
+
 void JsonlWriter::finish() {
   if (file_.size() > 0) file_.commit();
 }
@@ -146,6 +160,9 @@ void JsonlWriter::finish() {
 std::string JsonlWriter::summary() const {
   std::string out;
   for (const std::string& name : options_.names) out += (out.empty() ? "" : ", ") + name;
+  const std::string texts = num_texts_ == 0 ? "" : text(num_texts_, " texts");
+  if (options_.names.empty()) return texts;
+  if (num_texts_ != 0) out = texts + ", " + out;
   return out + text(" of ", num_added_, " images",
                     num_kept_ == 0 ? "" : text(", ", num_kept_, " were there already"));
 }

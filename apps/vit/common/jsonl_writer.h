@@ -21,6 +21,7 @@ class JsonlWriter : public ResultWriter {
 
   bool take_done(const std::string& file) override;
   std::string add(const std::string& file, std::span<const ResultArray> arrays) override;
+  void add_texts(NamedVectors texts) override;
   void finish() override;
   std::string summary() const override;
 
@@ -41,6 +42,7 @@ class JsonlWriter : public ResultWriter {
   std::map<std::string, std::size_t> kept_widths_;  // numbers of a row, by the first line that was kept
   std::size_t num_kept_ = 0;
   std::size_t num_added_ = 0;
+  std::size_t num_texts_ = 0;
 };
 
 }  // namespace vit::app

@@ -49,8 +49,8 @@ void print_failure(std::string_view name, std::string_view cause) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-Progress::Progress(std::string what, std::size_t total, ProgressMode mode)
-    : what_(std::move(what)), total_(total), shown_(shows(mode)) {
+Progress::Progress(std::string what, std::size_t total, ProgressMode mode, std::string unit)
+    : what_(std::move(what)), unit_(std::move(unit)), total_(total), shown_(shows(mode)) {
   draw();
 }
 
@@ -92,10 +92,10 @@ void Progress::draw() {
   std::string rate;
   if (num_done_ > 0 && seconds() > 0) {
     const double per_second = static_cast<double>(num_done_) / seconds();
-    char text[48];
-    std::snprintf(text, sizeof text, "  %.1f images/s", per_second);
+    char text[32];
+    std::snprintf(text, sizeof text, "  %.1f ", per_second);
     rate =
-        text +
+        text + unit_ + "/s" +
         (ended < total_ ? ", " + duration(static_cast<double>(total_ - ended) / per_second) + " left" : "");
   }
   std::fprintf(stderr, "\r\x1b[K%s [%s] %zu/%zu%s", what_.c_str(), bar.c_str(), ended, total_, rate.c_str());

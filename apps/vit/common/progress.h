@@ -12,8 +12,8 @@ enum class ProgressMode { automatic, always, never };  // automatic: where stder
 
 class Progress {
  public:
-  /// `total` images are to be done; `what` names the work, "embed".
-  Progress(std::string what, std::size_t total, ProgressMode mode);
+  /// `total` images, or what `unit` calls them, are to be done; `what` names the work, "embed".
+  Progress(std::string what, std::size_t total, ProgressMode mode, std::string unit = "images");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -35,6 +35,7 @@ class Progress {
   void draw();
 
   std::string what_;
+  std::string unit_;
   std::size_t total_;
   bool shown_;
   bool drawn_ = false;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/common/text_tower.h"
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
 
@@ -45,6 +46,9 @@ class ResultWriter {
   /// Takes the results of one input, one array for each name. Returns why the format cannot hold them beside
   /// those before, "" where they were taken. Throws Error where they do not fit the names or the disk.
   [[nodiscard]] virtual std::string add(const std::string& file, std::span<const ResultArray> arrays) = 0;
+  /// Takes the vectors of texts, which are written as `text` (n, E), with what each is called: `names` of
+  /// arrays, a member of each JSON line.
+  virtual void add_texts(NamedVectors texts) = 0;
   /// Puts the file in its place. Where no row was added nothing is written.
   virtual void finish() = 0;
   /// Shapes for people: "pooled (60, 192), patches 60 arrays".

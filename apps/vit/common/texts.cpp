@@ -45,6 +45,14 @@ std::vector<std::string> read_file(const std::filesystem::path& path, bool json)
 
 }  // namespace
 
+std::vector<std::string> read_lines(const std::filesystem::path& path) {
+  return read_file(path, /*json=*/false);
+}
+
+std::vector<std::string> read_text_file(const std::filesystem::path& path) {
+  return read_file(path, path.extension() == ".jsonl");
+}
+
 void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
   list.push_back({.name = "--text",
                   .type_name = "TEXT",
@@ -58,7 +66,7 @@ void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
 }
 
 std::vector<std::string> read_texts(const TextInputs& inputs) {
-  if (inputs.texts.empty() && inputs.file.empty()) fail_usage("--text or --text-file is required");
+  if (!inputs.are_given()) fail_usage("--text or --text-file is required");
   std::vector<std::string> texts = inputs.texts;
   if (inputs.file.empty()) return texts;
   const std::string extension = inputs.file.extension().string();
