@@ -26,6 +26,7 @@ struct HeadCase {
   std::size_t tokens, head_dim, prefix;
   RopePairing pairing = RopePairing::neighbours;
   bool rotated = true;
+  bool causal = false;
 };
 
 enum class Rounding { none, bfloat16, words, bytes };
@@ -135,6 +136,7 @@ class Head {
             .packed = packed.data(),
             .num_tokens = case_.tokens,
             .head_dim = case_.head_dim,
+            .causal = case_.causal,
             .out = out,
             .out_stride = out_stride,
             .scratch = scratch.data()};
@@ -363,6 +365,28 @@ TEST_CASE("kernels: a query gets the same bits in every company") {
       }
       CHECK(parts == whole);
       CHECK(part_weights == weights);
+    }
+  }
+}
+
+TEST_CASE("kernels: a causal query gets the bits of a query among the tokens up to its own") {
+  for (const Variant& with : all_variants()) {
+    CAPTURE(with.name());
+    for (const std::size_t tokens : {1, 2, 17, 77, 270}) {
+      CAPTURE(tokens);
+      const std::size_t d = 24;
+      const HeadCase c{.tokens = tokens, .head_dim = d, .prefix = 0, .rotated = false, .causal = true};
+      const std::vector<float> out = Head(c).attend(with, 0, tokens);
+      const std::vector<float> weights = Head(c).probabilities(with, 0, tokens);
+      for (std::size_t query = 0; query<tokens; query += tokens> 100 ? 13 : 1) {
+        const Head cut({.tokens = query + 1, .head_dim = d, .prefix = 0, .rotated = false});
+        const auto row = out.begin() + static_cast<std::ptrdiff_t>(query * (d + 3));
+        CHECK(std::vector<float>(row, row + d + 3) == cut.attend(with, query, 1));
+        std::vector<float> expected = cut.probabilities(with, query, 1);
+        expected.resize(tokens, 0.0f);
+        const auto weight = weights.begin() + static_cast<std::ptrdiff_t>(query * tokens);
+        CHECK(std::vector<float>(weight, weight + static_cast<std::ptrdiff_t>(tokens)) == expected);
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -152,6 +153,52 @@ TEST_CASE("layers: attention may be wider or narrower than the model, with and w
         }
       }
     }
+  }
+}
+
+TEST_CASE("layers: texts of different lengths get the bits that each gets alone") {
+  const std::size_t width = 24, heads = 3;
+  const std::vector<std::size_t> starts{0, 3, 14, 15, 55};
+  test::Rng rng(6);
+  const Tensor<float> qkv = rng.tensor({3 * width, width}), proj = rng.tensor({width, width});
+  const std::vector<float> gamma = rng.numbers(width), beta = rng.numbers(width);
+  const Tensor<float> x = rng.tensor({starts.back(), width});
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(std::string(table->name));
+    const kernels::Arithmetic& arithmetic = *table->float32;
+    const Attention attention(Linear(qkv, {}, *arithmetic.linear), std::nullopt,
+                              Linear(proj, {}, *arithmetic.linear), heads, arithmetic.attention);
+    const LayerNorm norm(gamma, beta, 1e-6f, *table);
+    Activations activations;
+    activations.reserve({.num_images = 4,
+                         .num_tokens = 40,
+                         .num_rows = starts.back(),
+                         .embed_dim = width,
+                         .attention_dim = width,
+                         .num_heads = heads,
+                         .threads = 2},
+                        arithmetic);
+    const Pass pass{.activations = activations, .threads = 2};
+    for (const bool causal : {false, true}) {
+      AttentionInput input{
+          .num_images = 4, .num_tokens = 40, .num_queries = 40, .starts = starts, .causal = causal};
+      Tensor<float> all(Shape{starts.back(), width}), last(Shape{4, width});
+      attention.forward({norm, x}, input, {.add_to = all}, pass);
+      input.num_queries = 1;
+      attention.forward({norm, x}, input, {.add_to = last}, pass);
+      for (std::size_t text = 0; text < 4; ++text) {
+        const std::size_t tokens = starts[text + 1] - starts[text];
+        Tensor<float> alone(Shape{tokens, width});
+        attention.forward({norm, x.view().part(starts[text], tokens)},
+                          {.num_tokens = tokens, .num_queries = tokens, .causal = causal}, {.add_to = alone},
+                          pass);
+        CHECK(std::ranges::equal(alone.flat(), all.view().part(starts[text], tokens).flat()));
+        CHECK(std::ranges::equal(alone.view()[tokens - 1].flat(), last.view()[text].flat()));
+      }
+    }
+    AttentionInput wrong{.num_images = 3, .num_tokens = 40, .num_queries = 40, .starts = starts};
+    Tensor<float> out(Shape{starts.back(), width});
+    CHECK_THROWS_AS(attention.forward({norm, x}, wrong, {.add_to = out}, pass), Error);
   }
 }
 

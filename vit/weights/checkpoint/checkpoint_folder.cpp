@@ -12,6 +12,7 @@
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
+#include "vit/weights/families/openai_clip.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/in_quotes.h"
 
@@ -237,7 +238,11 @@ std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config(
       return read_hf_preprocess(*nested, model_type, options);
   }
   const auto& preprocessor = json("preprocessor_config.json");
-  if (!preprocessor) return std::nullopt;
+  if (!preprocessor) {
+    // OpenAI's own files are told by their tensors
+    if (candidates_.size() != 1 || !is_openai_state(*tensors())) return std::nullopt;
+    return architecture_preprocess(model_config(), options);
+  }
   return read_hf_preprocess(*preprocessor, model_type, options);
 }
 

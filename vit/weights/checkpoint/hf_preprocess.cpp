@@ -1,5 +1,5 @@
-// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP, SigLIP 2 NaFlex and CLIP in
-// transformers, torchvision and pil backends. Source: transformers image_processing_backends.py,
+// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP, SigLIP 2 NaFlex, TIPSv2 and
+// CLIP in transformers, torchvision and pil backends. Source: transformers image_processing_backends.py,
 // image_transforms.py, models/*/image_processing_*.py.
 
 #include <array>
@@ -29,6 +29,7 @@ struct ProcessorClass {
   std::size_t crop;      // 0 = no crop
   std::array<double, 3> mean;
   std::array<double, 3> std;
+  bool normalizes = true;
 };
 
 constexpr ProcessorClass kClasses[] = {
@@ -40,6 +41,7 @@ constexpr ProcessorClass kClasses[] = {
     {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
     {"Siglip", ResizeFilter::bicubic, 224, true, false, 0, kHalf, kHalf},
     {kNaFlex, ResizeFilter::bilinear, 256, true, false, 0, kHalf, kHalf},  // 256 patches
+    {"Tipsv2", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
 };
 
@@ -59,6 +61,8 @@ constexpr ModelType kModelTypes[] = {
     {"siglip_vision_model", "Siglip"},
     {"siglip2", kNaFlex},
     {"siglip2_vision_model", kNaFlex},
+    {"tipsv2", "Tipsv2"},
+    {"tipsv2_vision_model", "Tipsv2"},
     {"clip", "CLIP"},
     {"clip_vision_model", "CLIP"},
     {"metaclip_2", "CLIP"},
@@ -91,7 +95,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     if (known.name == wanted) return known;
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
-       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2 and CLIP are");
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2 and CLIP are");
 }
 
 // Keys of other processors that would change the picture, where they are set.
@@ -255,7 +259,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);
   VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
             ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
-  config.subtract_mean = file.find_bool("do_normalize").value_or(true);
+  config.subtract_mean = file.find_bool("do_normalize").value_or(processor.normalizes);
   config.mean = processor.mean;
   config.std = processor.std;
   if (const auto value = file.find("image_mean")) config.mean = read_mean(*value, ScalarForm::allowed);

@@ -44,7 +44,8 @@ extern const Family kNaverFamily;       // families/naver_rope_vit.cpp
 extern const Family kBaaiFamily;        // families/baai_eva02.cpp
 extern const Family kMetaDinov2Family;  // families/meta_dino.cpp
 extern const Family kMetaDinov3Family;
-extern const Family kOpenAiFamily;    // families/openai_clip.cpp
+extern const Family kOpenAiOwnFamily;  // families/openai_clip.cpp
+extern const Family kOpenAiFamily;
 extern const Family kOpenClipFamily;  // families/open_clip.cpp
 extern const Family kHfVitFamily;     // families/hf_vit.cpp
 extern const Family kHfDinov2Family;  // families/hf_dinov2.cpp

@@ -3,6 +3,7 @@
 // facebookresearch/perception_models, core/vision_encoder/pe.py and rope.py.
 #include "vit/weights/families/openai_clip.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "vit/weights/families/family.h"
@@ -43,6 +44,12 @@ constexpr Row kRows[] = {
 };
 static_assert(is_complete(kRows));
 
+constexpr Ignored kIntegers[] = {
+    {"input_resolution", "the position table tells it", Place::outside},
+    {"context_length", "of the text tower", Place::outside},
+    {"vocab_size", "of the text tower", Place::outside},
+};
+
 constexpr std::string_view kPrefixes[] = {"visual.",       "",        "module.visual.",
                                           "model.visual.", "module.", "model."};
 constexpr std::string_view kOwnKeys[] = {"rules"};
@@ -53,11 +60,10 @@ std::size_t projection_width(const SourceFiles& files) {
   return proj != nullptr && proj->shape.size() == 2 ? proj->shape[1] : 0;
 }
 
-Reading read_as(const SourceFiles& files, const Architecture& architecture) {
-  const Architecture* const named = find_known_architecture(architecture_name(files));
-  // which of the two is told by the architecture's name; rotation leaves no tensors
-  const bool is_clip = named != nullptr && named->family == "clip";
+Reading read_kind(const SourceFiles& files, const Architecture& architecture, bool is_clip,
+                  std::size_t head_width = 0) {
   TimmArgs stored = stored_args(files, architecture, {kRows});
+  if (head_width != 0) stored.num_heads = std::max<std::size_t>(stored.embed_dim / head_width, 1);
   const std::size_t width = projection_width(files);
   stored.num_classes =
       width != 0 ? width : architecture.args.num_classes;  // who projects must have the tensor
@@ -82,7 +88,13 @@ Reading read_as(const SourceFiles& files, const Architecture& architecture) {
     if (width != 0)
       notes.push_back("logits and projected are the same embedding; timm calls the projection a classifier");
   }
-  return finish(files, architecture, std::move(model), {kRows}, {}, std::move(notes));
+  return finish(files, architecture, std::move(model), {kRows}, {kIntegers}, std::move(notes));
+}
+
+Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+  const Architecture* const named = find_known_architecture(architecture_name(files));
+  // which of the two is told by the architecture's name; rotation leaves no tensors
+  return read_kind(files, architecture, named != nullptr && named->family == "clip");
 }
 
 std::optional<Match> match(const SourceFiles& files) {
@@ -94,12 +106,33 @@ std::optional<Match> match(const SourceFiles& files) {
   return seen.count_blocks("transformer.resblocks.") != 0 ? found : std::nullopt;
 }
 
+/// OpenAI's own files need no name: integers beside the weights tell them, and heads are 64 wide.
+std::optional<Match> match_own(const SourceFiles& files) {
+  return architecture_name(files).empty() && is_openai_state(files.tensors) ? match(files) : std::nullopt;
+}
+
+Reading read_own(const SourceFiles& files) {
+  const TensorEntry* const conv = files.find("conv1.weight");
+  const std::size_t patch = conv->shape.size() == 4 ? conv->shape[2] : 0;
+  const char* const name = patch == 16   ? "vit_base_patch16_clip_quickgelu_224"
+                           : patch == 14 ? "vit_large_patch14_clip_quickgelu_224"
+                                         : "vit_base_patch32_clip_quickgelu_224";
+  return read_kind(files, find_architecture(name), /*is_clip=*/true, /*head_width=*/64);
+}
+
 }  // namespace
+
+bool is_openai_state(const TensorFile& tensors) {
+  return tensors.find("input_resolution") != nullptr && tensors.find("context_length") != nullptr &&
+         tensors.find("vocab_size") != nullptr;
+}
 
 Layout openai_layout() {
   return {kRows};
 }
 
+constinit const Family kOpenAiOwnFamily{
+    .name = "openai", .anchor = "conv1.weight", .library = "", .match = match_own, .read = read_own};
 constinit const Family kOpenAiFamily{
     .name = "openai_names", .anchor = "conv1.weight", .library = "Meta", .match = match, .read_as = read_as};
 

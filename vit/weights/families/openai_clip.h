@@ -2,9 +2,12 @@
 #pragma once
 
 #include "vit/weights/families/layout.h"
+#include "vit/weights/files/tensor_file.h"
 
 namespace vit::internal {
 
 Layout openai_layout();
+/// Whether these are OpenAI's own: three integers lie beside the weights.
+bool is_openai_state(const TensorFile& tensors);
 
 }  // namespace vit::internal

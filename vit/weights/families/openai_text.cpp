@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
+#include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
@@ -83,7 +84,7 @@ std::optional<TextReading> read(const SourceFiles& files) {
   const std::string name = architecture_name(files);
   const Architecture* const known = name.empty() ? nullptr : find_known_architecture(name);
   c.architecture = known != nullptr ? std::string(known->name) : name;
-  if (seen.find("input_resolution") != nullptr && seen.find("vocab_size") != nullptr) {
+  if (is_openai_state(files.tensors)) {
     c.library = "OpenAI";
     c.activation = Activation::quick_gelu;
     return reading_of(std::move(c), *match);
