@@ -22,6 +22,7 @@
 #include "vit/zero_shot.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

@@ -21,6 +21,7 @@
 #include "vit/zero_shot.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;
