@@ -73,12 +73,20 @@ CheckpointFolder::CheckpointFolder(const fs::path& path, LoadOptions options)
   folder_ = is_folder_ ? path : path.parent_path();
   if (!options_.layout.empty()) layout_ = load_layout(options_.layout);
   candidates_ = is_folder_ ? find_weights(path) : std::vector<fs::path>{path};
+  if (const std::vector<fs::path> pair = dinotxt_pair(candidates_); !pair.empty()) {
+    candidates_ = pair;
+    is_pair_ = true;
+  }
 }
 
 std::vector<fs::path> CheckpointFolder::weight_files() const {
-  if (candidates_.size() != 1) return {};
+  if (!has_weights()) return {};
   if (candidates_.front().extension() != ".json") return candidates_;
   return list_weights(folder_.empty() ? fs::path(".") : folder_);
+}
+
+bool CheckpointFolder::has_weights() const {
+  return candidates_.size() == 1 || is_pair_;
 }
 
 const std::optional<Json>& CheckpointFolder::json(const char* name) const {
@@ -123,7 +131,9 @@ const CheckpointFolder::Read& CheckpointFolder::read() const {
 
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
-  if (candidates_.size() == 1) {
+  if (is_pair_) {
+    tensors_ = std::make_shared<const TensorFile>(open_together(candidates_, path_));
+  } else if (has_weights()) {
     tensors_ = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
   } else {
     tensors_ = std::make_shared<const TensorFile>(
@@ -133,12 +143,11 @@ const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
 }
 
 SourceFiles CheckpointFolder::source_files(std::optional<Json> config) const {
-  const bool has_weights = candidates_.size() == 1;
   return {.tensors = *tensors(),
           .options = options_,
           .config = std::move(config),
-          .weights_name = (has_weights ? candidates_.front() : path_).string(),
-          .has_weights = has_weights};
+          .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
+          .has_weights = has_weights()};
 }
 
 const ModelConfig& CheckpointFolder::model_config() const {
@@ -149,8 +158,8 @@ void CheckpointFolder::check_weights() const {
   VIT_CHECK(!candidates_.empty(), kWhere, path_.string(),
             " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
-  VIT_CHECK(candidates_.size() == 1, kWhere.with(ErrorKind::argument), path_.string(), " holds ",
-            candidates_.size(), " weight files and none is called model.safetensors; name one of them");
+  VIT_CHECK(has_weights(), kWhere.with(ErrorKind::argument), path_.string(), " holds ", candidates_.size(),
+            " weight files and none is called model.safetensors; name one of them");
 }
 
 void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadReport& report) const {

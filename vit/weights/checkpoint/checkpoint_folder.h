@@ -60,6 +60,8 @@ class CheckpointFolder {
   const Read& read() const;
   /// The weights, opened once for both towers.
   const std::shared_ptr<const TensorFile>& tensors() const;
+  /// Whether there is one weight file, or the two of dino.txt.
+  bool has_weights() const;
   /// What a family gets to see, with the configuration that speaks for it.
   SourceFiles source_files(std::optional<Json> config) const;
   void check_weights() const;
@@ -72,6 +74,7 @@ class CheckpointFolder {
   LoadOptions options_;
   std::optional<Json> layout_;
   bool is_folder_ = false;
+  bool is_pair_ = false;                           // the two files of dino.txt
   std::filesystem::path folder_;                   // where the configuration files lie
   std::vector<std::filesystem::path> candidates_;  // files that could hold the weights
   mutable std::map<std::string, std::optional<Json>> json_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "vit/base/error.h"
 #include "vit/weights/files/file_status.h"
@@ -75,6 +76,17 @@ std::vector<fs::path> list_weights(const fs::path& folder) {
   return found;
 }
 
+std::vector<fs::path> dinotxt_pair(const std::vector<fs::path>& files) {
+  std::vector<fs::path> tops, backbones;
+  for (const fs::path& file : files) {
+    const std::string name = file.filename().string();
+    if (!is_pickle(file) || !name.starts_with("dinov3_")) continue;
+    (name.find("_dinotxt_") != name.npos ? tops : backbones).push_back(file);
+  }
+  if (tops.size() != 1 || backbones.size() != 1) return {};
+  return {backbones.front(), tops.front()};
+}
+
 bool is_open_clip_name(const fs::path& file) {
   return file.filename() == "open_clip_model.safetensors" || file.filename() == "open_clip_pytorch_model.bin";
 }
@@ -88,6 +100,15 @@ TensorFile open_weights(const fs::path& path) {
   TensorFile::Contents contents = file.contents();
   for (TensorEntry& entry : contents.entries) entry.name = without_compiler(entry.name);
   return TensorFile(std::move(contents));
+}
+
+TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {
+  TensorFile::Contents all{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
+  for (const fs::path& file : files) {
+    const TensorFile one = open_weights(file);
+    all.entries.insert(all.entries.end(), one.entries().begin(), one.entries().end());
+  }
+  return TensorFile(std::move(all));
 }
 
 }  // namespace vit::internal

@@ -85,6 +85,11 @@ Reading read_dinov3_as(const SourceFiles& files, const Architecture& architectur
 std::optional<Match> match_dinov3(const SourceFiles& files) {
   const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
   if (!found || !files.has_weights) return std::nullopt;
+  VIT_CHECK(
+      files.tensors.find("visual_model.head.ln_final.weight") == nullptr, kWhere.with(ErrorKind::unsupported),
+      files.weights_name,
+      ": the image tower of dino.txt, blocks on top of DINOv3's, is not supported; its text tower is, and "
+      "the file of the backbone by itself");
   for (const char* own : {"storage_tokens", "rope_embed.periods"}) {
     if (files.tensors.find(found->prefix + own) != nullptr) return found;
   }

@@ -4,7 +4,7 @@ namespace vit::internal {
 
 std::span<const TextFamily* const> text_families() {
   static constexpr const TextFamily* kAll[] = {&kHfTextFamily, &kTipsv2TextFamily, &kOpenClipTextFamily,
-                                               &kOpenAiTextFamily};
+                                               &kDinoTextFamily, &kOpenAiTextFamily};
   return kAll;
 }
 

@@ -35,6 +35,7 @@ std::span<const TextFamily* const> text_families();
 extern const TextFamily kHfTextFamily;        // families/hf_text.cpp
 extern const TextFamily kTipsv2TextFamily;    // families/hf_tipsv2.cpp
 extern const TextFamily kOpenClipTextFamily;  // families/open_clip_text.cpp
+extern const TextFamily kDinoTextFamily;      // families/dino_text.cpp
 extern const TextFamily kOpenAiTextFamily;    // families/openai_text.cpp
 
 /// The logit scale alone is stored: no bias.
