@@ -32,6 +32,7 @@ struct GroupLimits {
 /// Preprocessed pixels of one input, or why there are none.
 struct Item {
   Tensor<float> pixels;  // (3, H, W)
+  ImageSize size;        // of the image
   std::string failure;
 };
 
@@ -40,26 +41,28 @@ class PixelReader {
  public:
   PixelReader(const Session& session, PreprocessMemory& memory) : session_(session), memory_(memory) {}
 
-  Tensor<float> operator()(const std::filesystem::path& file) const { return (*this)(session_.decode(file)); }
-  Tensor<float> operator()(std::span<const std::byte> file) const { return (*this)(session_.decode(file)); }
-  Tensor<float> operator()(const Image& image) const { return (*this)(image.view()); }
-  Tensor<float> operator()(const ImageView& image) const {
+  Tensor<float> operator()(const std::filesystem::path& file) { return (*this)(session_.decode(file)); }
+  Tensor<float> operator()(std::span<const std::byte> file) { return (*this)(session_.decode(file)); }
+  Tensor<float> operator()(const Image& image) { return (*this)(image.view()); }
+  Tensor<float> operator()(const ImageView& image) {
+    size_ = image.size();
     const Preprocessor& preprocessor = session_.preprocessor();
     const ImageSize size = preprocessor.output_size(image.size());
     Tensor<float> pixels(Shape{3, size.height, size.width});
     preprocessor.run(image, pixels, memory_);
     return pixels;
   }
-  Tensor<float> operator()(const LoadPixels& load) const { return load(); }
+  Tensor<float> operator()(const LoadPixels& load) { return load(); }
 
   /// Never throws: what goes wrong is the item's failure.
-  Item read(const std::function<ImageSource(std::size_t)>& source, std::size_t index) const noexcept {
+  Item read(const std::function<ImageSource(std::size_t)>& source, std::size_t index) noexcept {
     Item item;
     try {
       item.pixels = std::visit(*this, source(index));
       const Shape& shape = item.pixels.shape();
       VIT_CHECK(shape.rank() == 3 && shape[0] == 3, (Where{"for_each_image", ErrorKind::argument}),
                 "pixels of input ", index, " must have the shape (3, H, W), got ", shape.to_string());
+      item.size = size_ == ImageSize{} ? ImageSize{shape[1], shape[2]} : size_;
       static_cast<void>(
           session_.model().grid_for(shape[1], shape[2]));  // throws for a size that the model does not take
     } catch (const std::bad_alloc&) {
@@ -74,6 +77,7 @@ class PixelReader {
  private:
   const Session& session_;
   PreprocessMemory& memory_;
+  ImageSize size_;  // of the image read last; of preprocessed pixels none is known
 };
 
 /// One run of for_each_image.
@@ -174,7 +178,7 @@ class Stream {
   }
 
   void hand_out(std::size_t item, std::optional<ImageOutputs> outputs, const std::string& failure) {
-    consume_({.index = first_ + item, .outputs = outputs, .failure = failure});
+    consume_({.index = first_ + item, .outputs = outputs, .size = items_[item].size, .failure = failure});
     ++done_;
     if (options_.on_progress) options_.on_progress(done_, count_);
   }

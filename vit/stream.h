@@ -34,6 +34,7 @@ using ImageSource = std::variant<std::filesystem::path, std::span<const std::byt
 struct StreamedImage {
   std::size_t index = 0;                // of the input
   std::optional<ImageOutputs> outputs;  // nothing if it failed; valid during the call
+  ImageSize size;                       // of the image as decoded, or of the preprocessed pixels
   std::string failure;                  // why it failed
 };
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "apps/vit/common/interrupt.h"
-#include "vit/stream.h"
 
 namespace vit::app {
 namespace {
@@ -37,10 +36,14 @@ void ImageRun::start(InputList list) {
 }
 
 void ImageRun::for_each(const Request& request, const Consume& consume) {
+  for_each_sized(request, [&](const StreamedImage& image) { return consume(image.index, *image.outputs); });
+}
+
+void ImageRun::for_each_sized(const Request& request, const ConsumeSized& consume) {
   const auto source = [this](std::size_t index) { return source_of(list_.inputs[index]); };
   const auto take = [&](const StreamedImage& image) {
     const Input& input = list_.inputs[image.index];
-    const std::string failure = image.outputs ? consume(image.index, *image.outputs) : image.failure;
+    const std::string failure = image.outputs ? consume(image) : image.failure;
     if (failure.empty()) {
       progress_->add_done(1);
     } else {

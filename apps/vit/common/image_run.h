@@ -14,6 +14,7 @@
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
 #include "vit/session.h"
+#include "vit/stream.h"
 
 namespace vit::app {
 
@@ -36,6 +37,9 @@ class ImageRun {
   /// Calls `consume` for each image that could be computed, in the order of the inputs, and reports the
   /// others.
   void for_each(const Request& request, const Consume& consume);
+  /// The same for results with the size of the image, which is in `image`.
+  using ConsumeSized = std::function<std::string(const StreamedImage& image)>;
+  void for_each_sized(const Request& request, const ConsumeSized& consume);
 
   Progress& progress() { return *progress_; }
   /// Shows `summary` if progress is shown. Returns the exit code: 130 after SIGINT, 1 if something failed,
