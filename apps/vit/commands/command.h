@@ -14,5 +14,8 @@ Command bench_command();
 Command tokenize_command();
 Command show_command();
 Command fit_command();
+Command index_command();
+Command search_command();
+Command duplicates_command();
 
 }  // namespace vit::app

@@ -1,0 +1,168 @@
+// vit duplicates: groups of images that are alike. Deletes nothing.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/index/components.h"
+#include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/common/option_values.h"
+#include "apps/vit/common/standard_streams.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kFooter =
+    "A group is a connected component of the pairs whose cosine is at least --threshold. The file of the "
+    "best\n"
+    "resolution comes first; scores are the cosines with it. Nothing is deleted.\n"
+    "Examples:\n"
+    "  vit duplicates photos.index\n"
+    "  vit duplicates photos/ --threshold 0.98 --format json";
+
+enum class Format { text, json };
+constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
+
+struct DuplicatesOptions {
+  CommonOptions common;
+  std::vector<std::string> inputs;
+  std::string features;
+  double threshold = 0.95;
+  Format format = Format::text;
+};
+
+/// Files and their vectors.
+struct Collection {
+  std::vector<IndexedFile> files;
+  Tensor<float> vectors;  // (n, d)
+};
+
+struct Group {
+  std::vector<const IndexedFile*> files;  // best resolution first
+  std::vector<float> scores;              // cosines with the first
+};
+
+Group group_of(const Collection& collection, std::vector<std::size_t> members) {
+  const auto pixels = [&](std::size_t i) { return collection.files[i].width * collection.files[i].height; };
+  std::ranges::stable_sort(members, [&](std::size_t a, std::size_t b) { return pixels(a) > pixels(b); });
+  const TensorView<const float> vectors = collection.vectors.view();
+  Group group;
+  for (const std::size_t i : members) {
+    group.files.push_back(&collection.files[i]);
+    group.scores.push_back(static_cast<float>(cosine_similarity(
+        {vectors.row(members.front()), vectors.num_columns()}, {vectors.row(i), vectors.num_columns()})));
+  }
+  return group;
+}
+
+std::string as_text(const Group& group, std::size_t number) {
+  std::string out = text("group ", number, ": ", group.files.size(), " files\n");
+  for (std::size_t i = 0; i < group.files.size(); ++i) {
+    char line[64];
+    std::snprintf(line, sizeof line, "  %7.4f  %5zu x %-5zu  ", static_cast<double>(group.scores[i]),
+                  group.files[i]->width, group.files[i]->height);
+    out += line + printable(group.files[i]->file) + "\n";
+  }
+  return out;
+}
+
+std::string as_json(const Group& group, std::size_t number) {
+  std::string files, scores;
+  for (std::size_t i = 0; i < group.files.size(); ++i) {
+    files += (i > 0 ? ", " : "") + json_string(group.files[i]->file);
+    if (i > 0) scores += ", ";
+    append_json_float(scores, group.scores[i]);
+  }
+  return text("{\"group\": ", number, ", \"files\": [", files, "], \"scores\": [", scores, "]}\n");
+}
+
+/// Embeds images; returns the exit code.
+int embed_collection(const DuplicatesOptions& options, Collection& out) {
+  InputList list = list_inputs(options.inputs, std::cin);
+  ImageRun run("duplicates", options.common);
+  const VectorFeature feature(options.features, run.model().config());
+  run.start(std::move(list));
+  std::vector<float> numbers;
+  embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
+    out.files.push_back(file);
+    numbers.insert(numbers.end(), vector.begin(), vector.end());
+  });
+  if (!out.files.empty()) {
+    out.vectors = Tensor<float>(Shape{out.files.size(), numbers.size() / out.files.size()});
+    std::ranges::copy(numbers, out.vectors.data());
+  }
+  return run.finish();
+}
+
+/// Vectors of an index; of length 1 again where the index rounds them.
+Collection read_collection(const std::filesystem::path& folder) {
+  IndexContents contents = read_index_folder(folder);
+  Collection out{.files = {}, .vectors = read_exact_vectors(folder, contents)};
+  for (std::size_t i = 0; i < contents.files.size(); ++i)
+    normalize({out.vectors.view().row(i), out.vectors.dim(1)});
+  out.files = std::move(contents.files);
+  return out;
+}
+
+int duplicates(const DuplicatesOptions& options) {
+  Collection collection;
+  int code = 0;
+  if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
+    collection = read_collection(options.inputs.front());
+  } else {
+    code = embed_collection(options, collection);
+  }
+  if (collection.files.empty()) return code;
+  std::string out;
+  std::size_t number = 0;
+  for (std::vector<std::size_t>& members :
+       connected_components(collection.vectors, options.threshold, options.common.session.threads)) {
+    const Group group = group_of(collection, std::move(members));
+    out += options.format == Format::json ? as_json(group, number) : as_text(group, number);
+    ++number;
+  }
+  print_result(out);
+  return code;
+}
+
+}  // namespace
+
+Command duplicates_command() {
+  const auto options = std::make_shared<DuplicatesOptions>();
+  Command command{
+      .name = "duplicates",
+      .summary = "Find images that are alike; deletes nothing",
+      .footer = kFooter,
+      .options =
+          {{.name = "INPUT",
+            .type_name = "",
+            .help = "An index that vit index wrote, or images, folders, .npy files, - for paths on standard "
+                    "input",
+            .target = list_target(options->inputs, [](const std::string& input) { return input; }),
+            .occurs = Occurs::all_positionals,
+            .is_required = true},
+           {.name = "--threshold",
+            .type_name = "C",
+            .help = "Smallest cosine of a pair, from -1 to 1",
+            .target = parsed_target(
+                options->threshold, [](const std::string& value) { return parse_real(value, -1, 1); },
+                "0.95")},
+           {.name = "--features",
+            .type_name = "NAME",
+            .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
+            .target = text_target(options->features)},
+           {.name = "--format",
+            .type_name = "FORMAT",
+            .help = "text or json (one group a line)",
+            .target = choice_target(options->format, kFormats)}},
+      .run = [options] { return duplicates(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
+}
+
+}  // namespace vit::app

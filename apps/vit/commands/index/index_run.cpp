@@ -1,0 +1,99 @@
+#include "apps/vit/commands/index/index_run.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+
+namespace vit::app {
+namespace {
+
+std::string size_text(const InputSize& size) {
+  if (size.kind == InputSize::Kind::native) return "native";
+  return size.kind == InputSize::Kind::fixed ? text(size.height, "x", size.width) : "model";
+}
+
+Precision parse_precision(const std::string& name) {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+    if (name == to_string(precision)) return precision;
+  }
+  fail(Where{"index", ErrorKind::format}, "unknown dtype ", name);
+}
+
+}  // namespace
+
+VectorFeature::VectorFeature(const std::string& features, const ModelConfig& config)
+    : list(parse_features(features, config)) {
+  const FeatureKind kind = list.features.front().kind;
+  const bool is_vector = kind == FeatureKind::pooled || kind == FeatureKind::projected ||
+                         kind == FeatureKind::cls || kind == FeatureKind::logits;
+  if (list.features.size() != 1 || !is_vector)
+    fail_usage("--features: expected one of pooled, projected, cls, logits, found '", features, "'");
+}
+
+std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
+  const ResultArray array = list.arrays(outputs).front();
+  const auto* const first = static_cast<const float*>(array.data);
+  std::vector<float> out(first, first + array.shape.num_elements());
+  VIT_CHECK(are_finite(out), "embed", "the features are not finite; damaged pixels or weights?");
+  normalize(out);
+  VIT_CHECK(std::ranges::any_of(out, [](float x) { return x != 0; }), "embed",
+            "the features are all zero: no direction to compare");
+  return out;
+}
+
+IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature) {
+  const FeatureKind kind = feature.list.features.front().kind;
+  const ModelConfig& config = model.config();
+  const std::size_t dim = kind == FeatureKind::projected ? config.projection_dim
+                          : kind == FeatureKind::logits  ? config.num_classes
+                                                         : config.embed_dim;
+  return {.model = std::filesystem::absolute(model_path(options)).lexically_normal().string(),
+          .fingerprint = model.report().fingerprint,
+          .features = feature.list.names().front(),
+          .size = size_text(options.session.input_size),
+          .dtype = to_string(model.precision()),
+          .dim = dim};
+}
+
+void take_options(const IndexModel& model, CommonOptions& options) {
+  if (options.model.empty()) options.model = model.model;
+  if (options.session.input_size.kind == InputSize::Kind::model)
+    options.session.input_size = parse_size(model.size);
+  if (options.model_options.precision == Precision::float32)
+    options.model_options.precision = parse_precision(model.dtype);
+}
+
+IndexedFile describe_input(const Input& input) {
+  struct stat status;
+  VIT_CHECK(::stat(input.path.c_str(), &status) == 0, (Where{"open", ErrorKind::io}), std::strerror(errno));
+  return {.file = input.name,
+          .size = static_cast<std::uintmax_t>(status.st_size),
+          .modified = static_cast<double>(status.st_mtim.tv_sec) +
+                      1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
+}
+
+void embed_all(ImageRun& run, const VectorFeature& feature,
+               const std::function<void(std::size_t, const IndexedFile&, std::vector<float>)>& consume) {
+  run.for_each_sized(feature.list.request, [&](const StreamedImage& image) -> std::string {
+    IndexedFile file;
+    std::vector<float> vector;
+    try {
+      file = describe_input(run.inputs()[image.index]);
+      vector = feature.vector(*image.outputs);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    file.width = image.size.width;
+    file.height = image.size.height;
+    consume(image.index, file, std::move(vector));
+    return "";
+  });
+}
+
+}  // namespace vit::app

@@ -1,0 +1,38 @@
+// Embedding images for an index: one vector of length 1 for each.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/commands/index/index_folder.h"
+#include "apps/vit/common/features.h"
+#include "apps/vit/common/image_run.h"
+
+namespace vit::app {
+
+/// What `features`, "" for the default, and the options of a run give. Throws UsageError unless it is one
+/// vector for each image.
+struct VectorFeature {
+  VectorFeature(const std::string& features, const ModelConfig& config);
+
+  /// The vector of an image, normalized. Throws Error if it is not finite or zero.
+  std::vector<float> vector(const ImageOutputs& outputs) const;
+
+  FeatureList list;
+};
+
+/// The model, feature and preprocessing of a run, as index.json keeps them.
+IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
+/// Takes from an index what the command line leaves open: the model, the size and the precision.
+void take_options(const IndexModel& model, CommonOptions& options);
+
+/// What the file system tells about an input; width and height are left open. Throws Error if it is gone.
+IndexedFile describe_input(const Input& input);
+
+/// Calls consume(index, file, vector) for each input of a run that could be embedded.
+void embed_all(ImageRun& run, const VectorFeature& feature,
+               const std::function<void(std::size_t, const IndexedFile&, std::vector<float>)>& consume);
+
+}  // namespace vit::app

@@ -1,0 +1,173 @@
+// vit search: the images of an index that are most similar to others.
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/common/option_values.h"
+#include "apps/vit/common/standard_streams.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kFooter =
+    "FOLDER is what vit index wrote; its model, features and size are used. Scores are cosines; of equal "
+    "ones the\n"
+    "first file of the index counts. Several queries are one: the mean of their vectors. With --each every "
+    "one is\n"
+    "searched for itself.\n"
+    "Examples:\n"
+    "  vit search photos.index cat.jpg\n"
+    "  vit search photos.index cat1.jpg cat2.jpg --top 100 --format json\n"
+    "  vit search photos.index queries/ --each --format csv --parameters nprobe=32";
+
+enum class Format { text, json, csv };
+constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
+constexpr std::size_t kMaxTop = std::size_t{1} << 20;
+
+struct SearchOptions {
+  CommonOptions common;
+  std::filesystem::path folder;
+  std::vector<std::string> queries;
+  std::size_t top = 10;
+  Format format = Format::text;
+  bool each = false;
+  std::string parameters;
+};
+
+/// A vector to search for, and the names it is made of.
+struct Query {
+  std::vector<std::string> names;
+  std::vector<float> vector;  // (d), of length 1
+};
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : " + ") + name;
+  return out;
+}
+
+std::string as_text(const Query& query, std::span<const Hit> hits, std::span<const IndexedFile> files) {
+  std::string out = printable(joined(query.names)) + "\n";
+  for (const Hit& hit : hits) {
+    char number[32];
+    std::snprintf(number, sizeof number, "  %7.4f  ", static_cast<double>(hit.score));
+    out += number + printable(files[hit.index].file) + "\n";
+  }
+  return out;
+}
+
+std::string as_json(const Query& query, std::span<const Hit> hits, std::span<const IndexedFile> files) {
+  std::string out = "{\"query\": ";
+  if (query.names.size() == 1) {
+    append_json_string(out, query.names.front());
+  } else {
+    out += "[";
+    for (const std::string& name : query.names) out += (out.ends_with('[') ? "" : ", ") + json_string(name);
+    out += "]";
+  }
+  out += ", \"results\": [";
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    out += text(i > 0 ? ", " : "", "{\"rank\": ", i + 1,
+                ", \"file\": ", json_string(files[hits[i].index].file), ", \"score\": ");
+    append_json_float(out, hits[i].score);
+    out += "}";
+  }
+  return out + "]}\n";
+}
+
+std::string as_csv(const Query& query, std::span<const Hit> hits, std::span<const IndexedFile> files) {
+  std::string out;
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    out +=
+        csv_field(joined(query.names)) + text(",", i + 1, ",") + csv_field(files[hits[i].index].file) + ",";
+    append_json_float(out, hits[i].score);
+    out += "\n";
+  }
+  return out;
+}
+
+/// The mean of vectors of length 1, of length 1 again.
+Query mean_of(std::span<const Query> queries) {
+  Query mean{.names = {}, .vector = std::vector<float>(queries.front().vector.size())};
+  for (const Query& query : queries) {
+    mean.names.push_back(query.names.front());
+    for (std::size_t i = 0; i < query.vector.size(); ++i) mean.vector[i] += query.vector[i];
+  }
+  normalize(mean.vector);
+  return mean;
+}
+
+int search(SearchOptions options) {
+  if (options.queries.empty()) fail_usage("QUERY is required");
+  IndexContents contents = read_index_folder(options.folder);
+  if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
+  take_options(contents.facts.model, options.common);
+  InputList list = list_inputs(options.queries, std::cin);
+  ImageRun run("search", options.common);
+  const VectorFeature feature(contents.facts.model.features, run.model().config());
+  contents.facts.model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
+  run.start(std::move(list));
+  std::vector<Query> queries;
+  embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
+    queries.push_back({{file.file}, std::move(vector)});
+  });
+  if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
+  std::string out = options.format == Format::csv ? "query,rank,file,score\n" : "";
+  for (const Query& query : queries) {
+    const std::vector<Hit> hits =
+        contents.index.search(query.vector, options.top, options.common.session.threads);
+    out += options.format == Format::json  ? as_json(query, hits, contents.files)
+           : options.format == Format::csv ? as_csv(query, hits, contents.files)
+                                           : as_text(query, hits, contents.files);
+  }
+  run.progress().clear();
+  print_result(out);
+  return run.finish();
+}
+
+}  // namespace
+
+Command search_command() {
+  const auto options = std::make_shared<SearchOptions>();
+  Command command{
+      .name = "search",
+      .summary = "Find the images of an index that are most similar to others",
+      .footer = kFooter,
+      .options = {{.name = "FOLDER",
+                   .type_name = "",
+                   .help = "Index that vit index wrote",
+                   .target = text_target(options->folder),
+                   .is_required = true},
+                  {.name = "QUERY",
+                   .type_name = "",
+                   .help = "Images, folders, .npy files, or - for paths on standard input",
+                   .target = list_target(options->queries, [](const std::string& query) { return query; }),
+                   .occurs = Occurs::all_positionals},
+                  {.name = "--top",
+                   .type_name = "K",
+                   .help = "Results for each query, best first",
+                   .target = integer_target(options->top, std::size_t{1}, kMaxTop)},
+                  {.name = "--format",
+                   .type_name = "FORMAT",
+                   .help = "text, json (one object a line) or csv",
+                   .target = choice_target(options->format, kFormats)},
+                  {.name = "--each",
+                   .type_name = "",
+                   .help = "Search for every query instead of the mean of all",
+                   .flag = &options->each},
+                  {.name = "--parameters",
+                   .type_name = "LIST",
+                   .help = "Parameters of the search by FAISS's names: nprobe=32, efSearch=64",
+                   .target = text_target(options->parameters)}},
+      .run = [options] { return search(*options); }};
+  add_common_options(command.options, options->common);
+  return command;
+}
+
+}  // namespace vit::app

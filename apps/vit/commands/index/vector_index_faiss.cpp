@@ -1,0 +1,209 @@
+// The index with FAISS.
+#include <faiss/AutoTune.h>
+#include <faiss/IndexFlat.h>
+#include <faiss/IndexScalarQuantizer.h>
+#include <faiss/impl/FaissException.h>
+#include <faiss/index_factory.h>
+#include <faiss/index_io.h>
+#include <faiss/utils/distances.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "apps/vit/commands/index/vector_index.h"
+#include "apps/vit/common/text_format.h"
+#include "apps/vit/common/usage_error.h"
+#include "vit/base/error.h"
+#include "vit/base/parallel.h"
+
+namespace vit::app {
+namespace {
+
+constexpr Where kWhere{"index", ErrorKind::format};
+constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time: their scores stay in the cache
+
+using faiss::idx_t;
+
+/// What FAISS says, without its source lines.
+std::string reason(const std::exception& error) {
+  const std::string text = error.what();
+  const std::size_t at = text.rfind(".cpp:");
+  const std::size_t colon = at == std::string::npos ? std::string::npos : text.find(": ", at);
+  return printable(colon == std::string::npos ? text : text.substr(colon + 2));
+}
+
+/// Threads of FAISS's own loops during a block.
+class FaissThreads {
+ public:
+  explicit FaissThreads(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(resolve_threads(threads));
+  }
+  ~FaissThreads() { omp_set_num_threads(before_); }
+  FaissThreads(const FaissThreads&) = delete;
+  FaissThreads& operator=(const FaissThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+bool is_better(const Hit& a, const Hit& b) {
+  return a.score > b.score || (a.score == b.score && a.index < b.index);
+}
+
+/// Sorts, and keeps the best `top`.
+void keep_best(std::vector<Hit>& hits, std::size_t top) {
+  const std::size_t count = std::min(top, hits.size());
+  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(count), hits.end(), is_better);
+  hits.resize(count);
+}
+
+/// All vectors once, each block by one thread.
+std::vector<Hit> scan(const faiss::IndexFlat& index, std::span<const float> query, std::size_t top,
+                      int threads) {
+  const auto count = static_cast<std::size_t>(index.ntotal), dim = query.size();
+  std::vector<std::vector<Hit>> found(static_cast<std::size_t>(resolve_threads(threads)));
+  parallel_for(ceil_div(count, kBlock), threads, [&](std::size_t block, int thread) {
+    const std::size_t first = block * kBlock, size = std::min(kBlock, count - first);
+    std::vector<float> scores(size);
+    faiss::fvec_inner_products_ny(scores.data(), query.data(), index.get_xb() + first * dim, dim, size);
+    std::vector<Hit>& best = found[static_cast<std::size_t>(thread)];
+    const std::size_t kept = best.size();
+    const Hit worst = kept < top ? Hit{} : best.back();
+    for (std::size_t i = 0; i < size; ++i) {
+      const Hit hit{first + i, scores[i]};
+      if (kept < top || is_better(hit, worst)) best.push_back(hit);
+    }
+    if (best.size() > kept) keep_best(best, top);
+  });
+  std::vector<Hit> all;
+  for (const std::vector<Hit>& best : found) all.insert(all.end(), best.begin(), best.end());
+  keep_best(all, top);
+  return all;
+}
+
+}  // namespace
+
+struct VectorIndex::State {
+  std::unique_ptr<faiss::Index> index;
+};
+
+VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
+VectorIndex::~VectorIndex() = default;
+VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
+VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
+
+void VectorIndex::check_available() {}
+
+void VectorIndex::check_type(const std::string& type, std::size_t dim) {
+  try {
+    const std::unique_ptr<faiss::Index> index(
+        faiss::index_factory(static_cast<int>(dim), type.c_str(), faiss::METRIC_INNER_PRODUCT));
+  } catch (const std::exception& error) {
+    fail_usage("--type: FAISS has no '", printable(type), "' for vectors of ", dim,
+               " numbers: ", reason(error));
+  }
+}
+
+VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> vectors) {
+  const auto count = static_cast<idx_t>(vectors.num_rows());
+  const FaissThreads one(1);
+  try {
+    auto state = std::make_unique<State>();
+    state->index.reset(faiss::index_factory(static_cast<int>(vectors.num_columns()), type.c_str(),
+                                            faiss::METRIC_INNER_PRODUCT));
+    if (!state->index->is_trained) state->index->train(count, vectors.flat().data());
+    state->index->add(count, vectors.flat().data());
+    return VectorIndex(std::move(state));
+  } catch (const faiss::FaissException& error) {
+    fail(kWhere.with(ErrorKind::argument), "FAISS cannot build ", printable(type), " of ", count,
+         " vectors: ", reason(error));
+  }
+}
+
+VectorIndex VectorIndex::read(const std::filesystem::path& path) {
+  try {
+    auto state = std::make_unique<State>();
+    state->index.reset(faiss::read_index(path.c_str()));
+    VIT_CHECK(state->index->metric_type == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
+              ": compares by another metric than the inner product; it was not written by vit index");
+    return VectorIndex(std::move(state));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(kWhere, path.string(), ": FAISS cannot read it: ", reason(error));
+  }
+}
+
+void VectorIndex::write(const std::filesystem::path& path) const {
+  try {
+    faiss::write_index(state_->index.get(), path.c_str());
+  } catch (const std::exception& error) {
+    fail(kWhere.with(ErrorKind::io), path.string(), ": cannot be written: ", reason(error));
+  }
+}
+
+std::size_t VectorIndex::size() const {
+  return static_cast<std::size_t>(state_->index->ntotal);
+}
+
+std::size_t VectorIndex::dim() const {
+  return static_cast<std::size_t>(state_->index->d);
+}
+
+void VectorIndex::set_parameters(const std::string& parameters) {
+  try {
+    faiss::ParameterSpace().set_index_parameters(state_->index.get(), parameters.c_str());
+  } catch (const std::exception& error) {
+    fail_usage("--parameters: FAISS refuses '", printable(parameters), "' for this index: ", reason(error));
+  }
+}
+
+std::vector<Hit> VectorIndex::search(std::span<const float> query, std::size_t top, int threads) const {
+  VIT_CHECK(query.size() == dim(), kWhere.with(ErrorKind::mismatch), "the query has ", query.size(),
+            " numbers, the vectors of the index ", dim());
+  top = std::min(top, size());
+  if (const auto* const flat = dynamic_cast<const faiss::IndexFlat*>(state_->index.get()))
+    return scan(*flat, query, top, threads);
+  const FaissThreads all(threads);
+  std::vector<float> scores(top);
+  std::vector<idx_t> labels(top);
+  std::vector<Hit> hits;
+  try {
+    state_->index->search(1, query.data(), static_cast<idx_t>(top), scores.data(), labels.data());
+  } catch (const faiss::FaissException& error) {
+    fail(kWhere, "FAISS cannot search: ", reason(error));
+  }
+  for (std::size_t i = 0; i < top; ++i) {
+    if (labels[i] >= 0) hits.push_back({static_cast<std::size_t>(labels[i]), scores[i]});  // -1: none found
+  }
+  keep_best(hits, top);
+  return hits;
+}
+
+bool VectorIndex::keeps_vectors(TensorView<const float> built_from) const {
+  // float16 gives back what rounds to the same float16
+  const auto* const scalar = dynamic_cast<const faiss::IndexScalarQuantizer*>(state_->index.get());
+  if (scalar != nullptr && scalar->sq.qtype == faiss::ScalarQuantizer::QT_fp16) return true;
+  try {
+    return std::ranges::equal(vectors().flat(), built_from.flat());
+  } catch (const Error&) {
+    return false;  // a type that gives none back
+  }
+}
+
+Tensor<float> VectorIndex::vectors() const {
+  Tensor<float> out(Shape{size(), dim()});
+  try {
+    state_->index->reconstruct_n(0, static_cast<idx_t>(size()), out.data());
+  } catch (const faiss::FaissException& error) {
+    fail(kWhere.with(ErrorKind::unsupported), "FAISS gives no vectors back: ", reason(error));
+  }
+  return out;
+}
+
+}  // namespace vit::app
