@@ -31,7 +31,7 @@ class DisjointSets {
     return i;
   }
   void join(std::size_t a, std::size_t b) {
-    const auto [low, high] = std::minmax(find(a), find(b));
+    const auto [low, high] = std::minmax({find(a), find(b)});  // by value
     parent_[high] = low;
   }
 

@@ -116,8 +116,8 @@ Plan plan_rows(InputList list, const Known& known) {
 }
 
 std::string loss_text(const IndexFacts& facts) {
-  if (facts.largest_error == 0) return "exact";
-  if (facts.largest_error < 0) return "compressed";
+  if (facts.largest_error == 0) return "vectors exact";
+  if (facts.largest_error < 0) return "vectors compressed";
   return text("no cosine off by more than ", static_cast<float>(facts.largest_error));
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -139,9 +140,9 @@ bool IndexedFile::is_same(const IndexedFile& other) const {
 }
 
 void IndexModel::check_same(const IndexModel& other, const std::string& where) const {
-  const auto describe = [](const IndexModel& model) {
-    return text(model.model, " (fingerprint ", model.fingerprint, ", ", model.features, ", size ", model.size,
-                ", ", model.dtype, ")");
+  const auto describe = [](const IndexModel& of) {
+    return text(of.model, " (fingerprint ", of.fingerprint, ", ", of.features, ", size ", of.size, ", ",
+                of.dtype, ")");
   };
   VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
                 dtype == other.dtype && dim == other.dim,
@@ -276,8 +277,8 @@ IndexFacts IndexWriter::commit(const IndexModel& model, const std::string& type,
   write_whole(fresh(kFiles), lines);
   if (!keeps_vectors) {
     AtomicFile exact(fresh(kExact), "index");
-    exact.write(
-        std::as_bytes(std::span(npy_header("<f4", std::array{vectors.num_rows(), vectors.num_columns()}))));
+    const std::string header = npy_header("<f4", std::array{vectors.num_rows(), vectors.num_columns()});
+    exact.write(std::as_bytes(std::span(header)));
     exact.write(std::as_bytes(vectors.flat()));
     exact.commit();
   }

@@ -25,7 +25,7 @@ namespace {
 constexpr Where kWhere{"index", ErrorKind::format};
 constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time: their scores stay in the cache
 
-using faiss::idx_t;
+using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
 
 /// What FAISS says, without its source lines.
 std::string reason(const std::exception& error) {

@@ -1,0 +1,271 @@
+// vit index, search and duplicates: against plain loops, after interruptions and changes of files, and what
+// is refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "vit/outputs.h"
+#include "vit/weights/files/json.h"
+
+using namespace vit;
+using namespace vit::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+RunResult run(const std::string& command, std::vector<std::string> arguments,
+              const std::string& model = "rope-axial") {
+  arguments.insert(arguments.begin(), {command, "--model", golden_model(model)});
+  return run_vit(arguments);
+}
+
+/// Images of several sizes below in/: noise, copies of it, and copies of these under other names.
+std::vector<std::string> write_images(const TestFolder& folder) {
+  std::vector<std::string> paths;
+  for (unsigned i = 0; i < 12; ++i) {
+    paths.push_back(folder / ("in/" + std::to_string(100 + i) + ".ppm"));
+    write_picture(paths.back(), 24 + 8 * (i % 3), 24 + 8 * (i % 3), i / 3);  // seeds repeat in other sizes
+  }
+  for (const char* name : {"in/200.ppm", "in/201.ppm"}) {
+    paths.push_back(folder / name);
+    fs::copy_file(paths[2], paths.back());
+  }
+  return paths;
+}
+
+/// Whether this build has FAISS; if not, that is what the commands say.
+bool can_index(const TestFolder& folder) {
+  write_picture(folder / "probe.ppm", 24, 24, 9);
+  const RunResult result = run("index", {folder / "probe.ppm", "--output", folder / "probe.index"});
+  if (result.exit_code == 0) return true;
+  CHECK(result.err.find("libfaiss-dev") != std::string::npos);
+  return false;
+}
+
+/// The bytes of all files of an index.
+std::map<std::string, std::string> bytes_of(const std::string& index) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::directory_iterator(index))
+    out[entry.path().filename()] = read_text(entry.path());
+  return out;
+}
+
+/// Normalized vectors (n, d) of the images below in/.
+struct Vectors {
+  explicit Vectors(const TestFolder& folder) {
+    REQUIRE(run("embed", {folder / "in", "--output", folder / "e.npz"}).exit_code == 0);
+    const NpyArray pooled = read_npz(folder / "e.npz").at("pooled");
+    width = pooled.shape[1];
+    numbers = pooled.floats();
+    for (std::size_t i = 0; i < pooled.shape[0]; ++i) normalize(std::span(numbers).subspan(i * width, width));
+  }
+  std::span<const float> row(std::size_t i) const { return std::span(numbers).subspan(i * width, width); }
+  std::size_t count() const { return numbers.size() / width; }
+
+  std::size_t width = 0;
+  std::vector<float> numbers;
+};
+
+}  // namespace
+
+TEST_CASE("apps: search finds what plain loops find, ties in order") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::vector<std::string> paths = write_images(folder);
+  const Vectors vectors(folder);
+  for (const std::string type : {"Flat", "HNSW8", "SQfp16"}) {
+    CAPTURE(type);
+    const std::string index = folder / ("index." + type);
+    REQUIRE(run("index", {folder / "in", "--output", index, "--type", type}).exit_code == 0);
+    const Json facts = load_json(index + "/index.json");
+    CHECK(facts.at("features").as_string() == "pooled");
+    CHECK(facts.at("dim").as_size() == vectors.width);
+    CHECK((facts.at("largest_error").as_double() == 0) == (type != "SQfp16"));
+    const std::vector<std::string> lines = lines_of(read_text(index + "/files.jsonl"));
+    REQUIRE(lines.size() == paths.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const Json line = parse_json(lines[i], "line");
+      CHECK(line.at("file").as_string() == paths[i]);
+      CHECK(line.at("size").as_size() == fs::file_size(paths[i]));
+      CHECK(line.at("width").as_size() == (i < 12 ? 24 + 8 * (i % 3) : 40));
+    }
+    const RunResult found =
+        run_vit({"search", index, paths[2], "--top", "14", "--format", "json"});  // its model
+    REQUIRE(found.exit_code == 0);
+    const Json results = parse_json(found.out, "results").at("results");
+    std::vector<std::size_t> order(paths.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return cosine_similarity(vectors.row(2), vectors.row(a)) >
+             cosine_similarity(vectors.row(2), vectors.row(b));
+    });
+    REQUIRE(results.size() == order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      CHECK(results[i].at("rank").as_size() == i + 1);
+      const double expected = cosine_similarity(vectors.row(2), vectors.row(order[i]));
+      CHECK(results[i].at("score").as_double() ==
+            doctest::Approx(expected).epsilon(type == "SQfp16" ? 1e-3 : 1e-6));
+      if (type == "Flat") CHECK(results[i].at("file").as_string() == paths[order[i]]);
+    }
+  }
+  // two examples are one query
+  const RunResult mean =
+      run_vit({"search", folder / "index.Flat", paths[0], paths[5], "--top", "1", "--format", "json"});
+  CHECK(parse_json(mean.out, "mean").at("query").size() == 2);
+  const RunResult each =
+      run_vit({"search", folder / "index.Flat", paths[0], paths[5], "--each", "--format", "csv"});
+  CHECK(lines_of(each.out).size() == 21);
+  CHECK(lines_of(each.out).front() == "query,rank,file,score");
+}
+
+TEST_CASE("apps: duplicates are connected components, best resolution first") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::vector<std::string> paths = write_images(folder);
+  const Vectors vectors(folder);
+  REQUIRE(run("index", {folder / "in", "--output", folder / "index"}).exit_code == 0);
+  for (const double threshold : {1.0, 0.999, 0.9}) {
+    CAPTURE(threshold);
+    std::vector<std::size_t> group(paths.size());  // the first member, by plain relabeling
+    std::iota(group.begin(), group.end(), std::size_t{0});
+    for (std::size_t a = 0; a < paths.size(); ++a) {
+      for (std::size_t b = a + 1; b < paths.size(); ++b) {
+        if (cosine_similarity(vectors.row(a), vectors.row(b)) < threshold &&
+            !std::ranges::equal(vectors.row(a), vectors.row(b)))
+          continue;
+        const auto [low, high] = std::minmax({group[a], group[b]});
+        std::ranges::replace(group, high, low);
+      }
+    }
+    std::vector<std::vector<std::string>> expected;
+    for (std::size_t first = 0; first < paths.size(); ++first) {
+      std::vector<std::string> members;
+      for (std::size_t i = 0; i < paths.size(); ++i) {
+        if (group[i] == first) members.push_back(paths[i]);
+      }
+      if (members.size() > 1) expected.push_back(members);
+    }
+    REQUIRE(!expected.empty());
+    const RunResult found = run_vit(
+        {"duplicates", folder / "index", "--threshold", std::to_string(threshold), "--format", "json"});
+    REQUIRE(found.exit_code == 0);
+    const std::vector<std::string> lines = lines_of(found.out);
+    REQUIRE(lines.size() == expected.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const Json json = parse_json(lines[i], "group");
+      CHECK(json.at("group").as_size() == i);
+      CHECK(json.at("scores").as_doubles().front() == doctest::Approx(1.0));
+      std::vector<std::string> files;
+      std::uintmax_t bytes = ~std::uintmax_t{0};
+      for (std::size_t k = 0; k < json.at("files").size(); ++k) {
+        files.emplace_back(json.at("files")[k].as_string());
+        CHECK(fs::file_size(files.back()) <= bytes);  // of a .ppm that is the resolution
+        bytes = fs::file_size(files.back());
+      }
+      std::ranges::sort(files);
+      CHECK(files == expected[i]);
+    }
+    CHECK(run("duplicates", {folder / "in", "--threshold", std::to_string(threshold), "--format", "json"})
+              .out == found.out);
+  }
+  CHECK(lines_of(run_vit({"duplicates", folder / "index", "--threshold", "1"}).out)
+            .front()
+            .starts_with("group 0: "));
+}
+
+TEST_CASE("apps: an index that was interrupted or whose files changed becomes what a new one is") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::vector<std::string> paths = write_images(folder);
+  for (const std::string type : {"Flat", "SQ8"}) {
+    CAPTURE(type);
+    const std::string whole = folder / ("whole." + type), again = folder / ("again." + type);
+    REQUIRE(run("index", {folder / "in", "--output", whole, "--type", type}).exit_code == 0);
+    const std::map<std::string, std::string> expected = bytes_of(whole);
+    CHECK(expected.contains("vectors.npy") == (type == "SQ8"));  // rounded: the exact vectors are kept beside
+
+    SUBCASE("killed while it embeds: five vectors are whole, the line of the sixth is cut") {
+      const Vectors vectors(folder);
+      const std::string facts = expected.at("index.json");
+      std::string lines = facts.substr(0, facts.find(", \"type\"")) + "}\n";
+      const std::vector<std::string> files = lines_of(expected.at("files.jsonl"));
+      for (std::size_t i = 0; i < 5; ++i) lines += files[i] + "\n";
+      write_text(again + "/files.partial", lines + files[5].substr(0, 20));
+      const std::string all(reinterpret_cast<const char*>(vectors.numbers.data()),
+                            6 * vectors.width * sizeof(float));
+      write_text(again + "/vectors.partial", all);
+    }
+    SUBCASE("killed while files are renamed") {
+      REQUIRE(run("index", {paths[0], "--output", again, "--type", type}).exit_code == 0);
+      for (const auto& [name, bytes] : expected) {
+        if (name == "vectors.faiss" || name == ".lock") {
+          write_text(again + "/" + name, bytes);
+        } else {
+          write_text(again + "/" + name + ".new", bytes);
+        }
+      }
+      CHECK(run_vit({"search", again, paths[3]}).exit_code == 0);  // completes it as well
+    }
+    SUBCASE("killed before the new files were decided on") {
+      REQUIRE(run("index", {paths[0], "--output", again, "--type", type}).exit_code == 0);
+      write_text(again + "/vectors.faiss.new", "half");
+      CHECK(run_vit({"search", again, paths[3]}).exit_code == 0);
+    }
+    SUBCASE("files that are new, changed and gone") {
+      fs::rename(paths[1], folder / "gone.ppm");
+      write_picture(folder / "in/000.ppm", 32, 32, 7);
+      write_picture(folder / "kept.ppm", 40, 40, 8);
+      const auto time = fs::last_write_time(paths[4]);
+      fs::copy_file(paths[4], folder / "kept4.ppm");
+      fs::copy_file(folder / "kept.ppm", paths[4], fs::copy_options::overwrite_existing);
+      REQUIRE(run("index", {folder / "in", "--output", again, "--type", type}).exit_code == 0);
+      fs::rename(folder / "gone.ppm", paths[1]);
+      fs::remove(folder / "in/000.ppm");
+      fs::copy_file(folder / "kept4.ppm", paths[4], fs::copy_options::overwrite_existing);
+      fs::last_write_time(paths[4], time);
+    }
+    REQUIRE(run("index", {folder / "in", "--output", again, "--type", type}).exit_code == 0);
+    CHECK(bytes_of(again) == expected);
+    REQUIRE(run("index", {folder / "in", "--output", again, "--type", type}).exit_code == 0);
+    CHECK(bytes_of(again) == expected);
+  }
+}
+
+TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::vector<std::string> paths = write_images(folder);
+  write_text(folder / "in/broken.ppm", "P6 40 40 255\n");
+  const RunResult partly = run("index", {folder / "in", "--output", folder / "index"});
+  CHECK(partly.exit_code == 1);
+  CHECK(partly.num_errors() == 1);
+  CHECK(lines_of(read_text(folder / "index/files.jsonl")).size() == paths.size());
+  const auto refused = [&](const RunResult& result, int exit_code, const std::vector<std::string>& names) {
+    CAPTURE(result.err);
+    CHECK(result.exit_code == exit_code);
+    CHECK(result.num_errors() == 1);
+    for (const std::string& name : names) CHECK(result.err.find(name) != std::string::npos);
+  };
+  refused(run("search", {folder / "index", paths[0]}, "rope-mixed"), 1,
+          {"rope-axial", "rope-mixed", "fingerprint"});
+  refused(run("index", {paths[0], "--output", folder / "index"}, "rope-mixed"), 1,
+          {"rope-axial", "rope-mixed"});
+  refused(run("index", {paths[0], "--output", folder / "x", "--type", "Nothing"}), 2, {"--type", "Nothing"});
+  refused(run("index", {paths[0], "--output", folder / "x", "--features", "patches"}), 2, {"--features"});
+  refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is no index"});
+  refused(run_vit({"search", folder / "index"}), 2, {"QUERY"});
+  fs::remove(folder / "index/files.jsonl");
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"files.jsonl"});
+  refused(run_vit({"duplicates", folder / "index"}), 1, {"files.jsonl"});
+  write_text(folder / "index/files.jsonl", "");
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"run vit index again"});
+  write_text(folder / "index/vectors.faiss", "garbage");
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "FAISS"});
+}
