@@ -44,7 +44,7 @@ class DisjointSets {
 std::vector<std::vector<std::size_t>> connected_components(TensorView<const float> vectors, double threshold,
                                                            int threads) {
   const std::size_t count = vectors.num_rows(), dim = vectors.num_columns();
-  const kernels::Arithmetic& arithmetic = *kernels::default_kernels().float32;
+  const internal::kernels::Arithmetic& arithmetic = *internal::kernels::default_kernels().float32;
   internal::Activations activations;
   activations.reserve(
       {.num_tokens = kBlock, .embed_dim = dim, .attention_dim = dim, .hidden_dim = dim, .threads = threads},
