@@ -14,6 +14,7 @@
 #include "vit/weights/files/json.h"
 
 using namespace vit;
+using namespace vit::internal;
 using namespace vit::test;
 
 namespace {

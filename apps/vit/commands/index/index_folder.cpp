@@ -20,6 +20,9 @@
 #include "vit/weights/files/json.h"
 
 namespace vit::app {
+
+using namespace internal;
+
 namespace {
 
 namespace fs = std::filesystem;
