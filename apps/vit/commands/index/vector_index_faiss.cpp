@@ -20,6 +20,9 @@
 #include "vit/base/parallel.h"
 
 namespace vit::app {
+
+using namespace internal;
+
 namespace {
 
 constexpr Where kWhere{"index", ErrorKind::format};
