@@ -224,7 +224,7 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
       write_picture(folder / "in/000.ppm", 32, 32, 7);
       write_picture(folder / "kept.ppm", 40, 40, 8);
       const auto time = fs::last_write_time(paths[4]);
-      fs::copy_file(paths[4], folder / "kept4.ppm");
+      fs::copy_file(paths[4], folder / "kept4.ppm", fs::copy_options::overwrite_existing);
       fs::copy_file(folder / "kept.ppm", paths[4], fs::copy_options::overwrite_existing);
       REQUIRE(run("index", {folder / "in", "--output", again, "--type", type}).exit_code == 0);
       fs::rename(folder / "gone.ppm", paths[1]);
