@@ -45,11 +45,8 @@ Charsmap::Charsmap(std::string_view bytes, const Where& where, std::string_view 
   for (std::size_t i = 0; i < units_.size(); ++i) units_[i] = little_endian(bytes, 4 + 4 * i);
   replacements_ = bytes.substr(4 + length);
   if (!replacements_.ends_with('\0')) replacements_ += '\0';
-  try {
-    check_utf8(replacements_);
-  } catch (const Error&) {
-    fail(where, name, ": the replacements in the map of characters are not valid UTF-8");
-  }
+  VIT_CHECK(is_utf8(replacements_), where, name,
+            ": the replacements in the map of characters are not valid UTF-8");
   for (const std::uint32_t unit : units_) {
     if (!is_value(unit)) continue;
     const std::uint32_t value = value_of(unit);

@@ -18,11 +18,6 @@ constexpr std::size_t kMaxText = std::size_t{1} << 26;
 /// open_clip and OpenAI read this many merges of their file, which holds more.
 constexpr std::size_t kMerges = 49152 - 256 - 2;
 
-std::string_view bytes_of(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Calls each(left, right) for the lines of a list of merges until it returns false.
 template <typename Each>
 void each_merge(std::string_view text, const std::string& name, Each each) {
@@ -45,11 +40,7 @@ struct EndInflate {
 };
 
 void check_text(std::string_view text, const std::string& name) {
-  try {
-    check_utf8(text);
-  } catch (const Error&) {
-    fail(kWhere, name, ": is not valid UTF-8");
-  }
+  VIT_CHECK(is_utf8(text), kWhere, name, ": is not valid UTF-8");
 }
 
 }  // namespace
@@ -99,14 +90,14 @@ TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::str
 
 TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
                                      const std::filesystem::path& merges) {
-  const MappedFile vocabulary_file(vocabulary, kWhere.operation());
-  const MappedFile merges_file(merges, kWhere.operation());
+  const MappedFile vocabulary_file(vocabulary, kWhere);
+  const MappedFile merges_file(merges, kWhere);
   for (const MappedFile* file : {&vocabulary_file, &merges_file}) {
-    refuse_download_leftovers(*file, file->path().string(), kWhere.operation());
+    refuse_download_leftovers(*file, file->path().string(), kWhere);
     VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ",
               file->size(), " bytes, more than the ", kMaxText, " that are read");
   }
-  return parse_vocabulary_and_merges(bytes_of(vocabulary_file), bytes_of(merges_file),
+  return parse_vocabulary_and_merges(vocabulary_file.text(), merges_file.text(),
                                      vocabulary.filename().string());
 }
 
@@ -141,9 +132,9 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, const Me
 }
 
 TextModel load_merges(const std::filesystem::path& path, const MergesOptions& options) {
-  const MappedFile file(path, kWhere.operation());
-  refuse_download_leftovers(file, path.string(), kWhere.operation());
-  return parse_merges(bytes_of(file), path.filename().string(), options);
+  const MappedFile file(path, kWhere);
+  refuse_download_leftovers(file, path.string(), kWhere);
+  return parse_merges(file.text(), path.filename().string(), options);
 }
 
 }  // namespace vit::internal

@@ -140,13 +140,7 @@ std::string_view JsonStream::string() {
   }
   std::string_view result = text_.substr(start, at_ - 1 - start);
   if (escaped) result = buffer_.append(result);
-  if (!ascii) {
-    try {
-      check_utf8(result);
-    } catch (const Error&) {
-      fail_here("a string is not valid UTF-8");
-    }
-  }
+  if (!ascii && !is_utf8(result)) fail_here("a string is not valid UTF-8");
   return result;
 }
 

@@ -103,11 +103,7 @@ void read_piece(SentencePieceModel& model, std::string_view message, const std::
     }
   }
   VIT_CHECK(!piece.empty(), kWhere, name, ": piece ", id, " is empty");
-  try {
-    check_utf8(piece);
-  } catch (const Error&) {
-    fail(kWhere, name, ": piece ", id, " is not valid UTF-8");
-  }
+  VIT_CHECK(is_utf8(piece), kWhere, name, ": piece ", id, " is not valid UTF-8");
   model.vocabulary.add(piece, id);
   model.scores.push_back(score);
   model.types.push_back(type);
@@ -157,10 +153,8 @@ SentencePieceModel parse_sentencepiece(std::string_view bytes, std::string name)
 }
 
 SentencePieceModel load_sentencepiece(const std::filesystem::path& path) {
-  const MappedFile file(path, kWhere.operation());
-  const auto bytes = file.bytes();
-  return parse_sentencepiece({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                             path.filename().string());
+  const MappedFile file(path, kWhere);
+  return parse_sentencepiece(file.text(), path.filename().string());
 }
 
 }  // namespace vit::internal

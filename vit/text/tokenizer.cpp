@@ -82,7 +82,7 @@ TextLibrary text_library(std::string_view name) {
        {TextLibrary::automatic, TextLibrary::transformers, TextLibrary::open_clip, TextLibrary::openai}) {
     if (name == to_string(library)) return library;
   }
-  fail("text_library", "", in_quotes(name), " is no library; auto, transformers, open_clip and openai are");
+  fail("text_library", in_quotes(name), " is no library; auto, transformers, open_clip and openai are");
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {

@@ -28,7 +28,6 @@ std::vector<AddedToken> tokens_to_add(const TokenizerFolder& folder, const std::
     return [&text](const AddedToken& other) { return other.text == text; };
   };
   const std::size_t listed = tokens.size();
-  std::vector<std::string> plain;
   for (const SpecialToken& special : folder.special) {
     const auto same = same_text(special.token.text);
     const auto end_of_listed = tokens.begin() + static_cast<std::ptrdiff_t>(listed);

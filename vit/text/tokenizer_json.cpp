@@ -222,11 +222,9 @@ TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
 }
 
 TokenizerJson load_tokenizer_json(const std::filesystem::path& path) {
-  const MappedFile file(path, kWhere.operation());
-  refuse_download_leftovers(file, path.string(), kWhere.operation());
-  const auto bytes = file.bytes();
-  return parse_tokenizer_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                              path.filename().string());
+  const MappedFile file(path, kWhere);
+  refuse_download_leftovers(file, path.string(), kWhere);
+  return parse_tokenizer_json(file.text(), path.filename().string());
 }
 
 }  // namespace vit::internal

@@ -86,11 +86,8 @@ struct CloseText {
   void operator()(UText* text) const { utext_close(text); }
 };
 
-}  // namespace
-
-void check_utf8(std::string_view text) {
-  VIT_CHECK(text.size() <= std::size_t{std::numeric_limits<std::int32_t>::max()} / 4, kWhere, "a text of ",
-            text.size(), " bytes is too long");
+/// Bytes before the first that is not valid UTF-8; text.size() if all are.
+std::size_t valid_utf8_bytes(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at]);
     if (first < 0x80) {
@@ -108,9 +105,23 @@ void check_utf8(std::string_view text) {
       const char32_t c = next_code_point(text, behind);
       valid = length == 3 ? c >= 0x800 && (c < 0xD800 || c > 0xDFFF) : c >= 0x10000 && c <= 0x10FFFF;
     }
-    VIT_CHECK(valid, kWhere, "the text is not valid UTF-8, from byte ", at);
+    if (!valid) return at;
     at += length;
   }
+  return text.size();
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  return valid_utf8_bytes(text) == text.size();
+}
+
+void check_utf8(std::string_view text) {
+  VIT_CHECK(text.size() <= std::size_t{std::numeric_limits<std::int32_t>::max()} / 4, kWhere, "a text of ",
+            text.size(), " bytes is too long");
+  const std::size_t valid = valid_utf8_bytes(text);
+  VIT_CHECK(valid == text.size(), kWhere, "the text is not valid UTF-8, from byte ", valid);
 }
 
 char32_t next_code_point(std::string_view text, std::size_t& position) {

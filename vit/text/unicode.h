@@ -9,7 +9,9 @@
 
 namespace vit::internal {
 
-/// Throws Error unless `text` is UTF-8 without surrogates.
+/// Whether `text` is valid UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+bool is_utf8(std::string_view text);
+/// Throws Error unless `text` is valid UTF-8 of a length that ICU can count.
 void check_utf8(std::string_view text);
 
 /// Code point that starts at `text[position]`, which moves behind it. The text must be valid UTF-8.

@@ -1,9 +1,10 @@
 // Open addressing over one block of text.
 #include "vit/text/vocabulary.h"
-#include "vit/weights/files/in_quotes.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -105,8 +105,7 @@ void Labels::read_file(const std::filesystem::path& file) {
   const MappedFile mapped(file, "labels");
   VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
             " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
-  std::string_view content =
-      without_byte_order_mark({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size()});
+  std::string_view content = without_byte_order_mark(mapped.text());
   std::size_t num_lines = 0, num_names = 0;  // names: up to the last line that is not empty
   while (!content.empty()) {
     const std::size_t end = std::min(content.find('\n'), content.size());

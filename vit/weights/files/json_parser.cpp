@@ -194,8 +194,8 @@ Json parse_json(std::string_view source, std::string_view name, const JsonLimits
 }
 
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const MappedFile file(path, kWhere.operation());
-  return parse_json({reinterpret_cast<const char*>(file.bytes().data()), file.size()}, path.string(), limits);
+  const MappedFile file(path, kWhere);
+  return parse_json(file.text(), path.string(), limits);
 }
 
 std::string json_string(std::string_view text) {

@@ -11,8 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "vit/base/error.h"
-
 namespace vit::internal {
 namespace {
 
@@ -37,23 +35,23 @@ std::string reason(int error_number) {
 
 }  // namespace
 
-MappedFile::MappedFile(std::filesystem::path path, std::string_view where) : path_(std::move(path)) {
+MappedFile::MappedFile(std::filesystem::path path, const Where& where) : path_(std::move(path)) {
+  const Where io = where.with(ErrorKind::io);
   // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.value() < 0) {
     const int error_number = errno;
-    VIT_CHECK(error_number != ENOENT, where, path_.string(), ": no such file");
-    fail(where, path_.string(), ": cannot be opened: ", reason(error_number));
+    VIT_CHECK(error_number != ENOENT, io, path_.string(), ": no such file");
+    fail(io, path_.string(), ": cannot be opened: ", reason(error_number));
   }
   struct stat status {};
-  VIT_CHECK(::fstat(file.value(), &status) == 0, where, path_.string(),
-            ": cannot be examined: ", reason(errno));
-  VIT_CHECK(!S_ISDIR(status.st_mode), where, path_.string(), ": is a directory, expected a file");
-  VIT_CHECK(S_ISREG(status.st_mode), where, path_.string(), ": is a pipe or device, expected a regular file");
+  VIT_CHECK(::fstat(file.value(), &status) == 0, io, path_.string(), ": cannot be examined: ", reason(errno));
+  VIT_CHECK(!S_ISDIR(status.st_mode), io, path_.string(), ": is a directory, expected a file");
+  VIT_CHECK(S_ISREG(status.st_mode), io, path_.string(), ": is a pipe or device, expected a regular file");
   VIT_CHECK(status.st_size > 0, where, path_.string(), ": is empty (incomplete download?)");
   size_ = static_cast<std::size_t>(status.st_size);
   void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.value(), 0);
-  VIT_CHECK(address != MAP_FAILED, where, path_.string(), ": ", size_,
+  VIT_CHECK(address != MAP_FAILED, io, path_.string(), ": ", size_,
             " bytes cannot be mapped: ", reason(errno));
   data_ = static_cast<const std::byte*>(address);
 }
@@ -71,13 +69,13 @@ void MappedFile::release(std::size_t begin, std::size_t end) const noexcept {
   if (first < last) ::madvise(const_cast<std::byte*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
-void refuse_download_leftovers(const MappedFile& file, std::string_view name, std::string_view where) {
-  const std::string_view start(reinterpret_cast<const char*>(file.bytes().data()),
-                               std::min<std::size_t>(file.size(), 64));
-  VIT_CHECK(!start.starts_with("version https://git-lfs"), where, name,
+void refuse_download_leftovers(const MappedFile& file, std::string_view name, const Where& where) {
+  const Where format = where.with(ErrorKind::format);
+  const std::string_view start = file.text().substr(0, 64);
+  VIT_CHECK(!start.starts_with("version https://git-lfs"), format, name,
             ": holds no weights but a pointer of Git LFS; fetch them with git lfs pull");
   for (const std::string_view page : {"<!DOCTYPE", "<!doctype", "<html", "<?xml"}) {
-    VIT_CHECK(!start.starts_with(page), where, name,
+    VIT_CHECK(!start.starts_with(page), format, name,
               ": holds no weights but a web page; download the file itself");
   }
 }

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "vit/base/error.h"
+
 namespace vit::internal {
 
 /// Maps a regular file for its own lifetime. Neither copied nor moved, so pointers into bytes() stay good:
@@ -14,14 +16,15 @@ namespace vit::internal {
 /// does.
 class MappedFile {
  public:
-  /// Throws Error where the path does not exist, is not a regular file, is empty or cannot be read. `where`
-  /// names the operation in the message.
-  MappedFile(std::filesystem::path path, std::string_view where);
+  /// Throws Error (io) if the path does not exist, is not a regular file or cannot be read, and one of the
+  /// kind of `where` if the file is empty. `where` names the operation in the message.
+  MappedFile(std::filesystem::path path, const Where& where);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
   std::size_t size() const noexcept { return size_; }
   const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -36,8 +39,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Throws Error where the file is what a download leaves behind instead of weights: a pointer of Git LFS or a
-/// web page. `name` is the file in the message.
-void refuse_download_leftovers(const MappedFile& file, std::string_view name, std::string_view where);
+/// Throws Error (format) if the file is what a download leaves behind instead of weights: a pointer of Git
+/// LFS or a web page. `name` is the file in the message.
+void refuse_download_leftovers(const MappedFile& file, std::string_view name, const Where& where);
 
 }  // namespace vit::internal

@@ -1,0 +1,21 @@
+// The int8 arithmetic of a target with VNNI, for AVX2 and for AVX-512: the file that includes this has set the
+// target, whose other arithmetic is in a file of its own.
+#pragma once
+
+#include "vit/kernels/attention-inl.h"
+#include "vit/kernels/int8-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vit::internal::kernels::HWY_NAMESPACE {
+
+extern const LinearKernels kFloat32Linear, kInt8VnniLinear;
+constexpr LinearKernels kInt8VnniLinear = int8::kLinear<int8::VnniBytes>;
+
+extern const Arithmetic kInt8Vnni;
+constexpr Arithmetic kInt8Vnni{
+    .linear = &kInt8VnniLinear,
+    .attention = kAttention<Operands<int8::Int16Keys<int8::VnniPairs>, int8::Int8Values>>,
+    .fine = &kFloat32Linear};
+
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
