@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "program.h"
+#include "tests/support/shared_data.h"
 #include "vit/outputs.h"
 #include "vit/weights/files/json.h"
 
@@ -124,6 +126,67 @@ TEST_CASE("apps: search finds what plain loops find, ties in order") {
       run_vit({"search", folder / "index.Flat", paths[0], paths[5], "--each", "--format", "csv"});
   CHECK(lines_of(each.out).size() == 21);
   CHECK(lines_of(each.out).front() == "query,rank,file,score");
+}
+
+TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::string model = data_path("golden/text/openclip-clip").string();
+  const std::string tokenizer = data_path("golden/text/hf-clip").string();
+  write_images(folder);
+  const std::vector<std::string> texts{"a cat", "two \"dogs\""};
+  const auto made = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"index", "--model", model, folder / "in", "--output"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_vit(arguments);
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  };
+  made({folder / "index"});
+  made({folder / "pooled", "--features", "pooled"});
+  REQUIRE(run_vit({"embed", "--model", model, "--tokenizer", tokenizer, "--text", texts[0], "--text",
+                   texts[1], folder / "in", "--output", folder / "e.npz"})
+              .exit_code == 0);
+  const auto arrays = read_npz(folder / "e.npz");
+  const std::vector<float> images = arrays.at("projected").floats(), vectors = arrays.at("text").floats();
+  const std::size_t width = arrays.at("text").shape[1], count = images.size() / width;
+
+  const auto search = [&](const std::string& index, std::vector<std::string> more) {
+    more.insert(more.begin(), {"search", folder / index});
+    return run_vit(more);
+  };
+  const std::vector<std::string> both{"--tokenizer", tokenizer,  "--text", texts[0], "--text",
+                                      texts[1],      "--format", "json",   "--top",  std::to_string(count)};
+  std::vector<std::string> each = both;
+  each.emplace_back("--each");
+  const std::vector<std::string> lines = lines_of(search("index", each).out);
+  REQUIRE(lines.size() == texts.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const Json found = parse_json(lines[t], "line");
+    CHECK(found.at("query").as_string() == texts[t]);
+    std::vector<double> cosines;
+    for (std::size_t i = 0; i < count; ++i)
+      cosines.push_back(cosine_similarity(std::span(vectors).subspan(t * width, width),
+                                          std::span(images).subspan(i * width, width)));
+    std::ranges::sort(cosines, std::greater<>());
+    REQUIRE(found.at("results").size() == count);
+    for (std::size_t i = 0; i < count; ++i)
+      CHECK(found.at("results")[i].at("score").as_double() == doctest::Approx(cosines[i]).epsilon(2e-6));
+  }
+  const std::vector<std::string> one = lines_of(search("index", both).out);  // the mean of both
+  REQUIRE(one.size() == 1);
+  CHECK(parse_json(one[0], "line").at("query").size() == 2);
+
+  const std::string image = folder / "in/100.ppm";
+  const auto refused = [&](const RunResult& result, int exit_code, const std::string& name) {
+    CHECK(result.exit_code == exit_code);
+    CHECK(result.num_errors() == 1);
+    CHECK_MESSAGE(result.err.find(name) != std::string::npos, result.err);
+  };
+  refused(search("index", {image, "--text", texts[0]}), 2, "not both");
+  refused(search("index", {image, "--tokenizer", tokenizer}), 2, "go with --text");
+  refused(search("index", {"--text", texts[0]}), 1, "--tokenizer");  // whose vocabulary is another folder's
+  refused(search("pooled", both), 1, "projected");
+  refused(search("probe.index", both), 1, "no text tower");
 }
 
 TEST_CASE("apps: duplicates are connected components, best resolution first") {

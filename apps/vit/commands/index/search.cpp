@@ -1,4 +1,4 @@
-// vit search: the images of an index that are most similar to others.
+// vit search: the images of an index that are most similar to others, or to texts.
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -7,9 +7,12 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
+#include "apps/vit/common/text_tower.h"
+#include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
 
 namespace vit::app {
@@ -20,10 +23,12 @@ constexpr const char* kFooter =
     "ones the\n"
     "first file of the index counts. Several queries are one: the mean of their vectors. With --each every "
     "one is\n"
-    "searched for itself.\n"
+    "searched for itself. Texts need an index of a model with a text tower, of the features that it compares "
+    "with texts.\n"
     "Examples:\n"
     "  vit search photos.index cat.jpg\n"
     "  vit search photos.index cat1.jpg cat2.jpg --top 100 --format json\n"
+    "  vit search clip.index --text \"a dog on a beach\"\n"
     "  vit search photos.index queries/ --each --format csv --parameters nprobe=32";
 
 enum class Format { text, json, csv };
@@ -34,6 +39,8 @@ struct SearchOptions {
   CommonOptions common;
   std::filesystem::path folder;
   std::vector<std::string> queries;
+  TextInputs texts;
+  TextTowerOptions tower;
   std::size_t top = 10;
   Format format = Format::text;
   bool each = false;
@@ -103,20 +110,51 @@ Query mean_of(std::span<const Query> queries) {
   return mean;
 }
 
-int search(SearchOptions options) {
-  if (options.queries.empty()) fail_usage("QUERY is required");
-  IndexContents contents = read_index_folder(options.folder);
-  if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
-  take_options(contents.facts.model, options.common);
+/// The vectors of images; the exit code.
+int embed_images(const SearchOptions& options, const IndexModel& model, std::vector<Query>& queries) {
   InputList list = list_inputs(options.queries, std::cin);
   ImageRun run("search", options.common);
-  const VectorFeature feature(contents.facts.model.features, run.model().config());
-  contents.facts.model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
+  const VectorFeature feature(model.features, run.model().config());
+  model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
   run.start(std::move(list));
-  std::vector<Query> queries;
   embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
     queries.push_back({{file.file}, std::move(vector)});
   });
+  return run.finish();
+}
+
+/// The vectors of texts; the exit code.
+int embed_texts(const SearchOptions& options, const IndexModel& model, std::vector<Query>& queries) {
+  const std::vector<std::string> texts = read_texts(options.texts);
+  check_has_weights(options.common);
+  hold_interrupts();
+  ImageAndText towers = ImageAndText::load(model_path(options.common), options.common.model_options,
+                                           text_options(options.common, options.tower));
+  const VectorFeature joint("", towers.image->config());  // the default is what texts compare with
+  model.check_same(index_model(options.common, *towers.image, joint), options.folder.string());
+  Progress progress("search", texts.size(), options.common.progress_mode(), "texts");
+  TextEncoder encoder(std::move(towers.text), {.threads = options.common.session.threads});
+  const NamedVectors vectors = encode_texts(encoder, texts, texts, progress);
+  for (std::size_t i = 0; i < vectors.names.size(); ++i) {
+    const float* const row = vectors.view().row(i);
+    queries.push_back({{vectors.names[i]}, {row, row + vectors.width}});
+    normalize(queries.back().vector);
+  }
+  progress.finish("");
+  return exit_code(progress);
+}
+
+int search(SearchOptions options) {
+  if (options.queries.empty() == !options.texts.are_given())
+    fail_usage("QUERY or --text is required, and not both");
+  if (options.tower.are_given() && !options.texts.are_given())
+    fail_usage("--tokenizer and --library go with --text");
+  IndexContents contents = read_index_folder(options.folder);
+  if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
+  take_options(contents.facts.model, options.common);
+  std::vector<Query> queries;
+  const int code = options.queries.empty() ? embed_texts(options, contents.facts.model, queries)
+                                           : embed_images(options, contents.facts.model, queries);
   if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
   std::string out = options.format == Format::csv ? "query,rank,file,score\n" : "";
   for (const Query& query : queries) {
@@ -126,9 +164,8 @@ int search(SearchOptions options) {
            : options.format == Format::csv ? as_csv(query, hits, contents.files)
                                            : as_text(query, hits, contents.files);
   }
-  run.progress().clear();
   print_result(out);
-  return run.finish();
+  return code;
 }
 
 }  // namespace
@@ -137,7 +174,7 @@ Command search_command() {
   const auto options = std::make_shared<SearchOptions>();
   Command command{
       .name = "search",
-      .summary = "Find the images of an index that are most similar to others",
+      .summary = "Find the images of an index that are most similar to others, or to texts",
       .footer = kFooter,
       .options = {{.name = "FOLDER",
                    .type_name = "",
@@ -166,6 +203,8 @@ Command search_command() {
                    .help = "Parameters of the search by FAISS's names: nprobe=32, efSearch=64",
                    .target = text_target(options->parameters)}},
       .run = [options] { return search(*options); }};
+  add_text_options(command.options, options->texts);
+  add_tokenizer_options(command.options, options->tower);
   add_common_options(command.options, options->common);
   return command;
 }
