@@ -1,9 +1,9 @@
 # What apps/quickstart and tests/run share: the packages of Debian and Ubuntu, and how many compilers fit into memory.
 # To be sourced by bash.
 
-packages_build=(cmake g++ libavif-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev libhwy-dev libicu-dev libjpeg-dev
-                libopencv-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev ninja-build nlohmann-json3-dev
-                zlib1g-dev)
+packages_build=(cmake g++ libarchive-dev libavif-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
+                libhwy-dev libicu-dev libjpeg-dev libopencv-dev libopenjp2-7-dev libpng-dev libssl-dev libtiff-dev
+                libwebp-dev ninja-build nlohmann-json3-dev zlib1g-dev)
 packages_test=(doctest-dev libbenchmark-dev pkg-config)
 packages_all=(clang libclang-rt-dev libomp-dev)
 

@@ -9,6 +9,7 @@
 
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
+#include "vit/image/decode.h"
 
 namespace vit {
 using namespace internal;
@@ -43,6 +44,9 @@ class PixelReader {
 
   Tensor<float> operator()(const std::filesystem::path& file) { return (*this)(session_.decode(file)); }
   Tensor<float> operator()(std::span<const std::byte> file) { return (*this)(session_.decode(file)); }
+  Tensor<float> operator()(const LoadFile& file) {
+    return (*this)(decode_bytes(file.read(), session_.preprocessor().decode_options(), file.name));
+  }
   Tensor<float> operator()(const Image& image) { return (*this)(image.view()); }
   Tensor<float> operator()(const ImageView& image) {
     size_ = image.size();

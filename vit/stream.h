@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "vit/base/export.h"
 #include "vit/base/tensor.h"
@@ -26,9 +27,17 @@ namespace vit {
 /// Makes preprocessed pixels, normalized planes (3, H, W), of an input. Called in any thread of the stream.
 using LoadPixels = std::function<Tensor<float>()>;
 
-/// An input: a file, a file in memory, pixels, or pixels that are preprocessed already. What it points at
-/// must live until its result was handed out.
-using ImageSource = std::variant<std::filesystem::path, std::span<const std::byte>, ImageView, LoadPixels>;
+/// An image file that is read when its turn comes, such as a member of an archive. `read` is called in any
+/// thread of the stream; `name` stands for the file in messages.
+struct LoadFile {
+  std::string name;
+  std::function<std::vector<std::byte>()> read;
+};
+
+/// An input: a file, a file in memory or one that is read elsewhere, pixels, or pixels that are preprocessed
+/// already. What it points at must live until its result was handed out.
+using ImageSource =
+    std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView, LoadPixels>;
 
 /// One input and what became of it.
 struct StreamedImage {

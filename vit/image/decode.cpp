@@ -16,6 +16,7 @@
 #include "vit/base/error.h"
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
+#include "vit/image/image_file.h"
 
 namespace vit {
 
@@ -176,7 +177,10 @@ std::uint64_t max_file_bytes(const DecodeOptions& options) {
   return std::min<std::uint64_t>(options.max_pixels, std::uint64_t{1} << 50) * kPixelBytes + kOtherBytes;
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path, const DecodeOptions& options) {
+}  // namespace
+
+std::vector<std::byte> internal::read_image_file(const std::filesystem::path& path,
+                                                 const DecodeOptions& options) {
   const std::string name = path.string();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -209,8 +213,6 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, const Decode
   return bytes;
 }
 
-}  // namespace
-
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
   const Source source = source_of(bytes, options, name);
   const Format& format = recognized(source);
@@ -226,8 +228,8 @@ Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& option
 }
 
 Image decode_file(const std::filesystem::path& path, const DecodeOptions& options) {
-  const std::vector<std::byte> bytes =
-      within_memory(source_of({}, options, path.string()), [&] { return read_file(path, options); });
+  const std::vector<std::byte> bytes = within_memory(
+      source_of({}, options, path.string()), [&] { return internal::read_image_file(path, options); });
   return decode_bytes(bytes, options, path.string());
 }
 

@@ -11,6 +11,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/image_run.h"
+#include "apps/vit/common/input_reader.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/model_facts.h"
@@ -21,7 +22,6 @@
 #include "apps/vit/common/png_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/image/decode.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -76,7 +76,7 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
     }
     VIT_CHECK(preprocessor != nullptr, "preprocess",
               "no file of the model tells how images are preprocessed");
-    const Image image = decode_file(input.path, preprocessor->decode_options());
+    const Image image = decode_input(input, preprocessor->decode_options());
     if (is_cropped) {
       prepared.cropped = preprocessor->crop_stage(image);
     } else {

@@ -7,14 +7,6 @@
 #include "apps/vit/common/interrupt.h"
 
 namespace vit::app {
-namespace {
-
-ImageSource source_of(const Input& input) {
-  if (!input.pixels) return input.path;
-  return LoadPixels([&input] { return input.pixels->load(input.pixels_index); });
-}
-
-}  // namespace
 
 ImageRun::ImageRun(std::string name, const CommonOptions& options)
     : name_(std::move(name)), options_(options) {
@@ -25,10 +17,11 @@ ImageRun::ImageRun(std::string name, const CommonOptions& options)
 ImageRun::ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model)
     : name_(std::move(name)), options_(options), model_(std::move(model)) {}
 
-void ImageRun::start(InputList list) {
+void ImageRun::start(InputList list, Digests digests) {
   check_preprocessing(list.inputs, *model_);
   hold_interrupts();
   list_ = std::move(list);
+  reader_.emplace(list_.inputs, digests);
   session_.emplace(model_, options_.session);
   progress_.emplace(name_, list_.inputs.size(), options_.progress_mode());
   if (!options_.quiet) report_notes(list_, *progress_);
@@ -40,14 +33,18 @@ void ImageRun::for_each(const Request& request, const Consume& consume) {
 }
 
 void ImageRun::for_each_sized(const Request& request, const ConsumeSized& consume) {
-  const auto source = [this](std::size_t index) { return source_of(list_.inputs[index]); };
+  for_each_input(request,
+                 [&](const StreamedImage& image) { return image.outputs ? consume(image) : image.failure; });
+}
+
+void ImageRun::for_each_input(const Request& request, const ConsumeSized& consume) {
+  const auto source = [this](std::size_t index) { return reader_->source(index); };
   const auto take = [&](const StreamedImage& image) {
-    const Input& input = list_.inputs[image.index];
-    const std::string failure = image.outputs ? consume(image) : image.failure;
+    const std::string failure = consume(image);
     if (failure.empty()) {
       progress_->add_done(1);
     } else {
-      progress_->add_failed(input.name, failure);
+      progress_->add_failed(list_.inputs[image.index].name, failure);
     }
   };
   for_each_image(*session_, list_.inputs.size(), source, request, take, {.is_cancelled = interrupted});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/common/input_reader.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
@@ -30,7 +31,7 @@ class ImageRun {
 
   /// Takes the inputs and reports those that give no images. From now on SIGINT asks for an early end. Throws
   /// Error if the inputs are images and no file of the model tells how they are preprocessed.
-  void start(InputList list);
+  void start(InputList list, Digests digests = Digests::none);
 
   /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
   using Consume = std::function<std::string(std::size_t index, const ImageOutputs& outputs)>;
@@ -40,6 +41,10 @@ class ImageRun {
   /// The same for results with the size of the image, which is in `image`.
   using ConsumeSized = std::function<std::string(const StreamedImage& image)>;
   void for_each_sized(const Request& request, const ConsumeSized& consume);
+  /// The same for failed inputs too, which come without outputs and with the failure to be returned.
+  void for_each_input(const Request& request, const ConsumeSized& consume);
+  /// The SHA-256 of an input that was read, if start() was told to keep digests. Once.
+  std::string take_digest(std::size_t index) { return reader_->take_digest(index); }
 
   Progress& progress() { return *progress_; }
   /// Shows `summary` if progress is shown. Returns the exit code: 130 after SIGINT, 1 if something failed,
@@ -51,6 +56,7 @@ class ImageRun {
   const CommonOptions& options_;
   std::shared_ptr<const Model> model_;
   InputList list_;
+  std::optional<InputReader> reader_;
   std::optional<Session> session_;
   std::optional<Progress> progress_;
 };

@@ -31,11 +31,13 @@ constexpr std::string_view kImageExtensions[] = {
 constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
 constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
 
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
 std::string lower_extension(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return extension;
+  return lower(path.extension().string());
 }
 
 /// What was met below a folder.
@@ -78,10 +80,53 @@ std::string passed_over(const std::map<std::string, std::size_t>& others) {
   return text(total, total == 1 ? " file is" : " files are", " passed over, not read as images: ", list);
 }
 
+/// Whether a path names a .tar file that must be decompressed before: members are read in place.
+bool is_compressed_tar(const fs::path& path) {
+  const std::string name = lower(path.filename().string());
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz",
+                                         ".tar.zst", ".tzst", ".tar.lz4", ".tar.z"},
+      [&](const char* ending) { return name.ends_with(ending); });
+}
+
+/// Adds the members that are images, and counts the others; what breaks the archive leaves those before.
+void add_tar(const std::string& argument, InputList& list) {
+  const auto archive = std::make_shared<const TarArchive>(argument);
+  std::map<std::string, std::size_t> others;
+  const std::size_t before = list.inputs.size() + list.failures.size();
+  try {
+    archive->list([&](const TarEntry& entry) {
+      if (entry.kind == TarEntry::Kind::folder) return;
+      const std::string name = argument + "/" + entry.name;
+      if (entry.kind == TarEntry::Kind::other) {
+        ++others["links and devices"];
+      } else if (!has_image_extension(entry.name)) {
+        ++others[lower_extension(entry.name)];
+      } else if (entry.kind == TarEntry::Kind::sparse) {
+        list.failures.push_back({name, "is stored as a sparse file, which is not read"});
+      } else {
+        list.inputs.push_back({.name = name,
+                               .path = archive->path(),
+                               .pixels = nullptr,
+                               .archive = archive,
+                               .member = entry.range});
+      }
+    });
+  } catch (const Error& error) {
+    list.failures.push_back({argument, error.what()});
+  }
+  if (!others.empty()) list.notes.push_back({argument, passed_over(others)});
+  VIT_CHECK(list.inputs.size() + list.failures.size() > before, "read archive", "no images in this archive");
+}
+
 void add_path(const std::string& argument, InputList& list) {
   const fs::path path(argument);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
+  if (!fs::is_directory(status) && lower_extension(path) != ".npy" && has_image_extension(path)) {
+    list.inputs.push_back({.name = argument, .path = path, .pixels = nullptr});  // if missing, reading tells
+    return;
+  }
   VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
   VIT_CHECK(!error, "open", error.message());
   if (fs::is_directory(status)) {
@@ -99,7 +144,11 @@ void add_path(const std::string& argument, InputList& list) {
       list.inputs.push_back(
           {.name = text(argument, "[", i, "]"), .path = path, .pixels = pixels, .pixels_index = i});
     }
+  } else if (lower_extension(path) == ".tar") {
+    add_tar(argument, list);
   } else {
+    VIT_CHECK(!is_compressed_tar(path), (Where{"tar", ErrorKind::unsupported}),
+              "compressed archives are not read: members are read in place; decompress it to a .tar before");
     list.inputs.push_back({.name = argument, .path = path, .pixels = nullptr});
   }
 }
@@ -153,11 +202,29 @@ void read_list(std::istream& standard_input, InputList& list) {
 
 }  // namespace
 
+std::size_t Shard::begin(std::size_t size) const {
+  return size / count * index + std::min(size % count, index);
+}
+
+std::size_t Shard::end(std::size_t size) const {
+  return begin(size) + size / count + (index < size % count ? 1 : 0);
+}
+
+void take_shard(InputList& list, const Shard& shard) {
+  const std::size_t size = list.inputs.size();
+  const auto at = [&](std::size_t i) { return list.inputs.begin() + static_cast<std::ptrdiff_t>(i); };
+  list.inputs.erase(at(shard.end(size)), list.inputs.end());
+  list.inputs.erase(list.inputs.begin(), at(shard.begin(size)));
+}
+
 void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
+  const fs::path* former = nullptr;  // many inputs may lie in one file
   for (const Input& input : inputs) {
-    if (input.pixels_index == 0 && fs::equivalent(input.path, output, error))
+    if (former != nullptr && *former == input.path) continue;
+    former = &input.path;
+    if (fs::equivalent(input.path, output, error))
       fail_usage("--output: ", output.string(), " is the input ", input.name, "; name another file");
   }
 }

@@ -12,15 +12,18 @@
 #include <vector>
 
 #include "apps/vit/common/npy.h"
+#include "apps/vit/common/tar_archive.h"
 
 namespace vit::app {
 
 /// One image to be done.
 struct Input {
-  std::string name;  // in results and messages: the path, or "x.npy[3]"
-  std::filesystem::path path;
+  std::string name;                         // in results and messages: the path, "x.npy[3]" or "x.tar/MEMBER"
+  std::filesystem::path path;               // of the file that holds it
   std::shared_ptr<const PixelFile> pixels;  // set for preprocessed pixels
   std::size_t pixels_index = 0;
+  std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, which lies at `member`
+  TarRange member{};
 };
 
 /// An argument that gives no images.
@@ -35,9 +38,24 @@ struct InputList {
   std::vector<InputFailure> notes;  // what people should know and is no failure: files that are passed over
 };
 
-/// Files stand for themselves (.npy for each image in it), folders for all images below them sorted by path,
-/// "-" for the paths on `standard_input`, one a line.
+/// Files stand for themselves (.npy for each image in it, .tar for each member that is an image by its name,
+/// in the order of the archive), folders for all images below them sorted by path, "-" for the paths on
+/// `standard_input`, one a line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
+
+/// The part of a run that one of several processes does.
+struct Shard {
+  std::size_t index = 0;
+  std::size_t count = 1;
+
+  /// The range of this part among `size` items: all parts in order are the whole, and their sizes differ by
+  /// one at most.
+  std::size_t begin(std::size_t size) const;
+  std::size_t end(std::size_t size) const;
+};
+
+/// Keeps the inputs of a part. What gives no images is told by every part.
+void take_shard(InputList& list, const Shard& shard);
 
 /// Throws UsageError where `output` leads to the file of an input, which the results would replace.
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);

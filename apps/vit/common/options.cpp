@@ -173,8 +173,8 @@ Option inputs_option(std::vector<std::string>& inputs) {
   return {.name = "INPUT",
           .type_name = "",
           .help =
-              "Images, folders (all images below), .npy files (preprocessed pixels), or - for paths on "
-              "standard input",
+              "Images, folders (all images below), .tar files (all images in them), .npy files "
+              "(preprocessed pixels), or - for paths on standard input",
           .target = list_target(inputs, [](const std::string& input) { return input; }),
           .occurs = Occurs::all_positionals,
           .is_required = true};

@@ -73,7 +73,7 @@ IndexedFile describe_input(const Input& input) {
   struct stat status;
   VIT_CHECK(::stat(input.path.c_str(), &status) == 0, (Where{"open", ErrorKind::io}), std::strerror(errno));
   return {.file = input.name,
-          .size = static_cast<std::uintmax_t>(status.st_size),
+          .size = input.archive ? input.member.size : static_cast<std::uintmax_t>(status.st_size),
           .modified = static_cast<double>(status.st_mtim.tv_sec) +
                       1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/vit/common/input_reader.h"
 #include "vit/base/error.h"
 
 namespace vit::app {
@@ -63,8 +64,8 @@ SeenImage PatchRun::look_at(const Input& input) const {
     const ImageSize size{pixels.dim(1), pixels.dim(2)};
     return {.source = to_image(pixels), .layout = layout_of(model(), size, size, {})};
   }
-  Image source = session_.decode(input.path);
   const Preprocessor& preprocessor = session_.preprocessor();
+  Image source = decode_input(input, preprocessor.decode_options());
   const PatchLayout layout = layout_of(model(), source.size(), preprocessor.output_size(source.size()),
                                        preprocessor.source_map(source.size()));
   return {.source = std::move(source), .layout = layout};

@@ -1,0 +1,52 @@
+#include "apps/vit/common/input_reader.h"
+
+#include <utility>
+
+#include "apps/vit/common/sha256.h"
+#include "vit/image/image_file.h"
+#include "vit/weights/files/mapped_file.h"
+
+namespace vit::app {
+using namespace internal;
+
+Image decode_input(const Input& input, const DecodeOptions& options) {
+  if (!input.archive) return decode_file(input.path, options);
+  return decode_bytes(input.archive->read(input.member), options, input.name);
+}
+
+ImageSource InputReader::source(std::size_t index) {
+  const Input& input = inputs_[index];
+  if (input.pixels) {
+    return LoadPixels([this, &input, index] {
+      if (digests_ != Digests::none) keep_digest_of_file(index);
+      return input.pixels->load(input.pixels_index);
+    });
+  }
+  if (!input.archive && digests_ == Digests::none) return input.path;
+  return LoadFile{input.name, [this, &input, index] {
+                    std::vector<std::byte> bytes =
+                        input.archive ? input.archive->read(input.member) : read_image_file(input.path, {});
+                    if (digests_ != Digests::none) keep_digest(index, sha256(bytes));
+                    return bytes;
+                  }};
+}
+
+std::string InputReader::take_digest(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  const auto node = taken_.extract(index);
+  return node.empty() ? "" : std::move(node.mapped());
+}
+
+void InputReader::keep_digest(std::size_t index, std::string digest) {
+  const std::lock_guard lock(mutex_);
+  taken_[index] = std::move(digest);
+}
+
+void InputReader::keep_digest_of_file(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  std::string& digest = files_[inputs_[index].path];
+  if (digest.empty()) digest = sha256(MappedFile(inputs_[index].path, "read").bytes());
+  taken_[index] = digest;
+}
+
+}  // namespace vit::app
