@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz_configs.h"
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_json.h"
+#include "tests/fuzz/fuzz_tar.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/fuzz/fuzz_weights.h"
 
@@ -27,6 +28,9 @@ std::span<const Target> targets() {
       {"sentencepiece", run_sentencepiece, sentencepiece_seeds},
       {"merges", run_merges, merges_seeds},
       {"clean", run_clean, clean_seeds},
+#ifdef VIT_FUZZ_TAR
+      {"tar", run_tar, tar_seeds},
+#endif
   };
   return kTargets;
 }

@@ -3,12 +3,20 @@
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_config hf_config open_clip_config
                  timm_preprocess hf_preprocess layout decode tokenizer_json sentencepiece merges clean)
+if(LibArchive_FOUND)
+  list(APPEND fuzz_targets tar)
+endif()
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
                                     ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_fuzz_targets PUBLIC vit::vit)
 set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
+if(LibArchive_FOUND)  # the program alone reads archives
+  target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_tar.cpp)
+  target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_TAR)
+  target_link_libraries(vit_fuzz_targets PUBLIC vit_program_parts)
+endif()
 vit_warnings(vit_fuzz_targets)
 
 
@@ -24,6 +32,9 @@ endforeach()
 add_custom_target(vit_fuzz DEPENDS vit_fuzz_smoke)
 if(VIT_BUILD_FUZZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(vit PRIVATE -fsanitize=fuzzer-no-link)
+  if(TARGET vit_program_parts)
+    target_compile_options(vit_program_parts PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   foreach(target ${fuzz_targets})
     add_executable(fuzz_program_${target} ${fuzz_dir}/libfuzzer_main.cpp)
     target_link_libraries(fuzz_program_${target} PRIVATE vit_fuzz_targets)

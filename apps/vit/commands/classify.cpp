@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ constexpr const char* kExamples =
     "  vit classify --model vit_base/ --top 3 photos/\n"
     "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
     "  vit classify --format csv prepared.npy\n"
+    "  vit classify --format csv --shard 0/4 shard-*.tar > part-0.csv\n"
     "Classes in your own words, for models of images and texts (CLIP, SigLIP, Perception Encoder, ...):\n"
     "  vit classify --model siglip2/ --classes \"a cat, a dog, two cats\" photos/\n"
     "  vit classify --model siglip2/ --classes-file names.txt --template \"a photo of a {}.\" photos/\n"
@@ -43,6 +45,7 @@ constexpr std::size_t kMaxTop = std::size_t{1} << 20;
 struct ClassifyOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
+  std::optional<Shard> shard;
   std::size_t top = 5;
   ClassOptions classes;
   Format format = Format::text;
@@ -94,13 +97,15 @@ std::string as_csv(const Row& row) {
 
 int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
+  if (options.shard) take_shard(list, *options.shard);
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
   ImageRun run("classify", options.common, classes.model());
   run.start(std::move(list));
 
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
-  if (options.format == Format::csv) print_result("file,rank,index,label,probability\n");
+  const bool is_first = !options.shard || options.shard->index == 0;  // parts are joined
+  if (options.format == Format::csv && is_first) print_result("file,rank,index,label,probability\n");
   run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
     const std::span<const float> values = classes.of(outputs);
     std::string defect = defect_of(values);
@@ -134,6 +139,7 @@ Command classify_command() {
                                .help = "text, json (one object a line) or csv",
                                .target = choice_target(options->format, kFormats)}},
                   .run = [options] { return classify(*options); }};
+  command.options.push_back(shard_option(options->shard));
   add_class_options(command.options, options->classes);
   add_common_options(command.options, options->common);
   return command;

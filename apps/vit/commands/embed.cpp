@@ -3,6 +3,7 @@
 #include <array>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ struct EmbedOptions {
   std::vector<std::string> inputs;
   std::filesystem::path output;
   std::string features;
+  std::optional<Shard> shard;
   bool resume = false;
   bool normalize = false;
   TextVectorOptions texts;
@@ -84,6 +86,8 @@ void check_usage(const EmbedOptions& options, ResultFormat format) {
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
   if (options.resume && has_texts)
     fail_usage("--resume continues runs of images; give the texts a run of their own");
+  if (options.shard && has_texts && has_images)
+    fail_usage("--shard: parts of images or of texts, not both; give the texts a run of their own");
   if (!has_images && !options.features.empty())
     fail_usage("--features: there are no images; INPUT is required");
   if (format == ResultFormat::npy && has_texts && has_images)
@@ -107,10 +111,22 @@ int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToE
   check_has_weights(options.common);
   auto tower = TextTower::load(model_path(options.common), text_options(options.common, options.texts.tower));
   hold_interrupts();
-  const auto writer = make_result_writer({.path = options.output, .format = format, .names = {}});
+  ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
+  if (options.shard) writer_options.row_shapes.emplace();
+  const auto writer = make_result_writer(writer_options);
   const int code = write_texts(options, texts, std::move(tower), *writer);
   writer->finish();
   return code;
+}
+
+/// The shapes of results, where a part without inputs needs them.
+std::optional<std::vector<ResultArray>> row_shapes(const EmbedOptions& options, ImageRun& run,
+                                                   const FeatureList& features) {
+  if (!options.shard) return std::nullopt;
+  std::vector<ResultArray> rows;
+  run.run_example(features.request, [&](const ImageOutputs& outputs) { rows = features.arrays(outputs); });
+  for (ResultArray& row : rows) row.data = nullptr;
+  return rows;
 }
 
 /// The image tower, and with it the text tower where there are texts.
@@ -129,7 +145,11 @@ int embed(const EmbedOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);
   check_no_weights(options.output, options.common);
-  const TextsToEncode texts = read_texts_to_encode(options.texts);
+  TextsToEncode texts = read_texts_to_encode(options.texts);
+  if (options.shard) {
+    take_shard(list, *options.shard);
+    take_shard(texts.names, *options.shard);
+  }
   if (options.inputs.empty()) return embed_texts(options, format, texts);
   check_has_weights(options.common);
   ImageAndText towers = load_towers(options, !texts.names.empty());
@@ -142,8 +162,11 @@ int embed(const EmbedOptions& options) {
   check_preprocessing(list.inputs, run.model());
   hold_interrupts();  // from here on there is a partial file
 
-  const auto writer = make_result_writer(
-      {.path = options.output, .format = format, .names = features.names(), .resume = options.resume});
+  const auto writer = make_result_writer({.path = options.output,
+                                          .format = format,
+                                          .names = features.names(),
+                                          .resume = options.resume,
+                                          .row_shapes = row_shapes(options, run, features)});
   std::erase_if(list.inputs, [&](const Input& input) { return writer->take_done(input.name); });
   const int text_code = towers.text ? write_texts(options, texts, std::move(towers.text), *writer) : 0;
   run.start(std::move(list));
@@ -188,6 +211,7 @@ Command embed_command() {
             .type_name = "",
             .help = "Divide vectors of images and texts by their length",
             .flag = &options->normalize},
+           shard_option(options->shard),
            {.name = "--resume",
             .type_name = "",
             .help = "Continue an interrupted run (.jsonl)",

@@ -44,6 +44,7 @@ struct PreprocessOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::filesystem::path output;
+  std::optional<Shard> shard;
   Stage stage = Stage::automatic;
 };
 
@@ -93,9 +94,12 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
 /// Where results go: a file of arrays or one image.
 class Output {
  public:
-  Output(const std::filesystem::path& path, ResultFormat format, const std::string& name) : path_(path) {
+  Output(const std::filesystem::path& path, ResultFormat format, const std::string& name,
+         std::optional<std::vector<ResultArray>> row_shapes)
+      : path_(path) {
     if (format != ResultFormat::png)
-      writer_ = make_result_writer({.path = path, .format = format, .names = {name}});
+      writer_ = make_result_writer(
+          {.path = path, .format = format, .names = {name}, .row_shapes = std::move(row_shapes)});
   }
   /// Why the format cannot take it; "" where it did.
   std::string add(const Input& input, Prepared prepared) {
@@ -115,7 +119,18 @@ class Output {
   Image image_;
 };
 
+/// The shape of a row, of an image of any size, where a part without inputs needs it.
+std::optional<std::vector<ResultArray>> row_shapes(const PreprocessOptions& options,
+                                                   const Preprocessor* preprocessor, bool is_cropped) {
+  if (!options.shard) return std::nullopt;
+  if (preprocessor == nullptr) fail_without_preprocess_config(model_path(options.common));
+  const ImageSize size = preprocessor->output_size({224, 224});
+  if (is_cropped) return {{{.dtype = Dtype::u8, .shape = {size.height, size.width, 3}}}};
+  return {{{.dtype = Dtype::f32, .shape = {3, size.height, size.width}}}};
+}
+
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
+  if (format == ResultFormat::png && options.shard) fail_usage("--shard: a .png takes one image");
   if (format == ResultFormat::png && options.stage == Stage::pixels)
     fail_usage("--output: .png files hold the stage cropped; found --stage pixels");
   return format == ResultFormat::png || options.stage == Stage::cropped;
@@ -127,8 +142,9 @@ int preprocess(const PreprocessOptions& options) {
   const ResultFormat format = result_format(options.output, kFormats);
   const bool is_cropped = takes_cropped(options, format);
   check_output_place(options.output);
-  const InputList list = list_inputs(options.inputs, std::cin);
+  InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);
+  if (options.shard) take_shard(list, *options.shard);
   check_no_weights(options.output, options.common);
   if (format == ResultFormat::png && list.inputs.size() > 1) {
     fail_usage("--output: a .png takes one image, found ", list.inputs.size(), "; use .npz or .safetensors");
@@ -141,7 +157,8 @@ int preprocess(const PreprocessOptions& options) {
             ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
   hold_interrupts();
 
-  Output output(options.output, format, is_cropped ? "cropped" : "pixels");
+  Output output(options.output, format, is_cropped ? "cropped" : "pixels",
+                row_shapes(options, preprocessor, is_cropped));
   Progress progress("preprocess", list.inputs.size(), options.common.progress_mode());
   if (!options.common.quiet) report_notes(list, progress);
   report_failures(list, progress);
@@ -183,7 +200,8 @@ Command preprocess_command() {
                    .help =
                        "pixels: (n, 3, H, W) float32, normalized, the default; cropped: (n, H, W, 3) uint8, "
                        "before normalization",
-                   .target = choice_target(options->stage, kStages)}},
+                   .target = choice_target(options->stage, kStages)},
+                  shard_option(options->shard)},
       .run = [options] { return preprocess(*options); }};
   add_common_options(command.options, options->common);
   return command;

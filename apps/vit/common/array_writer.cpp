@@ -73,6 +73,10 @@ std::string ArrayWriter::add(const std::string& file, std::span<const ResultArra
 std::vector<ArrayWriter::Array> ArrayWriter::arrays() {
   std::vector<Array> out;
   for (Column& column : columns_) {
+    if (column.shapes.empty() && options_.row_shapes) {
+      const ResultArray& row = (*options_.row_shapes)[out.size()];
+      out.push_back({column.name, row.dtype, with_leading(0, row.shape), {}});
+    }
     if (column.shapes.empty()) continue;
     std::span<const std::byte> bytes = column.rows.view();
     if (column.is_uniform) {
@@ -89,14 +93,22 @@ std::vector<ArrayWriter::Array> ArrayWriter::arrays() {
       bytes = bytes.subspan(row_bytes);
     }
   }
-  if (!texts_.names.empty())
+  if (has_texts())
     out.push_back(
         {kTexts, Dtype::f32, {texts_.names.size(), texts_.width}, std::as_bytes(std::span(texts_.numbers))});
   return out;
 }
 
+bool ArrayWriter::has_files() const {
+  return !files_.empty() || (options_.row_shapes && !columns_.empty());
+}
+
+bool ArrayWriter::has_texts() const {
+  return !texts_.names.empty() || (options_.row_shapes && texts_.width > 0);
+}
+
 void ArrayWriter::finish() {
-  if (files_.empty() && texts_.names.empty()) return;
+  if (files_.empty() && texts_.names.empty() && !options_.row_shapes) return;
   const std::vector<Array> all = arrays();
   if (options_.format == ResultFormat::npy) return write_npy(all);
   if (options_.format == ResultFormat::npz) return write_npz(all);
@@ -119,11 +131,12 @@ void ArrayWriter::write_npz(std::span<const Array> arrays) const {
     const std::string header = npy_header(npy_dtype(array.dtype), array.shape);
     archive.add(array.name + ".npy", std::array{as_byte_span(header), array.bytes});
   }
-  for (const auto& [name, list] : {std::pair("files.npy", &files_), std::pair("names.npy", &texts_.names)}) {
-    if (list->empty()) continue;
-    const std::string strings = npy_strings(*list);
+  const auto add_list = [&](const char* name, const std::vector<std::string>& list) {
+    const std::string strings = npy_strings(list);
     archive.add(name, std::array{as_byte_span(strings)});
-  }
+  };
+  if (has_files()) add_list("files.npy", files_);
+  if (has_texts()) add_list("names.npy", texts_.names);
   archive.finish();
   file.commit();
 }
@@ -132,8 +145,8 @@ void ArrayWriter::write_safetensors_file(std::span<const Array> arrays) const {
   std::vector<TensorToWrite> tensors;
   for (const Array& array : arrays) tensors.push_back({array.name, array.dtype, array.shape, array.bytes});
   std::map<std::string, std::string> metadata;
-  if (!files_.empty()) metadata["files"] = json_list(files_);
-  if (!texts_.names.empty()) metadata["names"] = json_list(texts_.names);
+  if (has_files()) metadata["files"] = json_list(files_);
+  if (has_texts()) metadata["names"] = json_list(texts_.names);
   write_safetensors(options_.path, tensors, metadata);
 }
 

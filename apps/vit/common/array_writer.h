@@ -39,6 +39,9 @@ class ArrayWriter : public ResultWriter {
     std::span<const std::byte> bytes;
   };
   std::vector<Array> arrays();
+  /// Whether there are rows of images or texts, or would be if any had been added.
+  bool has_files() const;
+  bool has_texts() const;
   void write_npy(std::span<const Array> arrays) const;
   void write_npz(std::span<const Array> arrays) const;
   void write_safetensors_file(std::span<const Array> arrays) const;

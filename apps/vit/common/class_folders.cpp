@@ -11,7 +11,10 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> class_folders(const fs::path& root, const std::string& operation) {
   std::error_code error;
-  VIT_CHECK(fs::is_directory(root, error), operation, root.string(), ": no such folder");
+  VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
+  VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
+            ": is a file; a folder with one folder of images for each class is expected, archives are "
+            "unpacked before");
   std::vector<fs::path> folders = entries_of(root, error);
   VIT_CHECK(!error, operation, root.string(), ": ", error.message());
   std::erase_if(folders, [](const fs::path& path) {

@@ -1,6 +1,7 @@
 #include "apps/vit/common/image_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -48,6 +49,20 @@ void ImageRun::for_each_input(const Request& request, const ConsumeSized& consum
     }
   };
   for_each_image(*session_, list_.inputs.size(), source, request, take, {.is_cancelled = interrupted});
+}
+
+void ImageRun::run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume) {
+  const ModelConfig& config = model_->config();
+  Session session(model_, {.threads = options_.session.threads, .input_size = options_.session.input_size});
+  Results results;
+  if (model_->has_preprocess_config()) {
+    const Image image(config.image_height, config.image_width);
+    session.run(std::array{image.view()}, request, results);
+  } else {
+    const Tensor<float> pixels(Shape{3, config.image_height, config.image_width});
+    session.run_pixels(std::array{pixels.view()}, request, results);
+  }
+  consume(results[0]);
 }
 
 int ImageRun::finish(const std::string& summary) {

@@ -46,6 +46,9 @@ class ImageRun {
   /// The SHA-256 of an input that was read, if start() was told to keep digests. Once.
   std::string take_digest(std::size_t index) { return reader_->take_digest(index); }
 
+  /// Calls `consume` with the results of a black image of the model's own size: which shapes they have.
+  void run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume);
+
   Progress& progress() { return *progress_; }
   /// Shows `summary` if progress is shown. Returns the exit code: 130 after SIGINT, 1 if something failed,
   /// else 0.

@@ -210,13 +210,6 @@ std::size_t Shard::end(std::size_t size) const {
   return begin(size) + size / count + (index < size % count ? 1 : 0);
 }
 
-void take_shard(InputList& list, const Shard& shard) {
-  const std::size_t size = list.inputs.size();
-  const auto at = [&](std::size_t i) { return list.inputs.begin() + static_cast<std::ptrdiff_t>(i); };
-  list.inputs.erase(at(shard.end(size)), list.inputs.end());
-  list.inputs.erase(list.inputs.begin(), at(shard.begin(size)));
-}
-
 void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;

@@ -54,8 +54,18 @@ struct Shard {
   std::size_t end(std::size_t size) const;
 };
 
+/// Keeps the items of a part.
+template <typename T>
+void take_shard(std::vector<T>& items, const Shard& shard) {
+  const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t size = items.size();
+  items.erase(at(shard.end(size)), items.end());
+  items.erase(items.begin(), at(shard.begin(size)));
+}
 /// Keeps the inputs of a part. What gives no images is told by every part.
-void take_shard(InputList& list, const Shard& shard);
+inline void take_shard(InputList& list, const Shard& shard) {
+  take_shard(list.inputs, shard);
+}
 
 /// Throws UsageError where `output` leads to the file of an input, which the results would replace.
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);

@@ -154,7 +154,7 @@ void JsonlWriter::add_texts(NamedVectors texts) {
 }
 
 void JsonlWriter::finish() {
-  if (file_.size() > 0) file_.commit();
+  if (file_.size() > 0 || options_.row_shapes) file_.commit();
 }
 
 std::string JsonlWriter::summary() const {

@@ -31,6 +31,8 @@ constexpr Named<Precision> kPrecisions[]{
 constexpr Named<ProgressMode> kProgressModes[]{
     {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
 
+constexpr std::size_t kMaxShards = 1'000'000'000;
+
 /// An integer from 1 to kMaxInputEdge, or 0.
 std::size_t parse_edge(std::string_view digits) {
   std::size_t value = 0;
@@ -62,6 +64,13 @@ std::string parse_architecture(const std::string& name) {
   if (not_empty(name).find("_dinotxt_") != std::string::npos) return name;
   checked_by_library([&] { find_architecture(name); });
   return name;
+}
+
+Shard parse_shard(const std::string& value) {
+  const std::size_t slash = value.find('/');
+  if (slash == std::string::npos) fail_value("I/N, such as 0/4", value);
+  const std::size_t count = parse_integer(value.substr(slash + 1), 1, kMaxShards);
+  return {.index = parse_integer(value.substr(0, slash), 0, count - 1), .count = count};
 }
 
 Target overrides_target(std::map<std::string, std::string>& overrides) {
@@ -178,6 +187,15 @@ Option inputs_option(std::vector<std::string>& inputs) {
           .target = list_target(inputs, [](const std::string& input) { return input; }),
           .occurs = Occurs::all_positionals,
           .is_required = true};
+}
+
+Option shard_option(std::optional<Shard>& shard) {
+  return {.name = "--shard",
+          .type_name = "I/N",
+          .help =
+              "Only part I, from 0, of N contiguous parts of the inputs; the N outputs joined in order are "
+              "that of one run",
+          .target = parsed_target(shard, parse_shard)};
 }
 
 Option labels_option(std::filesystem::path& labels) {

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/vit/command_line.h"
+#include "apps/vit/common/inputs.h"
 #include "apps/vit/common/progress.h"
 #include "vit/session.h"
 
@@ -36,6 +38,8 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
 /// The positional INPUT...
 Option inputs_option(std::vector<std::string>& inputs);
+/// --shard I/N; a run without it has no value, and is the whole.
+Option shard_option(std::optional<Shard>& shard);
 /// --labels FILE
 Option labels_option(std::filesystem::path& labels);
 

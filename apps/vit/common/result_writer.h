@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct ResultWriterOptions {
   ResultFormat format = ResultFormat::npz;
   std::vector<std::string> names;  // of the arrays, in the order of add()
   bool resume = false;             // jsonl: continue what an interrupted run left
+  /// Of rows, without data, one for each name: set where the file is to be written even if it has no rows.
+  std::optional<std::vector<ResultArray>> row_shapes{};
 };
 
 class ResultWriter {
@@ -49,7 +52,8 @@ class ResultWriter {
   /// Takes the vectors of texts, which are written as `text` (n, E), with what each is called: `names` of
   /// arrays, a member of each JSON line.
   virtual void add_texts(NamedVectors texts) = 0;
-  /// Puts the file in its place. Where no row was added nothing is written.
+  /// Puts the file in its place. Where no row was added nothing is written, unless the shapes of rows are
+  /// known.
   virtual void finish() = 0;
   /// Shapes for people: "pooled (60, 192), patches 60 arrays".
   virtual std::string summary() const = 0;

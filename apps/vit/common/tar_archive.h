@@ -31,7 +31,7 @@ struct TarEntry {
   };
   std::string name;  // as the archive spells it
   Kind kind = Kind::other;
-  TarRange range;  // of a file
+  TarRange range{};  // of a file
 };
 
 class TarArchive {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/vit/common/tar_archive.h"
+#include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
 
 namespace vit::app {
@@ -17,6 +18,12 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 struct ArchiveCloser {
   void operator()(archive* reader) const noexcept { ::archive_read_free(reader); }
 };
+
+/// A name in messages, on one line and not endless.
+std::string shown(const std::string& name) {
+  constexpr std::size_t kMaxShown = 200;
+  return printable(name.size() <= kMaxShown ? name : name.substr(0, kMaxShown) + "...");
+}
 
 std::string reason(archive* reader) {
   const char* const text = ::archive_error_string(reader);
@@ -64,9 +71,9 @@ void TarArchive::list(const std::function<void(const TarEntry&)>& visit) const {
     const TarEntry entry = entry_of(reader.get(), header);
     VIT_CHECK(entry.kind != TarEntry::Kind::file ||
                   (entry.range.offset <= size_ && entry.range.size <= size_ - entry.range.offset),
-              kWhere, path_.string(), ": is cut short inside of the member ", entry.name);
+              kWhere, path_.string(), ": is cut short inside of the member ", shown(entry.name));
     visit(entry);
-    place = path_.string() + ": damaged behind the member " + entry.name;
+    place = path_.string() + ": damaged behind the member " + shown(entry.name);
   }
 }
 
