@@ -9,3 +9,9 @@ function(vit_warnings target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
 endfunction()
+
+# vit_c99(<target>): sources in C99 and nothing beyond it, linked as C++ because the library may be static.
+function(vit_c99 target)
+  set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF LINKER_LANGUAGE CXX)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -pedantic $<$<BOOL:${VIT_WERROR}>:-Werror>)
+endfunction()

@@ -35,6 +35,7 @@ set(floor_stream 7.5)
 set(floor_opencv 6)
 set(floor_eigen 6)
 set(floor_vit 8)
+set(floor_c 9)
 
 # The room of a path below vit/: its folder, or its name without extension for the files at the top.
 function(room_of path out)

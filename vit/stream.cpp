@@ -35,6 +35,7 @@ struct Item {
   Tensor<float> pixels;  // (3, H, W)
   ImageSize size;        // of the image
   std::string failure;
+  ErrorKind kind = ErrorKind::io;  // of the failure
 };
 
 /// Pixels of a source of any kind.
@@ -71,6 +72,9 @@ class PixelReader {
           session_.model().grid_for(shape[1], shape[2]));  // throws for a size that the model does not take
     } catch (const std::bad_alloc&) {
       item.failure = kOutOfMemory;
+    } catch (const Error& error) {
+      item.failure = error.what();
+      item.kind = error.kind();
     } catch (const std::exception& error) {
       item.failure = error.what();
     }
@@ -182,7 +186,11 @@ class Stream {
   }
 
   void hand_out(std::size_t item, std::optional<ImageOutputs> outputs, const std::string& failure) {
-    consume_({.index = first_ + item, .outputs = outputs, .size = items_[item].size, .failure = failure});
+    consume_({.index = first_ + item,
+              .outputs = outputs,
+              .size = items_[item].size,
+              .failure = failure,
+              .kind = items_[item].kind});
     ++done_;
     if (options_.on_progress) options_.on_progress(done_, count_);
   }

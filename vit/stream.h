@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "vit/base/error.h"
 #include "vit/base/export.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
@@ -45,6 +46,7 @@ struct StreamedImage {
   std::optional<ImageOutputs> outputs;  // nothing if it failed; valid during the call
   ImageSize size;                       // of the image as decoded, or of the preprocessed pixels
   std::string failure;                  // why it failed
+  ErrorKind kind = ErrorKind::io;       // of the failure
 };
 
 /// Takes one result after another, in the calling thread. What it throws ends the stream.

@@ -1,9 +1,9 @@
 // Which release of the library this is. The number stands once, in the top CMakeLists.txt; a test compares.
 //
 // Stable are the public headers (those that are installed) and the command line: while the major number is 0,
-// a new minor number may change them, a new patch number does not. The binary interface is stable within a
-// minor number only: programs are compiled anew for another one. What lies in vit::internal may change at any
-// time.
+// a new minor number may change them, a new patch number does not. The binary interface of C++ is stable
+// within a minor number only: programs are compiled anew for another one; that of C (c.h) stays compatible.
+// What lies in vit::internal may change at any time.
 #pragma once
 
 #include "vit/base/export.h"

@@ -7,6 +7,8 @@ if(TARGET example_classify)
   # five heads of one of nine blocks, no mean distance beyond the diagonal of 8 x 8 patches
   set_tests_properties(example_attention_distance PROPERTIES PASS_REGULAR_EXPRESSION "block 6:( [0-9]\\.[0-9][0-9][0-9])+\n")
   set_tests_properties(example_classify PROPERTIES PASS_REGULAR_EXPRESSION "[0-9]+\\.[0-9]+ %  [a-z]+")
+  add_test(NAME example_embed COMMAND example_embed "${model}" "${picture}" "${PROJECT_SOURCE_DIR}/data/images/deer_fawn.png")
+  set_tests_properties(example_embed PROPERTIES PASS_REGULAR_EXPRESSION "1\\.0000  .*cat_tabby.jpg\n-?0\\.[0-9]+  .*deer_fawn.png")
   if(VIT_OPENCV)
     add_test(NAME example_patch_embeddings COMMAND example_patch_embeddings "${model}" "${picture}")
     add_test(NAME example_video_loop COMMAND example_video_loop "${model}")

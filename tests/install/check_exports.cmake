@@ -1,4 +1,5 @@
-# Every symbol that a shared library exports is one of the namespace vit, and none of vit::internal.
+# Every symbol that a shared library exports is one of the namespace vit, and none of vit::internal, or a function of the
+# C interface, vit_*.
 # cmake -DNM=nm -DLIBRARY=libvit.so -P check_exports.cmake
 execute_process(COMMAND "${NM}" -D --defined-only --demangle "${LIBRARY}" OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE ";" "," symbols "${symbols}")
@@ -11,7 +12,7 @@ set(strangers "")
 foreach(line ${symbols})
   string(REGEX REPLACE "^[0-9a-f]* *[A-Za-z] " "" name "${line}")
   math(EXPR count "${count} + 1")
-  if(name MATCHES "vit::internal::" OR NOT name MATCHES "(^| )vit::")
+  if(name MATCHES "vit::internal::" OR NOT name MATCHES "(^| )vit::|^vit_[a-z_]+$")
     string(APPEND strangers "  ${name}\n")
   endif()
 endforeach()

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/common/config_text.h"
 #include "apps/vit/common/flag_names.h"
 #include "apps/vit/common/flops.h"
 #include "apps/vit/common/model_facts.h"
@@ -25,6 +24,7 @@
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/version.h"
+#include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::app {
 namespace {
@@ -216,9 +216,10 @@ ordered_json tensors_json(const std::vector<TensorUse>& uses) {
 void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
   out["parameters"] = facts.report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
-  out["config"] = to_json(facts.config);
+  out["config"] = ordered_json::parse(internal::config_json(facts.config));
   out["labels"] = facts.config.labels.size();
-  out["preprocessing"] = facts.preprocess ? to_json(*facts.preprocess) : nullptr;
+  out["preprocessing"] = nullptr;
+  if (facts.preprocess) out["preprocessing"] = ordered_json::parse(internal::config_json(*facts.preprocess));
   out["preprocessing_steps"] =
       lines_of(facts.preprocess ? Preprocessor(*facts.preprocess).describe() : kNoPreprocessing);
 }

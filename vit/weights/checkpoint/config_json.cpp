@@ -1,16 +1,15 @@
-#include "apps/vit/common/config_text.h"
+#include "vit/weights/checkpoint/config_json.h"
 
 #include <array>
-#include <string>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "vit/base/error.h"
 #include "vit/config_fields.h"
 
-namespace vit::app {
+namespace vit::internal {
 namespace {
 
-using internal::Shown;
 using nlohmann::ordered_json;
 
 /// Writes fields as members of an object.
@@ -31,7 +30,7 @@ struct Writer {
   template <typename Field>
   static ordered_json value_of(const Field& field) {
     if constexpr (std::is_enum_v<Field>) {
-      return std::string(internal::enum_name(field));
+      return std::string(enum_name(field));
     } else {
       return field;
     }
@@ -40,34 +39,39 @@ struct Writer {
   static ordered_json value_of(float field) { return std::stod(text(field)); }
   static ordered_json value_of(const GridSize& field) {
     ordered_json out;
-    internal::visit_grid(field, Writer{out});
+    visit_grid(field, Writer{out});
     return out;
   }
   static ordered_json value_of(const PositionConfig& field) {
     ordered_json out;
-    internal::visit_position(field, Writer{out});
+    visit_position(field, Writer{out});
     return out;
   }
   static ordered_json value_of(const AttentionPoolConfig& field) {
     ordered_json out;
-    internal::visit_attention_pool(field, Writer{out});
+    visit_attention_pool(field, Writer{out});
     return out;
   }
 };
 
+/// Of names that are no UTF-8 what can be read.
+std::string one_line(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
 
-ordered_json to_json(const ModelConfig& config) {
+std::string config_json(const ModelConfig& config) {
   ordered_json out;
-  internal::visit_model(config, Writer{out});
-  return out;
+  visit_model(config, Writer{out});
+  return one_line(out);
 }
 
-ordered_json to_json(const PreprocessConfig& config) {
+std::string config_json(const PreprocessConfig& config) {
   ordered_json out;
   out["source"] = config.source;
-  internal::visit_preprocess(config, Writer{out});
-  return out;
+  visit_preprocess(config, Writer{out});
+  return one_line(out);
 }
 
-}  // namespace vit::app
+}  // namespace vit::internal

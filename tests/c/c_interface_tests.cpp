@@ -1,0 +1,209 @@
+// The numbers of the C interface are those of the C++ interface, bit for bit.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/shared_data.h"
+#include "vit/c.h"
+#include "vit/position/rope_table.h"
+#include "vit/position/sinusoidal.h"
+#include "vit/vit.h"
+
+namespace vit {
+namespace {
+
+template <typename T, void (*Free)(T*)>
+struct Release {
+  void operator()(T* handle) const { Free(handle); }
+};
+using ModelHandle = std::unique_ptr<vit_model, Release<vit_model, vit_model_free>>;
+using SessionHandle = std::unique_ptr<vit_session, Release<vit_session, vit_session_free>>;
+using ResultsHandle = std::unique_ptr<vit_results, Release<vit_results, vit_results_free>>;
+
+const std::vector<std::string>& images() {
+  static const std::vector<std::string> paths{test::data_path("images/cat_tabby.jpg").string(),
+                                              test::data_path("images/deer_fawn.png").string()};
+  return paths;
+}
+
+std::vector<vit_input> inputs() {
+  std::vector<vit_input> out;
+  for (const std::string& path : images()) {
+    vit_input input{};
+    input.struct_size = sizeof input;
+    input.path = path.c_str();
+    out.push_back(input);
+  }
+  return out;
+}
+
+ModelHandle load(const std::string& path, Precision precision = Precision::float32) {
+  vit_model_options options{};
+  options.struct_size = sizeof options;
+  options.precision = static_cast<std::int32_t>(precision);
+  vit_model* model = nullptr;
+  REQUIRE(vit_model_load(path.c_str(), &options, &model) == VIT_OK);
+  return ModelHandle(model);
+}
+
+SessionHandle session_of(const ModelHandle& model) {
+  vit_session* session = nullptr;
+  REQUIRE(vit_session_create(model.get(), nullptr, &session) == VIT_OK);
+  return SessionHandle(session);
+}
+
+ResultsHandle make_results() {
+  vit_results* results = nullptr;
+  REQUIRE(vit_results_create(&results) == VIT_OK);
+  return ResultsHandle(results);
+}
+
+std::span<const float> one(const ResultsHandle& results, std::size_t index, std::uint32_t name,
+                           std::int64_t block = 0) {
+  vit_array array{};
+  REQUIRE(vit_results_one(results.get(), index, name, block, &array) == VIT_OK);
+  std::size_t count = 1;
+  for (std::uint32_t i = 0; i < array.ndim; ++i) count *= array.shape[i];
+  return {static_cast<const float*>(array.data), count};
+}
+
+void check_same(std::span<const float> a, std::span<const float> b) {
+  CHECK(std::ranges::equal(a, b));
+}
+
+void check_features(const std::string& path, Precision precision) {
+  CAPTURE(path);
+  const ModelHandle model = load(path, precision);
+  const SessionHandle session = session_of(model);
+  const ResultsHandle results = make_results();
+  const std::int64_t last[] = {-1};
+  vit_request request{};
+  request.struct_size = sizeof request;
+  request.features = VIT_POOLED | VIT_PATCHES | VIT_EMBEDDED;
+  request.blocks = last;
+  request.num_blocks = 1;
+  const std::vector<vit_input> files = inputs();
+  REQUIRE(vit_session_run(session.get(), files.data(), files.size(), &request, results.get()) == VIT_OK);
+
+  Session plain(Model::load(path, {.precision = precision}));
+  const std::size_t block = plain.model().config().depth - 1;
+  for (std::size_t i = 0; i < images().size(); ++i) {
+    Outputs outputs;
+    const Image image = plain.decode(images()[i]);
+    plain.run(image.view(), {.pooled = true, .tokens = true, .blocks = {block}, .embedded = true}, outputs);
+    check_same(one(results, i, VIT_POOLED), outputs[0].pooled());
+    check_same(one(results, i, VIT_PATCHES), outputs[0].patches().flat());
+    check_same(one(results, i, VIT_EMBEDDED), outputs[0].embedded().flat());
+    check_same(one(results, i, VIT_BLOCK, -1), outputs[0].block(0).flat());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("C interface: features are those of a Session, in every precision") {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    check_features(test::data_path("model").string(), precision);
+  check_features(test::data_path("golden/models/hf-siglip").string(), Precision::float32);
+}
+
+TEST_CASE("C interface: classes are those of a Classifier") {
+  const std::string path = test::data_path("model").string();
+  const ModelHandle model = load(path);
+  const SessionHandle session = session_of(model);
+  const ResultsHandle results = make_results();
+  vit_classifier* classifier = nullptr;
+  REQUIRE(vit_classifier_create(model.get(), &classifier) == VIT_OK);
+  const std::unique_ptr<vit_classifier, Release<vit_classifier, vit_classifier_free>> owner(classifier);
+  const std::vector<vit_input> files = inputs();
+  REQUIRE(vit_classifier_run(classifier, session.get(), files.data(), files.size(), results.get()) == VIT_OK);
+  Classifier plain(path);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    vit_prediction top[10];
+    std::size_t count = 0;
+    REQUIRE(vit_classifier_top(classifier, results.get(), i, 10, top, &count) == VIT_OK);
+    const std::vector<Prediction> expected =
+        plain.classify(std::filesystem::path(images()[i]), std::size_t{10});
+    REQUIRE(count == expected.size());
+    for (std::size_t k = 0; k < count; ++k) {
+      CHECK(top[k].index == expected[k].index);
+      CHECK(top[k].label == expected[k].label);
+      CHECK(top[k].probability == expected[k].probability);
+      CHECK(top[k].logit == expected[k].logit);
+    }
+  }
+}
+
+TEST_CASE("C interface: texts and classes in words are those of TextEncoder and ZeroShotClassifier") {
+  const std::string path = test::data_path("golden/text/openclip-siglip").string();
+  vit_model* model = nullptr;
+  vit_text_tower* tower = nullptr;
+  vit_text_encoder* encoder = nullptr;
+  vit_classifier* classifier = nullptr;
+  REQUIRE(vit_model_and_text_load(path.c_str(), nullptr, nullptr, &model, &tower) == VIT_OK);
+  const ModelHandle owner(model);
+  REQUIRE(vit_text_encoder_create(tower, 1, &encoder) == VIT_OK);
+  const char* const texts[] = {"a cat", "a dog"};
+  const ResultsHandle results = make_results();
+  REQUIRE(vit_text_encoder_run(encoder, texts, nullptr, 2, 0, results.get(), nullptr) == VIT_OK);
+  TextEncoder plain(path);
+  const std::vector<std::string_view> views(std::begin(texts), std::end(texts));
+  const TextEmbeddings expected = plain.encode(views);
+  for (std::size_t i = 0; i < 2; ++i)
+    check_same(one(results, i, VIT_TEXT), expected.vectors.view()[i].flat());
+
+  REQUIRE(vit_classifier_create_zero_shot(model, encoder, texts, 2, nullptr, 0, &classifier) == VIT_OK);
+  const SessionHandle session = session_of(owner);
+  const std::vector<vit_input> files = inputs();
+  REQUIRE(vit_classifier_run(classifier, session.get(), files.data(), 1, results.get()) == VIT_OK);
+  const ZeroShotClassifier zero_shot(plain, {"a cat", "a dog"});
+  Session images_of(Model::load(path));
+  const Image image = images_of.decode(images()[0]);
+  const std::vector<Prediction> top = zero_shot.classify(images_of, image.view(), 2);
+  vit_prediction found[2];
+  std::size_t count = 0;
+  REQUIRE(vit_classifier_top(classifier, results.get(), 0, 2, found, &count) == VIT_OK);
+  REQUIRE(count == top.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    CHECK(found[k].index == top[k].index);
+    CHECK(found[k].probability == top[k].probability);
+    CHECK(found[k].logit == top[k].logit);
+  }
+  vit_classifier_free(classifier);
+  vit_text_encoder_free(encoder);
+  vit_text_tower_free(tower);
+}
+
+TEST_CASE("C interface: a rope table of options is that of build_axial_table") {
+  vit_rope_options options{};
+  options.struct_size = sizeof options;
+  options.coordinates = VIT_COORDINATES_CENTERED;
+  options.axis_order = VIT_Y_THEN_X;
+  options.pairing = VIT_PAIR_HALVES;
+  std::vector<double> frequencies(4);
+  REQUIRE(vit_rope_frequencies(VIT_FREQUENCIES_THETA, 4, 100.0, 0.0, frequencies.data()) == VIT_OK);
+  vit_rope_table* table = nullptr;
+  REQUIRE(vit_rope_axial(3, 5, frequencies.data(), 4, &options, &table) == VIT_OK);
+  const position::RopeTable<float> expected =
+      position::build_axial_table<float>(position::grid_coords({3, 5}, {.rule = CoordinateRule::centered}),
+                                         position::RopeFrequencies::from_theta(4, 100.0),
+                                         {.axis_order = AxisOrder::y_then_x, .pairing = RopePairing::halves});
+  vit_array cosines{}, sines{};
+  REQUIRE(vit_rope_table_get(table, &cosines, &sines) == VIT_OK);
+  const std::span<const float> flat = expected.cos().flat();
+  check_same({static_cast<const float*>(cosines.data), flat.size()}, flat);
+  check_same({static_cast<const float*>(sines.data), flat.size()}, expected.sin().flat());
+
+  std::vector<float> x(16 * 16), y;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  y = x;
+  const std::size_t shape[] = {1, 16, 16};
+  REQUIRE(vit_rope_rotate(table, x.data(), shape, 3, 1) == VIT_OK);
+  position::rotate(TensorView<float>(y.data(), {1, 16, 16}), expected, 1);
+  check_same(x, y);
+  vit_rope_table_free(table);
+}
+
+}  // namespace vit

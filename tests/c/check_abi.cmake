@@ -1,0 +1,39 @@
+# The binary interface that the headers of the C interface declare, beside the one that was published, c_abi.xml: functions
+# and what they take may be added, never changed or removed. The library itself is not compared: its debug information is
+# large and tells of much that is not for users. Instead every declaration gets an empty body; that the library defines
+# each is shown by tests/c/, which calls them all.
+# cmake -DCOMPILER=cc -DABIDW=abidw -DABIDIFF=abidiff -DROOT=... -DOUTPUT=folder [-DUPDATE=ON] -P check_abi.cmake
+file(GLOB headers "${ROOT}/vit/c/*.h")
+set(bodies "#include \"vit/c.h\"\n")
+foreach(header ${headers})
+  if(header MATCHES "/(guard|handles|results)\\.h$")  # of the library's own use, in C++
+    continue()
+  endif()
+  file(READ "${header}" text)
+  string(REPLACE ";" "@" text "${text}")
+  string(REGEX MATCHALL "VIT_API [^@]*@" declarations "${text}")
+  foreach(declaration ${declarations})
+    string(REGEX REPLACE "^VIT_API (.*)@$" "\\1" declaration "${declaration}")
+    set(body "{ return 0; }")
+    if(declaration MATCHES "^void ")
+      set(body "{}")
+    endif()
+    string(APPEND bodies "${declaration} ${body}\n")
+  endforeach()
+endforeach()
+file(WRITE "${OUTPUT}/c_abi.c" "${bodies}")
+execute_process(COMMAND "${COMPILER}" -std=c99 -g -O0 -fPIC -shared -w -I "${ROOT}" "${OUTPUT}/c_abi.c" -o "${OUTPUT}/libvit.so"
+                COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${ABIDW}" --no-corpus-path --no-comp-dir-path --short-locs --out-file "${OUTPUT}/c_abi.xml" "${OUTPUT}/libvit.so"
+                COMMAND_ERROR_IS_FATAL ANY)
+if(UPDATE)
+  file(COPY "${OUTPUT}/c_abi.xml" DESTINATION "${ROOT}/tests/c")
+endif()
+# 4: something changed; 8: in a way that breaks programs. Additions alone are no change with --no-added-syms.
+execute_process(COMMAND "${ABIDIFF}" --no-added-syms "${ROOT}/tests/c/c_abi.xml" "${OUTPUT}/c_abi.xml"
+                OUTPUT_VARIABLE changes RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the binary interface changed (${result}); if only members were added at the end of option structs, "
+                      "publish it with -DUPDATE=ON:\n${changes}")
+endif()
+message(STATUS "the binary interface of C is the published one")

@@ -1,0 +1,79 @@
+// What stands between the C interface and the library: exceptions become statuses, C structs and numbers
+// become C++ ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/c/base.h"
+
+namespace vit::internal {
+
+inline constexpr Where kCall{"C interface", ErrorKind::argument};
+
+vit_status status_of(ErrorKind kind) noexcept;
+/// Keeps the text of a failed call for vit_last_error() and returns its status.
+vit_status remember(vit_status status, const char* message) noexcept;
+/// remember() for the exception that is being handled.
+vit_status remember_exception() noexcept;
+
+/// Runs the body of a call, which returns nothing or a status of its own. Nothing is thrown beyond it.
+template <typename Body>
+vit_status guarded(const Body& body) noexcept {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return VIT_OK;
+    } else {
+      return body();
+    }
+  } catch (...) {
+    return remember_exception();
+  }
+}
+
+/// What a pointer points at. Throws Error if it is null.
+template <typename T>
+T& object_at(T* pointer, const char* name) {
+  VIT_CHECK(pointer != nullptr, kCall, name, " is NULL");
+  return *pointer;
+}
+
+/// `count` values, none where there are none.
+template <typename T>
+std::span<T> span_of(T* values, std::size_t count, const char* name) {
+  VIT_CHECK(values != nullptr || count == 0, kCall, name, " is NULL, for ", count, " values");
+  return {values, count};
+}
+
+/// Text of the caller; "" for NULL.
+inline std::string text_or_empty(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+std::vector<std::string> strings_of(const char* const* texts, std::size_t count, const char* name);
+
+/// Options as this release knows them, from a struct of the size that the caller knows. Throws Error if the
+/// caller asks for something that this release does not have.
+void read_struct(const void* given, void* out, std::size_t known, const char* name);
+template <typename Options>
+Options options_of(const Options* given, const char* name) {
+  Options out{};
+  if (given != nullptr) read_struct(given, &out, sizeof out, name);
+  return out;
+}
+
+/// The enumerator of the same number. Throws Error for a number above `last`.
+template <typename Enum>
+Enum enum_of(std::int32_t value, Enum last, const char* name) {
+  VIT_CHECK(value >= 0 && value <= static_cast<std::int32_t>(last), kCall, name, " is ", value,
+            ", a number that stands for nothing");
+  return static_cast<Enum>(value);
+}
+
+}  // namespace vit::internal

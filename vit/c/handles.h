@@ -1,0 +1,91 @@
+// What the opaque handles of the C interface hold. Each keeps alive what it was made from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vit/c/model.h"
+#include "vit/c/results.h"
+#include "vit/c/session.h"
+#include "vit/c/text.h"
+#include "vit/fit.h"
+#include "vit/image/preprocess.h"
+#include "vit/model.h"
+#include "vit/session.h"
+#include "vit/stream.h"
+#include "vit/text_encoder.h"
+#include "vit/zero_shot.h"
+
+struct vit_model {
+  std::shared_ptr<const vit::Model> model;
+  std::vector<std::string> labels;  // (classes)
+  std::string path;
+  std::string architecture;  // as it was asked for
+  std::string config;        // JSON
+  std::string preprocess;    // JSON; "" if no file tells
+};
+
+struct vit_preprocessor {
+  vit::Preprocessor preprocessor;
+  int threads = 0;
+  std::string description;
+};
+
+struct vit_session {
+  vit::Session session;
+};
+
+struct vit_text_tower {
+  std::shared_ptr<const vit::TextTower> tower;
+};
+
+struct vit_text_encoder {
+  vit::TextEncoder encoder;
+  vit::TextEmbeddings embeddings;
+};
+
+struct vit_tokenizer {
+  vit::Tokenizer tokenizer;
+};
+
+struct vit_classifier {
+  std::shared_ptr<const vit::Model> model;
+  std::vector<std::string> labels;
+  std::optional<vit::ClassifierHead> head;
+  std::optional<vit::ZeroShotClassifier> zero_shot;
+};
+
+namespace vit::internal {
+
+/// The inputs of a call, checked one by one when they are read.
+class InputList {
+ public:
+  InputList(const vit_input* inputs, std::size_t count);
+  std::size_t size() const noexcept { return count_; }
+  /// Throws Error if the input is not what its kind needs.
+  ImageSource operator[](std::size_t index) const;
+
+ private:
+  const char* first_;
+  std::size_t count_;
+  std::size_t stride_;
+};
+
+std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,
+                                      std::string path);
+ModelOptions model_options(const vit_model_options* options);
+InputSize input_size(std::int32_t kind, std::size_t height, std::size_t width);
+/// Texts of a call; `sizes` may be null.
+std::vector<std::string_view> texts_of(const char* const* texts, const std::size_t* sizes, std::size_t count);
+
+/// Runs inputs and hands the outputs of each that worked to `store`, which returns why they are of no use, ""
+/// if they are.
+vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,
+                      const std::function<std::string(std::size_t, const ImageOutputs&)>& store);
+/// Why nobody can use these numbers; "" if one can.
+std::string defect_of(std::span<const float> numbers);
+
+}  // namespace vit::internal

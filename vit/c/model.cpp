@@ -1,0 +1,293 @@
+// Models, inputs and preprocessing of the C interface.
+#include "vit/c/model.h"
+
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "vit/base/parallel.h"
+#include "vit/c/guard.h"
+#include "vit/c/handles.h"
+#include "vit/weights/checkpoint/config_json.h"
+
+namespace vit::internal {
+namespace {
+
+PillowRelease pillow_release(std::int32_t release) {
+  switch (release) {
+    case VIT_PILLOW_13_0: return PillowRelease::from_13_0;
+    case VIT_PILLOW_12_2: return PillowRelease::from_12_2;
+    case VIT_PILLOW_12_1: return PillowRelease::up_to_12_1;
+    default: fail(kCall, "pillow is ", release, ", a number that stands for no release");
+  }
+}
+
+ImageView pixels_of(const vit_input& input) {
+  const PixelFormat format = enum_of(input.format, PixelFormat::grey, "format");
+  return {static_cast<const std::uint8_t*>(input.data),
+          input.height,
+          input.width,
+          {.format = format, .row_stride = input.row_stride}};
+}
+
+/// Copied where it is needed: what the model runs lies in memory of its own.
+LoadPixels preprocessed_of(const vit_input& input) {
+  return [data = input.data, shape = Shape{3, input.height, input.width}] {
+    VIT_CHECK(data != nullptr && shape.num_elements() > 0, kCall, "preprocessed pixels of shape ",
+              shape.to_string(), data == nullptr ? " at NULL" : "");
+    Tensor<float> out(shape);
+    std::memcpy(out.data(), data, out.flat().size_bytes());
+    return out;
+  };
+}
+
+Preprocessor preprocessor_of(const PreprocessConfig& config, const vit_size_options& size,
+                             std::size_t patch_size) {
+  return {config, input_size(size.kind, size.height, size.width), patch_size};
+}
+
+std::unique_ptr<vit_preprocessor> make_preprocessor(Preprocessor preprocessor, const vit_size_options& size) {
+  std::string description = preprocessor.describe();
+  return std::unique_ptr<vit_preprocessor>(new vit_preprocessor{.preprocessor = std::move(preprocessor),
+                                                                .threads = size.threads,
+                                                                .description = std::move(description)});
+}
+
+/// The image of an input, decoded into `memory` unless it is pixels.
+ImageView image_of(const ImageSource& source, const DecodeOptions& options, Image& memory) {
+  if (const auto* const view = std::get_if<ImageView>(&source)) return *view;
+  if (const auto* const path = std::get_if<std::filesystem::path>(&source)) {
+    memory = decode_file(*path, options);
+  } else if (const auto* const bytes = std::get_if<std::span<const std::byte>>(&source)) {
+    memory = decode_bytes(*bytes, options, "image in memory");
+  } else {
+    fail(kCall, "preprocessed pixels cannot be preprocessed");
+  }
+  return memory.view();
+}
+
+/// One input after a stage, or why there is nothing.
+struct Preprocessed {
+  Tensor<float> pixels;  // (3, H, W)
+  Image cropped;
+  ImageSize size;  // of the image
+  std::string failure;
+  ErrorKind kind = ErrorKind::io;
+};
+
+Preprocessed preprocess(const Preprocessor& preprocessor, const InputList& inputs, std::size_t index,
+                        std::uint32_t stage) noexcept {
+  Preprocessed out;
+  try {
+    Image memory;
+    const ImageView image = image_of(inputs[index], preprocessor.decode_options(), memory);
+    out.size = image.size();
+    if (stage == VIT_CROPPED) {
+      out.cropped = preprocessor.crop_stage(image);
+    } else {
+      out.pixels = preprocessor.run(image);
+    }
+  } catch (const Error& error) {
+    out.failure = error.what();
+    out.kind = error.kind();
+  } catch (const std::bad_alloc&) {
+    out.failure = "not enough memory for an image of this size";
+  } catch (const std::exception& error) {
+    out.failure = error.what();
+  }
+  return out;
+}
+
+void store(const Preprocessed& from, std::size_t index, std::uint32_t stage, vit_results& results) {
+  if (!from.failure.empty()) return results.fail(index, from.kind, from.failure);
+  results.set_size(index, from.size);
+  if (stage == VIT_CROPPED) {
+    results.column({stage}, VIT_UINT8)
+        .put(index, from.cropped.data(), {from.cropped.height(), from.cropped.width(), 3});
+  } else {
+    results.column({stage}, VIT_FLOAT32).put(index, from.pixels.data(), from.pixels.shape());
+  }
+}
+
+}  // namespace
+
+InputList::InputList(const vit_input* inputs, std::size_t count)
+    : first_(reinterpret_cast<const char*>(inputs)), count_(count), stride_(0) {
+  static_cast<void>(span_of(inputs, count, "inputs"));
+  if (count > 0) stride_ = inputs->struct_size;
+}
+
+ImageSource InputList::operator[](std::size_t index) const {
+  vit_input input{};
+  read_struct(first_ + index * stride_, &input, sizeof input, "inputs");
+  VIT_CHECK(input.struct_size == stride_, kCall, "inputs have different values of struct_size");
+  switch (input.kind) {
+    case VIT_INPUT_PATH: return std::filesystem::path(&object_at(input.path, "path of an input"));
+    case VIT_INPUT_ENCODED:
+      return std::as_bytes(span_of(static_cast<const char*>(input.data), input.size, "data of an input"));
+    case VIT_INPUT_PIXELS: return pixels_of(input);
+    case VIT_INPUT_PREPROCESSED: return preprocessed_of(input);
+    default: fail(kCall, "kind of an input is ", input.kind, ", a number that stands for nothing");
+  }
+}
+
+ModelOptions model_options(const vit_model_options* given) {
+  const vit_model_options options = options_of(given, "vit_model_options");
+  ModelOptions out;
+  out.architecture = text_or_empty(options.architecture);
+  const std::vector<std::string> pairs =
+      strings_of(options.overrides, checked_mul(options.num_overrides, 2, kCall), "overrides");
+  for (std::size_t i = 0; i < pairs.size(); i += 2) out.overrides[pairs[i]] = pairs[i + 1];
+  out.layout = text_or_empty(options.layout);
+  out.kernels = text_or_empty(options.kernels);
+  out.precision = enum_of(options.precision, Precision::int8, "precision");
+  out.resampler = enum_of(options.resampler, ResamplerChoice::torchvision, "resampler");
+  out.pillow = pillow_release(options.pillow);
+  out.exif = enum_of(options.exif, ExifChoice::ignore, "exif");
+  return out;
+}
+
+InputSize input_size(std::int32_t kind, std::size_t height, std::size_t width) {
+  InputSize out{.kind = enum_of(kind, InputSize::Kind::fixed, "kind of the input size")};
+  if (out.kind != InputSize::Kind::fixed) return out;
+  VIT_CHECK(height >= 1 && height <= kMaxInputEdge && width >= 1 && width <= kMaxInputEdge, kCall,
+            "input size of ", height, " x ", width, " pixels, expected edges from 1 to ", kMaxInputEdge);
+  out.height = height;
+  out.width = width;
+  return out;
+}
+
+std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,
+                                      std::string path) {
+  auto out = std::make_unique<vit_model>();
+  for (std::size_t i = 0; i < model->config().num_classes; ++i) out->labels.push_back(model->label(i));
+  out->config = config_json(model->config());
+  if (model->has_preprocess_config()) out->preprocess = config_json(model->preprocess_config());
+  out->model = std::move(model);
+  out->path = std::move(path);
+  out->architecture = options.architecture;
+  return out;
+}
+
+}  // namespace vit::internal
+
+using namespace vit;
+using namespace vit::internal;
+
+vit_status vit_model_load(const char* path, const vit_model_options* options, vit_model** model) {
+  return guarded([&] {
+    vit_model*& out = object_at(model, "model");
+    const ModelOptions known = model_options(options);
+    out = make_model(Model::load(&object_at(path, "path"), known), known, path).release();
+  });
+}
+
+vit_status vit_model_random(const char* architecture, const vit_model_options* options, vit_model** model) {
+  return guarded([&] {
+    vit_model*& out = object_at(model, "model");
+    const ModelOptions known = model_options(options);
+    out = make_model(Model::random(&object_at(architecture, "architecture"), known), known, "").release();
+  });
+}
+
+void vit_model_free(vit_model* model) {
+  delete model;
+}
+
+vit_status vit_model_describe(const vit_model* model, vit_model_info* info) {
+  return guarded([&] {
+    const vit_model& from = object_at(model, "model");
+    const std::size_t size = object_at(info, "info").struct_size;
+    VIT_CHECK(size >= sizeof size, kCall, "struct_size of vit_model_info is ", size, ", expected ",
+              sizeof *info, ", its sizeof");
+    const ModelConfig& config = from.model->config();
+    vit_model_info out{};
+    out.struct_size = size;
+    out.image_height = config.image_height;
+    out.image_width = config.image_width;
+    out.patch_size = config.patch_size;
+    out.embed_dim = config.embed_dim;
+    out.depth = config.depth;
+    out.num_heads = config.num_heads;
+    out.num_prefix_tokens = config.num_prefix_tokens();
+    out.projection_dim = config.projection_dim;
+    out.num_classes = config.num_classes;
+    out.has_class_token = config.class_token ? 1 : 0;
+    out.has_pooled = config.pooling != Pooling::none ? 1 : 0;
+    out.has_preprocessing = from.model->has_preprocess_config() ? 1 : 0;
+    out.precision = static_cast<std::int32_t>(from.model->precision());
+    out.kernels = from.model->kernels();
+    out.path = from.path.c_str();
+    out.fingerprint = from.model->report().fingerprint.c_str();
+    out.config = from.config.c_str();
+    out.preprocess = from.preprocess.empty() ? nullptr : from.preprocess.c_str();
+    std::memcpy(info, &out, std::min(size, sizeof out));
+  });
+}
+
+vit_status vit_model_label(const vit_model* model, size_t index, const char** label) {
+  return guarded([&] {
+    const std::vector<std::string>& labels = object_at(model, "model").labels;
+    VIT_CHECK(index < labels.size(), kCall, "the model has ", labels.size(), " classes, and none of index ",
+              index);
+    object_at(label, "label") = labels[index].c_str();
+  });
+}
+
+vit_status vit_preprocessor_load(const char* path, const vit_model_options* options,
+                                 const vit_size_options* size, vit_preprocessor** preprocessor) {
+  return guarded([&] {
+    vit_preprocessor*& out = object_at(preprocessor, "preprocessor");
+    const vit_size_options known = options_of(size, "vit_size_options");
+    const InputSize target = input_size(known.kind, known.height, known.width);
+    const std::optional<PreprocessConfig> config =
+        find_preprocess_config(&object_at(path, "path"), model_options(options), target);
+    VIT_CHECK(config, kCall.with(ErrorKind::mismatch), path, ": no file tells how images are preprocessed");
+    out = make_preprocessor(Preprocessor(*config), known).release();
+  });
+}
+
+vit_status vit_preprocessor_create(const vit_model* model, const vit_size_options* size,
+                                   vit_preprocessor** preprocessor) {
+  return guarded([&] {
+    const Model& from = *object_at(model, "model").model;
+    vit_preprocessor*& out = object_at(preprocessor, "preprocessor");
+    const vit_size_options known = options_of(size, "vit_size_options");
+    out = make_preprocessor(preprocessor_of(from.preprocess_config(), known, from.config().patch_size), known)
+              .release();
+  });
+}
+
+void vit_preprocessor_free(vit_preprocessor* preprocessor) {
+  delete preprocessor;
+}
+
+const char* vit_preprocessor_describe(const vit_preprocessor* preprocessor) {
+  return preprocessor == nullptr ? nullptr : preprocessor->description.c_str();
+}
+
+vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_input* inputs,
+                                size_t num_inputs, uint32_t stage, vit_results* results) {
+  return guarded([&] {
+    const vit_preprocessor& rules = object_at(preprocessor, "preprocessor");
+    vit_results& out = object_at(results, "results");
+    VIT_CHECK(stage == VIT_PIXELS || stage == VIT_CROPPED, kCall, "stage is ", stage,
+              ", expected VIT_PIXELS or VIT_CROPPED");
+    VIT_CHECK(stage == VIT_PIXELS || rules.preprocessor.has_crop_stage(), kCall.with(ErrorKind::unsupported),
+              rules.preprocessor.config().source, ": resizes in float, so there is no 8-bit stage");
+    const InputList list(inputs, num_inputs);
+    return out.fill(num_inputs, [&] {
+      const auto together = static_cast<std::size_t>(resolve_threads(rules.threads));
+      for (std::size_t first = 0; first < num_inputs; first += together) {
+        std::vector<Preprocessed> group(std::min(together, num_inputs - first));
+        parallel_for(group.size(), rules.threads, [&](std::size_t i, int) {
+          group[i] = preprocess(rules.preprocessor, list, first + i, stage);
+        });
+        for (std::size_t i = 0; i < group.size(); ++i) store(group[i], first + i, stage, out);
+      }
+    });
+  });
+}

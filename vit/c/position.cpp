@@ -1,0 +1,195 @@
+// Position encodings of the C interface.
+#include "vit/c/position.h"
+
+#include <algorithm>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "vit/c/guard.h"
+#include "vit/position/frequencies.h"
+#include "vit/position/grid.h"
+#include "vit/position/rope_table.h"
+#include "vit/position/sinusoidal.h"
+
+using namespace vit;
+using namespace vit::internal;
+using namespace vit::position;
+
+struct vit_rope_table {
+  std::variant<RopeTable<float>, RopeTable<double>> table;
+};
+
+namespace {
+
+/// Options with all numbers checked.
+struct RopeChoices {
+  CoordinateOptions coordinates;
+  AxisOrder axis_order;
+  RopePairing pairing;
+  bool is_double;
+};
+
+bool is_double(int32_t dtype) {
+  VIT_CHECK(dtype == VIT_FLOAT32 || dtype == VIT_FLOAT64, kCall, "dtype is ", dtype,
+            ", expected VIT_FLOAT32 or VIT_FLOAT64");
+  return dtype == VIT_FLOAT64;
+}
+
+RopeChoices choices_of(const vit_rope_options* given) {
+  const vit_rope_options options = options_of(given, "vit_rope_options");
+  return {
+      .coordinates = {.rule = enum_of(options.coordinates, CoordinateRule::centered, "coordinates"),
+                      .offset = options.offset,
+                      .reference = {options.reference_rows, options.reference_columns},
+                      .centered_by = enum_of(options.centered_by, CenteredBy::longer_side, "centered_by")},
+      .axis_order = enum_of(options.axis_order, AxisOrder::y_then_x, "axis_order"),
+      .pairing = enum_of(options.pairing, RopePairing::halves, "pairing"),
+      .is_double = is_double(options.dtype)};
+}
+
+RopeFrequencies frequencies_of(const double* frequencies, size_t count) {
+  const std::span<const double> values = span_of(frequencies, count, "frequencies");
+  return RopeFrequencies({values.begin(), values.end()});
+}
+
+/// Shapes of more than four dimensions are refused before they are read.
+Shape shape_of(const size_t* shape, uint32_t ndim) {
+  VIT_CHECK(ndim <= Shape::kMaxRank, kCall, "at most ", Shape::kMaxRank, " dimensions, got ", ndim);
+  return Shape(std::span<const std::size_t>(span_of(shape, ndim, "shape")));
+}
+
+vit_rope_table* make_table(const Tensor<double>& angles, const RopeChoices& choices) {
+  if (choices.is_double) return new vit_rope_table{RopeTable<double>(angles, choices.pairing)};
+  return new vit_rope_table{RopeTable<float>(angles, choices.pairing)};
+}
+
+template <typename T>
+vit_array view(TensorView<const T> values) {
+  vit_array out{};
+  out.data = values.data();
+  out.dtype = sizeof(T) == sizeof(double) ? VIT_FLOAT64 : VIT_FLOAT32;
+  out.ndim = static_cast<std::uint32_t>(values.rank());
+  for (std::size_t i = 0; i < values.rank(); ++i) out.shape[i] = values.dim(i);
+  return out;
+}
+
+template <typename T>
+Tensor<T> sinusoidal(int32_t layout, GridSize grid, size_t dim, double base) {
+  switch (layout) {
+    case VIT_SINUSOIDAL_LINE:
+      VIT_CHECK(grid.columns == 1, kCall, "columns is ", grid.columns, ", expected 1 for a line of tokens");
+      return sinusoidal_1d<T>(grid.rows, dim, base);
+    case VIT_SINUSOIDAL_GRID: return sinusoidal_2d<T>(grid, dim, base);
+    case VIT_SINUSOIDAL_QUARTERS: return sinusoidal_2d_quarters<T>(grid, dim, base);
+    default: fail(kCall, "layout is ", layout, ", a number that stands for nothing");
+  }
+}
+
+template <typename T>
+void write_sinusoidal(int32_t layout, GridSize grid, size_t dim, double base, void* out) {
+  const Tensor<T> rows = sinusoidal<T>(layout, grid, dim, base);
+  std::ranges::copy(rows.flat(), &object_at(static_cast<T*>(out), "out"));
+}
+
+}  // namespace
+
+vit_status vit_grid_coordinates(size_t rows, size_t columns, const vit_rope_options* options, double* t_x,
+                                double* t_y) {
+  return guarded([&] {
+    const GridCoords coords = grid_coords({rows, columns}, choices_of(options).coordinates);
+    std::ranges::copy(coords.t_x, &object_at(t_x, "t_x"));
+    std::ranges::copy(coords.t_y, &object_at(t_y, "t_y"));
+  });
+}
+
+vit_status vit_rope_frequencies(int32_t rule, size_t count, double a, double b, double* frequencies) {
+  return guarded([&] {
+    double& out = object_at(frequencies, "frequencies");
+    const auto write = [&](const RopeFrequencies& found) { std::ranges::copy(found.values(), &out); };
+    switch (rule) {
+      case VIT_FREQUENCIES_THETA: return write(RopeFrequencies::from_theta(count, a));
+      case VIT_FREQUENCIES_EXP_PI: return write(RopeFrequencies::exp_pi(count));
+      case VIT_FREQUENCIES_PERIODS:
+        return write(RopeFrequencies::from_period_range(count, {.shortest = a, .longest = b}));
+      case VIT_FREQUENCIES_PIXELS: return write(RopeFrequencies::pixel_bands(count, a));
+      default: fail(kCall, "rule is ", rule, ", a number that stands for nothing");
+    }
+  });
+}
+
+vit_status vit_rope_axial(size_t rows, size_t columns, const double* frequencies, size_t count,
+                          const vit_rope_options* options, vit_rope_table** table) {
+  return guarded([&] {
+    vit_rope_table*& out = object_at(table, "table");
+    const RopeChoices choices = choices_of(options);
+    out = make_table(axial_angles(grid_coords({rows, columns}, choices.coordinates),
+                                  frequencies_of(frequencies, count), choices.axis_order),
+                     choices);
+  });
+}
+
+vit_status vit_rope_mixed(size_t rows, size_t columns, const double* frequencies, size_t depth,
+                          size_t num_heads, size_t num_pairs, size_t layer, const vit_rope_options* options,
+                          vit_rope_table** table) {
+  return guarded([&] {
+    vit_rope_table*& out = object_at(table, "table");
+    const RopeChoices choices = choices_of(options);
+    VIT_CHECK(layer < depth, kCall, "layer ", layer, " of ", depth);
+    const MixedFrequencies learned(
+        TensorView<const double>(&object_at(frequencies, "frequencies"), {2, depth, num_heads, num_pairs}));
+    out = make_table(
+        mixed_angles(grid_coords({rows, columns}, choices.coordinates), learned, layer, choices.axis_order),
+        choices);
+  });
+}
+
+vit_status vit_rope_line(const double* positions, size_t num_positions, const double* frequencies,
+                         size_t count, const vit_rope_options* options, vit_rope_table** table) {
+  return guarded([&] {
+    vit_rope_table*& out = object_at(table, "table");
+    out = make_table(
+        angles_1d(span_of(positions, num_positions, "positions"), frequencies_of(frequencies, count)),
+        choices_of(options));
+  });
+}
+
+void vit_rope_table_free(vit_rope_table* table) {
+  delete table;
+}
+
+vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* cos, vit_array* sin) {
+  return guarded([&] {
+    std::visit(
+        [&](const auto& known) {
+          object_at(cos, "cos") = view(known.cos());
+          object_at(sin, "sin") = view(known.sin());
+        },
+        object_at(table, "table").table);
+  });
+}
+
+vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* shape, uint32_t ndim,
+                           size_t num_prefix_tokens) {
+  return guarded([&] {
+    const vit_rope_table& known = object_at(table, "table");
+    const Shape sizes = shape_of(shape, ndim);
+    if (const auto* const floats = std::get_if<RopeTable<float>>(&known.table)) {
+      rotate(TensorView<float>(&object_at(static_cast<float*>(x), "x"), sizes), *floats, num_prefix_tokens);
+    } else {
+      rotate(TensorView<double>(&object_at(static_cast<double*>(x), "x"), sizes),
+             std::get<RopeTable<double>>(known.table), num_prefix_tokens);
+    }
+  });
+}
+
+vit_status vit_sinusoidal(int32_t layout, size_t rows, size_t columns, size_t dim, double base, int32_t dtype,
+                          void* out) {
+  return guarded([&] {
+    if (is_double(dtype)) {
+      write_sinusoidal<double>(layout, {rows, columns}, dim, base, out);
+    } else {
+      write_sinusoidal<float>(layout, {rows, columns}, dim, base, out);
+    }
+  });
+}

@@ -1,0 +1,15 @@
+// Configurations as JSON, for people and for programs in other languages.
+#pragma once
+
+#include <string>
+
+#include "vit/config.h"
+
+namespace vit::internal {
+
+/// Every value of a model's configuration but the labels, as an object on one line.
+std::string config_json(const ModelConfig& config);
+/// Every value of a preprocessing configuration.
+std::string config_json(const PreprocessConfig& config);
+
+}  // namespace vit::internal
