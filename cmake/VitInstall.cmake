@@ -7,8 +7,8 @@ install(TARGETS vit EXPORT vit-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INC
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h c.h checkpoint.h config.h fit.h machine.h model.h opencv.h eigen.h outputs.h session.h stream.h text_config.h
-    text_encoder.h version.h zero_shot.h
+    vit.h c.h checkpoint.h config.h fit.h machine.h model.h opencv.h eigen.h outputs.h predictions.h session.h stream.h
+    text_config.h text_encoder.h version.h zero_shot.h
     analysis/nearest.h analysis/pca.h
     base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h
     base/stage_times.h base/tensor.h

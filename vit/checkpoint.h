@@ -2,9 +2,11 @@
 // one is Model::load in model.h.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,9 @@ struct PreprocessLoadOptions {
   ResamplerChoice resampler = ResamplerChoice::automatic;
   PillowRelease pillow = PillowRelease::from_13_0;
   ExifChoice exif = ExifChoice::automatic;
+  /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
+  std::optional<std::array<unsigned char, 3>> square_color{};
+  std::optional<ChannelOrder> channels{};  // nothing = as the checkpoint says
 };
 
 /// One tensor of the file and what became of it.

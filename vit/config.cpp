@@ -52,6 +52,8 @@ void validate_head(const ModelConfig& c) {
   check_range("projection_dim", c.projection_dim, 0, 65536);
   VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(),
             " class names for ", c.num_classes, " classes");
+  VIT_CHECK(c.label_categories.empty() || c.label_categories.size() == c.labels.size(), kWhere,
+            c.label_categories.size(), " categories for ", c.labels.size(), " class names");
   const bool reads_class = c.pooling == Pooling::class_token ||
                            c.pooling == Pooling::class_and_distillation ||
                            (c.num_classes != 0 && c.head_input != HeadInput::pooled);

@@ -148,8 +148,11 @@ struct VIT_API ModelConfig {
   std::size_t projection_dim = 0;  // joint image-text space; 0 = none
   bool projection_bias = false;
   HeadInput head_input = HeadInput::pooled;
-  std::size_t num_classes = 0;      // 0 = no classifier
-  std::vector<std::string> labels;  // one per class, or empty
+  std::size_t num_classes = 0;                // 0 = no classifier
+  std::vector<std::string> labels;            // one per class, or empty
+  std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
+  /// Classes do not exclude each other: each has a sigmoid, where others share a softmax.
+  bool multi_label = false;
 
   /// d
   std::size_t head_width() const {
@@ -163,6 +166,11 @@ struct VIT_API ModelConfig {
   }
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };
+
+/// What makes probabilities of the model's logits.
+constexpr ClassActivation class_activation(const ModelConfig& config) {
+  return config.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
+}
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
 /// (width up to 65536, depth up to 1024, edges up to kMaxInputEdge, 2^20 patches, rotation factors of half a
@@ -210,6 +218,9 @@ enum class NormalizeRule {
   rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
 };
 
+/// In which order the model sees the planes of an image. Mean and standard deviation stay with their color.
+enum class ChannelOrder { rgb, bgr };
+
 /// The size that preprocessing makes.
 struct InputSize {
   enum class Kind {
@@ -254,6 +265,11 @@ struct PreprocessConfig {
 
   bool apply_orientation = false;  // rotate by the EXIF tag before anything else
   bool alpha_on_white = false;     // composite transparency on white instead of dropping it
+  /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
+  /// rest at the bottom or right, as published taggers do with Image.paste.
+  bool pad_to_square = false;
+  std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
+  ChannelOrder channels = ChannelOrder::rgb;
 
   std::string source;  // file and class it was read from, for messages and `vit info`
 };

@@ -69,6 +69,9 @@ template <> struct EnumNames<CropRounding> {
 template <> struct EnumNames<PadRounding> {
   static constexpr std::string_view values[] = {"extra_bottom_right", "extra_top_left"};
 };
+template <> struct EnumNames<ChannelOrder> {
+  static constexpr std::string_view values[] = {"rgb", "bgr"};
+};
 template <> struct EnumNames<NormalizeRule> {
   static constexpr std::string_view values[] = {"divide_then_normalize", "fused", "rescale_first"};
 };
@@ -155,6 +158,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("projection_bias", c.projection_bias);
   visit("head_input", c.head_input);
   visit("num_classes", c.num_classes);
+  visit("multi_label", c.multi_label, Shown::unless_default);
 }
 
 /// All fields but the source.
@@ -185,6 +189,9 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("std", c.std);
   visit("apply_orientation", c.apply_orientation);
   visit("alpha_on_white", c.alpha_on_white);
+  visit("pad_to_square", c.pad_to_square, Shown::unless_default);
+  visit("square_color", c.square_color, Shown::unless_default);
+  visit("channels", c.channels, Shown::unless_default);
 }
 
 }  // namespace vit::internal

@@ -7,6 +7,7 @@
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit {
 using namespace internal;
@@ -14,6 +15,12 @@ namespace {
 
 const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+}
+
+PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
+  PreprocessConfig preprocess = architecture_preprocess(config, options.preprocess_options());
+  apply_choices(preprocess, options.preprocess_options());
+  return preprocess;
 }
 
 VisionTransformer transformer_of(const Checkpoint& checkpoint, const ModelOptions& options) {
@@ -52,7 +59,7 @@ std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const M
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
   Checkpoint checkpoint = random_checkpoint(architecture, options.load_options());
-  PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess_options());
+  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                    .preprocess = std::move(preprocess),
@@ -112,7 +119,7 @@ CheckpointDescription describe_checkpoint(const std::filesystem::path& path, con
 
 CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
   Checkpoint checkpoint = random_checkpoint(architecture, options.load_options());
-  PreprocessConfig preprocess = architecture_preprocess(checkpoint.config, options.preprocess_options());
+  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   return {.config = std::move(checkpoint.config),
           .preprocess = std::move(preprocess),
           .report = std::move(checkpoint.report)};

@@ -1,6 +1,7 @@
 // Model: a checkpoint ready to run, loaded from a folder as downloaded. What runs it is session.h.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -33,6 +34,9 @@ struct ModelOptions {
   ResamplerChoice resampler = ResamplerChoice::automatic;
   PillowRelease pillow = PillowRelease::from_13_0;
   ExifChoice exif = ExifChoice::automatic;
+  /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
+  std::optional<std::array<unsigned char, 3>> square_color{};
+  std::optional<ChannelOrder> channels{};  // nothing = as the checkpoint says
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
 
@@ -40,7 +44,11 @@ struct ModelOptions {
     return {.architecture = architecture, .overrides = overrides, .layout = layout};
   }
   PreprocessLoadOptions preprocess_options() const {
-    return {.resampler = resampler, .pillow = pillow, .exif = exif};
+    return {.resampler = resampler,
+            .pillow = pillow,
+            .exif = exif,
+            .square_color = square_color,
+            .channels = channels};
   }
 };
 

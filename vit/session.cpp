@@ -8,7 +8,6 @@
 #include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
-#include "vit/head/classifier.h"
 #include "vit/image/decode.h"
 #include "vit/vision_transformer.h"
 
@@ -198,19 +197,6 @@ StageTimes Session::measure(TensorView<const float> pixels, const Request& reque
 
 // ----------------------------------------------------------------------------------- Classifier, features
 
-std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
-                                        std::span<const std::string> labels) {
-  std::vector<Prediction> predictions;
-  for (const RankedClass& ranked : top_classes(logits, top)) {
-    predictions.push_back(
-        {.index = ranked.index,
-         .label = ranked.index < labels.size() ? labels[ranked.index] : std::to_string(ranked.index),
-         .probability = ranked.probability,
-         .logit = ranked.logit});
-  }
-  return predictions;
-}
-
 Classifier::Classifier(std::shared_ptr<const Model> model, SessionOptions options)
     : session_(std::move(model), options), request_{.logits = true} {
   VIT_CHECK(session_.model().config().num_classes != 0, (Where{"Classifier", ErrorKind::mismatch}),
@@ -229,7 +215,9 @@ Classifier::Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const
 }
 
 std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs, std::size_t top) {
-  if (head_ == nullptr) return top_predictions(outputs.logits(), top, session_.model().config().labels);
+  const ModelConfig& config = session_.model().config();
+  if (head_ == nullptr)
+    return top_predictions(outputs.logits(), top, config.labels, class_activation(config));
   head_->apply(head_->select(outputs), values_);
   return top_predictions(values_, top, head_->labels);
 }

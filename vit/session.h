@@ -18,6 +18,7 @@
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/outputs.h"
+#include "vit/predictions.h"
 
 namespace vit {
 
@@ -83,19 +84,8 @@ class VIT_API Session {
   std::unique_ptr<State> state_;
 };
 
-struct Prediction {
-  std::size_t index;  // class
-  std::string label;
-  float probability;  // softmax over all classes
-  float logit;
-};
-
-/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
-/// class without a name in `labels` is called by its number.
-VIT_API std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
-                                                std::span<const std::string> labels = {});
-
-/// Labels for images: Classifier("model/").classify("photo.jpg").
+/// Labels for images: Classifier("model/").classify("photo.jpg"). Probabilities are those of a softmax, or of
+/// sigmoids where the model was trained for several classes at once.
 class VIT_API Classifier {
  public:
   explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});

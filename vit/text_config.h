@@ -31,7 +31,7 @@ enum class TextPooling {
 /// How an image is compared with texts: scale * cosine + bias, then a softmax over the texts or a sigmoid of
 /// each, as the model was trained.
 struct TextScore {
-  enum class Kind { softmax, sigmoid };
+  using Kind = ClassActivation;
   Kind kind = Kind::softmax;
   float scale = 1.0f;  // exp(logit_scale) of what is stored, or 1 / temperature
   float bias = 0.0f;   // logit_bias

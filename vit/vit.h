@@ -15,6 +15,7 @@
 #include "vit/machine.h"
 #include "vit/model.h"
 #include "vit/outputs.h"
+#include "vit/predictions.h"
 #include "vit/session.h"
 #include "vit/stream.h"
 #include "vit/text/tokenizer.h"

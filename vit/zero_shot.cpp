@@ -173,21 +173,13 @@ void ZeroShotClassifier::compare(std::span<const float> image, std::span<float> 
 void ZeroShotClassifier::probabilities(std::span<const float> logits, std::span<float> probabilities) const {
   VIT_CHECK(logits.size() == size() && probabilities.size() == size(), kWhere, logits.size(), " logits and ",
             probabilities.size(), " probabilities of ", size(), " classes");
-  if (score_.kind == TextScore::Kind::softmax) {
-    std::ranges::copy(softmax(logits), probabilities.begin());
-    return;
-  }
-  for (std::size_t i = 0; i < size(); ++i)
-    probabilities[i] = static_cast<float>(1.0 / (1.0 + std::exp(-double{logits[i]})));
+  std::ranges::copy(vit::probabilities(logits, score_.kind), probabilities.begin());
 }
 
 std::vector<Prediction> ZeroShotClassifier::classify(std::span<const float> image, std::size_t top) const {
-  std::vector<float> logits(size()), found(size());
+  std::vector<float> logits(size());
   compare(image, logits);
-  probabilities(logits, found);
-  std::vector<Prediction> predictions = top_predictions(logits, top, classes_.names);
-  for (Prediction& prediction : predictions) prediction.probability = found[prediction.index];
-  return predictions;
+  return top_predictions(logits, top, classes_.names, score_.kind);
 }
 
 std::vector<Prediction> ZeroShotClassifier::classify(Session& session, const ImageView& image,

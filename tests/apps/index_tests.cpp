@@ -128,6 +128,24 @@ TEST_CASE("apps: search finds what plain loops find, ties in order") {
   CHECK(lines_of(each.out).front() == "query,rank,file,score");
 }
 
+TEST_CASE("apps: queries are padded and turned as the images of the index were") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  write_picture(folder / "in/wide.ppm", 20, 44, 1);
+  write_picture(folder / "in/tall.ppm", 44, 20, 2);
+  const std::string index = folder / "index";
+  const std::vector<std::string> bgr{folder / "in", "--output", index, "--pad", "white", "--channels", "bgr"};
+  REQUIRE(run("index", bgr).exit_code == 0);
+  const RunResult found =
+      run_vit({"search", index, folder / "in/wide.ppm", "--top", "1", "--format", "json"});
+  const Json best = parse_json(found.out, "results").at("results")[0];
+  CHECK(best.at("file").as_string() == folder / "in/wide.ppm");
+  CHECK(best.at("score").as_double() == doctest::Approx(1.0).epsilon(1e-6));
+  const RunResult other = run_vit({"search", index, folder / "in/wide.ppm", "--pad", "black"});
+  CHECK(other.exit_code == 1);
+  CHECK(other.err.find("padded with 255,255,255") != std::string::npos);
+}
+
 TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
   const TestFolder folder;
   if (!can_index(folder)) return;

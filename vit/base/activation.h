@@ -25,4 +25,8 @@ constexpr const char* to_string(Activation activation) {
   return "unknown";
 }
 
+/// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
+/// a sigmoid each.
+enum class ClassActivation { softmax, sigmoid };
+
 }  // namespace vit

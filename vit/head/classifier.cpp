@@ -19,7 +19,16 @@ std::vector<float> softmax(std::span<const float> logits) {
   return out;
 }
 
-std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count) {
+std::vector<float> probabilities(std::span<const float> logits, ClassActivation activation) {
+  if (activation == ClassActivation::softmax) return softmax(logits);
+  std::vector<float> out;
+  out.reserve(logits.size());
+  for (const float logit : logits) out.push_back(static_cast<float>(1.0 / (1.0 + std::exp(-double{logit}))));
+  return out;
+}
+
+std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count,
+                                     ClassActivation activation) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto key = [&](std::size_t i) {
@@ -28,9 +37,9 @@ std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t 
   const std::size_t kept = std::min(count, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
                     [&](std::size_t a, std::size_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
-  const std::vector<float> probabilities = softmax(logits);
+  const std::vector<float> values = probabilities(logits, activation);
   std::vector<RankedClass> top;
-  for (std::size_t i = 0; i < kept; ++i) top.push_back({order[i], probabilities[order[i]], logits[order[i]]});
+  for (std::size_t i = 0; i < kept; ++i) top.push_back({order[i], values[order[i]], logits[order[i]]});
   return top;
 }
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "vit/base/activation.h"
+
 namespace vit {
 
 struct RankedClass {
@@ -17,8 +19,12 @@ struct RankedClass {
 /// not-a-number out.
 std::vector<float> softmax(std::span<const float> logits);
 
+/// Softmax over all, or sigmoid of each in double, rounded to float.
+std::vector<float> probabilities(std::span<const float> logits, ClassActivation activation);
+
 /// The `count` classes (all where fewer) with the largest logits, best first; equal logits in index order,
 /// not-a-number last.
-std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count);
+std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count,
+                                     ClassActivation activation = ClassActivation::softmax);
 
 }  // namespace vit

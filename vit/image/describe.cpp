@@ -57,6 +57,10 @@ std::string Preprocessor::describe() const {
   std::ostringstream out;
   out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
+  if (config.pad_to_square) {
+    out << "pad to a square with (" << int{config.square_color[0]} << ", " << int{config.square_color[1]}
+        << ", " << int{config.square_color[2]} << ")\n";
+  }
   out << resize_words(config);
   if (config.resize != ResizeRule::none)
     out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
@@ -83,6 +87,7 @@ std::string Preprocessor::describe() const {
     out << ", subtract mean (" << config.mean[0] << ", " << config.mean[1] << ", " << config.mean[2]
         << "), divide by (" << config.std[0] << ", " << config.std[1] << ", " << config.std[2] << ")";
   }
+  if (config.channels == ChannelOrder::bgr) out << "; planes in the order blue, green, red";
   return out.str();
 }
 

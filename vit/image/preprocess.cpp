@@ -37,6 +37,23 @@ internal::PixelRows rows_of(ImageView image) {
           .row_stride = image.row_stride()};
 }
 
+/// `image`, of three channels, in the middle of a square of its longer edge; in `buffer`, in the same order.
+ImageView square(ImageView image, const std::array<unsigned char, 3>& color, Buffer<std::uint8_t>& buffer) {
+  const std::size_t edge = std::max(image.height(), image.width());
+  const std::size_t row_bytes = checked_mul(edge, 3, kWhere);
+  std::uint8_t* const out = buffer.take(checked_mul(edge, row_bytes, kWhere));
+  const bool is_bgr = image.format() == PixelFormat::bgr;
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t i = 0; i < edge; ++i) out[3 * i + c] = color[is_bgr ? 2 - c : c];
+  }
+  for (std::size_t y = 1; y < edge; ++y) std::copy_n(out, row_bytes, out + y * row_bytes);
+  std::uint8_t* const corner =
+      out + (edge - image.height()) / 2 * row_bytes + 3 * ((edge - image.width()) / 2);
+  for (std::size_t y = 0; y < image.height(); ++y)
+    std::copy_n(image.row(y), 3 * image.width(), corner + y * row_bytes);
+  return {out, edge, edge, {.format = image.format()}};
+}
+
 /// Where channel `c` of R, G, B stands in a pixel of `image`.
 std::size_t channel_at(ImageView image, std::size_t c) {
   return image.format() == PixelFormat::bgr ? 2 - c : c;
@@ -47,11 +64,12 @@ std::size_t channel_at(ImageView image, std::size_t c) {
 struct PreprocessMemory::Buffers {
   internal::ResizeMemory resize;
   Buffer<std::uint8_t> rgb;      // the input of another format, (H, W, 3)
+  Buffer<std::uint8_t> squared;  // the input padded to a square, (S, S, 3)
   Buffer<std::uint8_t> resized;  // what is left of it after resize and crop, (h, w, 3)
   Buffer<float> planes;          // the same of a float resize, (3, h, w)
 
   std::size_t bytes() const noexcept {
-    return resize.bytes() + rgb.bytes() + resized.bytes() + planes.bytes();
+    return resize.bytes() + rgb.bytes() + squared.bytes() + resized.bytes() + planes.bytes();
   }
 };
 
@@ -90,13 +108,21 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
           .alpha = config_.alpha_on_white ? Alpha::on_white : Alpha::drop};
 }
 
+/// What is resized: three channels, and a square where the rules want one.
+ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  if (!config_.pad_to_square || in.height() == in.width()) return in;
+  return square(in, config_.square_color, buffers.squared);
+}
+
 /// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
 ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory,
                                         int threads) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
-  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  const ImageView in = input(image, memory);
   std::uint8_t* const out = buffers.resized.take(checked_mul(rows.count, columns.count * 3, kWhere));
   internal::resize(rows_of(in), {.height = rows.resized, .width = columns.resized},
                    {.top = rows.begin, .left = columns.begin, .height = rows.count, .width = columns.count},
@@ -139,7 +165,7 @@ void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory&
     for (std::size_t y = 0; y < rows.out; ++y) {
       for (std::size_t c = 0; c < 3; ++c) {
         const std::array<float, 256>& levels = levels_[c];
-        float* const plane = out.row(c * rows.out + y);
+        float* const plane = out.row(plane_of(c) * rows.out + y);
         const bool is_inside = y >= rows.at && y < rows.at + rows.count;
         if (!is_inside || columns.count < columns.out)
           std::fill_n(plane, columns.out, levels[config_.pad_color[c]]);
@@ -176,7 +202,7 @@ void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMem
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
-  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  const ImageView in = input(image, memory);
   const std::size_t plane_size = checked_mul(rows.count, columns.count, kWhere);
   const TensorView<float> part(buffers.planes.take(checked_mul(plane_size, 3, kWhere)),
                                Shape{3, rows.count, columns.count});
@@ -187,7 +213,7 @@ void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMem
       config_.filter, threads, buffers.resize, part);
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t y = 0; y < rows.out; ++y) {
-      float* const to = out.row(c * rows.out + y);
+      float* const to = out.row(plane_of(c) * rows.out + y);
       std::fill_n(to, columns.out, normalized(0.0f, c));  // padding is black before normalization
       if (y < rows.at || y >= rows.at + rows.count) continue;
       const float* const from = part.row(channel_at(in, c) * rows.count + y - rows.at);

@@ -87,9 +87,10 @@ class VIT_API Preprocessor {
   /// Where the pixels of the result come from. Throws Error as output_size() does.
   SourceMap source_map(ImageSize in) const;
 
-  /// Normalized planes R, G, B of `image`, written to `out` (3, H, W) with (H, W) = output_size(). `threads`:
-  /// 0 = all; the result does not depend on it. Throws Error for another shape of `out`, an image that the
-  /// rules cannot handle, and one that needs absurdly much memory on its way.
+  /// Normalized planes of `image`, R, G, B unless the rules turn the order, written to `out` (3, H, W) with
+  /// (H, W) = output_size(). `threads`: 0 = all; the result does not depend on it. Throws Error for another
+  /// shape of `out`, an image that the rules cannot handle, and one that needs absurdly much memory on its
+  /// way.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
   /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
@@ -98,8 +99,8 @@ class VIT_API Preprocessor {
 
   /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
-  /// The 8-bit image after resize, crop and padding, before normalization. Throws Error for rules that resize
-  /// in float (DINOv3 of Hugging Face) and so have none.
+  /// The 8-bit image after resize, crop and padding, before normalization; RGB for any order of the planes.
+  /// Throws Error for rules that resize in float (DINOv3 of Hugging Face) and so have none.
   Image crop_stage(ImageView image, int threads = 1) const;
 
   /// The rules in words, a few lines without a newline at the end.
@@ -123,6 +124,10 @@ class VIT_API Preprocessor {
   Plan plan(ImageSize in) const;
   EdgePlan plan_edge(std::size_t resized, std::size_t crop) const;
   ImageSize resized_size(ImageSize in) const;
+  ImageView input(ImageView image, PreprocessMemory& memory) const;
+  ImageSize input_size(ImageSize in) const;
+  /// The plane of the result that shows channel `c` of R, G, B.
+  std::size_t plane_of(std::size_t c) const { return config_.channels == ChannelOrder::bgr ? 2 - c : c; }
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
   void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
                     TensorView<float> out) const;

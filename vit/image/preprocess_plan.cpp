@@ -163,8 +163,18 @@ Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t 
   return {.resized = resized, .out = crop, .begin = begin, .count = crop};
 }
 
-Preprocessor::Plan Preprocessor::plan(ImageSize in) const {
+/// The size of what is resized.
+ImageSize Preprocessor::input_size(ImageSize in) const {
   VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the image has no pixels");
+  if (!config_.pad_to_square) return in;
+  const std::size_t edge = std::max(in.height, in.width);
+  VIT_CHECK(edge <= kMaxImagePixels / edge, kWhere.with(ErrorKind::unsupported), "an image of ", in.width,
+            " x ", in.height, " would be padded to ", edge, " x ", edge, ": too many pixels");
+  return {edge, edge};
+}
+
+Preprocessor::Plan Preprocessor::plan(ImageSize image) const {
+  const ImageSize in = input_size(image);
   const ImageSize resized = resized_size(in);
   VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "an image of ", in.width, " x ", in.height,
             " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ",
@@ -186,15 +196,16 @@ ImageSize Preprocessor::output_size(ImageSize in) const {
 
 SourceMap Preprocessor::source_map(ImageSize in) const {
   const Plan edges = plan(in);
+  const ImageSize square = input_size(in);  // of which the image is a part where the rules pad
   const auto step = [](const EdgePlan& edge, std::size_t size) {
     return static_cast<double>(size) / static_cast<double>(edge.resized);
   };
   const auto origin = [](const EdgePlan& edge) {
     return static_cast<double>(edge.begin) - static_cast<double>(edge.at);
   };
-  const double x_step = step(edges.columns, in.width), y_step = step(edges.rows, in.height);
-  return {.left = origin(edges.columns) * x_step,
-          .top = origin(edges.rows) * y_step,
+  const double x_step = step(edges.columns, square.width), y_step = step(edges.rows, square.height);
+  return {.left = origin(edges.columns) * x_step - static_cast<double>((square.width - in.width) / 2),
+          .top = origin(edges.rows) * y_step - static_cast<double>((square.height - in.height) / 2),
           .x_step = x_step,
           .y_step = y_step};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/common/class_selection.h"
 #include "apps/vit/common/class_values.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
@@ -31,6 +32,9 @@ constexpr const char* kExamples =
     "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
     "  vit classify --format csv prepared.npy\n"
     "  vit classify --format csv --shard 0/4 shard-*.tar > part-0.csv\n"
+    "Several classes for each image (taggers), with the threshold of a category of its labels:\n"
+    "  vit classify --model tagger/ --labels tagger/selected_tags.csv --pad white --channels bgr \\\n"
+    "    --activation sigmoid --threshold 0.35 --threshold 4=0.85 photos/\n"
     "Classes in your own words, for models of images and texts (CLIP, SigLIP, Perception Encoder, ...):\n"
     "  vit classify --model siglip2/ --classes \"a cat, a dog, two cats\" photos/\n"
     "  vit classify --model siglip2/ --classes-file names.txt --template \"a photo of a {}.\" photos/\n"
@@ -40,14 +44,13 @@ constexpr const char* kExamples =
 
 enum class Format { text, json, csv };
 constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
-constexpr std::size_t kMaxTop = std::size_t{1} << 20;
 
 struct ClassifyOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::optional<Shard> shard;
-  std::size_t top = 5;
   ClassOptions classes;
+  SelectionOptions selection;
   Format format = Format::text;
 };
 
@@ -100,6 +103,7 @@ int classify(const ClassifyOptions& options) {
   if (options.shard) take_shard(list, *options.shard);
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
+  const ClassSelection selection(options.selection, classes);
   ImageRun run("classify", options.common, classes.model());
   run.start(std::move(list));
 
@@ -110,7 +114,7 @@ int classify(const ClassifyOptions& options) {
     const std::span<const float> values = classes.of(outputs);
     std::string defect = defect_of(values);
     if (!defect.empty()) return defect;
-    const std::vector<Prediction> top = classes.predictions(values, options.top);
+    const std::vector<Prediction> top = selection.of(values);
     const Row row{run.inputs()[index].name, top};
     const std::string lines = options.format == Format::json  ? as_json(row)
                               : options.format == Format::csv ? as_csv(row)
@@ -130,16 +134,13 @@ Command classify_command() {
                   .summary = "Classify images",
                   .footer = kExamples,
                   .options = {inputs_option(options->inputs),
-                              {.name = "--top",
-                               .type_name = "K",
-                               .help = "Classes for each image, best first",
-                               .target = integer_target(options->top, std::size_t{1}, kMaxTop)},
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text, json (one object a line) or csv",
                                .target = choice_target(options->format, kFormats)}},
                   .run = [options] { return classify(*options); }};
   command.options.push_back(shard_option(options->shard));
+  add_selection_options(command.options, options->selection);
   add_class_options(command.options, options->classes);
   add_common_options(command.options, options->common);
   return command;

@@ -30,6 +30,8 @@ using nlohmann::ordered_json;
 constexpr const char* kExamples =
     "FOLDER holds one folder for each class, named by label, synset or index:\n"
     "  validation/tench/1.jpg, validation/n01440764/1.jpg or validation/0/1.jpg\n"
+    "Accuracy needs one class for each image: of a model that tells several (a tagger), the best one "
+    "counts.\n"
     "Examples:\n"
     "  vit evaluate validation/\n"
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json";

@@ -75,13 +75,9 @@ std::span<const float> ClassValues::of(const ImageOutputs& outputs) {
   return values_;
 }
 
-std::vector<Prediction> ClassValues::predictions(std::span<const float> values, std::size_t top) const {
-  std::vector<Prediction> out = top_predictions(values, top, labels_.names());
-  if (!zero_shot_) return out;
-  std::vector<float> probabilities(values.size());
-  zero_shot_->probabilities(values, probabilities);
-  for (Prediction& prediction : out) prediction.probability = probabilities[prediction.index];
-  return out;
+ClassActivation ClassValues::activation() const {
+  if (zero_shot_) return zero_shot_->score().kind;
+  return head_ ? ClassActivation::softmax : class_activation(model_->config());
 }
 
 }  // namespace vit::app

@@ -38,8 +38,10 @@ class ClassValues {
   const Request& request() const noexcept { return request_; }
   /// A value for each class of one image (classes); valid until the next call.
   std::span<const float> of(const ImageOutputs& outputs);
-  /// The `top` most probable classes by these values, best first.
-  std::vector<Prediction> predictions(std::span<const float> values, std::size_t top) const;
+  /// What makes probabilities of the values.
+  ClassActivation activation() const;
+  /// Whether --classifier tells the classes.
+  bool has_head() const noexcept { return head_.has_value(); }
 
  private:
   ClassValues(ZeroShotModel zero_shot, const ClassOptions& options);

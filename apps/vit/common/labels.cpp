@@ -9,6 +9,7 @@
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
 #include "vit/weights/files/json.h"
+#include "vit/weights/files/label_table.h"
 #include "vit/weights/files/mapped_file.h"
 
 namespace vit::app {
@@ -85,6 +86,7 @@ Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
     read_file(file);
   } else if (!config.labels.empty()) {
     names_ = config.labels;
+    categories_ = config.label_categories;
   } else if (has_imagenet) {
     read_file(imagenet);
   }
@@ -102,6 +104,7 @@ void Labels::read_file(const std::filesystem::path& file) {
     names_ = read_json(file, num_classes_);
     return;
   }
+  if (folded(file.extension().string()) == ".csv" && read_table(file)) return;
   const MappedFile mapped(file, "labels");
   VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
             " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
@@ -124,6 +127,17 @@ void Labels::read_file(const std::filesystem::path& file) {
             " classes; one a line is expected");
   VIT_CHECK(ids_.empty() || ids_.size() == names_.size(), "labels", file.string(),
             ": only some lines have an id before a tab");
+}
+
+/// Whether the file has a column of names; one without is a list of names for all its extension.
+bool Labels::read_table(const std::filesystem::path& file) {
+  std::optional<LabelTable> table = read_label_table(file);
+  if (!table) return false;
+  VIT_CHECK(table->names.size() == num_classes_, "labels", file.string(), ": ", table->names.size(),
+            " rows for ", num_classes_, " classes");
+  names_ = std::move(table->names);
+  categories_ = std::move(table->categories);
+  return true;
 }
 
 std::string Labels::name(std::size_t index) const {

@@ -16,8 +16,9 @@ namespace vit::app {
 class Labels {
  public:
   /// `file` as --labels takes it: one name a line (a name behind a tab: what stands before it is the class's
-  /// id, as ImageNet's synsets), a JSON list, or a JSON object {"0": name, ...}, also under "id2label". "" =
-  /// the checkpoint's own. Throws Error if the file does not name each class of the model.
+  /// id, as ImageNet's synsets), a CSV with the column `name` and perhaps `category`, a JSON list, or a JSON
+  /// object {"0": name, ...}, also under "id2label". "" = the checkpoint's own. Throws Error if the file does
+  /// not name each class of the model.
   Labels(const ModelConfig& config, const std::filesystem::path& file);
 
   /// Names of all classes.
@@ -28,6 +29,8 @@ class Labels {
   std::string name(std::size_t index) const;
   /// One for each class, or none.
   const std::vector<std::string>& names() const noexcept { return names_; }
+  /// One for each class, or none.
+  const std::vector<std::string>& categories() const noexcept { return categories_; }
   /// The class that a folder is named after: by name, by id, by one of the names in a list with commas, by
   /// index. Where no name is the very same, letters count as equal in both cases, blanks and underscores too.
   /// Several where they share the name, as ImageNet's two cranes and maillots do.
@@ -35,10 +38,12 @@ class Labels {
 
  private:
   void read_file(const std::filesystem::path& file);
+  bool read_table(const std::filesystem::path& file);
 
   std::size_t num_classes_;
   std::vector<std::string> names_;  // one for each class, or none
   std::vector<std::string> ids_;    // one for each class, or none
+  std::vector<std::string> categories_;
 };
 
 }  // namespace vit::app

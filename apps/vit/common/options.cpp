@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/vit/common/color.h"
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
@@ -73,6 +74,11 @@ Shard parse_shard(const std::string& value) {
   return {.index = parse_integer(value.substr(0, slash), 0, count - 1), .count = count};
 }
 
+ChannelOrder parse_channels(const std::string& order) {
+  if (order != "rgb" && order != "bgr") fail_value("rgb or bgr", order);
+  return order == "bgr" ? ChannelOrder::bgr : ChannelOrder::rgb;
+}
+
 Target overrides_target(std::map<std::string, std::string>& overrides) {
   return {[&overrides](const std::vector<std::string>& entries) {
     for (const std::string& entry : entries) {
@@ -130,6 +136,16 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
                   .type_name = "RULE",
                   .help = "EXIF orientation: auto (as the checkpoint's library), apply or ignore",
                   .target = choice_target(preprocess.exif, kExifRules),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--pad",
+                  .type_name = "COLOR",
+                  .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
+                  .target = parsed_target(preprocess.square_color, parse_color),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--channels",
+                  .type_name = "ORDER",
+                  .help = "Order in which the model takes the colors: rgb or bgr",
+                  .target = parsed_target(preprocess.channels, parse_channels, "rgb"),
                   .group = kPreprocessGroup});
 }
 
@@ -201,7 +217,7 @@ Option shard_option(std::optional<Shard>& shard) {
 Option labels_option(std::filesystem::path& labels) {
   return {.name = "--labels",
           .type_name = "FILE",
-          .help = "Names of the classes: one a line, or JSON",
+          .help = "Names of the classes: one a line, JSON, or CSV with the columns name and category",
           .target = text_target(labels)};
 }
 

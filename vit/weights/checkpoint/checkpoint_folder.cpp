@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vit/base/error.h"
+#include "vit/weights/checkpoint/class_rules.h"
 #include "vit/weights/checkpoint/find_family.h"
 #include "vit/weights/checkpoint/fingerprint.h"
 #include "vit/weights/checkpoint/layout_file.h"
@@ -124,6 +125,7 @@ const CheckpointFolder::Read& CheckpointFolder::read() const {
   if (read_) return *read_;
   SourceFiles files = source_files(speaking_config());
   Reading reading = read_files(files);
+  if (reading.config.num_classes != 0) read_class_rules(files, folder_, reading);
   validate(reading.config, files.config_name());
   read_ = std::make_shared<const Read>(Read{std::move(files), std::move(reading)});
   return *read_;
@@ -220,8 +222,10 @@ TextCheckpoint CheckpointFolder::load_text() const {
 std::optional<PreprocessConfig> CheckpointFolder::preprocess_config(
     const PreprocessLoadOptions& options) const {
   std::optional<PreprocessConfig> config = stored_preprocess_config(options);
-  if (!config || !options_.overrides.contains(std::string(kMaxPatchesOverride))) return config;
-  set_max_patches(*config, read_max_patches(options_), model_config().patch_size);
+  if (!config) return config;
+  apply_choices(*config, options);
+  if (options_.overrides.contains(std::string(kMaxPatchesOverride)))
+    set_max_patches(*config, read_max_patches(options_), model_config().patch_size);
   return config;
 }
 

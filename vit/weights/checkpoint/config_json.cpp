@@ -24,7 +24,7 @@ struct Writer {
 
   template <typename Field>
   static bool is_default(const Field& field) {
-    if constexpr (std::is_arithmetic_v<Field>) return field == Field{};
+    if constexpr (requires { field == Field{}; }) return field == Field{};
     return false;
   }
   template <typename Field>

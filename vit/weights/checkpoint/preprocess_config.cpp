@@ -96,6 +96,13 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
+void apply_choices(PreprocessConfig& config, const PreprocessLoadOptions& options) {
+  if (options.channels) config.channels = *options.channels;
+  if (!options.square_color) return;
+  config.pad_to_square = true;
+  config.square_color = *options.square_color;
+}
+
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size) {
   config.resize = ResizeRule::patches;
   config.max_patches = max_patches;

@@ -39,6 +39,9 @@ struct TimmPreprocess {
   std::array<double, 3> std{0.229, 0.224, 0.225};
 };
 
+/// What the caller chooses whatever the files say: the square and the order of the channels.
+void apply_choices(PreprocessConfig& config, const PreprocessLoadOptions& options);
+
 /// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);
 

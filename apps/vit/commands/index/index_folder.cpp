@@ -66,7 +66,10 @@ std::string model_json(const IndexModel& model) {
   append_json_string(out, model.model);
   out += ", \"fingerprint\": " + json_string(model.fingerprint);
   out += ", \"features\": " + json_string(model.features) + ", \"size\": " + json_string(model.size);
-  return out + ", \"dtype\": " + json_string(model.dtype) + text(", \"dim\": ", model.dim);
+  out += ", \"dtype\": " + json_string(model.dtype) + text(", \"dim\": ", model.dim);
+  if (!model.pad.empty()) out += ", \"pad\": " + json_string(model.pad);
+  if (model.channels != "rgb") out += ", \"channels\": " + json_string(model.channels);
+  return out;
 }
 
 std::string member(const Json& json, std::string_view key) {
@@ -79,7 +82,9 @@ IndexModel parse_model(const Json& json) {
           .features = member(json, "features"),
           .size = member(json, "size"),
           .dtype = member(json, "dtype"),
-          .dim = json.at("dim").as_size()};
+          .dim = json.at("dim").as_size(),
+          .pad = json.find_string("pad").value_or(""),
+          .channels = json.find_string("channels").value_or("rgb")};
 }
 
 IndexedFile parse_line(const std::string& line, const std::string& place) {
@@ -145,10 +150,11 @@ bool IndexedFile::is_same(const IndexedFile& other) const {
 void IndexModel::check_same(const IndexModel& other, const std::string& where) const {
   const auto describe = [](const IndexModel& of) {
     return text(of.model, " (fingerprint ", of.fingerprint, ", ", of.features, ", size ", of.size, ", ",
-                of.dtype, ")");
+                of.dtype, of.pad.empty() ? "" : ", padded with ", of.pad, of.channels == "bgr" ? ", bgr" : "",
+                ")");
   };
   VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
-                dtype == other.dtype && dim == other.dim,
+                dtype == other.dtype && dim == other.dim && pad == other.pad && channels == other.channels,
             kWhere, where, ": made by ", describe(*this), ", and this run has ", describe(other));
 }
 

@@ -36,6 +36,8 @@ struct IndexModel {
   std::string size;  // --size
   std::string dtype;
   std::size_t dim = 0;
+  std::string pad = "";          // r,g,b of --pad; "" = none
+  std::string channels = "rgb";  // --channels
 
   /// Throws Error that names both if vectors of `other` do not compare with these. `where` names the index.
   void check_same(const IndexModel& other, const std::string& where) const;

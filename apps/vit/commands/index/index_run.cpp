@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "apps/vit/common/color.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 
@@ -16,6 +17,10 @@ namespace {
 std::string size_text(const InputSize& size) {
   if (size.kind == InputSize::Kind::native) return "native";
   return size.kind == InputSize::Kind::fixed ? text(size.height, "x", size.width) : "model";
+}
+
+std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
+  return color ? text(int{(*color)[0]}, ",", int{(*color)[1]}, ",", int{(*color)[2]}) : "";
 }
 
 Precision parse_precision(const std::string& name) {
@@ -58,7 +63,9 @@ IndexModel index_model(const CommonOptions& options, const Model& model, const V
           .features = feature.list.names().front(),
           .size = size_text(options.session.input_size),
           .dtype = to_string(model.precision()),
-          .dim = dim};
+          .dim = dim,
+          .pad = pad_text(options.model_options.square_color),
+          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb"};
 }
 
 void take_options(const IndexModel& model, CommonOptions& options) {
@@ -67,6 +74,10 @@ void take_options(const IndexModel& model, CommonOptions& options) {
     options.session.input_size = parse_size(model.size);
   if (options.model_options.precision == Precision::float32)
     options.model_options.precision = parse_precision(model.dtype);
+  if (!options.model_options.square_color && !model.pad.empty())
+    options.model_options.square_color = parse_color(model.pad);
+  if (!options.model_options.channels && model.channels == "bgr")
+    options.model_options.channels = ChannelOrder::bgr;
 }
 
 IndexedFile describe_input(const Input& input) {
