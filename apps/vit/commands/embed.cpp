@@ -17,7 +17,9 @@
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/output_file.h"
+#include "apps/vit/common/parts_folder.h"
 #include "apps/vit/common/result_writer.h"
+#include "apps/vit/common/run_facts.h"
 #include "apps/vit/common/text_vectors.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/session.h"
@@ -40,19 +42,30 @@ constexpr const char* kFooter =
     "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled where a "
     "model\n"
     "has no projection (SigLIP); names in the file's metadata (.npz: the array names) say what each row is.\n"
+    "FOLDER/ holds part-00000.npy (or .safetensors), part-00000.jsonl with one object a row (file, width, "
+    "height,\n"
+    "sha256; or error, and the row is NaN), ... and run.json. A part appears whole or not at all; --resume "
+    "goes "
+    "on after\n"
+    "the last whole part.\n"
     "Examples:\n"
     "  vit embed photos/ --output photos.npz\n"
     "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
     "  vit embed huge_folder/ --resume --output huge.jsonl\n"
+    "  vit embed shard-*.tar --shard 3/16 --resume --output vectors-3/\n"
     "  vit embed --model siglip2/ --text \"two cats\" --normalize --output cats.npy\n"
     "  vit embed --model siglip2/ --text-file names.txt --template \"a photo of a {}.\" --output "
     "classes.safetensors";
+
+constexpr std::size_t kPartSize = 10'000, kMaxPartSize = 1'000'000'000;
 
 struct EmbedOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::filesystem::path output;
   std::string features;
+  std::optional<ResultFormat> format;  // of parts
+  std::optional<std::size_t> part_size;
   std::optional<Shard> shard;
   bool resume = false;
   bool normalize = false;
@@ -80,18 +93,45 @@ void normalize_vectors(std::span<ResultArray> arrays, std::vector<std::vector<fl
   }
 }
 
+/// The format of the file, or of the parts of a folder.
+ResultFormat format_of(const EmbedOptions& options) {
+  constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
+                                ResultFormat::jsonl};
+  if (is_parts_folder(options.output)) return options.format.value_or(ResultFormat::npy);
+  if (options.format || options.part_size)
+    fail_usage(options.format ? "--format" : "--part-size", " goes with --output FOLDER/");
+  return result_format(options.output, kFormats);
+}
+
 void check_usage(const EmbedOptions& options, ResultFormat format) {
   const bool has_texts = options.texts.inputs.are_given(), has_images = !options.inputs.empty();
+  const bool has_parts = is_parts_folder(options.output);
   if (!has_texts && !has_images) fail_usage("INPUT is required");
-  if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues .jsonl files only");
+  if (options.resume && format != ResultFormat::jsonl && !has_parts)
+    fail_usage("--resume continues .jsonl files and FOLDER/ only");
   if (options.resume && has_texts)
     fail_usage("--resume continues runs of images; give the texts a run of their own");
+  if (has_parts && has_texts) fail_usage("--output: FOLDER/ takes images; give the texts a run of their own");
   if (options.shard && has_texts && has_images)
     fail_usage("--shard: parts of images or of texts, not both; give the texts a run of their own");
   if (!has_images && !options.features.empty())
     fail_usage("--features: there are no images; INPUT is required");
   if (format == ResultFormat::npy && has_texts && has_images)
     fail_usage("--output: .npy takes images or texts, not both; use .npz or .safetensors");
+}
+
+/// Throws UsageError for features that arrays of .npy do not take.
+void check_features(const EmbedOptions& options, ResultFormat format, const FeatureList& features) {
+  if (format != ResultFormat::npy) return;
+  const bool has_parts = is_parts_folder(options.output);
+  const char* const others = has_parts ? "--format safetensors" : ".npz or .safetensors";
+  if (features.features.size() != 1)
+    fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(), "; use ",
+               others);
+  const bool has_one_shape = is_vector(features.features.front().kind) ||
+                             options.common.session.input_size.kind != InputSize::Kind::native;
+  if (has_parts && !has_one_shape)
+    fail_usage("--output: .npy takes arrays of one shape; with --size native use ", others);
 }
 
 /// The vectors of the texts, to the writer; the exit code.
@@ -119,10 +159,8 @@ int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToE
   return code;
 }
 
-/// The shapes of results, where a part without inputs needs them.
-std::optional<std::vector<ResultArray>> row_shapes(const EmbedOptions& options, ImageRun& run,
-                                                   const FeatureList& features) {
-  if (!options.shard) return std::nullopt;
+/// The shapes of results, without data.
+std::vector<ResultArray> row_shapes(ImageRun& run, const FeatureList& features) {
   std::vector<ResultArray> rows;
   run.run_example(features.request, [&](const ImageOutputs& outputs) { rows = features.arrays(outputs); });
   for (ResultArray& row : rows) row.data = nullptr;
@@ -136,12 +174,65 @@ ImageAndText load_towers(const EmbedOptions& options, bool with_text) {
                             text_options(options.common, options.texts.tower));
 }
 
+/// What decides about the numbers of this run.
+RunFacts run_facts(const EmbedOptions& options, const Model& model, const FeatureList& features) {
+  RunFacts facts{.model = run_model(options.common, model, features.names()), .others = {}};
+  facts.others.emplace_back("normalized", options.normalize ? "yes" : "no");
+  if (model.has_preprocess_config()) {
+    const Preprocessor preprocessor(model.preprocess_config(), options.common.session.input_size,
+                                    model.config().patch_size);
+    std::string words = preprocessor.describe();
+    std::ranges::replace(words, '\n', ';');
+    facts.others.emplace_back("preprocessing", std::move(words));
+  }
+  return facts;
+}
+
+/// The features of one image, normalized if asked for; `scratch` holds those that are.
+std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureList& features,
+                                     const ImageOutputs& outputs, std::vector<std::vector<float>>& scratch) {
+  std::vector<ResultArray> arrays = features.arrays(outputs);
+  if (options.normalize) normalize_vectors(arrays, scratch);
+  return arrays;
+}
+
+/// Images to the parts of a folder; the exit code.
+int embed_to_parts(const EmbedOptions& options, ResultFormat format, const FeatureList& features,
+                   ImageRun& run, InputList list) {
+  PartsFolder parts({.folder = options.output,
+                     .format = format,
+                     .part_size = options.part_size.value_or(kPartSize),
+                     .resume = options.resume,
+                     .names = features.names(),
+                     .row_shapes = row_shapes(run, features),
+                     .facts = run_facts(options, run.model(), features)},
+                    list.inputs);
+  list.inputs.erase(list.inputs.begin(), list.inputs.begin() + static_cast<std::ptrdiff_t>(parts.num_kept()));
+  run.start(std::move(list), Digests::sha256);
+  for (const InputFailure& failure : parts.kept_failures())
+    run.progress().add_failed(failure.name, failure.cause);
+  std::vector<std::vector<float>> scratch;
+  run.for_each_input(features.request, [&](const StreamedImage& image) {
+    const std::string& name = run.inputs()[image.index].name;
+    const std::string digest = run.take_digest(image.index);
+    std::string failure = image.failure;
+    if (image.outputs) {
+      const std::vector<ResultArray> arrays = features_of(options, features, *image.outputs, scratch);
+      failure = defect_of(arrays);
+      if (failure.empty()) return parts.add(name, image.size, digest, arrays);
+    }
+    parts.add_failed(name, failure);
+    return failure;
+  });
+  parts.finish();
+  return run.finish(options.output.string() + ": " + parts.summary());
+}
+
 int embed(const EmbedOptions& options) {
-  constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
-                                ResultFormat::jsonl};
-  const ResultFormat format = result_format(options.output, kFormats);
+  const ResultFormat format = format_of(options);
   check_usage(options, format);
-  check_output_place(options.output);  // before the model is loaded
+  const bool has_parts = is_parts_folder(options.output);
+  if (!has_parts) check_output_place(options.output);  // before the model is loaded
   InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);
   check_no_weights(options.output, options.common);
@@ -155,30 +246,35 @@ int embed(const EmbedOptions& options) {
   ImageAndText towers = load_towers(options, !texts.names.empty());
   ImageRun run("embed", options.common, towers.image);
   const FeatureList features = parse_features(options.features, run.model().config());
-  if (format == ResultFormat::npy && features.features.size() != 1) {
-    fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(),
-               "; use .npz or .safetensors");
-  }
+  check_features(options, format, features);
   check_preprocessing(list.inputs, run.model());
-  hold_interrupts();  // from here on there is a partial file
+  hold_interrupts();  // from here on there are files that are not whole
+  if (has_parts) return embed_to_parts(options, format, features, run, std::move(list));
 
-  const auto writer = make_result_writer({.path = options.output,
-                                          .format = format,
-                                          .names = features.names(),
-                                          .resume = options.resume,
-                                          .row_shapes = row_shapes(options, run, features)});
+  ResultWriterOptions writer_options{.path = options.output,
+                                     .format = format,
+                                     .names = features.names(),
+                                     .resume = options.resume,
+                                     .facts = run_facts(options, run.model(), features)};
+  if (options.shard) writer_options.row_shapes = row_shapes(run, features);
+  const auto writer = make_result_writer(writer_options);
   std::erase_if(list.inputs, [&](const Input& input) { return writer->take_done(input.name); });
   const int text_code = towers.text ? write_texts(options, texts, std::move(towers.text), *writer) : 0;
   run.start(std::move(list));
   std::vector<std::vector<float>> scratch;
   run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
-    std::vector<ResultArray> arrays = features.arrays(outputs);
-    if (options.normalize) normalize_vectors(arrays, scratch);
+    const std::vector<ResultArray> arrays = features_of(options, features, outputs, scratch);
     std::string defect = defect_of(arrays);
     return defect.empty() ? writer->add(run.inputs()[index].name, arrays) : defect;
   });
   writer->finish();
   return std::max(text_code, run.finish(options.output.string() + ": " + writer->summary()));
+}
+
+ResultFormat parse_format(const std::string& value) {
+  if (value == "npy") return ResultFormat::npy;
+  if (value == "safetensors") return ResultFormat::safetensors;
+  fail_value("npy or safetensors", value);
 }
 
 /// Images, which may be missing beside texts.
@@ -200,7 +296,7 @@ Command embed_command() {
           {optional_inputs(options->inputs),
            {.name = "-o,--output",
             .type_name = "FILE",
-            .help = "Ends in .npz, .npy, .safetensors or .jsonl",
+            .help = "Ends in .npz, .npy, .safetensors or .jsonl; or FOLDER/, for parts of very many inputs",
             .target = text_target(options->output),
             .is_required = true},
            {.name = "--features",
@@ -211,10 +307,21 @@ Command embed_command() {
             .type_name = "",
             .help = "Divide vectors of images and texts by their length",
             .flag = &options->normalize},
+           {.name = "--part-size",
+            .type_name = "N",
+            .help = "Inputs of a part of FOLDER/",
+            .target = parsed_target(
+                options->part_size,
+                [](const std::string& value) { return parse_integer(value, 1, kMaxPartSize); },
+                std::to_string(kPartSize))},
+           {.name = "--format",
+            .type_name = "FORMAT",
+            .help = "Of the parts of FOLDER/: npy, which takes one feature, or safetensors",
+            .target = parsed_target(options->format, parse_format, "npy")},
            shard_option(options->shard),
            {.name = "--resume",
             .type_name = "",
-            .help = "Continue an interrupted run (.jsonl)",
+            .help = "Continue an interrupted run of the same inputs (.jsonl, FOLDER/)",
             .flag = &options->resume}},
       .run = [options] { return embed(*options); }};
   add_text_vector_options(command.options, options->texts);

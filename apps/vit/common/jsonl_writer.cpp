@@ -1,9 +1,11 @@
 #include "apps/vit/common/jsonl_writer.h"
 
 #include <fstream>
+#include <sstream>
 
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
+#include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/json.h"
 
@@ -12,6 +14,11 @@ using namespace internal;
 namespace {
 
 constexpr std::string_view kLineStart = "{\"file\": ";
+
+/// photos.jsonl -> .photos.jsonl.run.json
+std::filesystem::path facts_path(const std::filesystem::path& path) {
+  return path.parent_path() / ("." + path.filename().string() + ".run.json");
+}
 
 /// Numbers as nested lists: (2, 3) -> [[a, b, c], [d, e, f]]. Advances `data` behind what was written.
 void append_nested(std::string& out, const float*& data, const Shape& shape, std::size_t dimension) {
@@ -22,19 +29,6 @@ void append_nested(std::string& out, const float*& data, const Shape& shape, std
     append_nested(out, data, shape, dimension + 1);
   }
   out += ']';
-}
-
-/// The quoted string at the start of `text`, with its quotes; empty where there is none.
-std::string_view leading_json_string(std::string_view text) {
-  if (!text.starts_with('"')) return {};
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      return text.substr(0, i + 1);
-    }
-  }
-  return {};
 }
 
 /// Numbers of a row: the length of the innermost list.
@@ -51,11 +45,30 @@ JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
   if (!options_.resume) return;
   const bool continues_finished =
       file_.size() == 0 && std::filesystem::exists(load_status(options_.path, "resume"));
+  if (continues_finished || file_.size() > 0) check_facts();
   if (continues_finished) {
     check_finished();
     file_.copy_finished();
   }
   take_over(continues_finished ? options_.path : ResumableFile::partial_path(options_.path));
+}
+
+void JsonlWriter::check_facts() const {
+  const std::filesystem::path path = facts_path(options_.path);
+  std::ifstream file(path, std::ios::binary);
+  if (!options_.facts || !file.is_open()) return;  // of an earlier release
+  std::ostringstream found;
+  found << file.rdbuf();
+  parse_run_facts(found.str(), path.string()).check_same(*options_.facts, options_.path.string());
+}
+
+void JsonlWriter::write_facts() {
+  if (!options_.facts || has_written_facts_) return;
+  AtomicFile file(facts_path(options_.path), "write");
+  const std::string json = options_.facts->json();
+  file.write(std::as_bytes(std::span(json)));
+  file.commit();
+  has_written_facts_ = true;
 }
 
 void JsonlWriter::check_finished() {
@@ -122,6 +135,7 @@ std::string JsonlWriter::add(const std::string& file, std::span<const ResultArra
               kept->second, " numbers, those of this model ", width,
               "; give the same --model or another --output");
   }
+  write_facts();
   std::string line(kLineStart);
   append_json_string(line, file);
   for (std::size_t i = 0; i < arrays.size(); ++i) {

@@ -16,7 +16,7 @@ namespace vit::app {
 class JsonlWriter : public ResultWriter {
  public:
   /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error where they are not
-  /// results of the same names.
+  /// results of the same names, or options.facts are not those that `.NAME.run.json` beside PATH tells.
   explicit JsonlWriter(const ResultWriterOptions& options);
 
   bool take_done(const std::string& file) override;
@@ -26,6 +26,10 @@ class JsonlWriter : public ResultWriter {
   std::string summary() const override;
 
  private:
+  /// Throws Error if what the last run that wrote lines has left tells other facts.
+  void check_facts() const;
+  /// Leaves the facts of this run, before its first line is written.
+  void write_facts();
   /// Throws Error if the finished file does not begin with results of the same names: it may be large, and
   /// is copied only then.
   void check_finished();
@@ -43,6 +47,7 @@ class JsonlWriter : public ResultWriter {
   std::size_t num_kept_ = 0;
   std::size_t num_added_ = 0;
   std::size_t num_texts_ = 0;
+  bool has_written_facts_ = false;
 };
 
 }  // namespace vit::app

@@ -54,8 +54,20 @@ bool is_same_file(int descriptor, const fs::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// Opens a file with these flags besides, and takes its lock. Throws Error where it is no regular file, or
-/// another run has the lock.
+/// Appends what the file at `from` holds, and has it on the disk.
+void append_file(const fs::path& from, std::FILE* file, const fs::path& path) {
+  std::ifstream source(from, std::ios::binary);
+  VIT_CHECK(source.is_open(), "resume", from.string(), ": cannot be read");
+  std::vector<char> block(1 << 20);
+  while (source.read(block.data(), static_cast<std::streamsize>(block.size())) || source.gcount() > 0) {
+    write_all(file, std::as_bytes(std::span(block).first(static_cast<std::size_t>(source.gcount()))), path);
+  }
+  VIT_CHECK(!source.bad(), "resume", from.string(), ": cannot be read to its end");
+  if (std::fflush(file) != 0 || ::fsync(::fileno(file)) != 0) fail_errno(path, "writing failed");
+}
+
+}  // namespace
+
 FileHandle open_locked(const fs::path& path, int flags) {
   // Without O_NONBLOCK, opening a pipe could wait for whom it leads to.
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0666);
@@ -74,20 +86,6 @@ FileHandle open_locked(const fs::path& path, int flags) {
             path.string(), ": another run is writing this file");
   return file;
 }
-
-/// Appends what the file at `from` holds, and has it on the disk.
-void append_file(const fs::path& from, std::FILE* file, const fs::path& path) {
-  std::ifstream source(from, std::ios::binary);
-  VIT_CHECK(source.is_open(), "resume", from.string(), ": cannot be read");
-  std::vector<char> block(1 << 20);
-  while (source.read(block.data(), static_cast<std::streamsize>(block.size())) || source.gcount() > 0) {
-    write_all(file, std::as_bytes(std::span(block).first(static_cast<std::size_t>(source.gcount()))), path);
-  }
-  VIT_CHECK(!source.bad(), "resume", from.string(), ": cannot be read to its end");
-  if (std::fflush(file) != 0 || ::fsync(::fileno(file)) != 0) fail_errno(path, "writing failed");
-}
-
-}  // namespace
 
 void check_output_place(const fs::path& path) {
   std::error_code ignored;

@@ -21,6 +21,10 @@ using FileHandle = std::unique_ptr<std::FILE, FileCloser>;
 /// or device has that name.
 void check_output_place(const std::filesystem::path& path);
 
+/// Opens a regular file for reading and writing, with these flags of open(2) besides, and takes its lock.
+/// Throws Error where it is something else, or another run has the lock.
+FileHandle open_locked(const std::filesystem::path& path, int flags);
+
 /// Writes to PATH.partial; commit() renames it to PATH. What was written without commit() stays there for a
 /// run that continues it. One run at a time: the file is locked.
 class ResumableFile {

@@ -31,8 +31,8 @@ std::string duration(double seconds) {
   return out;
 }
 
-/// An Error of the library says "[operation] NAME: cause"; beside a name that stands in front already, the
-/// cause is all that tells something.
+}  // namespace
+
 std::string_view without_repeated_name(std::string_view name, std::string_view cause) {
   const std::size_t bracket = cause.starts_with('[') ? cause.find("] ") : std::string_view::npos;
   if (bracket != std::string_view::npos) cause.remove_prefix(bracket + 2);
@@ -40,8 +40,6 @@ std::string_view without_repeated_name(std::string_view name, std::string_view c
     cause.remove_prefix(name.size() + 2);
   return cause;
 }
-
-}  // namespace
 
 void print_failure(std::string_view name, std::string_view cause) {
   if (!name.empty()) cause = without_repeated_name(name, cause);

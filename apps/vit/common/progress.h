@@ -45,6 +45,10 @@ class Progress {
   Clock::time_point last_draw_{};
 };
 
+/// An Error of the library says "[operation] NAME: cause"; beside a name that stands in front already, the
+/// cause is all that tells something.
+std::string_view without_repeated_name(std::string_view name, std::string_view cause);
+
 /// "vit: NAME: CAUSE" on stderr, on one line whatever the texts hold. An empty name is left out; a cause that
 /// begins with the operation and the name, as messages of the library do, is cut to what follows.
 void print_failure(std::string_view name, std::string_view cause);

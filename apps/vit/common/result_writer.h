@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/common/run_facts.h"
 #include "apps/vit/common/text_tower.h"
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
@@ -36,6 +37,8 @@ struct ResultWriterOptions {
   ResultFormat format = ResultFormat::npz;
   std::vector<std::string> names;  // of the arrays, in the order of add()
   bool resume = false;             // jsonl: continue what an interrupted run left
+  /// jsonl: of the run, kept beside the file and compared when it is resumed.
+  std::optional<RunFacts> facts{};
   /// Of rows, without data, one for each name: set where the file is to be written even if it has no rows.
   std::optional<std::vector<ResultArray>> row_shapes{};
 };

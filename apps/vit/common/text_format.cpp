@@ -81,6 +81,18 @@ std::string json_string(std::string_view value) {
   return out;
 }
 
+std::string_view leading_json_string(std::string_view text) {
+  if (!text.starts_with('"')) return {};
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      return text.substr(0, i + 1);
+    }
+  }
+  return {};
+}
+
 std::string csv_field(std::string_view value) {
   if (value.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(value);
   std::string out = "\"";

@@ -13,6 +13,8 @@ void append_json_float(std::string& out, float value);
 /// A JSON string with quotes; ASCII controls escaped, bytes that are not UTF-8 replaced by U+FFFD.
 void append_json_string(std::string& out, std::string_view value);
 std::string json_string(std::string_view value);
+/// The quoted string at the start of `text`, with its quotes; empty where there is none.
+std::string_view leading_json_string(std::string_view text);
 /// A field of RFC 4180: quoted where it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view value);
 /// The same text with control characters, those that break lines or turn the direction of writing, and bytes

@@ -62,14 +62,7 @@ std::string checksum(std::string_view bytes) {
 }
 
 std::string model_json(const IndexModel& model) {
-  std::string out = "\"model\": ";
-  append_json_string(out, model.model);
-  out += ", \"fingerprint\": " + json_string(model.fingerprint);
-  out += ", \"features\": " + json_string(model.features) + ", \"size\": " + json_string(model.size);
-  out += ", \"dtype\": " + json_string(model.dtype) + text(", \"dim\": ", model.dim);
-  if (!model.pad.empty()) out += ", \"pad\": " + json_string(model.pad);
-  if (model.channels != "rgb") out += ", \"channels\": " + json_string(model.channels);
-  return out;
+  return model.members() + text(", \"dim\": ", model.dim);
 }
 
 std::string member(const Json& json, std::string_view key) {
@@ -77,14 +70,7 @@ std::string member(const Json& json, std::string_view key) {
 }
 
 IndexModel parse_model(const Json& json) {
-  return {.model = member(json, "model"),
-          .fingerprint = member(json, "fingerprint"),
-          .features = member(json, "features"),
-          .size = member(json, "size"),
-          .dtype = member(json, "dtype"),
-          .dim = json.at("dim").as_size(),
-          .pad = json.find_string("pad").value_or(""),
-          .channels = json.find_string("channels").value_or("rgb")};
+  return {parse_run_model(json), json.at("dim").as_size()};
 }
 
 IndexedFile parse_line(const std::string& line, const std::string& place) {
@@ -145,17 +131,6 @@ double largest_difference(TensorView<const float> a, TensorView<const float> b) 
 
 bool IndexedFile::is_same(const IndexedFile& other) const {
   return size == other.size && std::abs(modified - other.modified) < 1e-6;
-}
-
-void IndexModel::check_same(const IndexModel& other, const std::string& where) const {
-  const auto describe = [](const IndexModel& of) {
-    return text(of.model, " (fingerprint ", of.fingerprint, ", ", of.features, ", size ", of.size, ", ",
-                of.dtype, of.pad.empty() ? "" : ", padded with ", of.pad, of.channels == "bgr" ? ", bgr" : "",
-                ")");
-  };
-  VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
-                dtype == other.dtype && dim == other.dim && pad == other.pad && channels == other.channels,
-            kWhere, where, ": made by ", describe(*this), ", and this run has ", describe(other));
 }
 
 bool is_index_folder(const fs::path& folder) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/vit/commands/index/vector_index.h"
+#include "apps/vit/common/run_facts.h"
 
 namespace vit::app {
 
@@ -29,18 +30,8 @@ struct IndexedFile {
 };
 
 /// What the vectors of an index are.
-struct IndexModel {
-  std::string model;  // path
-  std::string fingerprint;
-  std::string features;
-  std::string size;  // --size
-  std::string dtype;
+struct IndexModel : RunModel {
   std::size_t dim = 0;
-  std::string pad = "";          // r,g,b of --pad; "" = none
-  std::string channels = "rgb";  // --channels
-
-  /// Throws Error that names both if vectors of `other` do not compare with these. `where` names the index.
-  void check_same(const IndexModel& other, const std::string& where) const;
 };
 
 struct IndexFacts {

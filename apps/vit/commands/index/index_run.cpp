@@ -14,15 +14,6 @@
 namespace vit::app {
 namespace {
 
-std::string size_text(const InputSize& size) {
-  if (size.kind == InputSize::Kind::native) return "native";
-  return size.kind == InputSize::Kind::fixed ? text(size.height, "x", size.width) : "model";
-}
-
-std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
-  return color ? text(int{(*color)[0]}, ",", int{(*color)[1]}, ",", int{(*color)[2]}) : "";
-}
-
 Precision parse_precision(const std::string& name) {
   for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
     if (name == to_string(precision)) return precision;
@@ -58,14 +49,7 @@ IndexModel index_model(const CommonOptions& options, const Model& model, const V
   const std::size_t dim = kind == FeatureKind::projected ? config.projection_dim
                           : kind == FeatureKind::logits  ? config.num_classes
                                                          : config.embed_dim;
-  return {.model = std::filesystem::absolute(model_path(options)).lexically_normal().string(),
-          .fingerprint = model.report().fingerprint,
-          .features = feature.list.names().front(),
-          .size = size_text(options.session.input_size),
-          .dtype = to_string(model.precision()),
-          .dim = dim,
-          .pad = pad_text(options.model_options.square_color),
-          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb"};
+  return {run_model(options, model, feature.list.names()), dim};
 }
 
 void take_options(const IndexModel& model, CommonOptions& options) {
