@@ -168,7 +168,8 @@ TEST_CASE("apps: a killed run of JSON lines is continued where it stopped") {
   write_text(folder / "x.jsonl.partial", whole.substr(0, cut + 40));
   REQUIRE(embed("rope-axial", {folder / "in", "--resume", "--output", folder / "x.jsonl"}) == 0);
   CHECK(read_text(folder / "x.jsonl") == whole);
-  CHECK(folder.names() == std::vector<std::string>{"in", "whole.jsonl", "x.jsonl"});
+  CHECK(folder.names() == std::vector<std::string>{".whole.jsonl.run.json", ".x.jsonl.run.json", "in",
+                                                   "whole.jsonl", "x.jsonl"});
   CHECK(embed("rope-axial",
               {folder / "in", "--resume", "--features", "cls", "--output", folder / "x.jsonl"}) == 1);
   CHECK(read_text(folder / "x.jsonl") == whole);

@@ -49,16 +49,22 @@ std::size_t count_lines(const std::string& text) {
 }
 
 /// Exit code as a shell tells it.
-int wait_for(pid_t process, const std::string& out_path, int interrupt_after_lines) {
+int wait_for(pid_t process, const std::string& out_path, const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::minutes(2);
-  bool is_interrupted = interrupt_after_lines == 0;
+  const auto start = Clock::now();
+  const auto deadline = start + std::chrono::minutes(2);
+  bool is_interrupted = options.interrupt_after_lines == 0;
+  bool is_signalled = options.signal_after.count() == 0;
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
     if (!is_interrupted &&
-        count_lines(read_text(out_path)) >= static_cast<std::size_t>(interrupt_after_lines)) {
+        count_lines(read_text(out_path)) >= static_cast<std::size_t>(options.interrupt_after_lines)) {
       ::kill(process, SIGINT);
       is_interrupted = true;
+    }
+    if (!is_signalled && Clock::now() - start >= options.signal_after) {
+      ::kill(process, options.signal);
+      is_signalled = true;
     }
     if (Clock::now() > deadline) {
       ::kill(process, SIGKILL);
@@ -98,7 +104,7 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_destroy(&files);
   REQUIRE_MESSAGE(error == 0, "cannot start " VIT_TEST_PROGRAM);
   RunResult result;
-  result.exit_code = wait_for(process, folder / "out", options.interrupt_after_lines);
+  result.exit_code = wait_for(process, folder / "out", options);
   result.out = read_text(folder / "out");
   result.err = read_text(folder / "err");
   return result;

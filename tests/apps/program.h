@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -31,8 +32,10 @@ struct RunOptions {
   std::string standard_input_path{};  // what is opened instead
   std::string standard_output{};      // a file that takes the place of RunResult::out
   std::map<std::string, std::string> environment{};
-  int interrupt_after_lines = 0;    // sends SIGINT once stdout holds this many lines; 0 = never
-  bool ignores_interrupts = false;  // started with SIGINT ignored, as by nohup
+  std::chrono::milliseconds signal_after{};  // sends `signal` then; 0 = never
+  int signal = 9;                            // SIGKILL
+  int interrupt_after_lines = 0;             // sends SIGINT once stdout holds this many lines; 0 = never
+  bool ignores_interrupts = false;           // started with SIGINT ignored, as by nohup
 };
 
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
