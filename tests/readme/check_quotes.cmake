@@ -1,11 +1,11 @@
-# Fails where README.md does not quote the first lines of the projects in tests/install (up to their first comment line).
-file(READ "${ROOT}/README.md" readme)
+# Fails where vit/README.md does not quote the first lines of the projects in tests/install (up to their first comment line).
+file(READ "${ROOT}/vit/README.md" readme)
 foreach(project find_package fetch_content)
   file(READ "${ROOT}/tests/install/${project}/CMakeLists.txt" text)
   string(REGEX REPLACE "\n\n#.*" "\n" text "${text}")
   string(REPLACE "../pictures.cpp" "pictures.cpp" text "${text}")
   string(FIND "${readme}" "```cmake\n${text}```" place)
   if(place EQUAL -1)
-    message(FATAL_ERROR "README.md does not quote tests/install/${project}/CMakeLists.txt:\n${text}")
+    message(FATAL_ERROR "vit/README.md does not quote tests/install/${project}/CMakeLists.txt:\n${text}")
   endif()
 endforeach()

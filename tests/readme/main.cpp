@@ -1,4 +1,4 @@
-// Runs the snippets of README.md in the folder that tests.cmake prepared, with a short film for the video
+// Runs the snippets of the pages in the folder that tests.cmake prepared, with a short film for the video
 // loop.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-# The folder in which README.md's blocks run: model, photo.jpg and photos/.
+# The folder in which the blocks of the pages run: model, photo.jpg, photos/ and labeled/<label>/.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
@@ -6,3 +6,8 @@ file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
 file(GLOB pictures "${ROOT}/data/images/*.png" "${ROOT}/data/images/*.jpg")
 list(SUBLIST pictures 0 4 pictures)
 file(COPY ${pictures} DESTINATION "${FOLDER}/photos")
+file(MAKE_DIRECTORY "${FOLDER}/labeled")
+foreach(label cat ship)
+  file(GLOB pictures "${ROOT}/data/images/${label}*")
+  file(COPY ${pictures} DESTINATION "${FOLDER}/labeled/${label}")
+endforeach()

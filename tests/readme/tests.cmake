@@ -1,5 +1,5 @@
-# The blocks of README.md: `cpp` becomes a test program, `sh` a script, `cmake` must quote the projects in tests/install.
-set(readme "${PROJECT_SOURCE_DIR}/README.md")
+# The blocks of the pages: `cpp` becomes a test program, `sh` a script, `cmake` must quote the projects in tests/install.
+set(readme_pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/vit/README.md" "${PROJECT_SOURCE_DIR}/apps/vit/README.md")
 set(readme_build "${CMAKE_CURRENT_BINARY_DIR}/readme")
 set(readme_folder "${readme_build}/folder")
 file(MAKE_DIRECTORY "${readme_folder}")
@@ -9,8 +9,8 @@ target_compile_features(readme_extract PRIVATE cxx_std_20)
 vit_warnings(readme_extract)
 add_custom_command(
   OUTPUT "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
-  COMMAND readme_extract "${readme}" "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
-  DEPENDS readme_extract "${readme}" VERBATIM)
+  COMMAND readme_extract "${readme_build}/snippets.cpp" "${readme_build}/commands.sh" ${readme_pages}
+  DEPENDS readme_extract ${readme_pages} VERBATIM)
 
 add_executable(readme_snippets readme/main.cpp "${readme_build}/snippets.cpp")
 target_include_directories(readme_snippets PRIVATE ${PROJECT_SOURCE_DIR})
@@ -26,6 +26,7 @@ set_tests_properties(readme.snippets PROPERTIES FIXTURES_REQUIRED readme_folder 
                                                 ENVIRONMENT "OMP_WAIT_POLICY=passive")
 add_test(NAME readme.quotes COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}"
                                     -P "${CMAKE_CURRENT_LIST_DIR}/check_quotes.cmake")
+add_test(NAME readme.links COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P "${CMAKE_CURRENT_LIST_DIR}/check_links.cmake")
 if(TARGET vit_program)
   add_test(NAME readme.commands COMMAND bash "${readme_build}/commands.sh" WORKING_DIRECTORY "${readme_folder}")
   set_tests_properties(readme.commands PROPERTIES
