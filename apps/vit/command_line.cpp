@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "apps/vit/common/suggestions.h"
 #include "apps/vit/common/usage_error.h"
 
 namespace vit::app {
@@ -118,15 +119,28 @@ class Parser {
   }
 
  private:
+  static std::vector<std::string> names_of(std::span<const Option> options) {
+    std::vector<std::string> names{"--help"};
+    for (const Option& option : options) {
+      if (option.name.starts_with("-")) names.push_back(option.name.substr(option.name.find(',') + 1));
+    }
+    return names;
+  }
+
   /// A mistyped option is the cause where a required one is missing.
   std::string message_of(const CLI::ParseError& error) const {
-    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return error.what();
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    if (code != CLI::ExitCodes::RequiredError && code != CLI::ExitCodes::ExtrasError) return error.what();
     for (const auto& [command, app] : commands_) {
       for (const std::string& left : app->remaining()) {
-        if (left.starts_with("-")) return "The following argument was not expected: " + left;
+        if (left.starts_with("-")) return unknown_option(left, names_of(command->options));
       }
     }
-    return error.what();
+    const std::vector<std::string> left = app_.remaining();
+    if (left.empty() || left.front().starts_with("-")) return error.what();
+    std::vector<std::string> names;
+    for (const auto& entry : commands_) names.push_back(entry.first->name);
+    return unknown_command(left.front(), names);
   }
 
   CLI::App app_;

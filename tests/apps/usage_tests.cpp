@@ -1,8 +1,10 @@
 // What every command takes for wrong usage: one line on stderr and exit code 2.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program.h"
@@ -28,6 +30,35 @@ TEST_CASE("apps: help and version on every level") {
     CHECK(contains(help.out, command));
     CHECK(result.err.empty());
   }
+}
+
+TEST_CASE("apps: what is mistyped is answered by what was meant") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 30, 30, 1);
+  const std::string picture = folder / "a.ppm";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"clasify", picture}, "classify"},
+      {{"duplicate", picture}, "duplicates"},
+      {{"classify", "--topk", "3", picture}, "--top"},
+      {{"classify", "--topk=3", picture}, "--top"},
+      {{"classify", "--modle", "x", picture}, "--model"},
+      {{"embed", "--feature", "cls", picture}, "--features"},
+      {{"classify", "--device", "cuda", picture}, "CPU"},
+      {{picture}, "vit classify " + picture},
+      {{"bench", "--architecture", "vit_base"}, "vit_base_"},
+  };
+  for (const auto& [arguments, meant] : cases) {
+    CAPTURE(meant);
+    const RunResult result = run_vit(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK(contains(result.err, meant));
+    CHECK(std::ranges::count(result.err, '\n') == 1);
+  }
+  CHECK(!contains(run_vit({"nonsense"}).err, "did you mean"));
+  const RunResult repository = run_vit({"classify", "--model", "timm/vit_base_patch16_224", picture});
+  CHECK(repository.exit_code == 1);
+  CHECK(contains(repository.err, "huggingface-cli download timm/vit_base_patch16_224"));
+  CHECK(!contains(run_vit({"classify", "--model", folder / "none", picture}).err, "download"));
 }
 
 TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {

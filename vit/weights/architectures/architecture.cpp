@@ -2,9 +2,9 @@
 #include "vit/weights/architectures/architecture.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "vit/base/edit_distance.h"
 #include "vit/base/error.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/files/in_quotes.h"
@@ -43,21 +43,6 @@ static_assert(std::ranges::all_of(kRows, [](const Architecture& row) {
   return row.timm_name.empty() ? row.library == "timm" : find_row(kRows, row.timm_name) != nullptr;
 }));
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::span<const Architecture> architectures() {
@@ -76,7 +61,7 @@ const Architecture* find_known_architecture(std::string_view name) {
 const Architecture& find_architecture(std::string_view name) {
   if (const Architecture* const known = find_known_architecture(name)) return *known;
   std::string near;
-  for (const std::string& candidate : nearest_architectures(name.substr(0, name.find('.')), 3))
+  for (const std::string& candidate : nearest_architectures(name.substr(0, name.find('.')), 5))
     near += (near.empty() ? "" : ", ") + candidate;
   constexpr Where kWhere{"find_architecture", ErrorKind::argument};
   fail(kWhere, "unknown architecture ", in_quotes(name), "; the nearest known names are ", near);
@@ -91,11 +76,20 @@ const Architecture* find_published(std::string_view library, std::string_view ti
 
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count) {
   const std::string_view bounded = name.substr(0, 100);
-  std::vector<std::pair<std::size_t, std::string_view>> ranked;
-  for (const Architecture& row : kRows) ranked.emplace_back(edit_distance(bounded, row.name), row.name);
+  struct Candidate {
+    bool differs;  // unless it goes on where `name` ends
+    std::size_t distance;
+    std::string_view name;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> ranked;
+  for (const Architecture& row : kRows) {
+    ranked.push_back(
+        {bounded.empty() || !row.name.starts_with(bounded), edit_distance(bounded, row.name), row.name});
+  }
   std::ranges::sort(ranked);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) names.emplace_back(ranked[i].second);
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) names.emplace_back(ranked[i].name);
   return names;
 }
 

@@ -46,7 +46,7 @@ const Architecture& find_architecture(std::string_view name);
 /// straight from pretraining.
 const Architecture* find_published(std::string_view library, std::string_view timm_name);
 
-/// At most `count` names close to `name`, nearest first.
+/// At most `count` names close to `name`: those that begin with it, then by edit distance.
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);
 
 }  // namespace vit::internal

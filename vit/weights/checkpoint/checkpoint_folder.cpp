@@ -1,7 +1,9 @@
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include "vit/base/error.h"
@@ -58,6 +60,21 @@ void read_score(const TextTowerWeights& weights, const std::string& file, TextSc
   score.bias = static_cast<float>(bias);
 }
 
+/// Where to get what was asked for by the name of a repository, "" where `path` is not like one.
+std::string download_hint(const fs::path& path) {
+  const std::string name = path.string();
+  const std::size_t slash = name.find('/');
+  const bool is_plain = std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-' || c == '/';
+  });
+  std::error_code failure;
+  if (!is_plain || slash == 0 || slash == std::string::npos || slash != name.rfind('/') ||
+      slash + 1 == name.size() || name.starts_with('.') || fs::exists(name.substr(0, slash), failure))
+    return "";
+  return "; a repository of Hugging Face is downloaded by: huggingface-cli download " + name +
+         " --local-dir " + name.substr(slash + 1);
+}
+
 }  // namespace
 
 /// `files` refers to the members before it: stays where it was made.
@@ -69,7 +86,7 @@ struct CheckpointFolder::Read {
 CheckpointFolder::CheckpointFolder(const fs::path& path, LoadOptions options)
     : path_(path), options_(std::move(options)) {
   const fs::file_status status = load_status(path, kWhere);
-  VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string());
+  VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string(), download_hint(path));
   is_folder_ = fs::is_directory(status);
   folder_ = is_folder_ ? path : path.parent_path();
   if (!options_.layout.empty()) layout_ = load_layout(options_.layout);

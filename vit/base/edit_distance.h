@@ -1,0 +1,13 @@
+// How far apart two names are, for messages that suggest the one that was meant.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace vit::internal {
+
+/// Levenshtein's distance: the least number of bytes inserted, removed or replaced. Time and memory grow with
+/// a.size() * b.size() and b.size().
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace vit::internal
