@@ -16,3 +16,18 @@ if(TARGET example_classify)
     set_tests_properties(example_video_loop PROPERTIES PASS_REGULAR_EXPRESSION "100 frames, [0-9.]+ frames/s")
   endif()
 endif()
+
+# A page in a browser, where there is one.
+if(TARGET vit_program)
+  find_program(VIT_CHROMIUM NAMES chromium chromium-browser google-chrome)
+  mark_as_advanced(VIT_CHROMIUM)
+  if(VIT_CHROMIUM)
+    add_test(NAME page.browser COMMAND ${CMAKE_COMMAND} "-DVIT=$<TARGET_FILE:vit_program>" "-DCHROMIUM=${VIT_CHROMIUM}"
+                                       "-DROOT=${PROJECT_SOURCE_DIR}" "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/page"
+                                       -P "${CMAKE_CURRENT_LIST_DIR}/page_test.cmake")
+    set_tests_properties(page.browser PROPERTIES TIMEOUT 300)
+  else()
+    add_test(NAME page.browser COMMAND sh -c "echo 'skipped: no Chromium'; exit 77")
+    set_tests_properties(page.browser PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endif()

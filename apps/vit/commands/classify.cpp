@@ -12,6 +12,7 @@
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/class_selection.h"
 #include "apps/vit/common/class_values.h"
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/inputs.h"
 #include "apps/vit/common/interrupt.h"
@@ -52,6 +53,7 @@ struct ClassifyOptions {
   ClassOptions classes;
   SelectionOptions selection;
   Format format = Format::text;
+  std::filesystem::path html;
 };
 
 struct Row {
@@ -98,6 +100,14 @@ std::string as_csv(const Row& row) {
   return out;
 }
 
+PageItem page_item(const Row& row) {
+  PageItem item = named_item(row.file);
+  if (!row.top.empty()) item.score = row.top.front().probability;
+  for (const Prediction& prediction : row.top)
+    item.labels.push_back({.name = prediction.label, .score = prediction.probability});
+  return item;
+}
+
 int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   if (options.shard) take_shard(list, *options.shard);
@@ -105,7 +115,9 @@ int classify(const ClassifyOptions& options) {
   if (interrupted()) return kInterruptedExitCode;
   const ClassSelection selection(options.selection, classes);
   ImageRun run("classify", options.common, classes.model());
+  check_html(options.html, list.inputs, options.common);
   run.start(std::move(list));
+  std::vector<PageItem> items;  // of --html
 
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
   const bool is_first = !options.shard || options.shard->index == 0;  // parts are joined
@@ -121,9 +133,18 @@ int classify(const ClassifyOptions& options) {
                                                               : as_text(row, colors);
     run.progress().clear();
     print_result(lines);
+    if (!options.html.empty()) items.push_back(page_item(row));
     return defect;
   });
-  return run.finish();
+  const int code = run.finish();
+  if (!options.html.empty()) {
+    HtmlPage page{.title = "vit classify",
+                  .facts = {count_of(items.size(), "image")},
+                  .scores = PageScores::probability};
+    page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items)});
+    write_run_page(options.html, std::move(page), run.inputs(), options.common);
+  }
+  return code;
 }
 
 }  // namespace
@@ -137,7 +158,8 @@ Command classify_command() {
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text, json (one object a line) or csv",
-                               .target = choice_target(options->format, kFormats)}},
+                               .target = choice_target(options->format, kFormats)},
+                              html_option(options->html)},
                   .run = [options] { return classify(*options); }};
   command.options.push_back(shard_option(options->shard));
   add_selection_options(command.options, options->selection);

@@ -9,6 +9,7 @@
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/components.h"
 #include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
@@ -34,6 +35,7 @@ struct DuplicatesOptions {
   std::string features;
   double threshold = 0.95;
   Format format = Format::text;
+  std::filesystem::path html;
 };
 
 /// Files and their vectors.
@@ -81,9 +83,23 @@ std::string as_json(const Group& group, std::size_t number) {
   return text("{\"group\": ", number, ", \"files\": [", files, "], \"scores\": [", scores, "]}\n");
 }
 
+PageSection page_section(const Group& group, std::size_t number) {
+  PageSection section{.title = text("Group ", number),
+                      .note = count_of(group.files.size(), "image"),
+                      .leads = {},
+                      .items = {}};
+  for (std::size_t i = 0; i < group.files.size(); ++i) {
+    PageItem& item = section.items.emplace_back(named_item(group.files[i]->file));
+    item.score = group.scores[i];
+    item.note = text(group.files[i]->width, " x ", group.files[i]->height, i == 0 ? ", best resolution" : "");
+  }
+  return section;
+}
+
 /// Embeds images; returns the exit code.
 int embed_collection(const DuplicatesOptions& options, Collection& out) {
   InputList list = list_inputs(options.inputs, std::cin);
+  check_html(options.html, list.inputs, options.common);
   ImageRun run("duplicates", options.common);
   const VectorFeature feature(options.features, run.model().config());
   run.start(std::move(list));
@@ -113,20 +129,28 @@ int duplicates(const DuplicatesOptions& options) {
   Collection collection;
   int code = 0;
   if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
+    check_html(options.html, {}, options.common);
     collection = read_collection(options.inputs.front());
   } else {
     code = embed_collection(options, collection);
   }
   if (collection.files.empty()) return code;
+  HtmlPage page{.title = "vit duplicates", .facts = {}, .sections = {}};
   std::string out;
   std::size_t number = 0;
   for (std::vector<std::size_t>& members :
        connected_components(collection.vectors, options.threshold, options.common.session.threads)) {
     const Group group = group_of(collection, std::move(members));
     out += options.format == Format::json ? as_json(group, number) : as_text(group, number);
+    if (!options.html.empty()) page.sections.push_back(page_section(group, number));
     ++number;
   }
   print_result(out);
+  if (!options.html.empty()) {
+    page.facts.push_back(
+        text(count_of(number, "group"), " among ", count_of(collection.files.size(), "image")));
+    write_run_page(options.html, std::move(page), {}, options.common);
+  }
   return code;
 }
 
@@ -159,7 +183,8 @@ Command duplicates_command() {
            {.name = "--format",
             .type_name = "FORMAT",
             .help = "text or json (one group a line)",
-            .target = choice_target(options->format, kFormats)}},
+            .target = choice_target(options->format, kFormats)},
+           html_option(options->html)},
       .run = [options] { return duplicates(*options); }};
   add_common_options(command.options, options->common);
   return command;

@@ -7,6 +7,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/standard_streams.h"
@@ -45,6 +46,7 @@ struct SearchOptions {
   Format format = Format::text;
   bool each = false;
   std::string parameters;
+  std::filesystem::path html;
 };
 
 /// A vector to search for, and the names it is made of.
@@ -113,6 +115,7 @@ Query mean_of(std::span<const Query> queries) {
 /// The vectors of images; the exit code.
 int embed_images(const SearchOptions& options, const IndexModel& model, std::vector<Query>& queries) {
   InputList list = list_inputs(options.queries, std::cin);
+  check_html(options.html, list.inputs, options.common);
   ImageRun run("search", options.common);
   const VectorFeature feature(model.features, run.model().config());
   model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
@@ -144,11 +147,25 @@ int embed_texts(const SearchOptions& options, const IndexModel& model, std::vect
   return exit_code(progress);
 }
 
+PageSection page_section(const Query& query, bool are_images, std::span<const Hit> hits,
+                         std::span<const IndexedFile> files) {
+  PageSection section{.title = joined(query.names), .note = {}, .leads = {}, .items = {}};
+  for (const std::string& name : query.names) {
+    if (are_images) section.leads.push_back(named_item(name));
+  }
+  for (const Hit& hit : hits) {
+    PageItem& item = section.items.emplace_back(named_item(files[hit.index].file));
+    item.score = hit.score;
+  }
+  return section;
+}
+
 int search(SearchOptions options) {
   if (options.queries.empty() == !options.texts.are_given())
     fail_usage("QUERY or --text is required, and not both");
   if (options.tower.are_given() && !options.texts.are_given())
     fail_usage("--tokenizer and --library go with --text");
+  if (options.texts.are_given()) check_html(options.html, {}, options.common);
   IndexContents contents = read_index_folder(options.folder);
   if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
   take_options(contents.facts.model, options.common);
@@ -157,14 +174,21 @@ int search(SearchOptions options) {
                                            : embed_images(options, contents.facts.model, queries);
   if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
   std::string out = options.format == Format::csv ? "query,rank,file,score\n" : "";
+  HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
   for (const Query& query : queries) {
     const std::vector<Hit> hits =
         contents.index.search(query.vector, options.top, options.common.session.threads);
     out += options.format == Format::json  ? as_json(query, hits, contents.files)
            : options.format == Format::csv ? as_csv(query, hits, contents.files)
                                            : as_text(query, hits, contents.files);
+    if (!options.html.empty())
+      page.sections.push_back(page_section(query, !options.queries.empty(), hits, contents.files));
   }
   print_result(out);
+  if (!options.html.empty()) {
+    page.facts.push_back(count_of(contents.files.size(), "image") + " in " + options.folder.string());
+    write_run_page(options.html, std::move(page), {}, options.common);
+  }
   return code;
 }
 
@@ -201,7 +225,8 @@ Command search_command() {
                   {.name = "--parameters",
                    .type_name = "LIST",
                    .help = "Parameters of the search by FAISS's names: nprobe=32, efSearch=64",
-                   .target = text_target(options->parameters)}},
+                   .target = text_target(options->parameters)},
+                  html_option(options->html)},
       .run = [options] { return search(*options); }};
   add_text_options(command.options, options->texts);
   add_tokenizer_options(command.options, options->tower);

@@ -4,6 +4,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/show/show_run.h"
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/usage_error.h"
@@ -45,6 +46,7 @@ int show(const ShowOptions& options) {
     check_no_input(path, list.inputs);
     check_no_weights(path, options.common);
   }
+  check_html(options.html, list.inputs, options.common);
   check_has_weights(options.common);
   PatchRun run(load_model(options.common), options.common.session);
   check_preprocessing(list.inputs, run.model());

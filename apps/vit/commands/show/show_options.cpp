@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
 
@@ -63,6 +64,7 @@ std::vector<Option> show_option_list(ShowOptions& options) {
        .type_name = "FILE",
        .help = "Write the numbers to a .npz file",
        .target = text_target(options.data)},
+      html_option(options.html),
       {.name = "--layer",
        .type_name = "K",
        .help = "Block, from 0 or negative from the end",
@@ -96,7 +98,8 @@ std::vector<Option> show_option_list(ShowOptions& options) {
 
 void check_show_options(const ShowOptions& options) {
   const What what = *options.what;
-  if (options.output.empty() && options.data.empty()) fail_usage("--output or --data is required");
+  if (options.output.empty() && options.data.empty() && options.html.empty())
+    fail_usage("--output, --data or --html is required");
   if (options.has_query && (what == What::pca || what == What::match))
     fail_usage("--query goes with --what attention and similarity");
   if (what == What::similarity && !options.pixel)

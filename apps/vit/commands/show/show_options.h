@@ -27,6 +27,7 @@ struct ShowOptions {
   std::optional<What> what;
   std::filesystem::path output;
   std::filesystem::path data;
+  std::filesystem::path html;
   long long layer = -1;  // negative from the end
   HeadChoice heads = HeadChoice::mean;
   std::size_t head = 0;  // of HeadChoice::one

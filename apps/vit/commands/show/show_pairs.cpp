@@ -69,7 +69,7 @@ void Show::draw_match() {
   }
   numbers_.add("pairs", {pairs.size(), 4}, points);
   numbers_.add("scores", {pairs.size()}, scores);
-  if (!sink_.is_used()) return;
+  if (!is_drawn()) return;
   std::vector<std::size_t> order(pairs.size());  // best first, those drawn in the order of the first image
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order,
@@ -88,7 +88,10 @@ void Show::draw_match() {
       text(images[0].layout.grid.columns, " x ", images[0].layout.grid.rows, " and ",
            images[1].layout.grid.columns, " x ", images[1].layout.grid.rows,
            " patches; lines join their centers")};
-  sink_.add(inputs_[0].name, draw_matches(images[0], images[1], lines, caption, {.max_edge = 768}));
+  if (!options_.html.empty())
+    add_to_page(inputs_[0], caption, draw_matches(images[0], images[1], lines, {}, {.max_edge = 768}));
+  if (sink_.is_used())
+    sink_.add(inputs_[0].name, draw_matches(images[0], images[1], lines, caption, {.max_edge = 768}));
 }
 
 }  // namespace vit::app

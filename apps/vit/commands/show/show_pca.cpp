@@ -61,8 +61,10 @@ std::vector<std::vector<std::uint8_t>> foreground_of(std::span<const PcaImage> i
 
 void Show::draw_pca() {
   PcaAccumulator accumulator;
-  Spool spool(options_.data.empty() && sink_.is_used() ? options_.output
-                                                       : options_.data);  // (h w, C) of each image
+  const std::filesystem::path& beside = !options_.data.empty() ? options_.data
+                                        : sink_.is_used()      ? options_.output
+                                                               : options_.html;
+  Spool spool(beside);  // (h w, C) of each image
   std::vector<PcaImage> images;
   std::size_t width = 0;
   for_each([&](const Input& input) {
@@ -93,7 +95,7 @@ void Show::draw_pca() {
     if (options_.foreground)
       numbers_.add(array_name("foreground"), {image.grid.rows, image.grid.columns}, is_shown[i]);
     files_.push_back(image.input->name);
-    if (!sink_.is_used()) continue;
+    if (!is_drawn()) continue;
     PatchMap map{.title = "", .values = {}, .is_shown = is_shown[i]};
     for (std::size_t k = 0; k < image.values.num_elements(); ++k) {
       const auto [low, high] = ranges[k % 3];

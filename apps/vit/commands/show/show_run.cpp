@@ -4,12 +4,16 @@
 #include <new>
 #include <utility>
 
+#include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "vit/base/error.h"
 
 namespace vit::app {
 namespace {
+
+constexpr std::size_t kPageEdge = 512;      // of a panel, in pixels
+constexpr std::size_t kMaxPageEdge = 1600;  // of a picture of several panels
 
 Request patch_request(std::size_t layer, const ModelConfig& config) {
   Request request;
@@ -32,6 +36,7 @@ Show::Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run,
       patch_request_(patch_request(layer_, run.model().config())),
       numbers_(options.data),
       sink_(options.output, *options.what == What::match ? 1 : inputs_.size()) {
+  if (is_drawn()) check_can_draw();
   if (*options_.what == What::attention) check_attention();
 }
 
@@ -44,10 +49,12 @@ void Show::draw() {
   }
   if (!files_.empty()) numbers_.write(files_);
   sink_.finish();
+  if (!options_.html.empty()) write_html();
 }
 
 std::string Show::summary() const {
-  return sink_.is_used() ? sink_.summary() : options_.data.string();
+  if (sink_.is_used()) return sink_.summary();
+  return (options_.data.empty() ? options_.html : options_.data).string();
 }
 
 void Show::for_each(const std::function<void(const Input&)>& work) {
@@ -79,12 +86,34 @@ TensorView<const float> Show::patches() const {
 }
 
 void Show::add_map_picture(const Input& input, MapPicture picture) {
+  if (!options_.html.empty()) {
+    MapPicture plain = picture;  // the page has the caption as text
+    plain.caption.clear();
+    add_to_page(input, picture.caption, draw_maps(plain, {.style = options_.style, .max_edge = kPageEdge}));
+  }
   if (!sink_.is_used()) return;
   if (sink_.is_sheet()) {  // names alone under each picture
     sink_.set_sheet_caption({picture.caption.begin() + 1, picture.caption.end()});
     picture.caption.resize(1);
   }
   sink_.add(input.name, draw_maps(picture, {.style = options_.style, .max_edge = sink_.max_edge()}));
+}
+
+void Show::add_to_page(const Input& input, std::span<const std::string> caption, const Image& picture) {
+  PageItem& item = page_.emplace_back(named_item(input.name));
+  item.link = file_link(input);
+  item.thumbnail = {.webp = encode_thumbnail(picture, kMaxPageEdge), .failure = {}, .size = picture.size()};
+  if (inputs_.size() == 2 && *options_.what == What::match) item.name += " and " + inputs_[1].name;
+  for (const std::string& line : caption.subspan(1)) item.note += (item.note.empty() ? "" : "; ") + line;
+}
+
+void Show::write_html() {
+  HtmlPage page{.title = "vit show",
+                .facts = {count_of(page_.size(), "picture")},
+                .images = PageImages::large,
+                .sections = {}};
+  page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
+  write_run_page(options_.html, std::move(page), inputs_, options_.common);
 }
 
 std::string Show::patch_text() const {

@@ -11,6 +11,7 @@
 #include "apps/vit/commands/show/number_file.h"
 #include "apps/vit/commands/show/picture_sink.h"
 #include "apps/vit/commands/show/show_options.h"
+#include "apps/vit/common/html/html_page.h"
 #include "apps/vit/common/progress.h"
 
 namespace vit::app {
@@ -40,7 +41,10 @@ class Show {
   /// Patches (h w, C) of the image seen last, after the final norm for the last block. Throws Error if they
   /// are not finite.
   TensorView<const float> patches() const;
+  bool is_drawn() const { return sink_.is_used() || !options_.html.empty(); }
   void add_map_picture(const Input& input, MapPicture picture);
+  void add_to_page(const Input& input, std::span<const std::string> caption, const Image& picture);
+  void write_html();
   std::size_t query_token(const PatchLayout& layout) const;
   /// The map of one head or of their mean; weights (heads, h, w).
   PatchMap attention_map(std::size_t head, GridSize grid, std::span<const float> weights) const;
@@ -62,6 +66,7 @@ class Show {
   PictureSink sink_;
   Outputs outputs_;
   std::vector<std::string> files_;  // inputs that are done
+  std::vector<PageItem> page_;      // of --html
 };
 
 /// The name of an input without its folders.
