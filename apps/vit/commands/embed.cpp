@@ -100,6 +100,11 @@ ResultFormat format_of(const EmbedOptions& options) {
   if (is_parts_folder(options.output)) return options.format.value_or(ResultFormat::npy);
   if (options.format || options.part_size)
     fail_usage(options.format ? "--format" : "--part-size", " goes with --output FOLDER/");
+  if (!options.output.has_extension())
+    fail_usage(
+        "--output must end in one of .npz, .npy, .safetensors, .jsonl, or in / for a folder of parts; found "
+        "'",
+        options.output.string(), "'");
   return result_format(options.output, kFormats);
 }
 

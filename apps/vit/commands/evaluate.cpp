@@ -65,8 +65,8 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
                                        classes[1], " among them; call the folder by index or synset")});
       continue;
     }
-    for (const fs::path& image : images_below(folder, dataset.list)) {
-      dataset.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
+    for (const std::string& image : images_below(folder, dataset.list)) {
+      dataset.list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
       dataset.truth.push_back(classes.front());
     }
   }

@@ -80,15 +80,15 @@ LabeledImages read_folder(const fs::path& root) {
   LabeledImages out;
   for (const fs::path& folder : class_folders(root, "fit")) {
     const std::size_t failures = out.list.failures.size();
-    const std::vector<fs::path> images = images_below(folder, out.list);
+    const std::vector<std::string> images = images_below(folder, out.list);
     if (images.empty()) {
       if (out.list.failures.size() == failures)
         out.list.failures.push_back(
             {folder.string(), "no images in the folder of this label; it is left out"});
       continue;
     }
-    for (const fs::path& image : images) {
-      out.list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
+    for (const std::string& image : images) {
+      out.list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
       out.classes.push_back(static_cast<std::uint32_t>(out.labels.size()));
     }
     out.labels.push_back(folder.filename().string());

@@ -22,7 +22,7 @@ ImageSource InputReader::source(std::size_t index) {
       return input.pixels->load(input.pixels_index);
     });
   }
-  if (!input.archive && digests_ == Digests::none) return input.path;
+  if (!input.archive && digests_ == Digests::none) return std::filesystem::path(input.path);
   return LoadFile{input.name, [this, &input, index] {
                     std::vector<std::byte> bytes =
                         input.archive ? input.archive->read(input.member) : read_image_file(input.path, {});

@@ -39,7 +39,7 @@ class InputReader {
   Digests digests_;
   std::mutex mutex_;  // guards the two below
   std::map<std::size_t, std::string> taken_;
-  std::map<std::filesystem::path, std::string> files_;  // of preprocessed pixels, which many inputs share
+  std::map<std::string, std::string> files_;  // of preprocessed pixels, which many inputs share
 };
 
 }  // namespace vit::app

@@ -43,7 +43,7 @@ std::string lower_extension(const fs::path& path) {
 /// What was met below a folder.
 struct Found {
   std::set<fs::path> folders;  // canonical paths; each is read once
-  std::vector<fs::path> images;
+  std::vector<std::string> images;
   std::map<std::string, std::size_t> others;  // files that are no images, by extension
 };
 
@@ -60,7 +60,7 @@ void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& fa
     if (fs::is_directory(path, unreadable)) {
       collect(path, found, failures);
     } else if (has_image_extension(path)) {
-      found.images.push_back(path);
+      found.images.push_back(path.string());
     } else if (fs::is_regular_file(path, unreadable)) {
       ++found.others[lower_extension(path)];
     }
@@ -106,7 +106,7 @@ void add_tar(const std::string& argument, InputList& list) {
         list.failures.push_back({name, "is stored as a sparse file, which is not read"});
       } else {
         list.inputs.push_back({.name = name,
-                               .path = archive->path(),
+                               .path = archive->path().string(),
                                .pixels = nullptr,
                                .archive = archive,
                                .member = entry.range});
@@ -124,32 +124,33 @@ void add_path(const std::string& argument, InputList& list) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::is_directory(status) && lower_extension(path) != ".npy" && has_image_extension(path)) {
-    list.inputs.push_back({.name = argument, .path = path, .pixels = nullptr});  // if missing, reading tells
+    list.inputs.push_back(
+        {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading tells
     return;
   }
   VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
   VIT_CHECK(!error, "open", error.message());
   if (fs::is_directory(status)) {
     const std::size_t failures_before = list.failures.size();
-    const std::vector<fs::path> images = images_below(path, list);
+    const std::vector<std::string> images = images_below(path, list);
     VIT_CHECK(!images.empty() || list.failures.size() > failures_before, "read folder",
               "no images below this folder");
-    for (const fs::path& image : images)
-      list.inputs.push_back({.name = image.string(), .path = image, .pixels = nullptr});
+    for (const std::string& image : images)
+      list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
   } else if (lower_extension(path) == ".npy") {
     const auto pixels = std::make_shared<const PixelFile>(path);
     VIT_CHECK(pixels->num_images() <= kMaxPixelImages, "npy", "holds ", pixels->num_images(),
               " images, expected ", kMaxPixelImages, " at most; split the file");
     for (std::size_t i = 0; i < pixels->num_images(); ++i) {
       list.inputs.push_back(
-          {.name = text(argument, "[", i, "]"), .path = path, .pixels = pixels, .pixels_index = i});
+          {.name = text(argument, "[", i, "]"), .path = argument, .pixels = pixels, .pixels_index = i});
     }
   } else if (lower_extension(path) == ".tar") {
     add_tar(argument, list);
   } else {
     VIT_CHECK(!is_compressed_tar(path), (Where{"tar", ErrorKind::unsupported}),
               "compressed archives are not read: members are read in place; decompress it to a .tar before");
-    list.inputs.push_back({.name = argument, .path = path, .pixels = nullptr});
+    list.inputs.push_back({.name = argument, .path = argument, .pixels = nullptr});
   }
 }
 
@@ -213,7 +214,7 @@ std::size_t Shard::end(std::size_t size) const {
 void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
-  const fs::path* former = nullptr;  // many inputs may lie in one file
+  const std::string* former = nullptr;  // many inputs may lie in one file
   for (const Input& input : inputs) {
     if (former != nullptr && *former == input.path) continue;
     former = &input.path;
@@ -243,12 +244,11 @@ std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error)
   return paths;
 }
 
-std::vector<fs::path> images_below(const fs::path& folder, InputList& list) {
+std::vector<std::string> images_below(const fs::path& folder, InputList& list) {
   Found found;
   collect(folder, found, list.failures);
   if (!found.others.empty()) list.notes.push_back({folder.string(), passed_over(found.others)});
-  std::sort(found.images.begin(), found.images.end(),
-            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  std::ranges::sort(found.images);
   return found.images;
 }
 
