@@ -1,0 +1,85 @@
+"""Vision Transformers on CPUs: the library and the program vit from Python.
+
+    import vitcpp
+    model = vitcpp.load("dinov2/")
+    vectors = model.embed(["a.jpg", "b.jpg"])          # float32 (2, E), the bits of `vit embed`
+    model.classify("photo.jpg", candidate_labels=["a cat", "a dog"])
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from ._errors import (
+    ArgumentError,
+    Error,
+    FileError,
+    FormatError,
+    InternalError,
+    MismatchError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from . import position as position
+    from ._model import Model as Model, Precision as Precision
+    from ._text import Tokenizer as Tokenizer
+    from .position import RopeTable as RopeTable
+
+__all__ = [
+    "ArgumentError",
+    "Error",
+    "FileError",
+    "FormatError",
+    "InternalError",
+    "MismatchError",
+    "Model",
+    "RopeTable",
+    "Tokenizer",
+    "UnsupportedError",
+    "load",
+    "position",
+    "version",
+]
+
+# numpy and the library are loaded when they are needed, so that importing takes no time.
+_LAZY = {"Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    if name == "position":
+        return importlib.import_module(".position", __name__)
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load(
+    path: str | os.PathLike[str], precision: Precision = "float32", threads: int | None = None, **options: Any
+) -> Model:
+    """Loads a checkpoint folder as downloaded (timm, Hugging Face, OpenCLIP, a publisher's) or a weight file.
+
+    Args:
+        path: The folder or file.
+        precision: "float32", "bfloat16" or "int8": of the blocks, converted while loading.
+        threads: That decode or compute in one call; None: all cores. Results do not depend on it.
+        **options: size ("model", "native", S or (H, W)), batch, architecture, overrides (timm's model_args), layout,
+            kernels, resampler, pillow, exif, tokenizer, library: as the options of the program, see `vit embed --help`.
+
+    Raises:
+        Error: names the file or tensor and what is wrong with it.
+    """
+    from ._model import Model
+
+    return Model(path, precision, threads, **options)
+
+
+def version() -> str:
+    """The version of the library."""
+    from . import _library
+
+    return str(_library.library.vit_version().decode())

@@ -1,0 +1,136 @@
+"""Images in all the forms that Python has, as inputs of the library without copies where that is possible."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._errors import ArgumentError
+
+#: A path, the bytes of an image file, a PIL image, or uint8 pixels (H, W, 1, 3 or 4) or (H, W): a numpy array or
+#: anything with DLPack (torch on the CPU) or numpy's array interface.
+ImageLike = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
+
+_PATH, _ENCODED, _PIXELS, _PREPROCESSED = 0, 1, 2, 3
+_FORMATS = {1: 4, 3: 0, 4: 2}  # bytes per pixel -> grey, rgb, rgba
+
+
+def is_single(x: Any) -> bool:
+    """Whether this is one input and no collection of them."""
+    if isinstance(x, (str, bytes, bytearray, memoryview, os.PathLike)) or _is_pil(x):
+        return True
+    shape = getattr(x, "shape", None)
+    if shape is not None:
+        return len(shape) < 4
+    return not isinstance(x, Iterable)
+
+
+def as_list(x: Any) -> list[Any]:
+    """One input or several as a list: a four-dimensional array is its images."""
+    if is_single(x):
+        return [x]
+    if getattr(x, "shape", None) is not None:
+        return list(as_array(x))
+    return list(x)
+
+
+def _is_pil(x: Any) -> bool:
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(x, module.Image)
+
+
+def as_array(x: Any) -> npt.NDArray[Any]:
+    """A numpy array of an array of any library, without a copy where the library allows it."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach") and getattr(x, "requires_grad", False):
+        x = x.detach()
+    try:
+        return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"[vitcpp] no array in the memory of the CPU: {error}") from error
+
+
+def _pil_pixels(image: Any) -> npt.NDArray[np.uint8]:
+    """Pixels of a PIL image; one with a palette or rare mode is converted as the library does with files."""
+    if image.mode in ("LA", "La", "PA", "RGBa") or (image.mode == "P" and "transparency" in image.info):
+        image = image.convert("RGBA")
+    elif image.mode not in ("RGB", "RGBA", "L"):
+        image = image.convert("RGB")
+    pixels: npt.NDArray[np.uint8] = np.asarray(image)
+    return pixels
+
+
+def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """(H, W, bytes per pixel) whose rows lie without gaps."""
+    if array.dtype != np.uint8:
+        raise ArgumentError(
+            f"[vitcpp] an image of dtype {array.dtype} and shape {array.shape}; expected uint8 pixels (H, W, 3). "
+            "Preprocessed float32 pixels (B, 3, H, W) go to forward_features()"
+        )
+    if array.ndim == 2:
+        array = array[:, :, np.newaxis]
+    if array.ndim != 3 or array.shape[2] not in _FORMATS:
+        raise ArgumentError(f"[vitcpp] an image of shape {array.shape}; expected (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)")
+    if 0 in array.shape:
+        raise ArgumentError(f"[vitcpp] an image of shape {array.shape} has no pixels")
+    channels = array.shape[2]
+    rows_are_whole = array.strides[2] == 1 and (array.shape[1] == 1 or array.strides[1] == channels)
+    if not rows_are_whole or array.strides[0] < array.shape[1] * channels:
+        array = np.ascontiguousarray(array)
+    return array
+
+
+class Inputs:
+    """An array of inputs for the library. Keeps alive what it points at."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.count = len(items)
+        self.array = (lib.Input * max(1, self.count))()
+        self._kept: list[Any] = []
+        for slot, item in zip(self.array, items):
+            slot.struct_size = ctypes.sizeof(lib.Input)
+            self._fill(slot, item)
+
+    def _fill(self, slot: lib.Input, item: Any) -> None:
+        if isinstance(item, (str, os.PathLike)):
+            slot.kind, slot.path = _PATH, self._keep(lib.encoded(item))
+        elif isinstance(item, (bytes, bytearray, memoryview)):
+            data = self._keep(np.frombuffer(item, np.uint8))
+            slot.kind, slot.data, slot.size = _ENCODED, data.ctypes.data, data.size
+        else:
+            pixels = self._keep(_checked_pixels(_pil_pixels(item) if _is_pil(item) else as_array(item)))
+            slot.kind, slot.format = _PIXELS, _FORMATS[pixels.shape[2]]
+            slot.data, slot.height, slot.width = pixels.ctypes.data, pixels.shape[0], pixels.shape[1]
+            slot.row_stride = pixels.strides[0] if pixels.shape[0] > 1 else 0
+
+    def _keep(self, item: Any) -> Any:
+        self._kept.append(item)
+        return item
+
+
+class Pixels(Inputs):
+    """Preprocessed pixels (B, 3, H, W) float32 as inputs."""
+
+    def __init__(self, pixels: Any) -> None:
+        array = as_array(pixels)
+        if array.dtype != np.float32 or array.ndim != 4 or array.shape[1] != 3:
+            raise ArgumentError(
+                f"[vitcpp] pixels of dtype {array.dtype} and shape {array.shape}; expected float32 (B, 3, H, W)"
+            )
+        array = np.ascontiguousarray(array)
+        super().__init__([])
+        self.count = array.shape[0]
+        self.array = (lib.Input * max(1, self.count))()
+        self._keep(array)
+        for slot, image in zip(self.array, array):
+            slot.struct_size = ctypes.sizeof(lib.Input)
+            slot.kind, slot.data = _PREPROCESSED, image.ctypes.data
+            slot.height, slot.width = image.shape[1:]

@@ -1,0 +1,267 @@
+"""The C interface of the library through ctypes: structs, functions, handles. vit/c/*.h documents each."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from pathlib import Path
+from typing import Any
+
+from ._errors import CLASSES, ArgumentError, Error
+
+REVISION = 1  # of the C interface that this module was written for
+
+
+class Array(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int32), ("ndim", c_uint32), ("shape", c_size_t * 5)]
+
+
+class Options(ctypes.Structure):
+    """A struct whose first member is its size."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.struct_size = ctypes.sizeof(self)
+
+
+class ModelOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("architecture", c_char_p),
+        ("overrides", POINTER(c_char_p)),
+        ("num_overrides", c_size_t),
+        ("layout", c_char_p),
+        ("kernels", c_char_p),
+        ("precision", c_int32),
+        ("resampler", c_int32),
+        ("pillow", c_int32),
+        ("exif", c_int32),
+    ]
+
+
+class ModelInfo(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("image_height", c_size_t),
+        ("image_width", c_size_t),
+        ("patch_size", c_size_t),
+        ("embed_dim", c_size_t),
+        ("depth", c_size_t),
+        ("num_heads", c_size_t),
+        ("num_prefix_tokens", c_size_t),
+        ("projection_dim", c_size_t),
+        ("num_classes", c_size_t),
+        ("has_class_token", c_int32),
+        ("has_pooled", c_int32),
+        ("has_preprocessing", c_int32),
+        ("precision", c_int32),
+        ("kernels", c_char_p),
+        ("path", c_char_p),
+        ("fingerprint", c_char_p),
+        ("config", c_char_p),
+        ("preprocess", c_char_p),
+    ]
+
+
+class Input(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_int32),
+        ("format", c_int32),
+        ("path", c_char_p),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("height", c_size_t),
+        ("width", c_size_t),
+        ("row_stride", c_size_t),
+    ]
+
+
+class SizeOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_int32),
+        ("threads", c_int32),
+        ("height", c_size_t),
+        ("width", c_size_t),
+    ]
+
+
+class SessionOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_int32),
+        ("size_kind", c_int32),
+        ("height", c_size_t),
+        ("width", c_size_t),
+        ("batch", c_size_t),
+    ]
+
+
+class Request(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("features", c_uint32),
+        ("normalize", c_int32),
+        ("blocks", POINTER(c_int64)),
+        ("num_blocks", c_size_t),
+        ("attention", POINTER(c_int64)),
+        ("num_attention", c_size_t),
+    ]
+
+
+class TextOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("architecture", c_char_p),
+        ("tokenizer", c_char_p),
+        ("kernels", c_char_p),
+        ("library", c_int32),
+        ("precision", c_int32),
+    ]
+
+
+class RopeOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("coordinates", c_int32),
+        ("centered_by", c_int32),
+        ("axis_order", c_int32),
+        ("pairing", c_int32),
+        ("offset", c_double),
+        ("reference_rows", c_size_t),
+        ("reference_columns", c_size_t),
+        ("dtype", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class Prediction(ctypes.Structure):
+    _fields_ = [("index", c_size_t), ("label", c_char_p), ("probability", c_float), ("logit", c_float)]
+
+
+POOLED, PROJECTED, CLS, PATCHES, TOKENS, EMBEDDED, LOGITS = 1, 2, 4, 8, 16, 32, 64
+BLOCK, ATTENTION, PIXELS, CROPPED, TEXT, IDS = 128, 256, 512, 1024, 2048, 4096
+
+_HANDLE = POINTER(c_void_p)
+_STRINGS = POINTER(c_char_p)
+_SIZES = POINTER(c_size_t)
+_DOUBLES = c_void_p
+
+# name -> arguments; all of these return a status
+_CALLS: dict[str, list[Any]] = {
+    "vit_results_create": [_HANDLE],
+    "vit_results_status": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_results_all": [c_void_p, c_uint32, c_int64, POINTER(Array)],
+    "vit_results_one": [c_void_p, c_size_t, c_uint32, c_int64, POINTER(Array)],
+    "vit_model_load": [c_char_p, POINTER(ModelOptions), _HANDLE],
+    "vit_model_random": [c_char_p, POINTER(ModelOptions), _HANDLE],
+    "vit_model_describe": [c_void_p, POINTER(ModelInfo)],
+    "vit_model_label": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_preprocessor_load": [c_char_p, POINTER(ModelOptions), POINTER(SizeOptions), _HANDLE],
+    "vit_preprocessor_create": [c_void_p, POINTER(SizeOptions), _HANDLE],
+    "vit_preprocessor_run": [c_void_p, POINTER(Input), c_size_t, c_uint32, c_void_p],
+    "vit_session_create": [c_void_p, POINTER(SessionOptions), _HANDLE],
+    "vit_session_run": [c_void_p, POINTER(Input), c_size_t, POINTER(Request), c_void_p],
+    "vit_classifier_create": [c_void_p, _HANDLE],
+    "vit_classifier_load_head": [c_void_p, c_char_p, _HANDLE],
+    "vit_classifier_load_vectors": [c_void_p, c_char_p, _HANDLE],
+    "vit_classifier_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
+    "vit_classifier_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
+    "vit_classifier_top": [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(Prediction), POINTER(c_size_t)],
+    "vit_text_tower_load": [c_char_p, POINTER(TextOptions), _HANDLE],
+    "vit_text_encoder_create": [c_void_p, c_int32, _HANDLE],
+    "vit_text_encoder_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_int32, c_void_p, POINTER(c_size_t)],
+    "vit_tokenizer_load": [c_char_p, c_int32, _HANDLE],
+    "vit_tokenizer_load_for_model": [c_char_p, c_char_p, c_int32, _HANDLE],
+    "vit_tokenizer_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_size_t, c_void_p],
+    "vit_tokenizer_token": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
+    "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
+    "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
+    "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
+    "vit_rope_mixed": [c_size_t, c_size_t, _DOUBLES, c_size_t, c_size_t, c_size_t, c_size_t, POINTER(RopeOptions),
+                       _HANDLE],
+    "vit_rope_line": [_DOUBLES, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
+    "vit_rope_table_get": [c_void_p, POINTER(Array), POINTER(Array)],
+    "vit_rope_rotate": [c_void_p, c_void_p, _SIZES, c_uint32, c_size_t],
+    "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
+}  # fmt: skip
+_FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
+          "rope_table"]  # fmt: skip
+
+
+def _path() -> str:
+    """The library in the package; VITCPP_LIBRARY names another one."""
+    return os.environ.get("VITCPP_LIBRARY") or str(Path(__file__).parent / "lib" / "libvit.so")
+
+
+def _load() -> ctypes.CDLL:
+    path = _path()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"vitcpp: the library cannot be loaded: {error}") from error
+    library.vit_version.restype = c_char_p
+    library.vit_last_error.restype = c_char_p
+    library.vit_preprocessor_describe.restype = c_char_p
+    library.vit_preprocessor_describe.argtypes = [c_void_p]
+    library.vit_results_size.restype = c_size_t
+    library.vit_results_size.argtypes = [c_void_p]
+    library.vit_tokenizer_context_length.restype = c_size_t
+    library.vit_tokenizer_context_length.argtypes = [c_void_p]
+    library.vit_c_revision.restype = c_int32
+    if library.vit_c_revision() < REVISION:
+        raise ImportError(f"vitcpp: {path} is older than this package")
+    for name, arguments in _CALLS.items():
+        function = getattr(library, name)
+        function.argtypes = arguments
+        function.restype = c_int32
+    for name in _FREES:
+        function = getattr(library, f"vit_{name}_free")
+        function.argtypes = [c_void_p]
+        function.restype = None
+    return library
+
+
+library = _load()
+
+
+def error_of(status: int, text: str) -> Error:
+    return CLASSES.get(status, Error)(text)
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Calls a function of the library. Raises the Error of its status."""
+    status = getattr(library, name)(*arguments)
+    if status != 0:
+        raise error_of(status, library.vit_last_error().decode("utf-8", "replace"))
+
+
+class Handle:
+    """An object of the library; freed when nothing in Python refers to it, so never while a call uses it."""
+
+    __slots__ = ("_free", "pointer")
+
+    def __init__(self, kind: str, constructor: str, *arguments: Any) -> None:
+        self.pointer = c_void_p()
+        self._free = getattr(library, f"vit_{kind}_free")
+        call(constructor, *arguments, ctypes.byref(self.pointer))
+
+    def __del__(self) -> None:
+        pointer = getattr(self, "pointer", None)
+        if pointer:
+            self._free(pointer)
+
+
+def strings(texts: list[str]) -> Any:
+    """An array of UTF-8 strings, which it keeps alive."""
+    return (c_char_p * max(1, len(texts)))(*[encoded(text) for text in texts])
+
+
+def encoded(text: str | os.PathLike[str]) -> bytes:
+    """A text or path as the library takes it. Raises ArgumentError for what C cannot hold."""
+    data = os.fsencode(text)
+    if b"\0" in data:
+        raise ArgumentError(f"[vitcpp] {text!r} contains a zero character")
+    return data

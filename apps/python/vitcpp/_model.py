@@ -1,0 +1,546 @@
+"""Models: images and texts to vectors, classes, tokens and feature maps.
+
+Letters in shapes: n inputs, B images, H, W pixels, h, w patches per column and row, T = prefix + h w tokens,
+C = embed_dim, E = dimension of the space of images and texts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, TypedDict, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._errors import ArgumentError, Error, UnsupportedError
+from ._inputs import ImageLike, Inputs, Pixels, as_list, is_single
+from ._results import Results
+from ._text import LIBRARIES, Library, TextEncoder
+
+Floats = npt.NDArray[np.float32]
+Precision = Literal["float32", "bfloat16", "int8"]
+Size = Union[Literal["model", "native"], int, tuple[int, int]]
+
+_PRECISIONS = {"float32": 0, "bfloat16": 1, "int8": 2}
+_RESAMPLERS = {"auto": 0, "pillow": 1, "torchvision": 2}
+_PILLOW = {"13.0": 0, "12.2": 1, "12.1": 2}
+_EXIF = {"auto": 0, "apply": 1, "ignore": 2}
+_MAX_CLASSIFIERS = 8  # sets of candidate labels whose vectors are kept
+
+
+class Score(TypedDict):
+    """A class and its probability, as transformers' pipelines return them."""
+
+    label: str
+    score: float
+
+
+def _chosen(name: str, choices: dict[str, int], value: Any) -> int:
+    if value not in choices:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected one of {', '.join(map(repr, choices))}")
+    return choices[value]
+
+
+def _size(size: Size) -> tuple[int, int, int]:
+    if size == "model":
+        return 0, 0, 0
+    if size == "native":
+        return 1, 0, 0
+    try:
+        height, width = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+    except (TypeError, ValueError, IndexError) as error:
+        raise ArgumentError(f"[vitcpp] size={size!r}; expected 'model', 'native', S or (H, W)") from error
+    if height < 1 or width < 1:
+        raise ArgumentError(f"[vitcpp] size={size!r}; expected positive edges")
+    return 2, height, width
+
+
+class Model:
+    """A checkpoint ready to run; `vitcpp.load` makes one.
+
+    Threads may share a model: each has working memory of its own. Calls release the GIL. After `close()`, or at the end
+    of a `with` block, calls raise ArgumentError; arrays that were returned stay valid.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        precision: Precision = "float32",
+        threads: int | None = None,
+        *,
+        size: Size = "model",
+        batch: int = 0,
+        architecture: str | None = None,
+        overrides: dict[str, str] | None = None,
+        layout: str | os.PathLike[str] | None = None,
+        kernels: str | None = None,
+        resampler: Literal["auto", "pillow", "torchvision"] = "auto",
+        pillow: Literal["13.0", "12.2", "12.1"] = "13.0",
+        exif: Literal["auto", "apply", "ignore"] = "auto",
+        tokenizer: str | os.PathLike[str] | None = None,
+        library: Library = "auto",
+    ) -> None:
+        self._path = lib.encoded(path)
+        pairs = [str(part) for pair in (overrides or {}).items() for part in pair]
+        self._architecture = lib.encoded(architecture) if architecture else None
+        self._kernels = lib.encoded(kernels) if kernels else None
+        self._precision = _chosen("precision", _PRECISIONS, precision)
+        options = lib.ModelOptions(
+            architecture=self._architecture,
+            overrides=lib.strings(pairs),
+            num_overrides=len(pairs) // 2,
+            layout=lib.encoded(layout) if layout is not None else None,
+            kernels=self._kernels,
+            precision=self._precision,
+            resampler=_chosen("resampler", _RESAMPLERS, resampler),
+            pillow=_chosen("pillow", _PILLOW, pillow),
+            exif=_chosen("exif", _EXIF, exif),
+        )
+        kind, height, width = _size(size)
+        self._threads = 0 if threads is None else int(threads)
+        if self._threads < 0 or batch < 0:
+            raise ArgumentError(f"[vitcpp] threads={threads}, batch={batch}; expected no negative numbers")
+        self._session_options = lib.SessionOptions(
+            threads=self._threads, size_kind=kind, height=height, width=width, batch=batch
+        )
+        self._size_options = lib.SizeOptions(kind=kind, threads=self._threads, height=height, width=width)
+        self._tokenizer = tokenizer
+        self._library = _chosen("library", LIBRARIES, library)
+        self._handle: lib.Handle | None = lib.Handle("model", "vit_model_load", self._path, ctypes.byref(options))
+        self._info = lib.ModelInfo()
+        lib.call("vit_model_describe", self._handle.pointer, ctypes.byref(self._info))
+        self._facts = self._read_facts(self._handle)
+        self._local = threading.local()
+        self._lock = threading.Lock()  # guards the three below
+        self._preprocessor: lib.Handle | None = None
+        self._classifier: lib.Handle | None = None
+        self._zero_shot: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], lib.Handle] = OrderedDict()
+        self._text: TextEncoder | None = None
+
+    def _read_facts(self, handle: lib.Handle) -> dict[str, Any]:
+        info, label = self._info, ctypes.c_char_p()
+        labels = []
+        for index in range(info.num_classes):
+            lib.call("vit_model_label", handle.pointer, index, ctypes.byref(label))
+            labels.append((label.value or b"").decode("utf-8", "replace"))
+        return {
+            "labels": labels,
+            "config": json.loads(info.config),
+            "preprocess": json.loads(info.preprocess) if info.preprocess else None,
+            "fingerprint": info.fingerprint.decode(),
+            "kernels": info.kernels.decode(),
+        }
+
+    # ------------------------------------------------------------------------------------------------- facts
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every value of the model's configuration, as `vit info --json` names them."""
+        return dict(self._facts["config"])
+
+    @property
+    def preprocess_config(self) -> dict[str, Any] | None:
+        """Every value of the preprocessing; None if no file of the checkpoint tells it."""
+        facts = self._facts["preprocess"]
+        return dict(facts) if facts is not None else None
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the classes; empty if the model has no classifier."""
+        return list(self._facts["labels"])
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that tell models apart, whatever the precision."""
+        return str(self._facts["fingerprint"])
+
+    @property
+    def precision(self) -> str:
+        """"float32", "bfloat16" or "int8"."""
+        return next(name for name, number in _PRECISIONS.items() if number == self._info.precision)
+
+    @property
+    def kernels(self) -> str:
+        """Name of the kernels that compute, for example "avx2"."""
+        return str(self._facts["kernels"])
+
+    @property
+    def embedding_dim(self) -> int:
+        """Length of what `embed` returns: E with a projection, else C."""
+        return int(self._info.projection_dim or self._info.embed_dim)
+
+    def close(self) -> None:
+        """Gives the memory back as soon as no call and no array uses it."""
+        with self._lock:
+            self._handle = self._preprocessor = self._classifier = self._text = None
+            self._zero_shot.clear()
+            self._local = threading.local()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._handle is None else f"{self.precision}, {self.kernels}"
+        return f"<vitcpp.Model {os.fsdecode(self._path)!r} ({state})>"
+
+    # ----------------------------------------------------------------------------------------------- running
+
+    def _open(self) -> lib.Handle:
+        handle = self._handle
+        if handle is None:
+            raise ArgumentError(f"[vitcpp] the model {os.fsdecode(self._path)!r} is closed")
+        return handle
+
+    def _session(self) -> lib.Handle:
+        """That of this thread."""
+        handle, local = self._open(), self._local
+        session = getattr(local, "session", None)
+        if session is None:
+            session = lib.Handle(
+                "session", "vit_session_create", handle.pointer, ctypes.byref(self._session_options)
+            )
+            local.session = session
+        return session
+
+    def _run(self, inputs: Inputs, features: int, blocks: Sequence[int] = (), normalize: bool = False) -> Results:
+        """Runs inputs; those that fail do not raise here."""
+        numbers = (ctypes.c_int64 * max(1, len(blocks)))(*blocks)
+        request = lib.Request(
+            features=features, normalize=int(normalize), blocks=numbers, num_blocks=len(blocks)
+        )
+        results, session = Results(), self._session()
+        status = lib.library.vit_session_run(
+            session.pointer, inputs.array, inputs.count, ctypes.byref(request), results.handle.pointer
+        )
+        if status != 0 and len(results) == 0:
+            raise lib.error_of(status, lib.library.vit_last_error().decode("utf-8", "replace"))
+        return results
+
+    def _embedding(self) -> int:
+        return lib.PROJECTED if self._info.projection_dim else lib.POOLED
+
+    def _embed(self, inputs: Inputs, normalize: bool) -> tuple[Floats, list[Error | None]]:
+        results = self._run(inputs, self._embedding(), normalize=normalize)
+        errors = [results.error(index) for index in range(inputs.count)]
+        if all(error is not None for error in errors):
+            return np.full((inputs.count, self.embedding_dim), np.nan, np.float32), errors
+        return results.all(self._embedding()), errors
+
+    def embed(self, x: ImageLike | Sequence[ImageLike], normalize: bool = False) -> Floats:
+        """Vectors of images, with the bits of `vit embed`.
+
+        Args:
+            x: An image or a sequence of them: paths, bytes of image files, PIL images, uint8 arrays (H, W, 3), torch
+                tensors or other arrays with DLPack on the CPU. A uint8 array (n, H, W, 3) is n images. Arrays and PIL
+                images are taken as they are: no EXIF tag rotates them.
+            normalize: Divide each vector by its length.
+
+        Returns:
+            float32 (E) of one image, (n, E) of several: the projected vector if the model has a projection, else the
+            pooled one (E = C).
+
+        Raises:
+            Error: an image cannot be read or run; the first one is named.
+        """
+        vectors, errors = self._embed(Inputs(as_list(x)), normalize)
+        for error in errors:
+            if error is not None:
+                raise error
+        return vectors[0] if is_single(x) else vectors
+
+    def embed_or_errors(self, x: Sequence[ImageLike], normalize: bool = False) -> tuple[Floats, list[str | None]]:
+        """As `embed`, but images that fail do not stop the others.
+
+        Returns:
+            float32 (n, E), rows of NaN for images that failed, and for each image why it failed or None.
+        """
+        vectors, errors = self._embed(Inputs(as_list(x)), normalize)
+        return vectors, [None if error is None else str(error) for error in errors]
+
+    def embed_stream(
+        self, iterable: Iterable[ImageLike], batch_size: int = 32, normalize: bool = False
+    ) -> Iterator[Floats]:
+        """The vectors (E) of any number of images, in their order; at most `batch_size` are held at a time.
+
+        Raises:
+            Error: as `embed`, when the image is reached.
+        """
+        if batch_size < 1:
+            raise ArgumentError(f"[vitcpp] batch_size={batch_size}; expected at least 1")
+        self._open()
+        return self._stream(iter(iterable), batch_size, normalize)
+
+    def _stream(self, images: Iterator[ImageLike], batch_size: int, normalize: bool) -> Iterator[Floats]:
+        while batch := list(itertools.islice(images, batch_size)):
+            vectors, errors = self._embed(Inputs(batch), normalize)
+            for vector, error in zip(vectors, errors):
+                if error is not None:
+                    raise error
+                yield vector.copy()  # one that is kept does not keep its batch
+
+    def encode_image(self, image: Any, normalize: bool = False) -> Floats:
+        """Vectors of images under open_clip's name.
+
+        Args:
+            image: Preprocessed pixels, float32 (B, 3, H, W), or whatever `embed` takes.
+
+        Returns:
+            float32 (B, E), also of a single image.
+        """
+        dtype = getattr(image, "dtype", None)
+        if dtype is not None and str(dtype).endswith("float32"):
+            results = self._run(Pixels(image), self._embedding(), normalize=normalize)
+            return self._whole(results, self._embedding())
+        return self.embed(as_list(image), normalize)
+
+    def encode_text(self, text: str | Sequence[str], normalize: bool = False) -> Floats:
+        """Vectors of texts in the space of images, under open_clip's name; tokenized as the model's library does.
+
+        Returns:
+            float32 (n, E), also of a single text.
+
+        Raises:
+            UnsupportedError: the checkpoint has no text tower.
+        """
+        return self._texts().encode([text] if isinstance(text, str) else list(text), normalize)
+
+    def tokenize(self, text: str | Sequence[str]) -> npt.NDArray[np.int32]:
+        """Token ids (n, context length), padded and cut as the model's library does."""
+        return self._texts().tokenize([text] if isinstance(text, str) else list(text))
+
+    # ----------------------------------------------------------------------------------------------- features
+
+    def _whole(self, results: Results, name: int, block: int = 0) -> npt.NDArray[Any]:
+        for index in range(len(results)):
+            error = results.error(index)
+            if error is not None:
+                raise error
+        return results.all(name, block)
+
+    def forward_features(self, pixels: Any) -> Floats:
+        """All tokens after the final norm, prefix tokens first, as timm's `forward_features`.
+
+        Args:
+            pixels: float32 (B, 3, H, W), preprocessed; a numpy array, or a torch tensor or other array with DLPack.
+
+        Returns:
+            float32 (B, T, C).
+        """
+        inputs = Pixels(pixels)
+        if inputs.count == 0:
+            raise ArgumentError("[vitcpp] no images")
+        return self._whole(self._run(inputs, lib.TOKENS), lib.TOKENS)
+
+    def forward_intermediates(
+        self,
+        pixels: Any,
+        indices: int | Sequence[int] | None = None,
+        return_prefix_tokens: bool = False,
+        norm: bool = False,
+        output_fmt: Literal["NCHW", "NLC"] = "NCHW",
+        intermediates_only: bool = False,
+    ) -> Any:
+        """Features of blocks, as timm's `forward_intermediates`: its names, shapes and order.
+
+        Args:
+            pixels: float32 (B, 3, H, W), preprocessed.
+            indices: Blocks: a number takes the last so many, None all, a sequence those (negative ones from the end);
+                the result is in the order of the blocks.
+            return_prefix_tokens: Pairs (features, prefix tokens (B, prefix, C)) instead of features.
+            norm: Not supported but for the last block alone.
+            output_fmt: "NCHW" for maps (B, C, h, w), "NLC" for tokens (B, h w, C).
+            intermediates_only: Leave out the first part of the result.
+
+        Returns:
+            (tokens after the final norm (B, T, C), list of features), or the list alone.
+        """
+        if output_fmt not in ("NCHW", "NLC"):
+            raise ArgumentError(f"[vitcpp] output_fmt={output_fmt!r}; expected 'NCHW' or 'NLC'")
+        blocks = self._take_blocks(indices)
+        last = int(self._info.depth) - 1
+        if norm and blocks != [last]:
+            raise UnsupportedError("[vitcpp] norm=True: the final norm is applied to the last block alone")
+        inputs = Pixels(pixels)
+        if inputs.count == 0:
+            raise ArgumentError("[vitcpp] no images")
+        results = self._run(inputs, lib.TOKENS | lib.PATCHES, [] if norm else blocks)
+        tokens, (rows, columns) = self._whole(results, lib.TOKENS), results.all(lib.PATCHES).shape[1:3]
+        prefix = int(self._info.num_prefix_tokens)
+        taken = []
+        for block in blocks:
+            whole = tokens if norm else results.all(lib.BLOCK, block)
+            features = whole[:, prefix:]
+            if output_fmt == "NCHW":
+                features = features.reshape(len(whole), rows, columns, -1).transpose(0, 3, 1, 2)
+                features = np.ascontiguousarray(features)
+            taken.append((features, whole[:, :prefix]) if return_prefix_tokens and prefix else features)
+        return taken if intermediates_only else (tokens, taken)
+
+    def _take_blocks(self, indices: int | Sequence[int] | None) -> list[int]:
+        """Numbers of blocks in their order, each once."""
+        depth = int(self._info.depth)
+        if indices is None:
+            return list(range(depth))
+        if isinstance(indices, int):
+            if not 0 < indices <= depth:
+                raise ArgumentError(f"[vitcpp] indices={indices}: the model has {depth} blocks")
+            return list(range(depth - indices, depth))
+        found = {index + depth if index < 0 else index for index in indices}
+        if not found or min(found) < 0 or max(found) >= depth:
+            raise ArgumentError(f"[vitcpp] indices={list(indices)}: the model has blocks 0 to {depth - 1}")
+        return sorted(found)
+
+    def preprocess(self, x: ImageLike | Sequence[ImageLike], stage: Literal["pixels", "cropped"] = "pixels") -> Any:
+        """What the model sees of images.
+
+        Returns:
+            Stage "pixels": float32 (3, H, W) of one image, (n, 3, H, W) of several, normalized. Stage "cropped": uint8
+            (H, W, 3) or (n, H, W, 3), before normalization. A list where several images have different sizes.
+        """
+        name = _chosen("stage", {"pixels": lib.PIXELS, "cropped": lib.CROPPED}, stage)
+        inputs, results, rules = Inputs(as_list(x)), Results(), self._rules()
+        lib.call(
+            "vit_preprocessor_run", rules.pointer, inputs.array, inputs.count, name, results.handle.pointer
+        )
+        if is_single(x):
+            return results.one(0, name)
+        images = [results.one(index, name) for index in range(inputs.count)]
+        if len({image.shape for image in images}) > 1:
+            return images
+        return results.all(name) if images else np.empty((0, 3, 0, 0), np.float32)
+
+    # ------------------------------------------------------------------------------------------------ classes
+
+    @overload
+    def classify(
+        self,
+        x: str | bytes,
+        top: int | None = ...,
+        candidate_labels: Sequence[str] | None = ...,
+        template: str | Sequence[str] | None = ...,
+    ) -> list[Score]: ...
+
+    @overload
+    def classify(
+        self,
+        x: Any,
+        top: int | None = ...,
+        candidate_labels: Sequence[str] | None = ...,
+        template: str | Sequence[str] | None = ...,
+    ) -> Any: ...
+
+    def classify(
+        self,
+        x: ImageLike | Sequence[ImageLike],
+        top: int | None = None,
+        candidate_labels: Sequence[str] | None = None,
+        template: str | Sequence[str] | None = None,
+    ) -> Any:
+        """The most probable classes of images, as transformers' pipelines return them.
+
+        Args:
+            x: As in `embed`.
+            top: Classes for each image; default 5, with candidate labels all.
+            candidate_labels: Classes in your own words, for models with a text tower.
+            template: Text with {} for the label, or several, whose normalized vectors are averaged as open_clip does.
+                Default: "This is a photo of {}.".
+
+        Returns:
+            [{"label": ..., "score": ...}, ...], best first; of several images a list of these.
+        """
+        if candidate_labels is None and template is not None:
+            raise ArgumentError("[vitcpp] template goes with candidate_labels")
+        if top is not None and top < 1:
+            raise ArgumentError(f"[vitcpp] top={top}; expected at least 1")
+        if candidate_labels is None:
+            classifier, count = self._own_classes(), 5
+        else:
+            templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)
+            classifier, count = self._classes_of(tuple(candidate_labels), templates), len(candidate_labels)
+        inputs, results, session = Inputs(as_list(x)), Results(), self._session()
+        lib.call(
+            "vit_classifier_run",
+            classifier.pointer,
+            session.pointer,
+            inputs.array,
+            inputs.count,
+            results.handle.pointer,
+        )
+        found = [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
+        return found[0] if is_single(x) else found
+
+    @staticmethod
+    def _scores(classifier: lib.Handle, results: Results, index: int, top: int) -> list[Score]:
+        predictions, count = (lib.Prediction * top)(), ctypes.c_size_t()
+        lib.call(
+            "vit_classifier_top",
+            classifier.pointer,
+            results.handle.pointer,
+            index,
+            top,
+            predictions,
+            ctypes.byref(count),
+        )
+        return [
+            {"label": prediction.label.decode("utf-8", "replace"), "score": float(prediction.probability)}
+            for prediction in predictions[: count.value]
+        ]
+
+    # ---------------------------------------------------------------------------------- parts made when needed
+
+    def _rules(self) -> lib.Handle:
+        with self._lock:
+            if self._preprocessor is None:
+                self._preprocessor = lib.Handle(
+                    "preprocessor",
+                    "vit_preprocessor_create",
+                    self._open().pointer,
+                    ctypes.byref(self._size_options),
+                )
+            return self._preprocessor
+
+    def _own_classes(self) -> lib.Handle:
+        with self._lock:
+            if self._classifier is None:
+                self._classifier = lib.Handle("classifier", "vit_classifier_create", self._open().pointer)
+            return self._classifier
+
+    def _texts(self) -> TextEncoder:
+        self._open()
+        with self._lock:
+            if self._text is None:
+                self._text = TextEncoder(
+                    self._path,
+                    self._threads,
+                    architecture=self._architecture,
+                    tokenizer=lib.encoded(self._tokenizer) if self._tokenizer is not None else None,
+                    kernels=self._kernels,
+                    library=self._library,
+                    precision=self._precision,
+                )
+            return self._text
+
+    def _classes_of(self, labels: tuple[str, ...], templates: tuple[str, ...]) -> lib.Handle:
+        """The classifier of these labels, kept for the next call."""
+        key = (labels, templates)
+        texts = self._texts()
+        with self._lock:
+            if key in self._zero_shot:
+                self._zero_shot.move_to_end(key)
+                return self._zero_shot[key]
+        handle = texts.classifier(self._open(), labels, templates)
+        with self._lock:
+            self._zero_shot[key] = handle
+            while len(self._zero_shot) > _MAX_CLASSIFIERS:
+                self._zero_shot.popitem(last=False)
+        return handle

@@ -1,0 +1,247 @@
+"""Position encodings as numpy arrays, free of any model.
+
+Letters: N patches of a grid (rows, columns) in row-major order, L tokens, H heads, d channels of a head, F frequencies:
+d / 4 per axis in 2D, d / 2 in 1D. Numbers are computed in double and rounded once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._errors import ArgumentError
+from ._results import as_numpy
+
+Coordinates = Literal["index", "scaled", "centered"]
+CenteredBy = Literal["each_axis", "shorter_side", "longer_side"]
+AxisOrder = Literal["xy", "yx"]
+Pairing = Literal["neighbors", "halves"]
+
+_COORDINATES = ("index", "scaled", "centered")
+_CENTERED_BY = ("each_axis", "shorter_side", "longer_side")
+_AXIS_ORDERS = ("xy", "yx")
+_PAIRINGS = ("neighbors", "halves")
+_RULES = ("theta", "exp_pi", "periods", "pixels")
+_LAYOUTS = ("line", "grid", "quarters")
+_DTYPES = {"float32": 0, "float64": 1}
+
+Doubles = npt.NDArray[np.float64]
+
+
+def _number(name: str, choices: tuple[str, ...], value: str) -> int:
+    if value not in choices:
+        raise ArgumentError(f"[vitcpp.position] {name}={value!r}; expected one of {', '.join(map(repr, choices))}")
+    return choices.index(value)
+
+
+def _dtype(dtype: npt.DTypeLike) -> int:
+    name = np.dtype(dtype).name
+    if name not in _DTYPES:
+        raise ArgumentError(f"[vitcpp.position] dtype={name}; expected float32 or float64")
+    return _DTYPES[name]
+
+
+def _grid(grid: tuple[int, int]) -> tuple[int, int]:
+    rows, columns = (int(edge) for edge in grid)
+    if rows < 1 or columns < 1:
+        raise ArgumentError(f"[vitcpp.position] grid={grid}; expected at least one row and column")
+    return rows, columns
+
+
+def _options(
+    coordinates: str = "index",
+    offset: float = 0.0,
+    reference: tuple[int, int] = (0, 0),
+    centered_by: str = "each_axis",
+    order: str = "xy",
+    pairing: str = "neighbors",
+    dtype: npt.DTypeLike = np.float32,
+) -> Any:
+    return ctypes.byref(
+        lib.RopeOptions(
+            coordinates=_number("coordinates", _COORDINATES, coordinates),
+            centered_by=_number("centered_by", _CENTERED_BY, centered_by),
+            axis_order=_number("order", _AXIS_ORDERS, order),
+            pairing=_number("pairing", _PAIRINGS, pairing),
+            offset=offset,
+            reference_rows=reference[0],
+            reference_columns=reference[1],
+            dtype=_dtype(dtype),
+        )
+    )
+
+
+def _doubles(values: npt.ArrayLike) -> Doubles:
+    return np.ascontiguousarray(values, np.float64)
+
+
+def frequencies(
+    count: int,
+    rule: Literal["theta", "exp_pi", "periods", "pixels"] = "theta",
+    a: float = 10000.0,
+    b: float = 0.0,
+) -> Doubles:
+    """`count` = F frequencies in radians per unit of coordinate.
+
+    Rules: "theta" a^(-k / F); "exp_pi" exp(-pi k / F); "periods" 1 / period, spaced geometrically from a to b;
+    "pixels" pi linspace(1, a / 2, F).
+    """
+    if count < 1:
+        raise ArgumentError(f"[vitcpp.position] count={count}; expected at least 1")
+    out = np.empty(count, np.float64)
+    lib.call("vit_rope_frequencies", _number("rule", _RULES, rule), count, a, b, out.ctypes.data)
+    return out
+
+
+def grid_coordinates(
+    grid: tuple[int, int],
+    coordinates: Coordinates = "index",
+    offset: float = 0.0,
+    reference: tuple[int, int] = (0, 0),
+    centered_by: CenteredBy = "each_axis",
+) -> tuple[Doubles, Doubles]:
+    """Coordinates t_x, t_y (N) of the patches of a grid.
+
+    "index": i + offset (rope-vit, SAM 2). "scaled": (i + offset) / G * reference (EVA-02). "centered":
+    2 (i + 0.5 + offset) / G - 1 (DINOv3).
+    """
+    rows, columns = _grid(grid)
+    t_x, t_y = np.empty(rows * columns), np.empty(rows * columns)
+    options = _options(coordinates, offset, reference, centered_by)
+    lib.call("vit_grid_coordinates", rows, columns, options, t_x.ctypes.data, t_y.ctypes.data)
+    return t_x, t_y
+
+
+class RopeTable:
+    """Rotary factors cos + i sin of a grid or line. Never changes; threads may share it.
+
+    Attributes:
+        cos, sin: (N, d / 2), or (H, N, d / 2) where heads have tables of their own.
+    """
+
+    def __init__(self, handle: lib.Handle) -> None:
+        self._handle = handle
+        cos, sin = lib.Array(), lib.Array()
+        lib.call("vit_rope_table_get", handle.pointer, ctypes.byref(cos), ctypes.byref(sin))
+        self.cos: npt.NDArray[Any] = as_numpy(handle, cos)
+        self.sin: npt.NDArray[Any] = as_numpy(handle, sin)
+        self.cos.flags.writeable = self.sin.flags.writeable = False
+
+    @classmethod
+    def axial(
+        cls,
+        grid: tuple[int, int],
+        frequencies: npt.ArrayLike,
+        *,
+        coordinates: Coordinates = "index",
+        offset: float = 0.0,
+        reference: tuple[int, int] = (0, 0),
+        centered_by: CenteredBy = "each_axis",
+        order: AxisOrder = "xy",
+        pairing: Pairing = "neighbors",
+        dtype: npt.DTypeLike = np.float32,
+    ) -> RopeTable:
+        """Axial encoding (N, 2F) with F `frequencies` for both axes; `order` tells which axis comes first."""
+        rows, columns = _grid(grid)
+        values = _doubles(frequencies)
+        options = _options(coordinates, offset, reference, centered_by, order, pairing, dtype)
+        return cls(
+            lib.Handle("rope_table", "vit_rope_axial", rows, columns, values.ctypes.data, values.size, options)
+        )
+
+    @classmethod
+    def mixed(
+        cls,
+        grid: tuple[int, int],
+        frequencies: npt.ArrayLike,
+        layer: int = 0,
+        *,
+        coordinates: Coordinates = "index",
+        offset: float = 0.0,
+        reference: tuple[int, int] = (0, 0),
+        order: AxisOrder = "xy",
+        pairing: Pairing = "neighbors",
+        dtype: npt.DTypeLike = np.float32,
+    ) -> RopeTable:
+        """Learned frequencies (2, depth, H, d / 2), x first, that mix both axes: factors (H, N, d / 2) of a layer."""
+        rows, columns = _grid(grid)
+        values = _doubles(frequencies)
+        if values.ndim != 4 or values.shape[0] != 2 or layer < 0:
+            raise ArgumentError(
+                f"[vitcpp.position] frequencies of shape {values.shape}, layer={layer}; expected (2, depth, H, d / 2)"
+            )
+        options = _options(coordinates, offset, reference, "each_axis", order, pairing, dtype)
+        return cls(
+            lib.Handle(
+                "rope_table",
+                "vit_rope_mixed",
+                rows,
+                columns,
+                values.ctypes.data,
+                *values.shape[1:],
+                layer,
+                options,
+            )
+        )
+
+    @classmethod
+    def line(
+        cls,
+        positions: npt.ArrayLike,
+        frequencies: npt.ArrayLike,
+        *,
+        pairing: Pairing = "neighbors",
+        dtype: npt.DTypeLike = np.float32,
+    ) -> RopeTable:
+        """One-dimensional encoding (L, F) of L `positions`."""
+        places, values = _doubles(positions), _doubles(frequencies)
+        options = _options(pairing=pairing, dtype=dtype)
+        return cls(
+            lib.Handle(
+                "rope_table",
+                "vit_rope_line",
+                places.ctypes.data,
+                places.size,
+                values.ctypes.data,
+                values.size,
+                options,
+            )
+        )
+
+    def rotate(self, x: npt.ArrayLike, num_prefix_tokens: int = 0) -> npt.NDArray[Any]:
+        """Rotated queries or keys (B, L, d) or (B, L, H, d), as a new array of the table's dtype.
+
+        The first `num_prefix_tokens` of the L tokens stay as they are, the others must be the patches of the table.
+        """
+        out = np.array(x, dtype=self.cos.dtype, order="C", copy=True)
+        shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
+        lib.call(
+            "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
+        )
+        return out
+
+
+def sinusoidal(
+    size: int | tuple[int, int],
+    dim: int,
+    base: float = 10000.0,
+    layout: Literal["grid", "quarters"] = "grid",
+    dtype: npt.DTypeLike = np.float32,
+) -> npt.NDArray[Any]:
+    """Fixed sine-cosine rows: (L, dim) of a line of `size` tokens, (N, dim) of a grid.
+
+    Of a grid, "grid" has the column in the first half of the channels and the row in the second; "quarters" has
+    sin x, cos x, sin y, cos y, as big_vision and SimpleViT.
+    """
+    is_line = isinstance(size, int)
+    rows, columns = _grid((size, 1) if isinstance(size, int) else size)
+    if dim < 1:
+        raise ArgumentError(f"[vitcpp.position] dim={dim}; expected at least 1")
+    number = 0 if is_line else _number("layout", _LAYOUTS, layout)
+    out = np.empty((rows * columns, dim), np.dtype(dtype))
+    lib.call("vit_sinusoidal", number, rows, columns, dim, base, _dtype(dtype), out.ctypes.data)
+    return out

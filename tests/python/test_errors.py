@@ -1,0 +1,124 @@
+"""Wrong calls and damaged inputs raise and say why; nothing crashes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA, IMAGES
+
+import vitcpp
+
+JPEG = IMAGES[0].read_bytes()
+
+
+def check(kind: type[vitcpp.Error], text: str, call) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(kind) as caught:
+        call()
+    assert text in str(caught.value) and isinstance(caught.value, vitcpp.Error)
+    assert str(caught.value).startswith("[")
+
+
+def test_models(tmp_path: Path) -> None:
+    check(vitcpp.FileError, "/nonexistent", lambda: vitcpp.load("/nonexistent"))
+    (tmp_path / "a.safetensors").write_bytes(b"x" * 100)
+    check(vitcpp.Error, "a.safetensors", lambda: vitcpp.load(tmp_path / "a.safetensors"))
+    check(vitcpp.ArgumentError, "float16", lambda: vitcpp.load(DATA / "model", precision="float16"))  # type: ignore[arg-type]
+    check(vitcpp.ArgumentError, "threads", lambda: vitcpp.load(DATA / "model", threads=-1))
+    check(vitcpp.ArgumentError, "size", lambda: vitcpp.load(DATA / "model", size="huge"))
+    check(vitcpp.Error, "kernels", lambda: vitcpp.load(DATA / "model", kernels="abacus"))
+    check(vitcpp.ArgumentError, "zero character", lambda: vitcpp.load("a\0b"))
+    with pytest.raises(TypeError):
+        vitcpp.load(DATA / "model", surprise=1)
+
+
+def test_images(model: vitcpp.Model) -> None:
+    check(vitcpp.FileError, "/no.jpg", lambda: model.embed("/no.jpg"))
+    check(vitcpp.FileError, "/no.jpg", lambda: model.embed([IMAGES[0], "/no.jpg"]))
+    check(vitcpp.FormatError, "", lambda: model.embed(JPEG[: len(JPEG) // 2]))
+    check(vitcpp.Error, "", lambda: model.embed(b""))
+    check(vitcpp.Error, "", lambda: model.embed(b"no image at all"))
+    check(vitcpp.FileError, "", lambda: list(model.embed_stream([IMAGES[0], "/no.jpg"], batch_size=1)))
+    for dtype in (np.float32, np.float64, np.int64, bool):
+        check(vitcpp.ArgumentError, "dtype", lambda dtype=dtype: model.embed(np.zeros((8, 8, 3), dtype)))
+    for shape in ((8,), (3, 8, 8), (8, 8, 5), (0, 8, 3), ()):
+        check(vitcpp.ArgumentError, "shape", lambda shape=shape: model.embed([np.zeros(shape, np.uint8)]))
+    for wrong in (None, 3.5, object(), {"a": 1}, [[IMAGES[0]]]):
+        with pytest.raises(vitcpp.Error):
+            model.embed([wrong])
+
+
+def test_failures_beside_others(model: vitcpp.Model) -> None:
+    vectors, errors = model.embed_or_errors([IMAGES[0], "/no.jpg", IMAGES[1], JPEG[:999]])
+    assert [error is None for error in errors] == [True, False, True, False]
+    assert vectors[[0, 2]].tobytes() == model.embed(IMAGES[:2]).tobytes()
+    assert np.isnan(vectors[[1, 3]]).all() and "/no.jpg" in str(errors[1])
+    vectors, errors = model.embed_or_errors(["/a.jpg", "/b.jpg"])
+    assert vectors.shape == (2, model.embedding_dim) and np.isnan(vectors).all()
+
+
+def test_pixels(model: vitcpp.Model) -> None:
+    for wrong in (
+        np.zeros((2, 3, 32, 32)),
+        np.zeros((3, 32, 32), np.float32),
+        np.zeros((2, 4, 32, 32), np.float32),
+        np.zeros((0, 3, 32, 32), np.float32),
+        "photo.jpg",
+        None,
+    ):
+        with pytest.raises(vitcpp.Error):
+            model.forward_features(wrong)
+    with pytest.raises(vitcpp.Error):
+        model.forward_features(np.zeros((1, 3, 1, 1), np.float32))  # smaller than a patch
+    check(vitcpp.FormatError, "finite", lambda: model.forward_features(np.full((1, 3, 32, 32), np.nan, np.float32)))
+    x = np.zeros((1, 3, 32, 32), np.float32)
+    depth = model.config["depth"]
+    for indices in (0, depth + 1, [depth], [-depth - 1], []):
+        check(vitcpp.ArgumentError, "block", lambda indices=indices: model.forward_intermediates(x, indices))
+    check(vitcpp.ArgumentError, "NHWC", lambda: model.forward_intermediates(x, output_fmt="NHWC"))  # type: ignore[arg-type]
+    check(vitcpp.UnsupportedError, "norm", lambda: model.forward_intermediates(x, [0], norm=True))
+
+
+def test_classes_and_texts(model: vitcpp.Model, clip: vitcpp.Model) -> None:
+    check(vitcpp.UnsupportedError, "text", lambda: model.encode_text("a cat"))
+    check(vitcpp.Error, "text", lambda: model.classify(IMAGES[0], candidate_labels=["a cat"]))
+    check(vitcpp.MismatchError, "classifier", lambda: clip.classify(IMAGES[0]))
+    check(vitcpp.ArgumentError, "top", lambda: model.classify(IMAGES[0], top=0))
+    check(vitcpp.ArgumentError, "template", lambda: model.classify(IMAGES[0], template="{}"))
+    check(vitcpp.ArgumentError, "{}", lambda: clip.classify(IMAGES[0], candidate_labels=["a"], template="no"))
+    check(vitcpp.ArgumentError, "classes", lambda: clip.classify(IMAGES[0], candidate_labels=[]))
+    check(vitcpp.ArgumentError, "twice", lambda: clip.classify(IMAGES[0], candidate_labels=["a", "a"]))
+    check(vitcpp.ArgumentError, "Unicode", lambda: clip.encode_text("\ud800"))
+    check(vitcpp.ArgumentError, "Unicode", lambda: clip.encode_text([b"bytes"]))  # type: ignore[list-item]
+    check(vitcpp.ArgumentError, "no texts", lambda: clip.encode_text([]))
+    check(vitcpp.FileError, "/none", lambda: vitcpp.Tokenizer("/none"))
+
+
+def test_closed_models() -> None:
+    with vitcpp.load(DATA / "model") as model:
+        kept = model.embed(IMAGES[0])
+        pixels = model.preprocess(IMAGES)
+        stream = model.embed_stream(IMAGES)
+    copy = kept.copy()
+    for call in (
+        lambda: model.embed(IMAGES[0]),
+        lambda: model.preprocess(IMAGES),
+        lambda: model.classify(IMAGES[0]),
+        lambda: model.forward_features(pixels),
+        lambda: model.encode_text("a"),
+        lambda: next(stream),
+        lambda: model.embed_stream(IMAGES),
+    ):
+        check(vitcpp.ArgumentError, "closed", call)
+    model.close()
+    assert "closed" in repr(model) and np.array_equal(kept, copy)  # arrays outlive the model
+
+
+def test_program() -> None:
+    command = [sys.executable, "-m", "vitcpp", "classify", "/no.jpg", "--model", str(DATA / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "/no.jpg" in done.stderr
+    assert subprocess.run([*command[:3], "--no-such"], capture_output=True, check=False).returncode == 2

@@ -1,0 +1,113 @@
+"""Classes, texts, features and facts are those of the program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA, IMAGES, json_lines, program
+
+import vitcpp
+
+
+def test_classes(model: vitcpp.Model) -> None:
+    lines = json_lines(program("classify", *IMAGES, "--model", DATA / "model", "--format", "json", "--top", 3))
+    found = model.classify(IMAGES, top=3)
+    for line, scores in zip(lines, found):
+        assert [score["label"] for score in scores] == [best["label"] for best in line["top"]]
+        assert [np.float32(score["score"]) for score in scores] == [np.float32(b["probability"]) for b in line["top"]]
+    assert model.classify(str(IMAGES[0]), top=3) == found[0]
+    assert len(model.classify(IMAGES[0])) == 5 and len(model.classify(IMAGES[0], top=99)) == 10
+    assert set(score["label"] for score in model.classify(IMAGES[0], top=10)) == set(model.labels)
+
+
+def test_classes_in_words(clip: vitcpp.Model) -> None:
+    path = DATA / "golden/text/openclip-siglip"
+    labels, templates = ["a cat", "a dog", "a tree"], ["a photo of {}.", "{} in the rain"]
+    command = ["classify", IMAGES[0], "--model", path, "--format", "json", "--classes", ",".join(labels)]
+    for chosen in ([], templates[:1], templates):
+        line = json_lines(program(*command, *(part for t in chosen for part in ("--template", t))))[0]
+        found = clip.classify(IMAGES[0], candidate_labels=labels, template=chosen or None)
+        assert [score["label"] for score in found] == [best["label"] for best in line["top"]]
+        assert [np.float32(s["score"]) for s in found] == [np.float32(b["probability"]) for b in line["top"]]
+    assert clip.classify([IMAGES[0]], candidate_labels=labels, template=templates) == [found]
+    assert len(clip.classify(IMAGES[0], top=1, candidate_labels=labels)) == 1
+
+
+def test_texts_and_tokens(clip: vitcpp.Model, tmp_path: Path) -> None:
+    path, texts = DATA / "golden/text/openclip-siglip", ["two cats", "a dog in the snow", ""]
+    arguments = [part for text in texts for part in ("--text", text)]
+    program("embed", *arguments, "--model", path, "--output", tmp_path / "t.npy")
+    assert clip.encode_text(texts).tobytes() == np.load(tmp_path / "t.npy").tobytes()
+    assert clip.encode_text(texts[0]).shape == (1, clip.embedding_dim)
+    assert np.allclose(np.linalg.norm(clip.encode_text(texts, normalize=True), axis=1), 1, atol=1e-6)
+    lines = json_lines(program("tokenize", *arguments, "--model", path))
+    assert clip.tokenize(texts).tolist() == [line["ids"] for line in lines]
+    tokenizer = vitcpp.Tokenizer(DATA / "golden/tokenizers/clip")
+    lines = json_lines(program("tokenize", *arguments, "--tokenizer", DATA / "golden/tokenizers/clip"))
+    for text, line in zip(texts, lines):
+        assert tokenizer(text) == line["ids"]
+        assert [tokenizer.token(index) for index in line["ids"]] == line["tokens"]
+
+
+def test_preprocessing(model: vitcpp.Model, tmp_path: Path) -> None:
+    for stage in ("pixels", "cropped"):
+        file = tmp_path / f"{stage}.npy"
+        program("preprocess", *IMAGES, "--model", DATA / "model", "--stage", stage, "--output", file)
+        expected, found = np.load(file), model.preprocess(IMAGES, stage=stage)
+        assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+        assert model.preprocess(IMAGES[0], stage).tobytes() == expected[0].tobytes()
+    native = vitcpp.load(DATA / "model", size="native").preprocess(IMAGES)
+    assert isinstance(native, list) and len({image.shape for image in native}) > 1
+
+
+def test_features(model: vitcpp.Model, tmp_path: Path) -> None:
+    pixels = model.preprocess(IMAGES)
+    np.save(tmp_path / "x.npy", pixels)
+    names = "tokens,block.0,block.-2"
+    program("embed", tmp_path / "x.npy", "--model", DATA / "model", "--features", names, "--output", tmp_path / "f.npz")
+    expected = np.load(tmp_path / "f.npz")
+    depth = model.config["depth"]
+    assert model.forward_features(pixels).tobytes() == expected["tokens"].tobytes()
+    tokens, (first, last) = model.forward_intermediates(pixels, indices=[-2, 0], output_fmt="NLC")
+    prefix = expected["tokens"].shape[1] - first.shape[1]
+    assert tokens.tobytes() == expected["tokens"].tobytes()
+    assert np.array_equal(first, expected["block.0"][:, prefix:])
+    assert np.array_equal(last, expected[f"block.{depth - 2}"][:, prefix:])
+    assert model.encode_image(pixels).tobytes() == model.embed(IMAGES).tobytes()
+
+
+def test_sizes(tmp_path: Path) -> None:
+    for size, text in ((48, "48"), ((32, 64), "32x64"), ("native", "native")):
+        found = vitcpp.load(DATA / "model", size=size).embed(IMAGES)
+        program("embed", *IMAGES, "--model", DATA / "model", "--size", text, "--output", tmp_path / "s.npy")
+        assert found.tobytes() == np.load(tmp_path / "s.npy").tobytes()
+
+
+def test_facts(model: vitcpp.Model) -> None:
+    facts = json.loads(program("info", "--model", DATA / "model", "--json"))
+    expected = facts["model"]["config"] if "model" in facts else facts["config"]
+    assert model.config == expected
+    assert model.precision == "float32" and len(model.fingerprint) == 16 and len(model.labels) == 10
+    assert vitcpp.version() == vitcpp.__version__ and "vitcpp.Model" in repr(model)
+    assert model.preprocess_config is not None and "mean" in model.preprocess_config
+    assert "Usage" in program("--help") or "usage" in program("--help").lower()
+
+
+def test_one_import_is_quick() -> None:
+    import subprocess
+    import sys
+
+    code = "import time; t = time.perf_counter(); import vitcpp; print(time.perf_counter() - t)"
+    seconds = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
+    assert seconds < 0.1
+
+
+@pytest.mark.parametrize("name", ["rope-axial", "rope-mixed", "timm-vit", "hf-dinov3", "hf-siglip", "open-clip"])
+def test_layouts_load(name: str) -> None:
+    model = vitcpp.load(DATA / "golden/models" / name)
+    config = model.config
+    pixels = np.zeros((2, 3, config["image_height"], config["image_width"]), np.float32)
+    assert model.encode_image(pixels).shape == (2, model.embedding_dim)
