@@ -23,6 +23,24 @@ def test_classes(model: vitcpp.Model) -> None:
     assert set(score["label"] for score in model.classify(IMAGES[0], top=10)) == set(model.labels)
 
 
+def test_several_classes_at_once() -> None:
+    path, image = DATA / "golden/tagger", DATA / "golden/tagger/wide.png"
+    model = vitcpp.load(path)
+    line = json_lines(program("classify", image, "--model", path, "--format", "json", "--threshold", "0.4"))[0]
+    found = model.classify(image, threshold=0.4)
+    assert [np.float32(s["score"]) for s in found] == [np.float32(b["probability"]) for b in line["top"]]
+    assert sum(score["score"] for score in model.classify(image, top=99)) > 1.1  # sigmoids, no softmax
+
+
+def test_padding_and_channels(tmp_path: Path) -> None:
+    options = ["--pad", "white", "--channels", "bgr", "--model", DATA / "model", "--output", tmp_path / "p.npy"]
+    program("preprocess", *IMAGES, *options)
+    model = vitcpp.load(DATA / "model", pad=(255, 255, 255), channels="bgr")
+    assert model.preprocess(IMAGES).tobytes() == np.load(tmp_path / "p.npy").tobytes()
+    with pytest.raises(vitcpp.ArgumentError):
+        vitcpp.load(DATA / "model", pad=(256, 0, 0))
+
+
 def test_classes_in_words(clip: vitcpp.Model) -> None:
     path = DATA / "golden/text/openclip-siglip"
     labels, templates = ["a cat", "a dog", "a tree"], ["a photo of {}.", "{} in the rain"]
@@ -80,9 +98,10 @@ def test_features(model: vitcpp.Model, tmp_path: Path) -> None:
 
 
 def test_sizes(tmp_path: Path) -> None:
+    small = [DATA / "golden/tagger" / name for name in ("wide.png", "tall.png")]
     for size, text in ((48, "48"), ((32, 64), "32x64"), ("native", "native")):
-        found = vitcpp.load(DATA / "model", size=size).embed(IMAGES)
-        program("embed", *IMAGES, "--model", DATA / "model", "--size", text, "--output", tmp_path / "s.npy")
+        found = vitcpp.load(DATA / "model", size=size).embed(small)
+        program("embed", *small, "--model", DATA / "model", "--size", text, "--output", tmp_path / "s.npy")
         assert found.tobytes() == np.load(tmp_path / "s.npy").tobytes()
 
 

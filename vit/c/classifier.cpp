@@ -49,7 +49,10 @@ std::span<const float> values_of(const vit_classifier& classifier, const ImageOu
 
 std::vector<Prediction> predictions_of(const vit_classifier& classifier, std::span<const float> values,
                                        std::size_t top) {
-  std::vector<Prediction> out = top_predictions(values, top);
+  const bool is_own = !classifier.head && !classifier.zero_shot;
+  const ClassActivation activation =
+      is_own ? class_activation(classifier.model->config()) : ClassActivation::softmax;
+  std::vector<Prediction> out = top_predictions(values, top, {}, activation);
   if (!classifier.zero_shot) return out;
   std::vector<float> probabilities(values.size());
   classifier.zero_shot->probabilities(values, probabilities);

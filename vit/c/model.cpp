@@ -147,6 +147,10 @@ ModelOptions model_options(const vit_model_options* given) {
   out.resampler = enum_of(options.resampler, ResamplerChoice::torchvision, "resampler");
   out.pillow = pillow_release(options.pillow);
   out.exif = enum_of(options.exif, ExifChoice::ignore, "exif");
+  if (options.channels != VIT_CHANNELS_AUTO)
+    out.channels = enum_of(options.channels - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
+  const std::uint8_t* const color = options.pad_color;
+  if (options.pads_to_square != 0) out.square_color = {color[0], color[1], color[2]};
   return out;
 }
 

@@ -13,6 +13,7 @@ enum { VIT_PRECISION_FLOAT32 = 0, VIT_PRECISION_BFLOAT16 = 1, VIT_PRECISION_INT8
 enum { VIT_RESAMPLER_AUTO = 0, VIT_RESAMPLER_PILLOW = 1, VIT_RESAMPLER_TORCHVISION = 2 };
 enum { VIT_PILLOW_13_0 = 0, VIT_PILLOW_12_2 = 1, VIT_PILLOW_12_1 = 2 }; /* release whose bytes are made */
 enum { VIT_EXIF_AUTO = 0, VIT_EXIF_APPLY = 1, VIT_EXIF_IGNORE = 2 };
+enum { VIT_CHANNELS_AUTO = 0, VIT_CHANNELS_RGB = 1, VIT_CHANNELS_BGR = 2 };
 
 typedef struct vit_model_options {
   size_t struct_size;
@@ -25,6 +26,9 @@ typedef struct vit_model_options {
   int32_t resampler;            /* VIT_RESAMPLER_AUTO, ...; auto: as the checkpoint's library does */
   int32_t pillow;               /* VIT_PILLOW_13_0, ... */
   int32_t exif;                 /* VIT_EXIF_AUTO, ...: orientation of files; auto as above */
+  int32_t channels;       /* VIT_CHANNELS_AUTO, ...: order of the planes that the model sees; auto as above */
+  int32_t pads_to_square; /* not 0: images are put into a square of pad_color before the resize */
+  uint8_t pad_color[4];   /* R, G, B, and 0 */
 } vit_model_options;
 
 typedef struct vit_model vit_model;

@@ -102,7 +102,7 @@ class Features {
 
 std::string defect_of(std::span<const float> numbers) {
   const bool are_finite = std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
-  return are_finite ? "" : "the features are not finite; damaged pixels or weights?";
+  return are_finite ? "" : "[Session] the features are not finite; damaged pixels or weights?";
 }
 
 vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,

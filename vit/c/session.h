@@ -81,7 +81,7 @@ VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_sess
 typedef struct vit_prediction {
   size_t index; /* of the class */
   const char* label;
-  float probability; /* softmax over all classes; of models trained with a sigmoid loss the sigmoid */
+  float probability; /* softmax over all classes; the sigmoid of models that were trained with it */
   float logit;
 } vit_prediction;
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ class ModelOptions(Options):
         ("resampler", c_int32),
         ("pillow", c_int32),
         ("exif", c_int32),
+        ("channels", c_int32),
+        ("pads_to_square", c_int32),
+        ("pad_color", c_uint8 * 4),
     ]
 
 

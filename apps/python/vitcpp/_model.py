@@ -32,6 +32,7 @@ _PRECISIONS = {"float32": 0, "bfloat16": 1, "int8": 2}
 _RESAMPLERS = {"auto": 0, "pillow": 1, "torchvision": 2}
 _PILLOW = {"13.0": 0, "12.2": 1, "12.1": 2}
 _EXIF = {"auto": 0, "apply": 1, "ignore": 2}
+_CHANNELS = {"auto": 0, "rgb": 1, "bgr": 2}
 _MAX_CLASSIFIERS = 8  # sets of candidate labels whose vectors are kept
 
 
@@ -46,6 +47,14 @@ def _chosen(name: str, choices: dict[str, int], value: Any) -> int:
     if value not in choices:
         raise ArgumentError(f"[vitcpp] {name}={value!r}; expected one of {', '.join(map(repr, choices))}")
     return choices[value]
+
+
+def _color(color: Sequence[int] | None) -> Any:
+    """R, G, B and a filler for the library; zeros for None."""
+    values = [0, 0, 0] if color is None else [int(value) for value in color]
+    if len(values) != 3 or min(values) < 0 or max(values) > 255:
+        raise ArgumentError(f"[vitcpp] pad={color!r}; expected three numbers from 0 to 255")
+    return (ctypes.c_uint8 * 4)(*values)
 
 
 def _size(size: Size) -> tuple[int, int, int]:
@@ -84,6 +93,8 @@ class Model:
         resampler: Literal["auto", "pillow", "torchvision"] = "auto",
         pillow: Literal["13.0", "12.2", "12.1"] = "13.0",
         exif: Literal["auto", "apply", "ignore"] = "auto",
+        channels: Literal["auto", "rgb", "bgr"] = "auto",
+        pad: tuple[int, int, int] | None = None,
         tokenizer: str | os.PathLike[str] | None = None,
         library: Library = "auto",
     ) -> None:
@@ -102,6 +113,9 @@ class Model:
             resampler=_chosen("resampler", _RESAMPLERS, resampler),
             pillow=_chosen("pillow", _PILLOW, pillow),
             exif=_chosen("exif", _EXIF, exif),
+            channels=_chosen("channels", _CHANNELS, channels),
+            pads_to_square=int(pad is not None),
+            pad_color=_color(pad),
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else int(threads)
@@ -428,6 +442,7 @@ class Model:
         top: int | None = ...,
         candidate_labels: Sequence[str] | None = ...,
         template: str | Sequence[str] | None = ...,
+        threshold: float | None = ...,
     ) -> list[Score]: ...
 
     @overload
@@ -437,6 +452,7 @@ class Model:
         top: int | None = ...,
         candidate_labels: Sequence[str] | None = ...,
         template: str | Sequence[str] | None = ...,
+        threshold: float | None = ...,
     ) -> Any: ...
 
     def classify(
@@ -445,15 +461,17 @@ class Model:
         top: int | None = None,
         candidate_labels: Sequence[str] | None = None,
         template: str | Sequence[str] | None = None,
+        threshold: float | None = None,
     ) -> Any:
         """The most probable classes of images, as transformers' pipelines return them.
 
         Args:
             x: As in `embed`.
-            top: Classes for each image; default 5, with candidate labels all.
+            top: Classes for each image; default 5, with candidate labels or a threshold all.
             candidate_labels: Classes in your own words, for models with a text tower.
             template: Text with {} for the label, or several, whose normalized vectors are averaged as open_clip does.
                 Default: "This is a photo of {}.".
+            threshold: Only classes of at least this probability.
 
         Returns:
             [{"label": ..., "score": ...}, ...], best first; of several images a list of these.
@@ -463,7 +481,7 @@ class Model:
         if top is not None and top < 1:
             raise ArgumentError(f"[vitcpp] top={top}; expected at least 1")
         if candidate_labels is None:
-            classifier, count = self._own_classes(), 5
+            classifier, count = self._own_classes(), 5 if threshold is None else max(1, len(self.labels))
         else:
             templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)
             classifier, count = self._classes_of(tuple(candidate_labels), templates), len(candidate_labels)
@@ -477,6 +495,8 @@ class Model:
             results.handle.pointer,
         )
         found = [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
+        if threshold is not None:
+            found = [[score for score in scores if score["score"] >= threshold] for scores in found]
         return found[0] if is_single(x) else found
 
     @staticmethod

@@ -1,0 +1,61 @@
+"""Embeds a folder of images with Ray Data into a folder of Parquet files.
+
+    python embed_ray.py MODEL IMAGES OUTPUT [--workers 2] [--threads 1] [--format binary|paths|parquet|tar]
+
+With `ray start --head` on one machine and `ray start --address=...` on others, the same program uses them all; MODEL and
+IMAGES must be readable on each, under one path. A run that was interrupted goes on where Ray Data's checkpoint ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import ray
+
+import vitcpp.ray
+
+
+def read(images: str, kind: str) -> Any:
+    if kind == "parquet":  # columns path and bytes
+        return ray.data.read_parquet(images)
+    if kind == "tar":  # shards of WebDataset; the suffix of a member is its column
+        shards = ray.data.read_webdataset(images, suffixes=["png", "jpg"], decoder=False)
+        return shards.map(lambda row: {"path": row["__key__"], "bytes": row.get("png") or row.get("jpg")})
+    if kind == "paths":
+        paths = [str(path) for path in sorted(Path(images).rglob("*")) if path.suffix in (".jpg", ".png")]
+        return ray.data.from_items([{"path": path} for path in paths]).map(lambda row: {"file": row["path"], **row})
+    return ray.data.read_binary_files(images, include_paths=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("images")
+    parser.add_argument("output")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--format", choices=("binary", "paths", "parquet", "tar"), default="binary")
+    parser.add_argument("--checkpoint", help="folder: rows that are in it are not computed again")
+    options = parser.parse_args()
+
+    if options.checkpoint:
+        from ray.data.checkpoint import CheckpointConfig
+
+        context = ray.data.DataContext.get_current()
+        context.checkpoint_config = CheckpointConfig(id_column="path", checkpoint_path=options.checkpoint)
+    rows = read(options.images, options.format).map_batches(
+        vitcpp.ray.Embedder,
+        fn_constructor_kwargs={"model": options.model},
+        batch_format="pyarrow",
+        batch_size=64,
+        num_cpus=options.threads,
+        concurrency=options.workers,
+        max_restarts=-1,
+    )
+    rows.write_parquet(options.output)
+
+
+if __name__ == "__main__":
+    main()
