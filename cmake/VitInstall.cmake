@@ -1,9 +1,13 @@
 # Install rules: library, public headers, CMake package, pkg-config file, data. The program adds itself in apps/vit.
-# Everything is found relative to the prefix, so that the tree may be moved after installation.
+# Everything is found relative to the prefix, so that the tree may be moved after installation. Components are the
+# packages of Debian: program (with the data), library, development.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS vit EXPORT vit-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS vit EXPORT vit-targets
+        LIBRARY COMPONENT library NAMELINK_COMPONENT development
+        ARCHIVE COMPONENT development
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
@@ -21,20 +25,21 @@ if(NOT VIT_OPENCV)
 endif()
 foreach(header ${vit_headers})
   get_filename_component(folder "${header}" DIRECTORY)
-  install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}")
+  install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}"
+          COMPONENT development)
 endforeach()
 
 # A static library hands its own dependencies on to whoever links it; a shared one has them inside.
 get_target_property(vit_type vit TYPE)
 set(VIT_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vit")
-install(EXPORT vit-targets NAMESPACE vit:: DESTINATION "${VIT_CMAKE_DIR}")
+install(EXPORT vit-targets NAMESPACE vit:: DESTINATION "${VIT_CMAKE_DIR}" COMPONENT development)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "${PROJECT_BINARY_DIR}/vit-config.cmake"
                               INSTALL_DESTINATION "${VIT_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindOpenJPEG.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindAVIF.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindHEIF.cmake"
-        DESTINATION "${VIT_CMAKE_DIR}")
+        DESTINATION "${VIT_CMAKE_DIR}" COMPONENT development)
 
 set(VIT_PC_REQUIRES "")
 set(VIT_PC_LIBS "")
@@ -55,7 +60,7 @@ file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p
 string(REGEX REPLACE "/$" "" VIT_PC_PREFIX "${VIT_PC_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/vit.pc.in" "${PROJECT_BINARY_DIR}/vit.pc.in" @ONLY)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/vit.pc" INPUT "${PROJECT_BINARY_DIR}/vit.pc.in")
-install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
         PATTERN "golden" EXCLUDE PATTERN "*.py" EXCLUDE)
