@@ -226,6 +226,15 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
   refuses({images[0], images[1], "--resume", "--part-size", "5"}, 1, "part_size 10000, and this run has 5");
   refuses({images[0], images[2], "--resume"}, 1, "101.ppm");
   refuses({images[0], "--resume"}, 1, "more inputs than the 1");
+  CHECK(embed({images[0], "--part-size", "5", "--output", folder / "unnamed"}).exit_code == 0);
+  CHECK(fs::exists(folder / "unnamed/part-00000.npy"));
+  const RunResult loop = [&] {
+    fs::create_symlink("loop", folder / "loop");
+    return embed({images[0], "--output", folder / "loop/"});
+  }();
+  CHECK(loop.exit_code == 1);
+  CHECK(contains(loop.err, "the folder cannot be made"));
+  CHECK(embed({images[0], "--output", folder / "unnamed_too"}).exit_code == 2);
   CHECK(embed({images[0], "--format", "npy", "--output", folder / "x.npy"}).exit_code == 2);
   CHECK(embed({images[0], "--part-size", "0", "--output", folder / "new/"}).exit_code == 2);
 }

@@ -6,6 +6,7 @@
 
 #include "apps/vit/common/inputs.h"
 #include "program.h"
+#include "tests/support/shared_data.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"
 
@@ -125,4 +126,26 @@ TEST_CASE("apps: parts that do not exist are wrong usage") {
     CHECK(result.num_errors() == 1);
     CHECK(contains(result.err, "--shard"));
   }
+}
+
+TEST_CASE("apps: parts of texts joined are the texts of one run") {
+  const TestFolder folder;
+  write_text(folder / "texts.txt", "a cat\na dog\ntwo dogs\n");
+  const auto texts = [&](const std::vector<std::string>& arguments) {
+    const RunResult result = run_vit(joined(
+        {"embed", "--model", data_path("golden/text/hf-clip").string(), "--text-file", folder / "texts.txt"},
+        arguments));
+    CHECK(result.exit_code == 0);
+    return parse_npy(read_text(folder / "x.npy"));
+  };
+  std::vector<float> rows;
+  for (const char* shard : {"0/4", "1/4", "2/4", "3/4"}) {
+    const NpyArray part = texts({"--shard", shard, "--output", folder / "x.npy"});
+    CHECK(part.shape.size() == 2);
+    const std::vector<float> numbers = part.floats();
+    rows.insert(rows.end(), numbers.begin(), numbers.end());
+  }
+  CHECK(rows == texts({"--output", folder / "x.npy"}).floats());
+  CHECK(run_vit({"embed", "--text", "a cat", "a.ppm", "--shard", "0/2", "--output", folder / "x.npz"})
+            .exit_code == 2);
 }

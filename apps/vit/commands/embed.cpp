@@ -70,6 +70,12 @@ struct EmbedOptions {
   bool resume = false;
   bool normalize = false;
   TextVectorOptions texts;
+
+  /// Whether the output is a folder of parts. A name without extension is one where the options of parts are
+  /// given.
+  bool has_parts() const {
+    return means_folder(output) || ((format || part_size) && !output.has_extension());
+  }
 };
 
 /// Why nobody can use these features; "" if one can.
@@ -97,7 +103,7 @@ void normalize_vectors(std::span<ResultArray> arrays, std::vector<std::vector<fl
 ResultFormat format_of(const EmbedOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::jsonl};
-  if (is_parts_folder(options.output)) return options.format.value_or(ResultFormat::npy);
+  if (options.has_parts()) return options.format.value_or(ResultFormat::npy);
   if (options.format || options.part_size)
     fail_usage(options.format ? "--format" : "--part-size", " goes with --output FOLDER/");
   if (!options.output.has_extension())
@@ -110,7 +116,7 @@ ResultFormat format_of(const EmbedOptions& options) {
 
 void check_usage(const EmbedOptions& options, ResultFormat format) {
   const bool has_texts = options.texts.inputs.are_given(), has_images = !options.inputs.empty();
-  const bool has_parts = is_parts_folder(options.output);
+  const bool has_parts = options.has_parts();
   if (!has_texts && !has_images) fail_usage("INPUT is required");
   if (options.resume && format != ResultFormat::jsonl && !has_parts)
     fail_usage("--resume continues .jsonl files and FOLDER/ only");
@@ -128,7 +134,7 @@ void check_usage(const EmbedOptions& options, ResultFormat format) {
 /// Throws UsageError for features that arrays of .npy do not take.
 void check_features(const EmbedOptions& options, ResultFormat format, const FeatureList& features) {
   if (format != ResultFormat::npy) return;
-  const bool has_parts = is_parts_folder(options.output);
+  const bool has_parts = options.has_parts();
   const char* const others = has_parts ? "--format safetensors" : ".npz or .safetensors";
   if (features.features.size() != 1)
     fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(), "; use ",
@@ -236,7 +242,7 @@ int embed_to_parts(const EmbedOptions& options, ResultFormat format, const Featu
 int embed(const EmbedOptions& options) {
   const ResultFormat format = format_of(options);
   check_usage(options, format);
-  const bool has_parts = is_parts_folder(options.output);
+  const bool has_parts = options.has_parts();
   if (!has_parts) check_output_place(options.output);  // before the model is loaded
   InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);

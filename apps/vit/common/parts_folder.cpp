@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -77,9 +78,9 @@ struct PartsFolder::Part {
   std::size_t num_rows = 0;
 };
 
-bool is_parts_folder(const fs::path& output) {
+bool means_folder(const fs::path& path) {
   std::error_code error;
-  return output.native().ends_with('/') || fs::is_directory(output, error);
+  return path.native().ends_with('/') || fs::is_directory(path, error);
 }
 
 PartsFolder::PartsFolder(PartsOptions options, std::span<const Input> inputs)
@@ -90,8 +91,9 @@ PartsFolder::PartsFolder(PartsOptions options, std::span<const Input> inputs)
     not_numbers_.emplace_back(row.shape.num_elements(), std::numeric_limits<float>::quiet_NaN());
   std::error_code error;
   fs::create_directories(options_.folder, error);
-  VIT_CHECK(fs::is_directory(options_.folder), (Where{"write", ErrorKind::io}), options_.folder.string(),
-            ": the folder cannot be made: ", error.message());
+  std::error_code unknown;
+  VIT_CHECK(fs::is_directory(options_.folder, unknown), (Where{"write", ErrorKind::io}),
+            options_.folder.string(), ": the folder cannot be made: ", error.message());
   open();
   if (options_.resume) take_over(inputs);
   num_rows_ = num_kept_;

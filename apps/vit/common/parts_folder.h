@@ -27,11 +27,11 @@ struct PartsOptions {
   bool resume = false;
   std::vector<std::string> names;       // of the arrays
   std::vector<ResultArray> row_shapes;  // of their rows, without data
-  RunFacts facts;                       // of the run; the two above are added
+  RunFacts facts;                       // of the run; format and part size are added
 };
 
-/// Whether `output` names a folder: one that exists, or a name that ends in a slash.
-bool is_parts_folder(const std::filesystem::path& output);
+/// Whether `path` means a folder: one that exists, or a name that ends in a slash.
+bool means_folder(const std::filesystem::path& path);
 
 class PartsFolder {
  public:
