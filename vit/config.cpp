@@ -50,6 +50,15 @@ void validate_position(const ModelConfig& c) {
 void validate_head(const ModelConfig& c) {
   check_range("num_classes", c.num_classes, 0, 1u << 22);
   check_range("projection_dim", c.projection_dim, 0, 65536);
+  check_range("joint_depth", c.joint_depth, 0, 1024);
+  if (c.joint_depth != 0) {
+    check_range("joint_mlp_dim", c.joint_mlp_dim, 1, 1u << 18);
+    VIT_CHECK(std::isfinite(c.joint_norm_eps) && c.joint_norm_eps >= 0 && c.joint_norm_eps < 1, kWhere,
+              "the epsilon of LayerNorm in the joint head must be in [0, 1), got ", c.joint_norm_eps);
+    VIT_CHECK(c.class_token && c.projection_dim == 2 * c.embed_dim, kWhere,
+              "a joint head makes vectors of class token and patch mean, ", 2 * c.embed_dim,
+              " numbers; projection_dim is ", c.projection_dim);
+  }
   VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(),
             " class names for ", c.num_classes, " classes");
   VIT_CHECK(c.label_categories.empty() || c.label_categories.size() == c.labels.size(), kWhere,

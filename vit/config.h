@@ -147,6 +147,12 @@ struct VIT_API ModelConfig {
   AttentionPoolConfig attention_pool;
   std::size_t projection_dim = 0;  // joint image-text space; 0 = none
   bool projection_bias = false;
+  /// Blocks of a joint head, which make the projected vector of the tokens after the final norm (dino.txt):
+  /// nothing is rotated, q, k and v have no bias, the MLP is gated by SiLU, layer scale, a LayerNorm at the
+  /// end; then class token and mean of the patches side by side, E = 2 C. 0 = none.
+  std::size_t joint_depth = 0;
+  std::size_t joint_mlp_dim = 0;  // hidden width of one branch
+  float joint_norm_eps = 1e-5f;
   HeadInput head_input = HeadInput::pooled;
   std::size_t num_classes = 0;                // 0 = no classifier
   std::vector<std::string> labels;            // one per class, or empty

@@ -155,6 +155,8 @@ void visit_model(Config& c, const Visit& visit) {
   visit("pooler", c.pooler);
   visit("attention_pool", c.attention_pool);
   visit("projection_dim", c.projection_dim);
+  visit("joint_depth", c.joint_depth, Shown::unless_default);
+  visit("joint_mlp_dim", c.joint_mlp_dim, Shown::unless_default);
   visit("projection_bias", c.projection_bias);
   visit("head_input", c.head_input);
   visit("num_classes", c.num_classes);

@@ -41,7 +41,8 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
 }
 
 std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
-  return needs_all_tokens(request) ? 0 : layers_.head.num_leading_tokens();
+  const bool needs_all = needs_all_tokens(request) || (request.projected && layers_.joint_head);
+  return needs_all ? 0 : layers_.head.num_leading_tokens();
 }
 
 // image -> patches -> tokens -> blocks -> head
@@ -73,27 +74,29 @@ void VisionTransformer::run(const Images& images, int threads, ForwardMemory::La
   layers_.head.forward(num_leading != 0 ? a.leading : a.tokens,
                        {.tokens = part_of(outputs.tokens),
                         .pooled = part_of(outputs.pooled),
-                        .projected = part_of(outputs.projected),
+                        .projected = layers_.joint_head ? TensorView<float>() : part_of(outputs.projected),
                         .logits = part_of(outputs.logits)},
                        pass);
+  if (layers_.joint_head && request.projected)
+    layers_.joint_head->forward(a.tokens, part_of(outputs.projected), pass);
 }
 
 ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
   const GridSize grid = images.position.grid();
   const std::size_t num_patches = grid.rows * grid.columns;
   const bool has_pool = layers_.head.has_attention_pool();
-  return {
-      .num_images = images.count(),
-      .num_patches = num_patches,
-      .patch_dim = 3 * config_.patch_size * config_.patch_size,
-      .num_tokens = config_.num_prefix_tokens() + num_patches,
-      .num_leading = num_leading_tokens(images.request),
-      .embed_dim = config_.embed_dim,
-      .attention_dim = config_.attention_dim(),
-      .num_heads = config_.num_heads,
-      .num_pool_heads = has_pool ? config_.attention_pool.num_heads : 0,
-      .hidden_dim = has_pool ? std::max(config_.mlp_dim, config_.attention_pool.mlp_dim) : config_.mlp_dim,
-      .threads = threads};
+  return {.num_images = images.count(),
+          .num_patches = num_patches,
+          .patch_dim = 3 * config_.patch_size * config_.patch_size,
+          .num_tokens = config_.num_prefix_tokens() + num_patches,
+          .num_leading = num_leading_tokens(images.request),
+          .embed_dim = config_.embed_dim,
+          .attention_dim = config_.attention_dim(),
+          .num_heads = config_.num_heads,
+          .num_pool_heads = has_pool ? config_.attention_pool.num_heads : 0,
+          .hidden_dim = std::max(
+              {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
+          .threads = threads};
 }
 
 void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,

@@ -15,13 +15,19 @@ class Builder {
  public:
   Builder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
           Precision precision)
-      : config_(config), weights_(weights), make_(config, kernels, precision) {}
+
+      : config_(config),
+        weights_(weights),
+        kernels_(kernels),
+        precision_(precision),
+        make_(config, kernels, precision) {}
 
   ModelLayers build() const {
     return {.patch_embed = patch_embed(),
             .positions = std::make_unique<const position::PositionCache>(position()),
             .encoder = encoder(),
-            .head = Head(config_, head())};
+            .head = Head(config_, head()),
+            .joint_head = joint_head()};
   }
 
  private:
@@ -77,7 +83,7 @@ class Builder {
     if (config_.pooling == Pooling::attention) layers.pool.emplace(pool());
     layers.pooled_norm = make_.optional_norm(weights_.pooled_norm);
     if (config_.pooler) layers.pooler.emplace(make_.linear(weights_.pooler, make_.float32()));
-    if (config_.projection_dim != 0)
+    if (config_.projection_dim != 0 && config_.joint_depth == 0)
       layers.projection.emplace(make_.linear(weights_.projection, make_.float32()));
     if (config_.num_classes == 0) return layers;
     layers.classifier.emplace(make_.linear(weights_.head, make_.float32()));
@@ -86,8 +92,18 @@ class Builder {
     return layers;
   }
 
+  std::optional<JointHead> joint_head() const {
+    if (config_.joint_depth == 0) return std::nullopt;
+    const ModelConfig config = joint_head_blocks(config_);
+    const LayerBuilder make(config, kernels_, precision_);
+    return JointHead(Encoder({}, make.blocks(weights_.joint_blocks), config_.num_heads),
+                     make.norm(weights_.joint_norm), config_.num_prefix_tokens());
+  }
+
   const ModelConfig& config_;
   const ModelWeights& weights_;
+  const kernels::KernelTable& kernels_;
+  const Precision precision_;
   const LayerBuilder make_;
 };
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "vit/base/precision.h"
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/head/head.h"
+#include "vit/joint_head.h"
 #include "vit/kernels/kernels.h"
 #include "vit/patch/patch_embed.h"
 #include "vit/position/position_cache.h"
@@ -20,6 +22,7 @@ struct ModelLayers {
   std::unique_ptr<const position::PositionCache> positions;
   Encoder encoder;
   Head head;
+  std::optional<JointHead> joint_head;
 };
 
 /// Packs every tensor that the config has for `kernels`. Blocks and attention pooling compute in `precision`,

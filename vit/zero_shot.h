@@ -45,7 +45,7 @@ VIT_API void save_class_vectors(const ClassVectors& classes, const std::filesyst
 VIT_API ClassVectors load_class_vectors(const std::filesystem::path& file);
 
 /// What a Session must be asked for to compare images with texts: projected vectors, or pooled ones where the
-/// tower has no projection (SigLIP, dino.txt).
+/// tower has no projection (SigLIP).
 VIT_API Request embedding_request(const ModelConfig& config);
 /// The vector of an image (E) among what embedding_request() asked for.
 VIT_API std::span<const float> embedding_of(const ImageOutputs& outputs, const ModelConfig& config);

@@ -58,7 +58,78 @@ WeightTensor rounded(const WeightTensor& weight) {
           }};
 }
 
+/// A DINOv3 with a joint head of two blocks, whose layer scale is `scale`.
+Checkpoint with_joint_head(float scale) {
+  Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
+  ModelConfig& config = checkpoint.config;
+  config.joint_depth = 2;
+  config.joint_mlp_dim = 64;
+  config.projection_dim = 2 * config.embed_dim;
+  unsigned seed = 100;
+  for_each_tensor(config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
+    if (!id.joint_head) return;
+    const bool is_scale = id.part == Part::scale1 || id.part == Part::scale2;
+    const bool is_gamma = part_name(id.part).ends_with("gamma");
+    tensor = WeightTensor(shape, [=, own = seed++]() -> WeightNumbers {
+      Tensor<float> values(shape);
+      std::mt19937 random(own);
+      std::normal_distribution<float> normal(0.0f, 0.15f);
+      for (float& value : values.flat())
+        value = is_scale ? scale : is_gamma ? 1.0f : shape.rank() < 2 ? 0.0f : normal(random);
+      return values;
+    });
+  });
+  return checkpoint;
+}
+
+/// LayerNorm without weights, in double.
+std::vector<double> normalized(std::span<const float> row, double epsilon) {
+  double mean = 0.0, variance = 0.0;
+  for (const float x : row) mean += double{x} / static_cast<double>(row.size());
+  for (const float x : row) variance += (x - mean) * (x - mean) / static_cast<double>(row.size());
+  std::vector<double> out;
+  for (const float x : row) out.push_back((x - mean) / std::sqrt(variance + epsilon));
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("model: a joint head whose blocks add nothing gives the class token and the mean of the patches") {
+  const VisionTransformer model = build(with_joint_head(0.0f));
+  const ModelConfig& config = model.config();
+  const std::size_t width = config.embed_dim, prefix = config.num_prefix_tokens();
+  ForwardMemory memory;
+  Outputs outputs;
+  model.forward(test::random_pixels(2, 48, 64), {.projected = true, .tokens = true}, 2, memory, outputs);
+  for (std::size_t image = 0; image < 2; ++image) {
+    const TensorView<const float> tokens = std::as_const(outputs.tokens).view()[image];
+    std::vector<double> expected = normalized({tokens.row(0), width}, config.joint_norm_eps);
+    std::vector<double> mean(width, 0.0);
+    for (std::size_t t = prefix; t < tokens.dim(0); ++t) {
+      const std::vector<double> patch = normalized({tokens.row(t), width}, config.joint_norm_eps);
+      for (std::size_t i = 0; i < width; ++i)
+        mean[i] += patch[i] / static_cast<double>(tokens.dim(0) - prefix);
+    }
+    expected.insert(expected.end(), mean.begin(), mean.end());
+    for (std::size_t i = 0; i < 2 * width; ++i)
+      CHECK(outputs.projected.view().row(image)[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("model: a joint head has the same bits in any batch, and changes nothing but its vector") {
+  const VisionTransformer model = build(with_joint_head(0.5f));
+  const Tensor<float> pixels = test::random_pixels(5, 48, 48);
+  ForwardMemory memory;
+  Outputs together, alone, plain;
+  model.forward(pixels, {.pooled = true, .projected = true}, 3, memory, together);
+  model.forward(pixels, {.pooled = true}, 3, memory, plain);
+  for (std::size_t image = 0; image < 5; ++image) {
+    model.forward(pixels.view().part(image, 1), {.projected = true}, 1, memory, alone);
+    CHECK(std::ranges::equal(alone.projected.flat(),
+                             std::span(together.projected.view().row(image), alone.projected.dim(1))));
+  }
+  CHECK(std::ranges::equal(plain.pooled.flat(), together.pooled.flat()));
+}
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
   for (const auto& [architecture, precision] :

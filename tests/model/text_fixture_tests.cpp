@@ -161,7 +161,7 @@ void check_case(const fs::path& folder, const fs::path& vocabulary) {
   CAPTURE(folder.string());
   const Case c(folder);
   std::shared_ptr<const TextTower> text;
-  if (c.expected.has("pixels") && c.facts.find_string("layout") != "Meta, two files") {
+  if (c.expected.has("pixels")) {
     const ImageAndText both = ImageAndText::load(c.path, c.image_options(), c.text_options(vocabulary));
     check_images(c, both.image);
     text = both.text;

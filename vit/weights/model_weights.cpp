@@ -8,9 +8,10 @@ namespace {
 struct Walker {
   const VisitTensor& visit;
   std::size_t block = 0;
+  bool joint_head = false;
 
   void tensor(Part part, const Shape& shape, WeightTensor& weight) const {
-    visit({.part = part, .block = block}, shape, weight);
+    visit({.part = part, .block = block, .joint_head = joint_head}, shape, weight);
   }
   /// `gamma` is followed by its beta.
   void norm(Part gamma, std::size_t width, NormWeights& weights) const {
@@ -82,7 +83,7 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
   }
   if (c.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm);
   if (c.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
-  if (c.projection_dim != 0)
+  if (c.projection_dim != 0 && c.joint_depth == 0)
     walk.linear(Part::projection_weight, c.projection_dim, width, weights.projection, c.projection_bias);
   if (c.num_classes == 0) return;
   const std::size_t head_in = c.head_input == HeadInput::class_and_patch_mean ? 2 * width : width;
@@ -101,6 +102,21 @@ Tensor<float> WeightNumbers::to_tensor() && {
   return copy;
 }
 
+ModelConfig joint_head_blocks(const ModelConfig& config) {
+  ModelConfig joint;
+  joint.embed_dim = config.embed_dim;
+  joint.depth = config.joint_depth;
+  joint.num_heads = config.num_heads;
+  joint.head_dim = config.head_dim;
+  joint.mlp = MlpKind::gated;
+  joint.mlp_dim = config.joint_mlp_dim;
+  joint.activation = Activation::silu;
+  joint.norm_eps = config.joint_norm_eps;
+  joint.qkv_bias = false;
+  joint.layer_scale = true;
+  return joint;
+}
+
 void for_each_block_tensor(const ModelConfig& c, std::vector<BlockWeights>& blocks,
                            const VisitTensor& visit) {
   blocks.resize(c.depth);
@@ -113,6 +129,13 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const VisitTen
   for_each_block_tensor(c, weights.blocks, visit);
   if (c.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm);
   visit_head(c, weights, walk);
+  if (c.joint_depth == 0) return;
+  const ModelConfig joint = joint_head_blocks(c);
+  weights.joint_blocks.resize(joint.depth);
+  for (std::size_t i = 0; i < joint.depth; ++i)
+    visit_block(joint, weights.joint_blocks[i], {.visit = visit, .block = i, .joint_head = true});
+  const Walker after{.visit = visit, .joint_head = true};
+  after.norm(Part::norm_gamma, c.embed_dim, weights.joint_norm);
 }
 
 }  // namespace vit::internal

@@ -113,9 +113,11 @@ struct ModelWeights {
   std::vector<BlockWeights> blocks;
   NormWeights norm;  // (C)
   AttentionPoolWeights pool;
-  NormWeights pooled_norm;          // (C)
-  LinearWeights pooler;             // (C, C)
-  LinearWeights projection;         // (E, C)
+  NormWeights pooled_norm;   // (C)
+  LinearWeights pooler;      // (C, C)
+  LinearWeights projection;  // (E, C)
+  std::vector<BlockWeights> joint_blocks;
+  NormWeights joint_norm;           // (C)
   LinearWeights head;               // (classes, C or 2C)
   LinearWeights head_distillation;  // (classes, C)
 };
@@ -126,6 +128,8 @@ using VisitTensor = std::function<void(TensorId id, const Shape& shape, WeightTe
 /// The one list of all tensors: loading, checking, random weights and reports go through it. Resizes
 /// weights.blocks.
 void for_each_tensor(const ModelConfig& config, ModelWeights& weights, const VisitTensor& visit);
+/// The blocks of the joint head, as if they were those of a model.
+ModelConfig joint_head_blocks(const ModelConfig& config);
 /// The same for the blocks alone.
 void for_each_block_tensor(const ModelConfig& config, std::vector<BlockWeights>& blocks,
                            const VisitTensor& visit);

@@ -88,7 +88,8 @@ bool is_bias(Part part) {
 
 std::string canonical_name(TensorId id) {
   const std::string name(part_name(id.part));
-  return is_of_block(id.part) ? "blocks." + std::to_string(id.block) + "." + name : name;
+  const std::string stack = id.joint_head ? "joint_head." : "";
+  return stack + (is_of_block(id.part) ? "blocks." + std::to_string(id.block) + "." + name : name);
 }
 
 }  // namespace vit::internal

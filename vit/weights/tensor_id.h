@@ -81,7 +81,8 @@ inline constexpr std::size_t kNumParts = static_cast<std::size_t>(Part::logit_bi
 
 struct TensorId {
   Part part{};
-  std::size_t block = 0;  // of parts that every block has
+  std::size_t block = 0;    // of parts that every block has
+  bool joint_head = false;  // of its blocks and its norm, not of the encoder's
   bool operator==(const TensorId&) const = default;
 };
 

@@ -23,7 +23,9 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
     flops.head += 2 * 2 * width * pool_hidden;
   }
   if (config.pooler) flops.head += 2 * width * width;
-  flops.head += 2 * width * real(config.projection_dim);
+  if (config.joint_depth == 0) flops.head += 2 * width * real(config.projection_dim);
+  flops.head += real(config.joint_depth) * tokens *
+                (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.joint_mlp_dim));
   const double classifier_inputs = config.head_input == HeadInput::pooled ? width : 2 * width;
   flops.head += 2 * classifier_inputs * real(config.num_classes);
   return flops;

@@ -118,7 +118,9 @@ const Family& find_family(SourceFiles& files) {
 Reading read_with(const Family& family, const SourceFiles& files) {
   if (family.read != nullptr) return family.read(files);
   const std::string name = architecture_name(files);
-  const Architecture* const known = name.empty() ? nullptr : find_known_architecture(name);
+  // dino.txt's names begin with that of the image tower's backbone
+  const std::string tower = name.substr(0, name.find("_dinotxt_"));
+  const Architecture* const known = tower.empty() ? nullptr : find_known_architecture(tower);
   if (known == nullptr) refuse_architecture(family, files, name);
   return family.read_as(files, *known);
 }

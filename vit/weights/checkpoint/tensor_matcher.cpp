@@ -74,7 +74,7 @@ const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
 }
 
 bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows>& pieces) {
-  const std::span<const Source> sources = layout_.sources(id.part);
+  const std::span<const Source> sources = layout_.sources(id.part, id.joint_head);
   const std::string use = canonical_name(id);
   if (sources.empty()) {
     missing_.push_back(use + " " + shape.to_string() + ", for which this layout has no name");

@@ -30,14 +30,14 @@ Layout::Layout(std::initializer_list<std::span<const Row>> tables) {
 }
 
 void Layout::add(std::span<const Row> table) {
-  std::array<std::vector<Source>, kNumParts> own;
+  std::array<std::vector<Source>, 2 * kNumParts> own;
   for (const Row& row : table) {
-    const auto part = static_cast<std::size_t>(row.part);
+    const std::size_t part = index_of(row.part, row.joint_head);
     const bool both = row.source.ends_with('*');
     own[part].push_back({.row = row, .bias = !both && is_bias(row.part)});
     if (both) own[part + 1].push_back({.row = row, .bias = true});
   }
-  for (std::size_t part = 0; part < kNumParts; ++part) {
+  for (std::size_t part = 0; part < own.size(); ++part) {
     if (!own[part].empty()) sources_[part] = std::move(own[part]);
   }
 }

@@ -52,6 +52,7 @@ struct Row {
   float constant = 0.0f;    // sincos: the base of the frequencies
   /// The number in the name is step * block + first
   std::uint8_t step = 1, first = 0;
+  bool joint_head = false;  // TensorId::joint_head
 };
 
 /// A share of the part's rows; nothing for a source: zeros.
@@ -68,6 +69,12 @@ constexpr Row masked(Part part, std::string_view source, std::string_view mask) 
 constexpr Row at(Place place, Row row) {
   row.place = place;
   return row;
+}
+
+/// Rows of the joint head, beside the tower.
+constexpr Row of_joint_head(Row row) {
+  row.joint_head = true;
+  return at(Place::outside, row);
 }
 
 /// A tensor that may be left unused, and why. * at one end stands for anything.
@@ -136,10 +143,16 @@ class Layout {
   void set_zeros(Part part, std::size_t index);
   void set_form(Part part, Form form);
   /// In the order in which they fill the part; none where the layout has no such part.
-  std::span<const Source> sources(Part part) const { return sources_[static_cast<std::size_t>(part)]; }
+  std::span<const Source> sources(Part part, bool joint_head = false) const {
+    return sources_[index_of(part, joint_head)];
+  }
 
  private:
-  std::array<std::vector<Source>, kNumParts> sources_;
+  static std::size_t index_of(Part part, bool joint_head) {
+    return static_cast<std::size_t>(part) + (joint_head ? kNumParts : 0);
+  }
+
+  std::array<std::vector<Source>, 2 * kNumParts> sources_;
 };
 
 }  // namespace vit::internal

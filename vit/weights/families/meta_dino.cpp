@@ -43,10 +43,25 @@ constexpr Row kMaskedBias[] = {
 constexpr Row kDinov3Gated[] = {{Part::gate_weight, "blocks.{}.mlp.w1.*"},
                                 {Part::fc1_weight, "blocks.{}.mlp.w2.*"},
                                 {Part::fc2_weight, "blocks.{}.mlp.w3.*"}};
-static_assert(is_sound(kDinov3) && is_sound(kMaskedBias) && is_sound(kDinov3Gated));
+/// What dino.txt puts on top, in a file of its own. Source: dinov3/eval/text/vision_tower.py.
+constexpr Row kJointHead[] = {
+    of_joint_head({Part::norm1_gamma, "visual_model.head.blocks.{}.norm1.*"}),
+    of_joint_head({Part::qkv_weight, "visual_model.head.blocks.{}.attn.qkv.weight"}),
+    of_joint_head({Part::proj_weight, "visual_model.head.blocks.{}.attn.proj.*"}),
+    of_joint_head({Part::scale1, "visual_model.head.blocks.{}.ls1.gamma"}),
+    of_joint_head({Part::norm2_gamma, "visual_model.head.blocks.{}.norm2.*"}),
+    of_joint_head({Part::gate_weight, "visual_model.head.blocks.{}.mlp.w1.*"}),
+    of_joint_head({Part::fc1_weight, "visual_model.head.blocks.{}.mlp.w2.*"}),
+    of_joint_head({Part::fc2_weight, "visual_model.head.blocks.{}.mlp.w3.*"}),
+    of_joint_head({Part::scale2, "visual_model.head.blocks.{}.ls2.gamma"}),
+    of_joint_head({Part::norm_gamma, "visual_model.head.ln_final.*"}),
+};
+static_assert(is_sound(kDinov3) && is_sound(kMaskedBias) && is_sound(kDinov3Gated) && is_sound(kJointHead));
 
 constexpr Ignored kDinov3Ignored[] = {{"rope_embed.periods", "recomputed in full precision, as asked"},
-                                      {"local_cls_norm.*", "used in training only"}};
+                                      {"local_cls_norm.*", "used in training only"},
+                                      {"text_model.*", "text tower"},  // of dino.txt
+                                      {"logit_scale", "compares images with texts"}};
 constexpr std::string_view kDinov3Keys[] = {"rules", "rope_periods"};
 constexpr std::string_view kPeriodChoices[] = {"stored", "recomputed"};
 
@@ -55,7 +70,18 @@ Layout dinov3_layout(const SourceFiles& files, const TimmArgs& args) {
   // all blocks have one or none has
   if (files.find("blocks.0.attn.qkv.bias_mask") != nullptr) layout.add(kMaskedBias);
   if (args.swiglu) layout.add(kDinov3Gated);
+  layout.add(kJointHead);
   return layout;
+}
+
+void add_joint_head(const SourceFiles& files, ModelConfig& config) {
+  config.joint_depth = files.count_blocks("visual_model.head.blocks.", Place::outside);
+  if (config.joint_depth == 0) return;
+  const TensorEntry* const gate = files.find("visual_model.head.blocks.0.mlp.w1.weight", Place::outside);
+  VIT_CHECK(gate != nullptr && !gate->shape.empty(), kWhere, files.weights_name,
+            ": the joint head of dino.txt has no tensor visual_model.head.blocks.0.mlp.w1.weight");
+  config.joint_mlp_dim = gate->shape.front();
+  config.projection_dim = 2 * config.embed_dim;
 }
 
 bool uses_stored_periods(const SourceFiles& files) {
@@ -70,9 +96,11 @@ bool uses_stored_periods(const SourceFiles& files) {
 Reading read_dinov3_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, dinov3_layout(files, architecture.args));
   if (!follows_timm(files)) stored.global_pool = TimmPool::token;
-  set_mlp_dim(files, ".mlp.w3.weight", stored);  // of a gated MLP
+  if (files.find("blocks.0.mlp.w3.weight") != nullptr)  // of a gated MLP; the joint head has others
+    set_mlp_dim(files, ".mlp.w3.weight", stored);
   Published model = read_published(files, architecture, stored, "Meta", kDinov3Keys);
   model.config.position.stored_periods = uses_stored_periods(files);
+  add_joint_head(files, model.config);
   std::vector<std::string> notes = {
       model.config.position.stored_periods
           ? "rotation by the stored periods, as Meta's code does; overrides[\"rope_periods\"] = "
@@ -85,11 +113,6 @@ Reading read_dinov3_as(const SourceFiles& files, const Architecture& architectur
 std::optional<Match> match_dinov3(const SourceFiles& files) {
   const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
   if (!found || !files.has_weights) return std::nullopt;
-  VIT_CHECK(
-      files.tensors.find("visual_model.head.ln_final.weight") == nullptr, kWhere.with(ErrorKind::unsupported),
-      files.weights_name,
-      ": the image tower of dino.txt, blocks on top of DINOv3's, is not supported; its text tower is, and "
-      "the file of the backbone by itself");
   for (const char* own : {"storage_tokens", "rope_embed.periods"}) {
     if (files.tensors.find(found->prefix + own) != nullptr) return found;
   }

@@ -1,0 +1,29 @@
+// JointHead: blocks without rotation behind the final norm, and the vector that is compared with texts, as
+// dino.txt has them. Letters: B images, T = prefix + N tokens, C = embed_dim.
+#pragma once
+
+#include <cstddef>
+
+#include "vit/encoder/encoder.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/pass.h"
+#include "vit/position/position.h"
+
+namespace vit::internal {
+
+class JointHead {
+ public:
+  JointHead(Encoder encoder, LayerNorm norm, std::size_t num_prefix);
+
+  /// tokens (B, T, C), after the final norm, are changed in place; out (B, 2 C) gets the class token and the
+  /// mean of the patches, side by side.
+  void forward(TensorView<float> tokens, TensorView<float> out, const Pass& pass) const;
+
+ private:
+  Encoder encoder_;
+  LayerNorm norm_;
+  std::size_t num_prefix_;
+  position::PositionContext nothing_rotated_;
+};
+
+}  // namespace vit::internal
