@@ -127,6 +127,15 @@ TEST_CASE("apps: names of members are kept as they are, also twice") {
         "x.tar/b.ppm\nnote: 4 files are passed over, not read as images: 3 links and devices, 1 .txt\n");
 }
 
+TEST_CASE("apps: of many kinds of other members the most frequent are named") {
+  if (!reads_archives()) return;
+  std::vector<TarMemberToWrite> members{{"a.ppm", picture(24, 1)}, {"a.zz", ""}, {"b.zz", ""}};
+  for (int i = 10; i < 40; ++i) members.push_back({"a.k" + std::to_string(i), ""});
+  const std::string text = listed(tar(members));
+  CHECK(contains(text, "note: 32 files are passed over, not read as images: 2 .zz, 1 .k10, "));
+  CHECK(text.ends_with("1 .k18, 21 of other kinds\n"));
+}
+
 TEST_CASE("apps: a broken tar gives the members before the break and one error") {
   if (!reads_archives()) return;
   const std::string image = picture(24, 1);

@@ -262,11 +262,9 @@ int embed(const EmbedOptions& options) {
   hold_interrupts();  // from here on there are files that are not whole
   if (has_parts) return embed_to_parts(options, format, features, run, std::move(list));
 
-  ResultWriterOptions writer_options{.path = options.output,
-                                     .format = format,
-                                     .names = features.names(),
-                                     .resume = options.resume,
-                                     .facts = run_facts(options, run.model(), features)};
+  ResultWriterOptions writer_options{
+      .path = options.output, .format = format, .names = features.names(), .resume = options.resume};
+  if (format == ResultFormat::jsonl) writer_options.facts = run_facts(options, run.model(), features);
   if (options.shard) writer_options.row_shapes = row_shapes(run, features);
   const auto writer = make_result_writer(writer_options);
   std::erase_if(list.inputs, [&](const Input& input) { return writer->take_done(input.name); });

@@ -71,12 +71,19 @@ void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& fa
 std::string passed_over(const std::map<std::string, std::size_t>& others) {
   std::vector<std::pair<std::string, std::size_t>> kinds(others.begin(), others.end());
   std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
-  std::size_t total = 0;
+  constexpr std::size_t kMaxKinds = 10;
+  std::size_t total = 0, rest = 0;
   std::string list;
-  for (const auto& [extension, count] : kinds) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& [extension, count] = kinds[i];
     total += count;
-    list += text(list.empty() ? "" : ", ", count, " ", extension.empty() ? "without extension" : extension);
+    if (i >= kMaxKinds) {
+      rest += count;
+      continue;
+    }
+    list += text(i == 0 ? "" : ", ", count, " ", extension.empty() ? "without extension" : extension);
   }
+  if (rest > 0) list += text(", ", rest, " of other kinds");
   return text(total, total == 1 ? " file is" : " files are", " passed over, not read as images: ", list);
 }
 
@@ -123,7 +130,7 @@ void add_path(const std::string& argument, InputList& list) {
   const fs::path path(argument);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::is_directory(status) && lower_extension(path) != ".npy" && has_image_extension(path)) {
+  if (!fs::is_directory(status) && has_image_extension(path)) {
     list.inputs.push_back(
         {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading tells
     return;
