@@ -9,6 +9,7 @@ IMAGES must be readable on each, under one path. A run that was interrupted goes
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ def main() -> None:
     parser.add_argument("--checkpoint", help="folder: rows that are in it are not computed again")
     options = parser.parse_args()
 
+    if "RAY_ADDRESS" not in os.environ:  # no cluster: this machine, with a CPU beside the workers for what reads and writes
+        ray.init(num_cpus=options.workers * options.threads + 1)
     if options.checkpoint:
         from ray.data.checkpoint import CheckpointConfig
 

@@ -9,6 +9,8 @@ under one path.
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
 from pyspark.sql import SparkSession
 
@@ -23,7 +25,10 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     options = parser.parse_args()
 
-    spark = SparkSession.builder.master(options.master).appName("vitcpp").getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of this machine see the same packages
+    builder = SparkSession.builder.master(options.master).appName("vitcpp")
+    # images are small: by default Spark counts 4 MiB for the opening of each, and makes a task of a few dozen
+    spark = builder.config("spark.sql.files.openCostInBytes", 1 << 16).getOrCreate()
     images = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(options.images)
     embed = vitcpp.spark.embed_udf(options.model)
     results = images.select("path", embed("content").alias("result")).select("path", "result.*")
