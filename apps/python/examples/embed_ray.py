@@ -18,16 +18,17 @@ import ray
 import vitcpp.ray
 
 
-def read(images: str, kind: str) -> Any:
+def read(images: str, kind: str, blocks: int) -> Any:
+    """Rows in so many blocks: what workers share out, and what a checkpoint counts."""
     if kind == "parquet":  # columns path and bytes
-        return ray.data.read_parquet(images)
+        return ray.data.read_parquet(images, override_num_blocks=blocks)
     if kind == "tar":  # shards of WebDataset; the suffix of a member is its column
-        shards = ray.data.read_webdataset(images, suffixes=["png", "jpg"], decoder=False)
+        shards = ray.data.read_webdataset(images, suffixes=["png", "jpg"], decoder=False, override_num_blocks=blocks)
         return shards.map(lambda row: {"path": row["__key__"], "bytes": row.get("png") or row.get("jpg")})
     if kind == "paths":
         paths = [str(path) for path in sorted(Path(images).rglob("*")) if path.suffix in (".jpg", ".png")]
-        return ray.data.from_items([{"path": path} for path in paths]).map(lambda row: {"file": row["path"], **row})
-    return ray.data.read_binary_files(images, include_paths=True)
+        return ray.data.from_items([{"path": path} for path in paths], override_num_blocks=blocks).map(lambda row: {"file": row["path"], **row})
+    return ray.data.read_binary_files(images, include_paths=True, override_num_blocks=blocks)
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def main() -> None:
 
         context = ray.data.DataContext.get_current()
         context.checkpoint_config = CheckpointConfig(id_column="path", checkpoint_path=options.checkpoint)
-    rows = read(options.images, options.format).map_batches(
+    rows = read(options.images, options.format, 8 * options.workers).map_batches(
         vitcpp.ray.Embedder,
         fn_constructor_kwargs={"model": options.model},
         batch_format="pyarrow",
