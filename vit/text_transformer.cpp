@@ -211,8 +211,10 @@ void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> 
     if (num_tasks != 0) {
       // all of them, so that no later pass finds one that was idle in this one
       const ActivationShape shape = activation_shape(kRowsPerTask, kRowsPerTask + config_.context_length, 1);
-      for (std::size_t i = 0; i < num_threads; ++i)
+      for (std::size_t i = 0; i < num_threads; ++i) {
         memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
+        memory.lanes[i].starts.reserve(kRowsPerTask + 1);  // a text has a row at least
+      }
       parallel_for(num_tasks, threads, [&](std::size_t task, int thread) {
         run(all.part(memory.cuts[task], memory.cuts[task + 1]), 1,
             memory.lanes[static_cast<std::size_t>(thread)]);
