@@ -17,8 +17,8 @@
   check('every image has a card', all.length === items.length && all.length > 20);
   check('cards are in the order of the inputs', all.join() === items.map(item => baseName(item.name)).join());
   const first = document.querySelector('.frame img');
-  await first.decode();
-  check('a thumbnail is decoded', first.naturalWidth > 32 && first.src.startsWith('data:image/webp;base64,'));
+  for (let i = 0; i < 50 && !first.complete; ++i) await settle();  // decode() would not hold up the virtual time
+  check('a thumbnail is loaded', first.naturalWidth > 32 && first.src.startsWith('data:image/webp;base64,'));
 
   await type('CAT_');
   check('names are filtered', names().length === 3 && names().every(name => name.startsWith('cat_')));
