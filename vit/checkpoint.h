@@ -21,6 +21,8 @@ struct LoadOptions {
   /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
   /// somebody's own. "" = one of the families that are known.
   std::filesystem::path layout{};
+  /// Rotary positions on grids other than the trained one; nothing = as the checkpoint's library does.
+  std::optional<RopeScaling> rope_scaling{};
 };
 
 enum class ResamplerChoice {

@@ -25,6 +25,8 @@ void validate_position(const ModelConfig& c) {
     VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
   }
+  VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
+            "rope scaling is asked for, but the model has no rotary positions to scale");
   if (p.rope == RopeKind::none) return;
   // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
   const GridSize grid = c.native_grid();

@@ -6,12 +6,14 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "vit/base/activation.h"
 #include "vit/base/export.h"
 #include "vit/base/rope_pairing.h"
+#include "vit/base/rope_scaling.h"
 
 namespace vit {
 
@@ -74,6 +76,8 @@ struct PositionConfig {
   double angle_scale = 1.0;  // 2 pi for DINOv3, whose frequencies count turns
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
+  /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.
+  std::optional<RopeScaling> rope_scaling{};
 };
 
 // -------------------------------------------------------------------------------------------------- model

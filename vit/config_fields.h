@@ -111,6 +111,7 @@ void visit_position(Position& p, const Visit& visit) {
   visit("theta", p.theta);
   visit("angle_scale", p.angle_scale);
   visit("stored_periods", p.stored_periods);
+  visit("rope_scaling", p.rope_scaling, Shown::unless_default);
 }
 
 template <typename Pool, typename Visit>

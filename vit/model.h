@@ -31,6 +31,9 @@ struct ModelOptions {
   /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
   /// somebody's own. "" = one of the families that are known.
   std::filesystem::path layout{};
+  /// Rotary positions on grids other than the trained one: position/rope_scaling.h has the rules. Nothing =
+  /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
+  std::optional<RopeScaling> rope_scaling{};
   ResamplerChoice resampler = ResamplerChoice::automatic;
   PillowRelease pillow = PillowRelease::from_13_0;
   ExifChoice exif = ExifChoice::automatic;
@@ -41,7 +44,8 @@ struct ModelOptions {
   Precision precision = Precision::float32;  // of blocks and attention pooling
 
   LoadOptions load_options() const {
-    return {.architecture = architecture, .overrides = overrides, .layout = layout};
+    return {
+        .architecture = architecture, .overrides = overrides, .layout = layout, .rope_scaling = rope_scaling};
   }
   PreprocessLoadOptions preprocess_options() const {
     return {.resampler = resampler,

@@ -16,7 +16,7 @@ namespace {
 constexpr Where kWhere{"TextEncoder", ErrorKind::argument};
 
 LoadOptions load_options(const TextOptions& options) {
-  return {.architecture = options.architecture, .overrides = {}, .layout = {}};
+  return {.architecture = options.architecture, .overrides = {}, .layout = {}, .rope_scaling = {}};
 }
 
 const kernels::KernelTable& table_for(const TextOptions& options) {

@@ -56,7 +56,8 @@ class Builder {
         {.embed_dim = config_.embed_dim,
          .depth = config_.depth,
          .num_heads = config_.num_heads,
-         .head_dim = config_.head_width()},
+         .head_dim = config_.head_width(),
+         .trained_grid = config_.native_grid()},
         {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
   }
 

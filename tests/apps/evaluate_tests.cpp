@@ -33,6 +33,73 @@ TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a
   CHECK(contains(result.err, "ox: the name of 2 classes, 2 and 5 among them"));
 }
 
+TEST_CASE("apps: evaluate compares the patches of an image with those of its enlarged self") {
+  const TestFolder folder;
+  write_picture(folder / "in/a/one.ppm", 90, 80, 1);
+  write_picture(folder / "in/two.ppm", 60, 100, 2);
+  const auto evaluate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--scale-consistency", "--format", "json", folder / "in"});
+    return run_vit(with_model("evaluate", more));
+  };
+  // the golden model is trained on 64 x 64 pixels (another size would break the first check)
+  const RunResult own = evaluate({"--sizes", "64,96"});
+  CAPTURE(own.err);
+  REQUIRE(own.exit_code == 0);
+  const Json result = parse_json(own.out, "evaluate");
+  CHECK(result.at("images").as_size() == 2);
+  CHECK(result.at("rope_scaling").as_string() == "none");
+  const Json sizes = result.at("sizes");
+  REQUIRE(sizes.size() == 2);
+  CHECK(sizes[0].at("cosine").as_double() == doctest::Approx(1.0).epsilon(1e-12));
+  CHECK(sizes[1].at("cosine").as_double() < 1.0);
+  CHECK(sizes[0].at("elsewhere").as_double() < sizes[0].at("cosine").as_double());
+  const RunResult linear = evaluate({"--sizes", "96", "--rope-scaling", "linear"});
+  REQUIRE(linear.exit_code == 0);
+  CHECK(parse_json(linear.out, "evaluate").at("sizes")[0].at("cosine").as_double() !=
+        sizes[1].at("cosine").as_double());
+
+  CHECK(run_vit(with_model("evaluate", {"--sizes", "96", folder / "in"})).exit_code == 2);
+  CHECK(run_vit(with_model("evaluate", {"--scale-consistency", folder / "in"})).exit_code == 2);
+  CHECK(evaluate({"--sizes", "96,"}).exit_code == 2);
+  CHECK(evaluate({"--sizes", "96", "--labels", "x"}).exit_code == 2);
+  write_text(folder / "in/broken.png", "not an image");
+  const RunResult partly = evaluate({"--sizes", "96"});
+  CHECK(partly.exit_code == 1);
+  CHECK(partly.num_errors() == 1);
+  CHECK(parse_json(partly.out, "evaluate").at("failed").as_size() == 1);
+}
+
+TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and is told") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 90, 80, 1);
+  for (const char* model : {"rope-axial", "rope-mixed", "timm-eva02", "hf-dinov3", "timm-pe-core"}) {
+    CAPTURE(model);
+    const auto values = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), {"embed", "--model", golden_model(model), "--threads", "1", "--output",
+                                 folder / "out.npy", folder / "a.ppm"});
+      const RunResult result = run_vit(more);
+      CAPTURE(result.err);
+      REQUIRE(result.exit_code == 0);
+      return read_text(folder / "out.npy");
+    };
+    const std::string trained = values({}), larger = values({"--size", "96x128"});
+    std::size_t same = 0;
+    for (const char* rule : {"none", "linear", "ntk", "yarn"}) {
+      CHECK(values({"--rope-scaling", rule}) == trained);
+      same += values({"--size", "96x128", "--rope-scaling", rule}) == larger;
+    }
+    CHECK(same == 1);  // the model's own
+    const RunResult told =
+        run_vit({"info", "--model", golden_model(model), "--rope-scaling", "yarn,beta_fast=2"});
+    CHECK(contains(told.out, "rope scaling  yarn,beta_fast=2 (asked for; of the checkpoint itself: "));
+  }
+  const RunResult plain =
+      run_vit({"classify", "--model", golden_model("timm-vit"), "--rope-scaling", "ntk", folder / "a.ppm"});
+  CHECK(plain.exit_code == 1);
+  CHECK(contains(plain.err, "no rotary positions"));
+  CHECK(run_vit(with_model("classify", {"--rope-scaling", "dynamic", folder / "a.ppm"})).exit_code == 2);
+}
+
 TEST_CASE("apps: evaluate knows classes by label and index") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 40, 30, 1);

@@ -26,6 +26,7 @@ struct AttentionCase {
   bool has_bias = false;
   bool has_norm = false;
   std::size_t num_queries = kTokens;
+  double logit_factor = 1.0;
 
   static constexpr std::size_t kImages = 2, kTokens = 11;
   std::size_t attention_dim() const { return num_heads * head_dim; }  // A
@@ -66,7 +67,7 @@ Matrix attended(const Matrix& qkv, const AttentionCase& c) {
         double score = 0.0;
         for (std::size_t i = head; i < head + c.head_dim; ++i)
           score += qkv[row][i] * qkv[first + t][width + i];
-        sum += weights[t] = std::exp(score / std::sqrt(static_cast<double>(c.head_dim)));
+        sum += weights[t] = std::exp(c.logit_factor * score / std::sqrt(static_cast<double>(c.head_dim)));
       }
       for (std::size_t t = 0; t < tokens; ++t) {
         for (std::size_t i = head; i < head + c.head_dim; ++i)
@@ -115,7 +116,11 @@ void check(const kernels::KernelTable& table, const AttentionCase& c) {
                        .threads = 2},
                       arithmetic);
   Tensor<float> out(Shape{images * c.num_queries, c.embed_dim});
-  attention.forward({norm1, x}, {.num_images = images, .num_tokens = tokens, .num_queries = c.num_queries},
+  attention.forward({norm1, x},
+                    {.num_images = images,
+                     .num_tokens = tokens,
+                     .num_queries = c.num_queries,
+                     .logit_factor = c.logit_factor},
                     {.add_to = out}, {.activations = activations, .threads = 2});
 
   Matrix expected = matrix_of(x);
@@ -154,6 +159,11 @@ TEST_CASE("layers: attention may be wider or narrower than the model, with and w
       }
     }
   }
+}
+
+TEST_CASE("layers: the logits of attention are multiplied by the factor of the positions") {
+  for (const kernels::KernelTable* table : kernels::available_kernels())
+    check(*table, {.embed_dim = 24, .num_heads = 3, .head_dim = 16, .logit_factor = 1.7});
 }
 
 TEST_CASE("layers: texts of different lengths get the bits that each gets alone") {

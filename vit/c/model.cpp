@@ -11,6 +11,7 @@
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
+#include "vit/position/rope_scaling.h"
 #include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::internal {
@@ -150,6 +151,7 @@ ModelOptions model_options(const vit_model_options* given) {
   if (options.channels != VIT_CHANNELS_AUTO)
     out.channels = enum_of(options.channels - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
   const std::uint8_t* const color = options.pad_color;
+  if (options.rope_scaling != nullptr) out.rope_scaling = position::parse_rope_scaling(options.rope_scaling);
   if (options.pads_to_square != 0) out.square_color = {color[0], color[1], color[2]};
   return out;
 }

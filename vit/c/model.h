@@ -29,6 +29,7 @@ typedef struct vit_model_options {
   int32_t channels;       /* VIT_CHANNELS_AUTO, ...: order of the planes that the model sees; auto as above */
   int32_t pads_to_square; /* not 0: images are put into a square of pad_color before the resize */
   uint8_t pad_color[4];   /* R, G, B, and 0 */
+  const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
 } vit_model_options;
 
 typedef struct vit_model vit_model;

@@ -43,7 +43,8 @@ AttentionInput Encoder::attention_input(std::size_t layer, std::size_t num_image
           .num_tokens = num_tokens,
           .num_queries = num_tokens,
           .rope = position.factors(layer),
-          .num_prefix = input.num_prefix};
+          .num_prefix = input.num_prefix,
+          .logit_factor = position.logit_factor()};
 }
 
 void Encoder::roll_out(std::span<const Tensor<float>> entered, const position::PositionContext& position,

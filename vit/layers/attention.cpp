@@ -206,7 +206,7 @@ class AttentionPass {
             .query_stride = rows_.queries.row_stride(),
             .first_query = token,
             .num_queries = count,
-            .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim_))),
+            .scale = static_cast<float>(input_.logit_factor / std::sqrt(static_cast<double>(head_dim_))),
             .rotation = rotation_of(head),
             .packed = packed_of(image_in_pass, head),
             .num_tokens = input_.tokens_of(image),

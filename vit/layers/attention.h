@@ -33,6 +33,7 @@ struct AttentionInput {
   bool causal = false;           // a token meets those before it and itself
   position::RopeFactors rope{};  // empty = no rotation
   std::size_t num_prefix = 0;    // leading tokens that are not rotated
+  double logit_factor = 1.0;     // beside 1 / sqrt(d)
   std::span<const AttentionTap> taps{};
 
   bool all_are_queries() const { return num_queries == num_tokens; }

@@ -7,6 +7,7 @@
 #include "vit/base/error.h"
 #include "vit/position/grid.h"
 #include "vit/position/learned.h"
+#include "vit/position/rope_scaling.h"
 
 namespace vit::position {
 namespace {
@@ -32,7 +33,7 @@ RopeFactors PositionContext::factors(std::size_t layer) const {
 }
 
 Position::Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights)
-    : config_(config) {
+    : config_(config), trained_grid_(shape.trained_grid) {
   VIT_CHECK((config.added == AddedTable::none) == weights.added_table.empty(), kWhere,
             config.added == AddedTable::none ? "the config adds no learned table, but one of shape "
                                              : "the config adds a learned table, but it has shape ",
@@ -46,6 +47,8 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
   VIT_CHECK(config.rope == RopeKind::none || config.coordinates != CoordinateRule::scaled_to_reference ||
                 (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
             kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
+  VIT_CHECK(!config.rope_scaling || config.rope != RopeKind::none, kWhere.with(ErrorKind::argument),
+            "scaling of rotary positions is asked for, but the model has none");
   if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
   if (config.rope != RopeKind::none) load_frequencies(shape, weights);
 }
@@ -93,22 +96,39 @@ PositionContext Position::build_context(GridSize grid) const {
     if (num_prefix_rows_ > 0) context.prefix_rows_ = copy_rows(rows, 0, num_prefix_rows_);
     context.patch_rows_ = copy_rows(rows, num_prefix_rows_, num_rows);
   }
-  if (config_.rope == RopeKind::none) return context;
+  if (config_.rope != RopeKind::none) rotate_patches(context);
+  return context;
+}
 
-  const GridCoords coords = grid_coords(grid, {.rule = config_.coordinates,
-                                               .offset = config_.coordinate_offset,
-                                               .reference = config_.reference_grid});
+void Position::rotate_patches(PositionContext& context) const {
+  const CoordinateOptions options{
+      .rule = config_.coordinates, .offset = config_.coordinate_offset, .reference = config_.reference_grid};
+  const RopeScaling scaling = config_.rope_scaling.value_or(RopeScaling{.rule = own_rule(options.rule)});
+  GridScale scale;
+  if (config_.rope_scaling) {
+    scale = grid_scale(context.grid_, trained_grid_, options, scaling);
+    context.logit_factor_ = position::logit_factor(scaling, scale, context.grid_, trained_grid_);
+  }
+  // A rule that gives the family's own numbers takes the family's own way to them, and so their bits.
+  const bool is_own = scaling.rule == own_rule(options.rule) && scaling.factor == 0.0 &&
+                      (scaling.axes == RopeScalingAxes::each || scaling.rule == RopeScalingRule::none);
+  const bool is_scaled = config_.rope_scaling && !is_own;
+  const GridCoords coords =
+      is_scaled ? counted_coords(context.grid_, trained_grid_, options) : grid_coords(context.grid_, options);
   if (frequencies_) {
-    context.tables_.push_back(build_axial_table<float>(
-        coords, *frequencies_, {.axis_order = config_.axis_order, .pairing = config_.pairing}));
+    const auto of_axis = [&](AxisScale axis) {
+      return is_scaled ? scale_frequencies(*frequencies_, scaling, axis) : *frequencies_;
+    };
+    context.tables_.emplace_back(axial_angles(coords, of_axis(scale.x), of_axis(scale.y), config_.axis_order),
+                                 config_.pairing);
   }
   if (mixed_) {
-    for (std::size_t layer = 0; layer < mixed_->depth(); ++layer) {
+    const MixedFrequencies mixed = is_scaled ? scale_frequencies(*mixed_, scaling, scale) : *mixed_;
+    for (std::size_t layer = 0; layer < mixed.depth(); ++layer) {
       context.tables_.push_back(
-          build_mixed_table<float>(coords, *mixed_, layer, config_.pairing, config_.axis_order));
+          build_mixed_table<float>(coords, mixed, layer, config_.pairing, config_.axis_order));
     }
   }
-  return context;
 }
 
 }  // namespace vit::position

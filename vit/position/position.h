@@ -20,6 +20,7 @@ struct PositionShape {
   std::size_t depth = 0;
   std::size_t num_heads = 0;
   std::size_t head_dim = 0;
+  GridSize trained_grid{};  // read where config.rope_scaling is set
 };
 
 /// What a file stores for positions; views of memory owned elsewhere, empty where the model has none.
@@ -44,6 +45,8 @@ class PositionContext {
   /// Factors for q and k of the patches in block `layer`; `cos` is null where nothing is rotated. Throws
   /// Error where a model with factors per layer has no such layer.
   RopeFactors factors(std::size_t layer) const;
+  /// What the logits of attention are multiplied by (rope_scaling.h).
+  double logit_factor() const noexcept { return logit_factor_; }
 
  private:
   friend class Position;
@@ -51,6 +54,7 @@ class PositionContext {
   Tensor<float> prefix_rows_;
   Tensor<float> patch_rows_;
   std::vector<RopeTable<float>> tables_;  // none, one for all layers, or one per layer
+  double logit_factor_ = 1.0;
 };
 
 /// The position encodings of a model. Immutable; safe to share between threads.
@@ -71,8 +75,10 @@ class Position {
  private:
   void load_table(TensorView<const float> table, std::size_t embed_dim);
   void load_frequencies(const PositionShape& shape, const PositionWeights& weights);
+  void rotate_patches(PositionContext& context) const;
 
   PositionConfig config_;
+  GridSize trained_grid_;
   std::size_t num_prefix_rows_ = 0;
   Tensor<float> table_;                         // (p + N, C)
   std::optional<RopeFrequencies> frequencies_;  // of axial

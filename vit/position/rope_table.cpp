@@ -79,12 +79,21 @@ Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencie
 }
 
 Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies, AxisOrder order) {
+  return axial_angles(coords, frequencies, frequencies, order);
+}
+
+Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& x, const RopeFrequencies& y,
+                            AxisOrder order) {
+  VIT_CHECK(x.size() == y.size(), "axial_angles", x.size(), " frequencies of x and ", y.size(), " of y");
   const auto [first, second] = ordered_axes(coords, order, "axial_angles");
-  Tensor<double> angles(Shape{coords.size(), 2 * frequencies.size()});
+  const bool x_first = order == AxisOrder::x_then_y;
+  const std::span<const double> first_values = (x_first ? x : y).values();
+  const std::span<const double> second_values = (x_first ? y : x).values();
+  Tensor<double> angles(Shape{coords.size(), x.size() + y.size()});
   double* out = angles.data();
   for (std::size_t patch = 0; patch < coords.size(); ++patch) {
-    for (const double frequency : frequencies.values()) *out++ = first[patch] * frequency;
-    for (const double frequency : frequencies.values()) *out++ = second[patch] * frequency;
+    for (const double frequency : first_values) *out++ = first[patch] * frequency;
+    for (const double frequency : second_values) *out++ = second[patch] * frequency;
   }
   return angles;
 }

@@ -41,6 +41,9 @@ VIT_API Tensor<double> angles_1d(std::span<const double> positions, const RopeFr
 /// frequencies.
 VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies,
                                     AxisOrder order);
+/// The same with frequencies of each axis, F of either. Throws Error if their numbers differ.
+VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& x,
+                                    const RopeFrequencies& y, AxisOrder order);
 
 /// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle; with y_then_x the
 /// first frequencies belong to t_y.

@@ -40,6 +40,7 @@ class ModelOptions(Options):
         ("channels", c_int32),
         ("pads_to_square", c_int32),
         ("pad_color", c_uint8 * 4),
+        ("rope_scaling", c_char_p),
     ]
 
 

@@ -97,6 +97,7 @@ class Model:
         pad: tuple[int, int, int] | None = None,
         tokenizer: str | os.PathLike[str] | None = None,
         library: Library = "auto",
+        rope_scaling: str | None = None,
     ) -> None:
         self._path = lib.encoded(path)
         pairs = [str(part) for pair in (overrides or {}).items() for part in pair]
@@ -116,6 +117,7 @@ class Model:
             channels=_chosen("channels", _CHANNELS, channels),
             pads_to_square=int(pad is not None),
             pad_color=_color(pad),
+            rope_scaling=lib.encoded(rope_scaling) if rope_scaling is not None else None,
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else int(threads)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/commands/evaluate_scales.h"
 #include "apps/vit/common/class_folders.h"
 #include "apps/vit/common/class_values.h"
 #include "apps/vit/common/image_run.h"
@@ -34,7 +35,8 @@ constexpr const char* kExamples =
     "counts.\n"
     "Examples:\n"
     "  vit evaluate validation/\n"
-    "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json";
+    "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"
+    "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
 
 enum class Format { text, json };
 constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
@@ -44,6 +46,8 @@ struct EvaluateOptions {
   fs::path folder;
   ClassOptions classes;
   Format format = Format::text;
+  bool scale_consistency = false;
+  std::vector<std::size_t> sizes;
 };
 
 /// Images of a dataset; truth[i] is the class of list.inputs[i].
@@ -173,6 +177,15 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
+  if (options.scale_consistency != !options.sizes.empty())
+    fail_usage("--scale-consistency and --sizes go together");
+  if (options.scale_consistency) {
+    if (options.classes.are_given())
+      fail_usage("--scale-consistency compares features; it takes no option of classes");
+    return evaluate_scales(
+        {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == Format::json},
+        options.common);
+  }
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
   ImageRun run("evaluate", options.common, classes.model());
@@ -213,7 +226,16 @@ Command evaluate_command() {
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text or json",
-                               .target = choice_target(options->format, kFormats)}},
+                               .target = choice_target(options->format, kFormats)},
+                              {.name = "--scale-consistency",
+                               .type_name = "",
+                               .help = "Compare the patch features of the images below FOLDER, which need no "
+                                       "labels, with those at --sizes",
+                               .flag = &options->scale_consistency},
+                              {.name = "--sizes",
+                               .type_name = "LIST",
+                               .help = "Edges in pixels for --scale-consistency, such as 336,448",
+                               .target = parsed_target(options->sizes, parse_sizes)}},
                   .run = [options] { return evaluate(*options); }};
   add_class_options(command.options, options->classes);
   add_common_options(command.options, options->common);

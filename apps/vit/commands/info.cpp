@@ -23,6 +23,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
+#include "vit/position/rope_scaling.h"
 #include "vit/version.h"
 #include "vit/weights/checkpoint/config_json.h"
 
@@ -212,11 +213,26 @@ ordered_json tensors_json(const std::vector<TensorUse>& uses) {
   return tensors;
 }
 
+/// How rotary positions meet another grid; "" of models that have none.
+std::string rope_scaling_text(const PositionConfig& position) {
+  if (position.rope == RopeKind::none) return "";
+  const RopeScalingRule own = position::own_rule(position.coordinates);
+  const std::string own_text = position::to_string(RopeScaling{.rule = own});
+  if (position.rope_scaling) {
+    return position::to_string(*position.rope_scaling) +
+           " (asked for; of the checkpoint itself: " + own_text + ")";
+  }
+  return own_text + (own == RopeScalingRule::none ? " (patches are counted)"
+                                                  : " (every grid fills the trained range of coordinates)");
+}
+
 /// What is told of an image tower.
 void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
   out["parameters"] = facts.report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
   out["config"] = ordered_json::parse(internal::config_json(facts.config));
+  if (const std::string scaling = rope_scaling_text(facts.config.position); !scaling.empty())
+    out["rope_scaling"] = scaling;
   out["labels"] = facts.config.labels.size();
   out["preprocessing"] = nullptr;
   if (facts.preprocess) out["preprocessing"] = ordered_json::parse(internal::config_json(*facts.preprocess));
@@ -297,6 +313,8 @@ std::string parameters_text(const ordered_json& tower) {
 std::string image_tower_text(const ordered_json& model) {
   std::string out = "parameters    " + parameters_text(model) + flops_text(model["flops_per_image"]) +
                     "configuration\n" + values_text(model["config"]);
+  if (model.contains("rope_scaling"))
+    out += "rope scaling  " + model["rope_scaling"].get<std::string>() + "\n";
   const ordered_json& preprocessing = model["preprocessing"];
   const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
   out += "preprocessing (" + printable(source) + ")\n";

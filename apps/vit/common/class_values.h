@@ -22,6 +22,8 @@ struct ClassOptions {
   std::filesystem::path labels;
   std::filesystem::path classifier;
   ClassTextOptions texts;
+
+  bool are_given() const { return !labels.empty() || !classifier.empty() || texts.are_given(); }
 };
 void add_class_options(std::vector<Option>& list, ClassOptions& options);
 

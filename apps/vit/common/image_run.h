@@ -27,6 +27,7 @@ class ImageRun {
   ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model);
 
   const Model& model() const noexcept { return *model_; }
+  const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
 
   /// Takes the inputs and reports those that give no images. From now on SIGINT asks for an early end. Throws

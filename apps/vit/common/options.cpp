@@ -11,6 +11,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
 #include "vit/machine.h"
+#include "vit/position/rope_scaling.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 
@@ -74,6 +75,10 @@ Shard parse_shard(const std::string& value) {
   return {.index = parse_integer(value.substr(0, slash), 0, count - 1), .count = count};
 }
 
+RopeScaling parse_scaling(const std::string& value) {
+  return checked_by_library([&] { return position::parse_rope_scaling(value); });
+}
+
 ChannelOrder parse_channels(const std::string& order) {
   if (order != "rgb" && order != "bgr") fail_value("rgb or bgr", order);
   return order == "bgr" ? ChannelOrder::bgr : ChannelOrder::rgb;
@@ -106,6 +111,12 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
                   .type_name = "FILE",
                   .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
                   .target = text_target(load.layout),
+                  .group = kModelGroup});
+  list.push_back({.name = "--rope-scaling",
+                  .type_name = "RULE",
+                  .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
+                          "with [,key=value...]; default: as the checkpoint's library",
+                  .target = parsed_target(load.rope_scaling, parse_scaling),
                   .group = kModelGroup});
   list.push_back({.name = "--set",
                   .type_name = "KEY=VALUE",

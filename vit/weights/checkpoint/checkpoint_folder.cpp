@@ -143,6 +143,7 @@ const CheckpointFolder::Read& CheckpointFolder::read() const {
   SourceFiles files = source_files(speaking_config());
   Reading reading = read_files(files);
   if (reading.config.num_classes != 0) read_class_rules(files, folder_, reading);
+  if (options_.rope_scaling) reading.config.position.rope_scaling = options_.rope_scaling;
   validate(reading.config, files.config_name());
   read_ = std::make_shared<const Read>(Read{std::move(files), std::move(reading)});
   return *read_;

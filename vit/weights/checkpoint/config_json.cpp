@@ -6,6 +6,7 @@
 
 #include "vit/base/error.h"
 #include "vit/config_fields.h"
+#include "vit/position/rope_scaling.h"
 
 namespace vit::internal {
 namespace {
@@ -46,6 +47,9 @@ struct Writer {
     ordered_json out;
     visit_position(field, Writer{out});
     return out;
+  }
+  static ordered_json value_of(const std::optional<RopeScaling>& field) {
+    return field ? ordered_json(position::to_string(*field)) : ordered_json(nullptr);
   }
   static ordered_json value_of(const AttentionPoolConfig& field) {
     ordered_json out;

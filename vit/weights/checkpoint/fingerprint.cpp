@@ -7,7 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "vit/position/rope_scaling.h"
+
 namespace vit::internal {
+using position::to_string;
 namespace {
 
 constexpr std::size_t kSamples = 64;
@@ -41,6 +44,7 @@ class Hash {
 void add_config(Hash& hash, const ModelConfig& config) {
   hash.add(config.num_heads);
   hash.add(static_cast<std::uint64_t>(config.pooling));
+  if (config.position.rope_scaling) hash.add(std::string_view(to_string(*config.position.rope_scaling)));
 }
 
 /// Bytes from the start of the tensor to its element `index`, counted in row-major order.

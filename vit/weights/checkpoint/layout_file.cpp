@@ -11,6 +11,7 @@
 
 #include "vit/base/error.h"
 #include "vit/config_fields.h"
+#include "vit/position/rope_scaling.h"
 #include "vit/weights/checkpoint/layout_sizes.h"
 #include "vit/weights/checkpoint/layout_tables.h"
 #include "vit/weights/files/in_quotes.h"
@@ -80,6 +81,9 @@ struct Reader {
   }
   void read(const Json& value, const std::string& name, PositionConfig& field) const {
     nested(value, name, [&](const Reader& reader) { visit_position(field, reader); });
+  }
+  void read(const Json& value, const std::string&, std::optional<RopeScaling>& field) const {
+    field = position::parse_rope_scaling(value.as_string());
   }
   void read(const Json& value, const std::string& name, AttentionPoolConfig& field) const {
     nested(value, name, [&](const Reader& reader) { visit_attention_pool(field, reader); });

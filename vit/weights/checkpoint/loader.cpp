@@ -19,6 +19,7 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
   for (const auto& [key, value] : options.overrides) apply_timm_override(args, key, value);
   Checkpoint checkpoint;
   checkpoint.config = to_config(args, found);
+  checkpoint.config.position.rope_scaling = options.rope_scaling;
   validate(checkpoint.config);
   checkpoint.report.path = architecture;
   checkpoint.report.stored_dtype = "none (random weights)";
