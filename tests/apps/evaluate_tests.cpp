@@ -41,8 +41,8 @@ TEST_CASE("apps: evaluate compares the patches of an image with those of its enl
     more.insert(more.begin(), {"--scale-consistency", "--format", "json", folder / "in"});
     return run_vit(with_model("evaluate", more));
   };
-  // the golden model is trained on 64 x 64 pixels (another size would break the first check)
-  const RunResult own = evaluate({"--sizes", "64,96"});
+  // the golden model is trained on 24 x 24 pixels (another size would break the first check)
+  const RunResult own = evaluate({"--sizes", "24,96"});
   CAPTURE(own.err);
   REQUIRE(own.exit_code == 0);
   const Json result = parse_json(own.out, "evaluate");
