@@ -15,6 +15,8 @@ struct Target {
   /// expected and found.
   std::function<void(const std::vector<std::string>& values)> store;
   std::string default_text{};  // what --help shows; "" = nothing
+  /// Values with a name, which the completion of a shell offers; other values may be allowed as well.
+  std::vector<std::string> choices{};
 };
 
 /// How many values an option takes.

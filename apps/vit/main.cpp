@@ -55,10 +55,7 @@ int run_reporting(const Command* command, const std::function<int()>& work) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const std::vector<Command> commands{classify_command(),   evaluate_command(), embed_command(),
-                                      preprocess_command(), info_command(),     bench_command(),
-                                      tokenize_command(),   show_command(),     fit_command(),
-                                      index_command(),      search_command(),   duplicates_command()};
+  const std::vector<Command> commands = all_commands();
   const ParsedArguments parsed =
       parse_arguments({.summary = "vit: Vision Transformers with 2D rotary position embeddings on CPUs",
                        .version = std::string("vit ") + version(),

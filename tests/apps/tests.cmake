@@ -17,6 +17,18 @@ if(TARGET example_classify)
   endif()
 endif()
 
+# Completion, asked of the shells themselves; bash runs the tests of the pages as well.
+if(TARGET vit_completion)
+  set(manual "$<TARGET_FILE_DIR:vit_completion>/manual")
+  add_test(NAME completion.bash COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/completion_test.bash" "${manual}/vit.bash")
+  find_program(VIT_ZSH zsh)
+  mark_as_advanced(VIT_ZSH)
+  if(VIT_ZSH)
+    add_test(NAME completion.zsh COMMAND ${VIT_ZSH} -f "${CMAKE_CURRENT_LIST_DIR}/completion_test.zsh" "${manual}")
+    set_tests_properties(completion.zsh PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
+  endif()
+endif()
+
 # A page in a browser, where there is one.
 if(TARGET vit_program)
   find_program(VIT_CHROMIUM NAMES chromium chromium-browser google-chrome)

@@ -1,6 +1,8 @@
 // The commands of the program, each described as data.
 #pragma once
 
+#include <vector>
+
 #include "apps/vit/command_line.h"
 
 namespace vit::app {
@@ -17,5 +19,8 @@ Command fit_command();
 Command index_command();
 Command search_command();
 Command duplicates_command();
+
+/// All of them, in the order of --help.
+std::vector<Command> all_commands();
 
 }  // namespace vit::app

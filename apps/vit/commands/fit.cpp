@@ -258,7 +258,7 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
       {.name = "--features",
        .type_name = "NAME",
        .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-       .target = text_target(options.features)});
+       .target = offering(text_target(options.features), {"pooled", "projected", "cls", "logits"})});
   list.push_back(
       {.name = "--k",
        .type_name = "K",

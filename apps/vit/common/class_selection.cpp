@@ -88,7 +88,8 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
       {.name = "--activation",
        .type_name = "NAME",
        .help = "Probabilities: softmax over all classes, sigmoid of each, or auto (as the model was trained)",
-       .target = parsed_target(options.activation, parse_activation, "auto")});
+       .target = offering(parsed_target(options.activation, parse_activation, "auto"),
+                          {"auto", "softmax", "sigmoid"})});
 }
 
 ClassSelection::ClassSelection(const SelectionOptions& options, const ClassValues& classes)

@@ -47,8 +47,10 @@ using Named = std::pair<std::string_view, T>;
 template <typename T, std::size_t N>
 Target choice_target(T& destination, const Named<T> (&choices)[N]) {
   std::string names, default_text;
+  std::vector<std::string> offered;
   for (const auto& [name, value] : choices) {
     names += (names.empty() ? "" : ", ") + std::string(name);
+    offered.emplace_back(name);
     if (value == destination) default_text = name;
   }
   return {[&destination, &choices, names](const std::vector<std::string>& values) {
@@ -60,7 +62,13 @@ Target choice_target(T& destination, const Named<T> (&choices)[N]) {
             }
             fail_value(N == 1 ? names : "one of " + names, values.front());
           },
-          default_text};
+          default_text, offered};
+}
+
+/// The target with `choices`, which its own parser must take.
+inline Target offering(Target target, std::vector<std::string> choices) {
+  target.choices = std::move(choices);
+  return target;
 }
 
 /// What parse(value) makes of the one value.

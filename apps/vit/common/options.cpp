@@ -112,12 +112,13 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
                   .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
                   .target = text_target(load.layout),
                   .group = kModelGroup});
-  list.push_back({.name = "--rope-scaling",
-                  .type_name = "RULE",
-                  .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
-                          "with [,key=value...]; default: as the checkpoint's library",
-                  .target = parsed_target(load.rope_scaling, parse_scaling),
-                  .group = kModelGroup});
+  list.push_back(
+      {.name = "--rope-scaling",
+       .type_name = "RULE",
+       .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
+               "with [,key=value...]; default: as the checkpoint's library",
+       .target = offering(parsed_target(load.rope_scaling, parse_scaling), {"none", "linear", "ntk", "yarn"}),
+       .group = kModelGroup});
   list.push_back({.name = "--set",
                   .type_name = "KEY=VALUE",
                   .help = "Override a configuration value by timm's name: num_heads=6, img_size=256x256",
@@ -131,7 +132,8 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back({.name = "--size",
                   .type_name = "SIZE",
                   .help = "Input size: model, native, S or HxW",
-                  .target = parsed_target(options.session.input_size, parse_size, "model"),
+                  .target = offering(parsed_target(options.session.input_size, parse_size, "model"),
+                                     {"model", "native"}),
                   .group = kPreprocessGroup});
   list.push_back({.name = "--resampler",
                   .type_name = "NAME",
@@ -148,16 +150,18 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
                   .help = "EXIF orientation: auto (as the checkpoint's library), apply or ignore",
                   .target = choice_target(preprocess.exif, kExifRules),
                   .group = kPreprocessGroup});
-  list.push_back({.name = "--pad",
-                  .type_name = "COLOR",
-                  .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
-                  .target = parsed_target(preprocess.square_color, parse_color),
-                  .group = kPreprocessGroup});
-  list.push_back({.name = "--channels",
-                  .type_name = "ORDER",
-                  .help = "Order in which the model takes the colors: rgb or bgr",
-                  .target = parsed_target(preprocess.channels, parse_channels, "rgb"),
-                  .group = kPreprocessGroup});
+  list.push_back(
+      {.name = "--pad",
+       .type_name = "COLOR",
+       .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
+       .target = offering(parsed_target(preprocess.square_color, parse_color), {"white", "black", "gray"}),
+       .group = kPreprocessGroup});
+  list.push_back(
+      {.name = "--channels",
+       .type_name = "ORDER",
+       .help = "Order in which the model takes the colors: rgb or bgr",
+       .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
+       .group = kPreprocessGroup});
 }
 
 void add_batch_options(std::vector<Option>& list, SessionOptions& session) {

@@ -179,7 +179,7 @@ Command duplicates_command() {
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-            .target = text_target(options->features)},
+            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})},
            {.name = "--format",
             .type_name = "FORMAT",
             .help = "text or json (one group a line)",

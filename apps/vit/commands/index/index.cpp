@@ -186,7 +186,7 @@ Command index_command() {
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-            .target = text_target(options->features)}},
+            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})}},
       .run = [options] { return index(*options); }};
   add_common_options(command.options, options->common);
   return command;

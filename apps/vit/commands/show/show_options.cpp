@@ -54,7 +54,8 @@ std::vector<Option> show_option_list(ShowOptions& options) {
       {.name = "--what",
        .type_name = "WHAT",
        .help = "pca, attention, similarity or match, see below",
-       .target = parsed_target(options.what, parse_what),
+       .target =
+           offering(parsed_target(options.what, parse_what), {"pca", "attention", "similarity", "match"}),
        .is_required = true},
       {.name = "-o,--output",
        .type_name = "PATH",
@@ -73,7 +74,8 @@ std::vector<Option> show_option_list(ShowOptions& options) {
        .type_name = "H",
        .help = "Head of the attention: a number from 0, mean or all",
        .target = {[&options](const std::vector<std::string>& values) { parse_head(values.front(), options); },
-                  "mean"}},
+                  "mean",
+                  {"mean", "all"}}},
       {.name = "--query",
        .type_name = "cls|X,Y",
        .help =
@@ -81,7 +83,8 @@ std::vector<Option> show_option_list(ShowOptions& options) {
        .target = {[&options](const std::vector<std::string>& values) {
                     parse_query(values.front(), options);
                   },
-                  "cls for attention"}},
+                  "cls for attention",
+                  {"cls"}}},
       {.name = "--rollout",
        .type_name = "",
        .help = "Attention followed through all blocks up to --layer",

@@ -1,0 +1,18 @@
+// Completion of the command line by bash and zsh: scripts made from the commands as data, so that they offer
+// what --help lists and nothing else.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "apps/vit/command_line.h"
+
+namespace vit::app {
+
+/// A script for bash 4 or later: share/bash-completion/completions/vit, or to be sourced.
+std::string bash_completion(std::span<const Command> commands);
+
+/// A function for zsh, the file _vit in a folder of its fpath.
+std::string zsh_completion(std::span<const Command> commands);
+
+}  // namespace vit::app
