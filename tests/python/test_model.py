@@ -130,3 +130,13 @@ def test_layouts_load(name: str) -> None:
     config = model.config
     pixels = np.zeros((2, 3, config["image_height"], config["image_width"]), np.float32)
     assert model.encode_image(pixels).shape == (2, model.embedding_dim)
+
+
+def test_rope_scaling_is_that_of_the_program(tmp_path: Path) -> None:
+    output = tmp_path / "out.npy"
+    arguments = ["--size", 60, "--rope-scaling", "ntk,temperature=log", "--model", DATA / "model"]
+    program("embed", IMAGES[0], *arguments, "--output", output)
+    model = vitcpp.load(DATA / "model", size=60, rope_scaling="ntk,temperature=log")
+    assert np.array_equal(model.embed(IMAGES[0]), np.load(output)[0])
+    with pytest.raises(vitcpp.ArgumentError):
+        vitcpp.load(DATA / "model", rope_scaling="dynamic")
