@@ -59,8 +59,8 @@ class PixelReader {
   }
   Tensor<float> operator()(const LoadPixels& load) { return load(); }
 
-  /// Never throws: what goes wrong is the item's failure.
-  Item read(const std::function<ImageSource(std::size_t)>& source, std::size_t index) noexcept {
+  /// What goes wrong is the item's failure. Throws std::bad_alloc if even its text finds no memory.
+  Item read(const std::function<ImageSource(std::size_t)>& source, std::size_t index) {
     Item item;
     try {
       item.pixels = std::visit(*this, source(index));

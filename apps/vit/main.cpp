@@ -1,10 +1,13 @@
 // The program `vit`: reads the command line, runs one command, turns errors into one line on stderr and an
 // exit code.
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
@@ -73,10 +76,21 @@ int run(const std::vector<std::string>& arguments) {
   return run_reporting(parsed.command, parsed.command->run);
 }
 
+/// Where memory is short even for the command line or the text of an error.
+int report_exhausted() noexcept {
+  constexpr std::string_view kLine = "vit: out of memory; try a smaller --batch or --size\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  return kFailed;
+}
+
 }  // namespace
 }  // namespace vit::app
 
 int main(int argc, char** argv) {
-  vit::app::occupy_standard_streams();
-  return vit::app::run({argv + std::min(argc, 1), argv + argc});
+  try {
+    vit::app::occupy_standard_streams();
+    return vit::app::run({argv + std::min(argc, 1), argv + argc});
+  } catch (const std::bad_alloc&) {
+    return vit::app::report_exhausted();
+  }
 }
