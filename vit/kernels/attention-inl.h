@@ -3,7 +3,9 @@
 //   S^T (keys, queries)     = K (keys, d) * Q^T (d, queries)        one panel of kPanel queries at a time
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
-// with T. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
+// with T. A block of keys and values serves the panels of kQueriesAtOnce queries, one after the other, before
+// the next one: long sequences would otherwise come from memory, all of them for every panel. Each query
+// meets the keys in order. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
 // attention-int8-inl.h; softmax is float32 still.
 #pragma once
 
@@ -25,14 +27,28 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
   return Operands::packed_floats(num_tokens, head_dim);
 }
 
-inline size_t attention_scratch_floats(size_t head_dim) noexcept {
-  return 2 * head_dim * kPanel + kBlockKeys * kPanel + kPanel;
+static_assert(kQueriesAtOnce % kPanel == 0);
+
+/// What a panel keeps between blocks of keys.
+HWY_INLINE size_t panel_floats(size_t head_dim) {
+  return (2 * head_dim + 3) * kPanel;
 }
 
-HWY_INLINE AttentionScratch lay_out(float* memory, size_t head_dim) {
-  const size_t panel = head_dim * kPanel;
-  float* const scores = memory + 2 * panel;
-  return {memory, memory + panel, scores, scores + kBlockKeys * kPanel};
+inline size_t attention_scratch_floats(size_t head_dim) noexcept {
+  return kBlockKeys * kPanel + kQueriesAtOnce / kPanel * panel_floats(head_dim);
+}
+
+/// Of the panel that begins `first` queries behind the first of kQueriesAtOnce.
+HWY_INLINE AttentionScratch scratch_of(const AttentionArgs& args, size_t first) {
+  float* const kept = args.scratch + kBlockKeys * kPanel + first / kPanel * panel_floats(args.head_dim);
+  float* const sums = kept + args.head_dim * kPanel;
+  float* const query_steps = sums + args.head_dim * kPanel;
+  return {.queries = kept,
+          .sums = sums,
+          .scores = args.scratch,
+          .query_steps = query_steps,
+          .maxima = query_steps + kPanel,
+          .weight_sums = query_steps + 2 * kPanel};
 }
 
 template <class Operands>
@@ -53,6 +69,8 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
   Operands::pack_queries(rotated, count, args.head_dim, set(args.scale * kLog2E), scratch);
 }
 
+constexpr float kLowest = -3.402823466e+38f;
+
 /// The maximum of `start` and the scores of a block, one vector of queries that begins at column `column`;
 /// four at a time, as one chain of maxima would wait for each of them.
 template <class Operands>
@@ -70,30 +88,27 @@ HWY_INLINE V maximum_of(const AttentionBlock& block, size_t column, V start) {
   return hn::Max(hn::Max(max0, max1), hn::Max(max2, max3));
 }
 
-/// Running softmax of one vector of queries.
-struct Running {
-  V maximum, sum;
-};
-
 /// Turns the scores of a block, one vector of queries that begins at column `column`, into weights against
 /// the new maximum and rescales what came before.
 template <class Operands>
-HWY_INLINE void weigh(const AttentionBlock& block, size_t column, Running& running) {
+HWY_INLINE void weigh(const AttentionBlock& block, size_t column) {
   const D d;
-  const V maximum = maximum_of<Operands>(block, column, running.maximum);
+  float* const HWY_RESTRICT kept_maximum = block.scratch.maxima + column;
+  float* const HWY_RESTRICT kept_sum = block.scratch.weight_sums + column;
+  const V before = block.is_first() ? set(kLowest) : hn::Load(d, kept_maximum);
+  const V maximum = maximum_of<Operands>(block, column, before);
   V sum = Operands::weigh(block, column, maximum);
   if (!block.is_first()) {
-    const V factor = exp2_of_negative(hn::Sub(running.maximum, maximum));
-    sum = hn::MulAdd(running.sum, factor, sum);
+    const V factor = exp2_of_negative(hn::Sub(before, maximum));
+    sum = hn::MulAdd(hn::Load(d, kept_sum), factor, sum);
     float* const HWY_RESTRICT sums = block.scratch.sums + column;
     for (size_t c = 0; c < block.args.head_dim; ++c) {
       hn::Store(hn::Mul(hn::Load(d, sums + c * kPanel), factor), d, sums + c * kPanel);
     }
   }
-  running = {maximum, sum};
+  hn::Store(maximum, d, kept_maximum);
+  hn::Store(sum, d, kept_sum);
 }
-
-constexpr float kLowest = -3.402823466e+38f;
 
 /// Keys that some of the queries [first, first + count) meet.
 HWY_INLINE size_t end_of_keys(const AttentionArgs& args, size_t first, size_t count) {
@@ -111,13 +126,28 @@ HWY_INLINE void hide_later_keys(const AttentionBlock& block, size_t first, size_
   }
 }
 
+/// Keys from `key` on, at most kBlockKeys, and the queries [first, first + count).
+template <class Operands>
+HWY_INLINE void meet_keys(const AttentionArgs& args, size_t first, size_t count, size_t key,
+                          const AttentionScratch& scratch) {
+  const size_t end = end_of_keys(args, first, count);
+  if (key >= end) return;
+  AttentionBlock block = Operands::block(args, scratch, key, end, count);
+  Operands::score(block);
+  if (args.causal) hide_later_keys(block, first, count);
+  Operands::prepare_weights(block);
+  weigh<Operands>(block, 0);
+  if (count > kLanes) weigh<Operands>(block, kLanes);
+  Operands::add_values(block);
+}
+
 /// Divides by the sums of the weights and writes queries [first, first + count) as rows.
-HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t count, V sum0, V sum1,
+HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t count,
                             const AttentionScratch& scratch) {
   const D d;
   const V one = set(1.0f);
-  const V inverse0 = hn::Div(one, sum0);
-  const V inverse1 = hn::Div(one, sum1);
+  const V inverse0 = hn::Div(one, hn::Load(d, scratch.weight_sums));
+  const V inverse1 = count > kLanes ? hn::Div(one, hn::Load(d, scratch.weight_sums + kLanes)) : inverse0;
   for (size_t c = 0; c < args.head_dim; ++c) {
     float* const row = scratch.sums + c * kPanel;
     hn::Store(hn::Mul(hn::Load(d, row), inverse0), d, row);
@@ -126,32 +156,35 @@ HWY_INLINE void write_panel(const AttentionArgs& args, size_t first, size_t coun
   transpose(scratch.sums, kPanel, args.head_dim, count, args.out + first * args.out_stride, args.out_stride);
 }
 
+/// Calls run(first, count, scratch) for every panel of the queries [begin, end), at most kQueriesAtOnce.
+template <class Run>
+HWY_INLINE void for_each_panel(const AttentionArgs& args, size_t begin, size_t end, const Run& run) {
+  for (size_t first = begin; first < end; first += kPanel)
+    run(first, HWY_MIN(kPanel, end - first), scratch_of(args, first - begin));
+}
+
 template <class Operands>
 void attention(const AttentionArgs& args) noexcept {
-  const AttentionScratch scratch = lay_out(args.scratch, args.head_dim);
-  for (size_t first = 0; first < args.num_queries; first += kPanel) {
-    const size_t count = HWY_MIN(kPanel, args.num_queries - first);
-    pack_queries<Operands>(args, first, count, scratch);
-    const V lowest = set(kLowest);
-    const size_t end = end_of_keys(args, first, count);
-    Running left{lowest, set(0.0f)};
-    Running right{lowest, set(0.0f)};
-    for (size_t key = 0; key < end; key += kBlockKeys) {
-      AttentionBlock block = Operands::block(args, scratch, key, end, count);
-      Operands::score(block);
-      if (args.causal) hide_later_keys(block, first, count);
-      Operands::prepare_weights(block);
-      weigh<Operands>(block, 0, left);
-      if (count > kLanes) weigh<Operands>(block, kLanes, right);
-      Operands::add_values(block);
+  for (size_t begin = 0; begin < args.num_queries; begin += kQueriesAtOnce) {
+    const size_t end = HWY_MIN(begin + kQueriesAtOnce, args.num_queries);
+    for_each_panel(args, begin, end,
+                   [&](size_t first, size_t count, const AttentionScratch& scratch)
+                       HWY_ATTR { pack_queries<Operands>(args, first, count, scratch); });
+    const size_t last_key = end_of_keys(args, begin, end - begin);
+    for (size_t key = 0; key < last_key; key += kBlockKeys) {
+      for_each_panel(args, begin, end,
+                     [&](size_t first, size_t count, const AttentionScratch& scratch)
+                         HWY_ATTR { meet_keys<Operands>(args, first, count, key, scratch); });
     }
-    write_panel(args, first, count, left.sum, right.sum, scratch);
+    for_each_panel(args, begin, end,
+                   [&](size_t first, size_t count, const AttentionScratch& scratch)
+                       HWY_ATTR { write_panel(args, first, count, scratch); });
   }
 }
 
 template <class Operands>
 void attention_probabilities(const AttentionArgs& args) noexcept {
-  const AttentionScratch scratch = lay_out(args.scratch, args.head_dim);
+  const AttentionScratch scratch = scratch_of(args, 0);
   for (size_t first = 0; first < args.num_queries; first += kPanel) {
     const size_t count = HWY_MIN(kPanel, args.num_queries - first);
     pack_queries<Operands>(args, first, count, scratch);

@@ -21,11 +21,14 @@ constexpr size_t round_to_line(size_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
+/// Of one panel of queries; the scores are those of one block and shared by all panels.
 struct AttentionScratch {
   float* queries;      // (d, kPanel)
   float* sums;         // (d, kPanel), the output before division
   float* scores;       // (kBlockKeys, kPanel)
   float* query_steps;  // (kPanel), of integers
+  float* maxima;       // (kPanel), of the scores so far
+  float* weight_sums;  // (kPanel), of the weights so far
 };
 
 /// Keys [key, key + keys) and the panel of queries that meets them.

@@ -114,6 +114,11 @@ struct KeyValueArgs {
   float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
+/// Queries of a call that meet keys and values together while those are in the second-level cache: what is
+/// kept of them (64 KB where heads are 64 wide) and a block of keys and values (126 KB) fit into 256 KB. Each
+/// byte that comes from farther away then serves 64 operations: a core needs less than 2 GB/s.
+constexpr std::size_t kQueriesAtOnce = 128;
+
 /// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
 struct AttentionArgs {
   const float* queries = nullptr;  // (num_queries, d): tokens first_query, first_query + 1, ...

@@ -161,24 +161,33 @@ class AttentionPass {
     return pass_.activations.packed_heads.data() + (image_in_pass * num_heads_ + head) * packed_floats_;
   }
 
-  /// Calls run(image of the pass, head, first token, last token, thread) as tasks, where images have
-  /// count_of(image) tokens, at most `most`. Those of the same tokens follow each other: threads meet rows
-  /// again that they computed.
+  /// Calls run(image of the pass, head, first token, last token, thread) as tasks of part_size tokens, where
+  /// images have count_of(image) of them, at most `most`. Those of the same tokens follow each other: threads
+  /// meet rows again that they computed.
   template <typename Count, typename Run>
-  void for_each_part(std::size_t num_images, std::size_t most, Count&& count_of, Run&& run) const {
-    const std::size_t parts = ceil_div(most, kTokensPerTask);
+  void for_each_part(std::size_t num_images, std::size_t most, std::size_t part_size, Count&& count_of,
+                     Run&& run) const {
+    const std::size_t parts = ceil_div(most, part_size);
     parallel_for(num_images * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
-      const std::size_t first = task / num_heads_ % parts * kTokensPerTask;
+      const std::size_t first = task / num_heads_ % parts * part_size;
       const std::size_t image = task / (num_heads_ * parts), count = count_of(image);
       if (first >= count) return;
-      run(image, task % num_heads_, first, std::min(first + kTokensPerTask, count),
+      run(image, task % num_heads_, first, std::min(first + part_size, count),
           static_cast<std::size_t>(thread));
     });
   }
 
+  /// Queries of a task: as many as share keys and values, but tasks enough for the threads to end together.
+  std::size_t queries_per_task(std::size_t num_images) const {
+    constexpr std::size_t kTasksPerThread = 16;
+    const std::size_t tasks = kTasksPerThread * static_cast<std::size_t>(resolve_threads(pass_.threads));
+    const std::size_t share = num_images * num_heads_ * input_.num_queries / tasks;
+    return std::clamp(share / kTokensPerTask * kTokensPerTask, kTokensPerTask, kernels::kQueriesAtOnce);
+  }
+
   void pack(std::size_t first_image, std::size_t num_images) const {
     for_each_part(
-        num_images, input_.num_tokens,
+        num_images, input_.num_tokens, kTokensPerTask,
         [&](std::size_t image) { return input_.tokens_of(first_image + image); },
         [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           const std::size_t row = input_.first_row(first_image + image);
@@ -217,7 +226,7 @@ class AttentionPass {
 
   void run_queries(std::size_t first_image, std::size_t num_images) const {
     for_each_part(
-        num_images, input_.num_queries,
+        num_images, input_.num_queries, queries_per_task(num_images),
         [&](std::size_t image) { return input_.queries_of(first_image + image); },
         [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           kernels::AttentionArgs args =
