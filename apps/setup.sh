@@ -6,6 +6,7 @@ packages_build=(cmake g++ libarchive-dev libavif-dev libcli11-dev libeigen3-dev 
                 libwebp-dev ninja-build nlohmann-json3-dev zlib1g-dev)
 packages_test=(doctest-dev help2man libbenchmark-dev pkg-config zsh)
 packages_package=(dpkg-dev file git help2man patchelf python3-venv xz-utils)
+packages_docs=(doxygen python3)
 packages_all=(clang libclang-rt-dev libomp-dev)
 
 say() { printf '%s\n' "== $*"; }

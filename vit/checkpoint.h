@@ -14,6 +14,7 @@
 
 namespace vit {
 
+/// What the files of a checkpoint do not tell, or tell otherwise than wanted.
 struct LoadOptions {
   std::string architecture{};  // timm's or the publisher's name; needed by bare files, overrides a config's
   /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}
@@ -25,18 +26,21 @@ struct LoadOptions {
   std::optional<RopeScaling> rope_scaling{};
 };
 
+/// Whose arithmetic resizes images.
 enum class ResamplerChoice {
   automatic,    // what the checkpoint's own library does: timm and OpenCLIP Pillow, Hugging Face torchvision
   pillow,       // timm's rules, or those of Hugging Face's pil backend
   torchvision,  // the 8-bit kernel of torch
 };
 
+/// What becomes of the orientation that an EXIF tag tells.
 enum class ExifChoice {
   automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
   apply,
   ignore,
 };
 
+/// Choices about preprocessing that no checkpoint makes.
 struct PreprocessLoadOptions {
   ResamplerChoice resampler = ResamplerChoice::automatic;
   PillowRelease pillow = PillowRelease::from_13_0;

@@ -41,6 +41,8 @@ enum class TableResampling {
 /// When resampling is skipped.
 enum class TableReuse { equal_grid, equal_count_and_square };
 
+/// axial: a pair is rotated by the coordinate of one axis; mixed: by both, with learned frequencies of each
+/// head.
 enum class RopeKind { none, axial, mixed };
 
 /// Coordinate of patch index i of G along one axis.
@@ -50,14 +52,17 @@ enum class CoordinateRule {
   centered,             // 2 (i + 0.5 + offset) / G - 1
 };
 
+/// Which axis the first half of the pairs belongs to.
 enum class AxisOrder { x_then_y, y_then_x };
 
+/// Patches of an image: rows of the grid are patches along the height, columns along the width.
 struct GridSize {
   std::size_t rows = 0;
   std::size_t columns = 0;
   bool operator==(const GridSize&) const = default;
 };
 
+/// Position encodings of a model: rows added to the tokens, rotations of queries and keys, or both.
 struct PositionConfig {
   AddedTable added = AddedTable::none;
   GridSize added_grid;  // grid that the learned table was trained on
@@ -82,6 +87,7 @@ struct PositionConfig {
 
 // -------------------------------------------------------------------------------------------------- model
 
+/// What the MLP of a block computes.
 enum class MlpKind {
   plain,  // fc2(act(fc1 x))
   gated,  // fc2(act(gate x) * value x)
@@ -103,12 +109,14 @@ enum class HeadInput {
   class_and_distillation,  // two classifiers, logits averaged (distilled DeiT)
 };
 
+/// Attention pooling as a head (SigLIP, Perception Encoder): one learned query over all tokens, then an MLP.
 struct AttentionPoolConfig {
   std::size_t num_heads = 0;
   std::size_t mlp_dim = 0;
   Activation activation = Activation::gelu;
 };
 
+/// Architecture of a model: what its layers are and how large.
 struct VIT_API ModelConfig {
   std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
   std::string family;        // adapter that read it: "rope-vit", "vit", ...
@@ -171,9 +179,11 @@ struct VIT_API ModelConfig {
   }
   /// A = H d: all heads side by side; C in most models.
   std::size_t attention_dim() const { return num_heads * head_width(); }
+  /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
   }
+  /// Patches of the native input.
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };
 
@@ -191,6 +201,7 @@ VIT_API void validate(const ModelConfig& config, const std::string& file);
 
 // --------------------------------------------------------------------------------------------- preprocess
 
+/// Kernel of the resampling.
 enum class ResizeFilter { nearest, lanczos, bilinear, bicubic, box, hamming };  // Pillow's enum order 0..5
 
 /// Whose arithmetic resizes the picture.
@@ -203,6 +214,7 @@ enum class Resampler {
 /// Order of Pillow's two passes, which changed between releases.
 enum class PillowRelease { up_to_12_1, from_12_2, from_13_0 };
 
+/// The size that an image is brought to before it is cropped.
 enum class ResizeRule {
   none,
   squash,         // straight to (resize_height, resize_width)
@@ -213,6 +225,7 @@ enum class ResizeRule {
   patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
 };
 
+/// Where the crop begins if an odd number of pixels is to be cut off.
 enum class CropRounding {
   half_even,  // timm, torchvision
   floor,      // Hugging Face
@@ -233,6 +246,7 @@ enum class ChannelOrder { rgb, bgr };
 
 /// The size that preprocessing makes.
 struct InputSize {
+  /// Where the size comes from.
   enum class Kind {
     model,   // what the checkpoint's preprocessing makes
     native,  // each picture in its own size, edges floored to a multiple of the patch size by a centre crop
@@ -243,6 +257,7 @@ struct InputSize {
   std::size_t width = 0;
 };
 
+/// How an image becomes the pixels (3, H, W) that a model takes.
 struct PreprocessConfig {
   Resampler resampler = Resampler::pillow;
   PillowRelease pillow = PillowRelease::from_13_0;

@@ -11,8 +11,10 @@
 
 namespace vit {
 
+/// Row-major matrix of the numbers of a tensor.
 template <typename T>
 using EigenMatrix = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// View of a tensor as such a matrix, with its row stride.
 template <typename T>
 using EigenMap = Eigen::Map<std::conditional_t<std::is_const_v<T>, const EigenMatrix<T>, EigenMatrix<T>>,
                             Eigen::Unaligned, Eigen::OuterStride<>>;

@@ -25,11 +25,13 @@
 
 namespace vit {
 
+/// How labels follow from features.
 enum class FitMethod { logistic, knn, centroid };
 
 /// "logistic", "knn" or "centroid".
 VIT_API const char* to_string(FitMethod method);
 
+/// Settings of fit_linear and fit_knn.
 struct FitOptions {
   /// Of fit_linear: C of scikit-learn's LogisticRegression, the inverse of the penalty; nothing = of ten
   /// values from 1e-4 to 1e4, equally spaced in their logarithm, the smallest with the best accuracy in

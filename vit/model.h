@@ -23,6 +23,7 @@ class VisionTransformer;
 class CheckpointFolder;
 }  // namespace internal
 
+/// How a checkpoint is loaded, its images are preprocessed and its blocks computed.
 struct ModelOptions {
   /// timm's or the publisher's name; needed by bare weight files, overrides a config's.
   std::string architecture{};

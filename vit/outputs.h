@@ -91,6 +91,7 @@ class VIT_API Results {
  public:
   std::size_t size() const noexcept { return places_.size(); }
   bool empty() const noexcept { return places_.empty(); }
+  /// The outputs of input `index`, valid as long as these results are not run into again.
   ImageOutputs operator[](std::size_t index) const&;
   ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into results that are gone
 

@@ -11,6 +11,7 @@
 
 namespace vit {
 
+/// A class and how probable it is.
 struct Prediction {
   std::size_t index;  // class
   std::string label;

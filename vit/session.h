@@ -22,6 +22,7 @@
 
 namespace vit {
 
+/// How a Session runs its images.
 struct SessionOptions {
   int threads = 0;        // 0 = all cores
   std::size_t batch = 0;  // images per forward pass; 0 = chosen from their size. Results do not depend on it.
@@ -61,9 +62,11 @@ class VIT_API Session {
   void run(const ImageView& image, const Request& request, Outputs& outputs);
   /// Preprocesses and runs images of any sizes.
   void run(std::span<const ImageView> images, const Request& request, Results& results);
+  /// The same, into new results.
   Results run(std::span<const ImageView> images, const Request& request);
   /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes.
   void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request, Results& results);
+  /// The same, into new results.
   Results run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
 
   /// One forward pass over preprocessed pixels (B, 3, H, W).
@@ -99,7 +102,9 @@ class VIT_API Classifier {
   std::vector<Prediction> classify(const std::filesystem::path& file, std::size_t top = 5);
   /// An image file in memory.
   std::vector<Prediction> classify(std::span<const std::byte> file, std::size_t top = 5);
+  /// An image in memory.
   std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
+  /// Images in memory, of any sizes: the predictions of each.
   std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
   Session& session() noexcept { return session_; }
 

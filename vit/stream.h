@@ -52,6 +52,7 @@ struct StreamedImage {
 /// Takes one result after another, in the calling thread. What it throws ends the stream.
 using ConsumeImage = std::function<void(const StreamedImage&)>;
 
+/// Progress and cancellation of for_each_image.
 struct StreamOptions {
   /// Called after each result with the number of inputs that are done and that of all.
   std::function<void(std::size_t done, std::size_t count)> on_progress{};

@@ -31,12 +31,14 @@ enum class TextPooling {
 /// How an image is compared with texts: scale * cosine + bias, then a softmax over the texts or a sigmoid of
 /// each, as the model was trained.
 struct TextScore {
+  /// How scores become probabilities.
   using Kind = ClassActivation;
   Kind kind = Kind::softmax;
   float scale = 1.0f;  // exp(logit_scale) of what is stored, or 1 / temperature
   float bias = 0.0f;   // logit_bias
 };
 
+/// Architecture of a text tower: what its layers are and how large.
 struct VIT_API TextConfig {
   std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
   std::string family;        // adapter that read it: "clip", "siglip", ...

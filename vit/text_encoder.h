@@ -24,6 +24,7 @@ namespace internal {
 class TextTransformer;
 }
 
+/// How a text tower is loaded.
 struct TextOptions {
   std::string architecture{};  // as in ModelOptions; a bare weight file's text tower may need it too
   /// Where the vocabulary is, for publishers' files that come without one: what Tokenizer::load takes.
@@ -96,6 +97,7 @@ struct TextEmbeddings {
   std::size_t num_cut = 0;  // texts that were longer than the context length
 };
 
+/// How a TextEncoder runs its texts.
 struct TextEncoderOptions {
   int threads = 0;  // 0 = all cores
 };
@@ -117,6 +119,7 @@ class VIT_API TextEncoder {
 
   /// Tokenizes and encodes texts. Throws Error unless all are UTF-8, and names the first that is not.
   void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings);
+  /// The same, into new embeddings.
   TextEmbeddings encode(std::span<const std::string_view> texts);
   /// One text, E numbers.
   Tensor<float> encode(std::string_view text);

@@ -8,9 +8,9 @@
 
 #include "vit/base/export.h"
 
-#define VIT_VERSION_MAJOR 0
-#define VIT_VERSION_MINOR 1
-#define VIT_VERSION_PATCH 0
+#define VIT_VERSION_MAJOR 0  // of these headers
+#define VIT_VERSION_MINOR 1  // of these headers
+#define VIT_VERSION_PATCH 0  // of these headers
 
 namespace vit {
 

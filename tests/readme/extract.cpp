@@ -1,5 +1,6 @@
 // Turns the fenced blocks of pages into tests: every `cpp` block into a test case, all `sh` blocks into one
-// script. Blocks of other kinds are left alone. Usage: extract snippets.cpp commands.sh PAGE.md...
+// script, and all `python` blocks into another. Blocks of other kinds are left alone. Usage: extract
+// snippets.cpp commands.sh snippets.py PAGE.md...
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -60,12 +61,20 @@ void write_commands(const std::vector<Block>& blocks, std::ostream& out) {
   }
 }
 
+void write_python(const std::vector<Block>& blocks, std::ostream& out) {
+  for (const Block& block : blocks) {
+    if (block.kind != "python") continue;
+    out << "print('== " << block.page << ", line " << block.line << "')\n";
+    for (const std::string& line : block.lines) out << line << "\n";
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return 2;
+  if (argc < 5) return 2;
   std::vector<Block> blocks;
-  for (int i = 3; i < argc; ++i) {
+  for (int i = 4; i < argc; ++i) {
     const std::size_t before = blocks.size();
     read_blocks(argv[i], blocks);
     if (blocks.size() > before) continue;
@@ -74,11 +83,14 @@ int main(int argc, char** argv) {
   }
   std::ofstream snippets(argv[1]);
   std::ofstream commands(argv[2]);
+  std::ofstream python(argv[3]);
   write_snippets(blocks, snippets);
   write_commands(blocks, commands);
+  write_python(blocks, python);
   snippets.flush();
   commands.flush();
-  if (!snippets || !commands) {
+  python.flush();
+  if (!snippets || !commands || !python) {
     std::cerr << "extract: the results could not be written\n";
     return 1;
   }

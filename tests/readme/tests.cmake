@@ -1,5 +1,7 @@
-# The blocks of the pages: `cpp` becomes a test program, `sh` a script, `cmake` must quote the projects in tests/install.
-set(readme_pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/vit/README.md" "${PROJECT_SOURCE_DIR}/apps/vit/README.md")
+# The blocks of the pages: `cpp` becomes a test program, `sh` and `python` a script each, `cmake` must quote the projects in
+# tests/install.
+set(readme_pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/vit/README.md" "${PROJECT_SOURCE_DIR}/apps/vit/README.md"
+    "${PROJECT_SOURCE_DIR}/apps/tutorials/README.md")
 set(readme_build "${CMAKE_CURRENT_BINARY_DIR}/readme")
 set(readme_folder "${readme_build}/folder")
 file(MAKE_DIRECTORY "${readme_folder}")
@@ -8,8 +10,8 @@ add_executable(readme_extract readme/extract.cpp)
 target_compile_features(readme_extract PRIVATE cxx_std_20)
 vit_warnings(readme_extract)
 add_custom_command(
-  OUTPUT "${readme_build}/snippets.cpp" "${readme_build}/commands.sh"
-  COMMAND readme_extract "${readme_build}/snippets.cpp" "${readme_build}/commands.sh" ${readme_pages}
+  OUTPUT "${readme_build}/snippets.cpp" "${readme_build}/commands.sh" "${readme_build}/snippets.py"
+  COMMAND readme_extract "${readme_build}/snippets.cpp" "${readme_build}/commands.sh" "${readme_build}/snippets.py" ${readme_pages}
   DEPENDS readme_extract ${readme_pages} VERBATIM)
 
 add_executable(readme_snippets readme/main.cpp "${readme_build}/snippets.cpp")
@@ -32,4 +34,8 @@ if(TARGET vit_program)
   set_tests_properties(readme.commands PROPERTIES
     FIXTURES_REQUIRED readme_folder TIMEOUT 300
     ENVIRONMENT "OMP_WAIT_POLICY=passive;PATH=$<TARGET_FILE_DIR:vit_program>:$ENV{PATH}")
+endif()
+if(python_ready)  # tests/python
+  add_test(NAME readme.python COMMAND "${Python3_EXECUTABLE}" "${readme_build}/snippets.py" WORKING_DIRECTORY "${readme_folder}")
+  set_tests_properties(readme.python PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 300 ENVIRONMENT "${python_environment}")
 endif()

@@ -3,6 +3,7 @@
 
 namespace vit {
 
+/// Nonlinearity of an MLP.
 enum class Activation {
   none,
   gelu,        // 0.5 x (1 + erf(x / sqrt 2)), the exact form

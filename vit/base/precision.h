@@ -5,6 +5,7 @@
 
 namespace vit {
 
+/// What the products of the blocks are computed in.
 enum class Precision {
   float32,
   bfloat16,  // weights rounded to bfloat16 while loading, and where the machine multiplies pairs, activations

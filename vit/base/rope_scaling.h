@@ -26,6 +26,7 @@ enum class RopeTemperature {
   log,  // max(1, ln N / ln N_trained): keeps attention from spreading over more tokens (Su 2021)
 };
 
+/// Rotary positions on grids other than the trained one; position/rope_scaling.h has the formulas.
 struct RopeScaling {
   RopeScalingRule rule = RopeScalingRule::none;
   RopeScalingAxes axes = RopeScalingAxes::each;

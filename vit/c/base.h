@@ -24,6 +24,7 @@
 extern "C" {
 #endif
 
+/* Result of a call: VIT_OK, or the kind of failure; vit_last_error() tells it in words. */
 typedef int32_t vit_status;
 enum {
   VIT_OK = 0,

@@ -15,6 +15,7 @@ enum { VIT_PILLOW_13_0 = 0, VIT_PILLOW_12_2 = 1, VIT_PILLOW_12_1 = 2 }; /* relea
 enum { VIT_EXIF_AUTO = 0, VIT_EXIF_APPLY = 1, VIT_EXIF_IGNORE = 2 };
 enum { VIT_CHANNELS_AUTO = 0, VIT_CHANNELS_RGB = 1, VIT_CHANNELS_BGR = 2 };
 
+/* How a model is loaded. 0 and NULL in every member but struct_size are the defaults. */
 typedef struct vit_model_options {
   size_t struct_size;
   const char* architecture;     /* timm's or the publisher's name; bare weight files need it */
@@ -32,6 +33,7 @@ typedef struct vit_model_options {
   const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
 } vit_model_options;
 
+/* Weights ready to run. Immutable: sessions of any threads may share one. */
 typedef struct vit_model vit_model;
 
 /* Loads a folder as downloaded or a single weight file. Errors: IO if it is missing, FORMAT, UNSUPPORTED or
@@ -105,6 +107,7 @@ typedef struct vit_size_options {
   size_t width;
 } vit_size_options;
 
+/* Images to the pixels that a model takes. */
 typedef struct vit_preprocessor vit_preprocessor;
 
 /* The preprocessing of a checkpoint; its configuration files suffice. MISMATCH if no file tells it. */

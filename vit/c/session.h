@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* How a session runs its images. */
 typedef struct vit_session_options {
   size_t struct_size;
   int32_t threads;   /* that decode or compute; 0: all cores. Results do not depend on it. */
@@ -78,6 +79,7 @@ VIT_API vit_status vit_classifier_label(const vit_classifier* classifier, size_t
 VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_session* session,
                                       const vit_input* inputs, size_t num_inputs, vit_results* results);
 
+/* A class and how probable it is. */
 typedef struct vit_prediction {
   size_t index; /* of the class */
   const char* label;

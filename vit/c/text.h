@@ -16,6 +16,7 @@ enum {
   VIT_TEXT_LIBRARY_OPENAI = 3
 };
 
+/* How a text tower is loaded. 0 and NULL in every member but struct_size are the defaults. */
 typedef struct vit_text_options {
   size_t struct_size;
   const char* architecture; /* as in vit_model_options */
@@ -56,6 +57,7 @@ VIT_API vit_status vit_text_encoder_run(vit_text_encoder* encoder, const char* c
 
 /* --------------------------------------------------------------------------------------------- tokens */
 
+/* Texts to token ids. */
 typedef struct vit_tokenizer vit_tokenizer;
 
 /* A folder as published, or a file with CLIP's merges. `library`: VIT_TEXT_LIBRARY_AUTO, ... */

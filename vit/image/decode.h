@@ -21,6 +21,7 @@ enum class Orientation {
   apply,   // rotated and mirrored upright
 };
 
+/// How a file becomes an Image.
 struct DecodeOptions {
   Orientation orientation = Orientation::ignore;
   Alpha alpha = Alpha::drop;

@@ -16,6 +16,7 @@ namespace vit {
 /// Larger images are neither read nor made unless asked for; where Pillow speaks of a decompression bomb.
 inline constexpr std::size_t kMaxImagePixels = 178'956'970;
 
+/// Size in pixels.
 struct ImageSize {
   std::size_t height = 0;
   std::size_t width = 0;

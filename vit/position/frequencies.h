@@ -17,6 +17,7 @@ VIT_API std::size_t num_axial_frequencies(std::size_t head_dim);
 /// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
 VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
 
+/// Bounds of the periods of RopeFrequencies::from_period_range.
 struct PeriodRange {
   double shortest = 0.0;
   double longest = 0.0;

@@ -26,11 +26,13 @@ struct RelativeTables {
   TensorView<const T> values;
 };
 
+/// Settings of relative_attention.
 struct RelativeAttentionOptions {
   double scale = 0.0;  // of the scores; 0 means 1 / sqrt(d)
   int threads = 1;     // 0 = all that the machine offers; results do not depend on it
 };
 
+/// Output of relative_attention, and what it was averaged with.
 template <typename T>
 struct RelativeAttentionResult {
   Tensor<T> out;            // (B, H, L, d)

@@ -22,13 +22,14 @@ struct AxisScale {
   double trained_span = 1.0;  // L
 };
 
+/// Scales of both axes.
 struct GridScale {
   AxisScale x, y;
   bool is_one() const noexcept { return x.scale == 1.0 && y.scale == 1.0; }
 };
 
-/// s and L of both axes; RopeScaling::axes and ::factor choose s. L is the trained number of columns or rows,
-/// G_ref for scaled_to_reference, 2 for centered. Throws Error if a side of a grid is zero.
+/// s and L of both axes; RopeScaling chooses s by its axes and factor. L is the trained number of columns or
+/// rows, G_ref for scaled_to_reference, 2 for centered. Throws Error if a side of a grid is zero.
 VIT_API GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOptions& options,
                              const RopeScaling& scaling);
 

@@ -30,6 +30,7 @@ struct BasicRopeFactors {
   RopePairing pairing = RopePairing::neighbours;
   std::size_t num_heads = 1;  // heads with a table of their own; 1 where all share one
 };
+/// Factors as the kernels take them.
 using RopeFactors = BasicRopeFactors<float>;
 
 // ------------------------------------------------------------------------------------------------- angles
@@ -85,6 +86,7 @@ class VIT_API RopeTable {
   Tensor<T> sin_;
 };
 
+/// Order of axes and pairs in the columns of an axial table.
 struct AxialRopeOptions {
   AxisOrder axis_order = AxisOrder::x_then_y;
   RopePairing pairing = RopePairing::neighbours;

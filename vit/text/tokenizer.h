@@ -32,6 +32,7 @@ VIT_API const char* to_string(TextLibrary library);
 /// The reverse. Throws Error for another name.
 VIT_API TextLibrary text_library(std::string_view name);
 
+/// What Tokenizer::load cannot learn from the files.
 struct TokenizerOptions {
   TextLibrary library = TextLibrary::automatic;
   /// Rows of the model's token table, where they are known. Of merges without a vocabulary as many count as
