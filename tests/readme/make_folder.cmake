@@ -1,8 +1,9 @@
-# The folder in which the blocks of the pages run: model, photo.jpg, photos/ and labeled/<label>/.
+# The folder in which the blocks of the pages run: model, photo.jpg, other.jpg, photos/ and labeled/<label>/.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
 file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
+file(COPY_FILE "${ROOT}/data/images/dog_spaniel.jpg" "${FOLDER}/other.jpg")
 file(GLOB pictures "${ROOT}/data/images/*.png" "${ROOT}/data/images/*.jpg")
 list(SUBLIST pictures 0 4 pictures)
 file(COPY ${pictures} DESTINATION "${FOLDER}/photos")
