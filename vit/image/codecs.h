@@ -91,7 +91,7 @@ int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 /// too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
 
-/// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
+/// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.
 Decoded decode_jpeg(const Source& source);
 Decoded decode_png(const Source& source);
 Decoded decode_tiff(const Source& source);

@@ -25,7 +25,7 @@ class Cursor {
   }
   void skip(std::size_t count) { at_ += count; }
 
-  /// The next whole number after spaces and comments. Ends behind the one space that follows it.
+  /// The next integer after spaces and comments. Ends behind the one space that follows it.
   std::uint32_t number(std::uint32_t most) {
     skip_blanks();
     std::uint32_t value = 0;

@@ -32,7 +32,7 @@ class WeightNumbers {
   std::span<const float> flat() const {
     return {numbers_.data(), numbers_.empty() ? 0 : numbers_.num_elements()};
   }
-  /// The numbers to keep; copied where they are lent.
+  /// The numbers to keep; copied if they are lent.
   Tensor<float> to_tensor() &&;
 
  private:
@@ -44,7 +44,7 @@ class WeightNumbers {
   TensorView<const float> numbers_;
 };
 
-/// Handle to one tensor; absent where the model has no such part.
+/// Handle to one tensor; absent if the model has no such part.
 class WeightTensor {
  public:
   using Loader = std::function<WeightNumbers()>;
@@ -57,7 +57,7 @@ class WeightTensor {
   const Shape& shape() const noexcept { return shape_; }
   /// The numbers as float32, C order; this handle must outlive them. An absent tensor gives none.
   WeightNumbers load() const { return loader_ ? loader_() : WeightNumbers(); }
-  /// The tensor of the file that holds these very rows, in whatever type; null where they are made of others.
+  /// The tensor of the file that holds these very rows, in whatever type; null if they are made of others.
   const TensorEntry* stored() const noexcept { return stored_; }
 
  private:

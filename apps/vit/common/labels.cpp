@@ -8,6 +8,7 @@
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/error.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/label_table.h"
 #include "vit/weights/files/mapped_file.h"
@@ -108,7 +109,7 @@ void Labels::read_file(const std::filesystem::path& file) {
   const MappedFile mapped(file, "labels");
   VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
             " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
-  std::string_view content = without_byte_order_mark(mapped.text());
+  std::string_view content = internal::without_byte_order_mark(mapped.text());
   std::size_t num_lines = 0, num_names = 0;  // names: up to the last line that is not empty
   while (!content.empty()) {
     const std::size_t end = std::min(content.find('\n'), content.size());

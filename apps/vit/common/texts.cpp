@@ -8,6 +8,7 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/error.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/mapped_file.h"
 
@@ -26,7 +27,7 @@ std::vector<std::string> read_file(const std::filesystem::path& path, bool json)
   const MappedFile file(path, "texts");
   VIT_CHECK(file.size() <= kMaxFileBytes, "texts", path.string(), ": ", file.size(), " bytes, more than the ",
             kMaxFileBytes, " that are read");
-  std::string_view rest = without_byte_order_mark(file.text());
+  std::string_view rest = internal::without_byte_order_mark(file.text());
   std::vector<std::string> texts;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

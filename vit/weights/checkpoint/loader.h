@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "vit/checkpoint.h"
 #include "vit/config.h"
@@ -37,8 +36,5 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
 /// for an unknown name.
 PreprocessConfig architecture_preprocess(const ModelConfig& config,
                                          const PreprocessLoadOptions& options = {});
-
-/// Names of all architectures known without a config.
-std::vector<std::string> known_architectures();
 
 }  // namespace vit::internal

@@ -12,11 +12,11 @@
 namespace vit::internal {
 
 /// Writes beside `path` and renames in commit(); without commit() the destructor removes what was written and
-/// a former file of that name stays as it was. Every failure is an Error that names the file and the system's
-/// reason.
+/// a former file of that name stays as it was. Every failure is an Error (io) that names the file and the
+/// system's reason.
 class AtomicFile {
  public:
-  AtomicFile(std::filesystem::path path, std::string_view where);
+  AtomicFile(std::filesystem::path path, const Where& where);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

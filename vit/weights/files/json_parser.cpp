@@ -22,6 +22,7 @@ using detail::Range;
 using Nlohmann = nlohmann::json;
 
 constexpr Where kWhere{"json", ErrorKind::format};
+constexpr Where kLimit = kWhere.with(ErrorKind::unsupported);
 
 /// Walks the text and tells where it is, which the events of the parser do not.
 class CountingIterator {
@@ -133,7 +134,7 @@ class Builder {
 
   JsonNode& add(NodeKind kind) {
     if (document_.nodes.size() >= limits_.max_values)
-      refuse(text("more than ", limits_.max_values, " values"));
+      fail(kLimit, document_.name, ": more than ", limits_.max_values, " values");
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     if (!open_.empty()) pending_.push_back(index);
     JsonNode& node = document_.nodes.emplace_back();
@@ -144,7 +145,8 @@ class Builder {
   }
 
   bool open(NodeKind kind) {
-    if (open_.size() >= limits_.max_depth) refuse(text("nested deeper than ", limits_.max_depth));
+    VIT_CHECK(open_.size() < limits_.max_depth, kLimit, document_.name, ": nested deeper than ",
+              limits_.max_depth, " near byte ", position_ - begin_);
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     add(kind);
     open_.push_back({index, pending_.size()});
@@ -183,7 +185,7 @@ class Builder {
 
 Json parse_json(std::string_view source, std::string_view name, const JsonLimits& limits) {
   VIT_CHECK(source.size() <= limits.max_bytes && source.size() < std::numeric_limits<std::uint32_t>::max(),
-            kWhere, name, ": ", source.size(), " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+            kLimit, name, ": ", source.size(), " bytes of JSON, at most ", limits.max_bytes, " are accepted");
   auto document = std::make_shared<JsonDocument>();
   document->name = name;
   Builder builder(*document, limits, source);
@@ -202,7 +204,7 @@ std::string json_string(std::string_view text) {
   try {
     return Nlohmann(text).dump(-1, ' ', true);
   } catch (const Nlohmann::exception&) {
-    fail(kWhere, in_quotes(text), " is not valid UTF-8");
+    fail(kWhere.with(ErrorKind::argument), in_quotes(text), " is not valid UTF-8");
   }
 }
 
