@@ -194,7 +194,7 @@ TEST_CASE("weights: what OpenCLIP has and this library has not is refused by nam
   check(with_vision_fields(R"("timm_pool": "abs_attn")"), "vision_cfg.timm_pool");
   const std::string sound = test::read_text(golden() / kConfigName);
   check(edited(sound, R"("layers": 2)", R"("layers": [3, 4, 6, 3])"), "vision_cfg.layers");
-  check(edited(sound, R"("head_width": 8)", R"("head_width": 25)"), "num_heads", ErrorKind::argument);
+  check(edited(sound, R"("head_width": 8)", R"("head_width": 25)"), "num_heads", ErrorKind::format);
   check(edited(sound, R"("quick_gelu")", R"("other_gelu")"), "other_gelu");
   check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"), "\"visual.proj\"", ErrorKind::mismatch);
   test::write_text(scratch.path() / kConfigName, "{}");
