@@ -8,13 +8,13 @@ namespace vit {
 namespace {
 
 /// Positions of R, G and B in a pixel.
-struct ChannelOrder {
+struct ChannelOffsets {
   std::size_t red = 0;
   std::size_t green = 0;
   std::size_t blue = 0;
 };
 
-ChannelOrder channel_order(PixelFormat format) {
+ChannelOffsets channel_offsets(PixelFormat format) {
   switch (format) {
     case PixelFormat::rgb:
     case PixelFormat::rgba: return {.red = 0, .green = 1, .blue = 2};
@@ -30,7 +30,7 @@ ChannelOrder channel_order(PixelFormat format) {
 namespace internal {
 
 void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out) {
-  const ChannelOrder order = channel_order(image.format());
+  const ChannelOffsets order = channel_offsets(image.format());
   const std::size_t num_bytes = bytes_per_pixel(image.format());
   const bool on_white = has_alpha(image.format()) && alpha == Alpha::on_white;
   for (std::size_t y = 0; y < image.height(); ++y) {
