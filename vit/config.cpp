@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "vit/base/activation.h"
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/rope_pairing.h"
 #include "vit/base/rope_scaling.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/precision.h"
 #include "vit/checkpoint.h"
 #include "vit/config.h"

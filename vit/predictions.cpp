@@ -1,6 +1,6 @@
 #include "vit/predictions.h"
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/head/classifier.h"
 
 namespace vit {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vit/base/activation.h"
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 namespace vit {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
 #include "vit/image/decode.h"

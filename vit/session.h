@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/stage_times.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"

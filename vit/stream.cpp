@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/decode.h"
 

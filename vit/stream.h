@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "vit/base/error.h"
-#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 #include "vit/outputs.h"

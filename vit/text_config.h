@@ -8,7 +8,7 @@
 #include <string>
 
 #include "vit/base/activation.h"
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 namespace vit {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/kernels/kernels.h"
 #include "vit/text_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/precision.h"
 #include "vit/base/tensor.h"
 #include "vit/checkpoint.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
 #include "vit/forward_request.h"

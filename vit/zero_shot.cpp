@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/head/classifier.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 #include "vit/outputs.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "program.h"
+#include "vit/base/check.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/vit.h"

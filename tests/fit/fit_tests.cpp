@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/rng.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/resample.h"

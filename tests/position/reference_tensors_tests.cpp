@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "vit/position/relative.h"

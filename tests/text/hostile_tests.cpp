@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "tests/support/errors.h"
 #include "vit/text/charsmap.h"
 #include "vit/text/clip_files.h"

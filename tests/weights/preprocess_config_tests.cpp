@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/support/temporary_file.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"

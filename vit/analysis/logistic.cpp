@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
 namespace vit::internal {

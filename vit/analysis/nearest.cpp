@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
 namespace vit {

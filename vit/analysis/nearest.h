@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 
 namespace vit {

@@ -4,7 +4,7 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 
 namespace vit {

@@ -1,7 +1,7 @@
 // The arithmetic of a model's blocks. What each precision does to weights and activations is kernels/.
 #pragma once
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 namespace vit {
 

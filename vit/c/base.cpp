@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/version.h"
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/c/base.h"
 
 namespace vit::internal {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/position/frequencies.h"
 #include "vit/position/grid.h"

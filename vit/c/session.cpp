@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/forward_request.h"

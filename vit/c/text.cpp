@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "vit/analysis/neighbors.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/fit.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/image/image.h"
 
 namespace vit {

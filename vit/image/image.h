@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vit/base/checked.h"
 #include "vit/base/error.h"
-#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
@@ -55,19 +53,11 @@ enum class Alpha {
 };
 
 /// Pixels owned elsewhere, (H, W, bytes per pixel). Copying a view copies no pixels.
-class ImageView {
+class VIT_API ImageView {
  public:
   ImageView() = default;
   /// Throws Error if `pixels` is null though the image has pixels, or if a row does not fit its stride.
-  ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {})
-      : data_(pixels), height_(height), width_(width), format_(layout.format) {
-    const std::size_t row_bytes = checked_mul(width, bytes_per_pixel(format_), "ImageView");
-    row_stride_ = layout.row_stride == 0 ? row_bytes : layout.row_stride;
-    VIT_CHECK(pixels != nullptr || height == 0 || width == 0, "ImageView", "no pixels for an image of ",
-              width, " x ", height, " (width x height)");
-    VIT_CHECK(row_stride_ >= row_bytes, "ImageView", "row stride of ", row_stride_, " bytes is below ",
-              bytes_per_pixel(format_), " bytes x ", width, " pixels");
-  }
+  ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {});
 
   const std::uint8_t* data() const noexcept { return data_; }
   const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/convert.h"
 #include "vit/image/resample.h"
 #include "vit/image/resize_memory.h"

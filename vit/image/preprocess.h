@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/image/decode.h"

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/resize_limits.h"
 
 namespace vit::internal {

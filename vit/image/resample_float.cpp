@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/config.h"
 
 namespace vit::position {

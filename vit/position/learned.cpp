@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/position/grid.h"
 
 namespace vit::position {

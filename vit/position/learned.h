@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/position/grid.h"
 #include "vit/position/learned.h"
 #include "vit/position/rope_scaling.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/position/sinusoidal.h"
 

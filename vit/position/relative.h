@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 
 namespace vit::position {

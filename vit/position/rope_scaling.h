@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/rope_scaling.h"
 #include "vit/position/frequencies.h"
 #include "vit/position/grid.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/position/rope_scaling.h"
 
 namespace vit::position {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/position/frequencies.h"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/flops.h"
 #include "apps/vit/common/image_run.h"

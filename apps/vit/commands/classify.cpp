@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/class_selection.h"
 #include "apps/vit/common/class_values.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"

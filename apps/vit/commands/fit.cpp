@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/class_folders.h"
 #include "apps/vit/common/features.h"

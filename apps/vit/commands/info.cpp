@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/flag_names.h"
 #include "apps/vit/common/flops.h"

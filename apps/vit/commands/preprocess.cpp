@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/input_reader.h"

@@ -10,7 +10,7 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 

@@ -9,7 +9,7 @@
 
 #include "apps/vit/common/text_format.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/config.h"
 
 namespace vit::app {

@@ -1,5 +1,6 @@
 #include "apps/vit/common/option_values.h"
 
+#include "vit/base/check.h"
 #include "apps/vit/common/text_format.h"
 
 namespace vit::app {

@@ -6,7 +6,7 @@
 #include "apps/vit/common/array_writer.h"
 #include "apps/vit/common/jsonl_writer.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

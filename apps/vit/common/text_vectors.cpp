@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "apps/vit/common/usage_error.h"
 
 namespace vit::app {

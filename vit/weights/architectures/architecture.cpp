@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "vit/base/edit_distance.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/files/in_quotes.h"
 

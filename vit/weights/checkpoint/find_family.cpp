@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/published.h"
 #include "vit/weights/files/in_quotes.h"

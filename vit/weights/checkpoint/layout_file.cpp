@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/config_fields.h"
 #include "vit/position/rope_scaling.h"
 #include "vit/weights/checkpoint/layout_sizes.h"

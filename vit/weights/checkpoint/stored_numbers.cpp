@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/position/sinusoidal.h"
 
 namespace vit::internal {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 

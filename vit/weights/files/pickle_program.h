@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "vit/base/dtype.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal::pickle {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/weights/files/in_quotes.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/components.h"
 #include "apps/vit/commands/index/index_run.h"

@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/show/drawing.h"
 #include "vit/opencv.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "vit/analysis/nearest.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/common/output_file.h"
 #include "vit/analysis/pca.h"
