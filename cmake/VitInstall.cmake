@@ -14,9 +14,8 @@ set(vit_headers
     vit.h c.h checkpoint.h config.h fit.h machine.h model.h opencv.h eigen.h outputs.h predictions.h session.h stream.h
     text_config.h text_encoder.h version.h zero_shot.h
     analysis/nearest.h analysis/pca.h
-    base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h base/rope_scaling.h
+    base/activation.h base/error.h base/precision.h base/rope_pairing.h base/rope_scaling.h
     base/stage_times.h base/tensor.h
-    c/base.h c/model.h c/position.h c/session.h c/text.h
     image/decode.h image/image.h image/preprocess.h
     position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_scaling.h position/rope_table.h position/sinusoidal.h
     text/tokenizer.h)

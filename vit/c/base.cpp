@@ -1,5 +1,5 @@
 // Statuses, messages and options of the C interface.
-#include "vit/c/base.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <cstring>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/c/base.h"
+#include "vit/c.h"
 
 namespace vit::internal {
 

@@ -1,5 +1,5 @@
 // Models, inputs and preprocessing of the C interface.
-#include "vit/c/model.h"
+#include "vit/c.h"
 
 #include <cstring>
 #include <exception>

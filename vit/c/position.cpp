@@ -1,5 +1,5 @@
 // Position encodings of the C interface.
-#include "vit/c/position.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <span>

@@ -1,5 +1,5 @@
 // Sessions of the C interface: inputs to the features that a request names.
-#include "vit/c/session.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Text towers and tokenizers of the C interface.
-#include "vit/c/text.h"
+#include "vit/c.h"
 
 #include <string_view>
 #include <utility>
