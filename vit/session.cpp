@@ -8,7 +8,7 @@
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/vision_transformer.h"
 
 namespace vit {

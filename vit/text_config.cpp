@@ -1,4 +1,4 @@
-#include "vit/text_config.h"
+#include "vit/config.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/head/head.h"

@@ -9,7 +9,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/rng.h"
-#include "vit/position/learned.h"
+#include "vit/position/tables.h"
 
 namespace vit::position {
 namespace {

@@ -1,5 +1,5 @@
 // Rules of rope scaling against formulas written here from the publications, and by their properties.
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <doctest/doctest.h>
 

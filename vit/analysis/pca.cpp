@@ -1,4 +1,4 @@
-#include "vit/analysis/pca.h"
+#include "vit/analysis/features.h"
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>

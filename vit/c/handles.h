@@ -13,7 +13,6 @@
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/session.h"
-#include "vit/stream.h"
 #include "vit/text_encoder.h"
 #include "vit/zero_shot.h"
 

@@ -12,7 +12,7 @@
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::internal {

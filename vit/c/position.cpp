@@ -8,10 +8,8 @@
 
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
-#include "vit/position/frequencies.h"
-#include "vit/position/grid.h"
-#include "vit/position/rope_table.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -1,6 +1,6 @@
 // Reads the file, recognizes its format, hands it to a decoder, and does what all formats share: size limit,
 // transparency, orientation.
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 #include <algorithm>
 #include <cerrno>

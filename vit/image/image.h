@@ -1,10 +1,14 @@
 // An image in memory: 8-bit pixels, rows from the top, no type of any other library. ImageView points at
-// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Reading files is decode.h.
+// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Image files become Images
+// that equal Pillow's Image.open(file).convert("RGB").
 // Letters: H = height, W = width.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
@@ -105,5 +109,37 @@ class Image {
 
 /// Copies pixels of any format; grey becomes R = G = B.
 VIT_API Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
+
+// ----------------------------------------------------------------------------------------------------- files
+
+// One source per format stands behind these; all of them check sizes before they allocate, print nothing, and
+// end in an Error that names the file and the cause.
+
+/// What happens with the orientation that EXIF or else XMP notes (JPEG, PNG, WebP, AVIF). The orientation
+/// tag of a TIFF is part of its pixel layout and is always applied, as in Pillow; so is that of a HEIF's
+/// container, as in pillow-heif.
+enum class Orientation {
+  ignore,  // pixels as stored
+  apply,   // rotated and mirrored upright
+};
+
+/// How a file becomes an Image.
+struct DecodeOptions {
+  Orientation orientation = Orientation::ignore;
+  Alpha alpha = Alpha::drop;
+  std::size_t max_pixels = kMaxImagePixels;
+};
+
+/// Reads JPEG (grey, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
+/// (of an animation the first image), AVIF, HEIF (HEIC), BMP, PNM (P1 to P6) and JPEG 2000. GIF, AVIF and
+/// HEIF need giflib, libavif and libheif when the library is built. Throws Error naming the file and the
+/// cause, of kind `io` if the file is missing or unreadable or memory is short, `format` if it is damaged,
+/// empty or no image, and `unsupported` if it has a format or a layout that is not read (PSD, JPEG XL, ...)
+/// or that this build has no library for, or more than max_pixels. Differs from Pillow on some damaged files:
+/// a wrong checksum in a PNG is an Error everywhere, not only in its header.
+VIT_API Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
+/// Decodes the bytes of an image file as decode_file() does; `name` stands for the file in messages.
+VIT_API Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options,
+                           const std::string& name);
 
 }  // namespace vit

@@ -1,4 +1,4 @@
-#include "vit/position/frequencies.h"
+#include "vit/position/rope.h"
 
 #include <cmath>
 #include <numbers>

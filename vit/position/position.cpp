@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/checked.h"
 #include "vit/base/check.h"
-#include "vit/position/grid.h"
-#include "vit/position/learned.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/base/checked.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
 namespace vit::position {
 namespace {

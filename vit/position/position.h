@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
-#include "vit/position/frequencies.h"
-#include "vit/position/rope_table.h"
+#include "vit/position/config.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 
@@ -45,7 +44,7 @@ class PositionContext {
   /// Factors for q and k of the patches in block `layer`; `cos` is null where nothing is rotated. Throws
   /// Error where a model with factors per layer has no such layer.
   RopeFactors factors(std::size_t layer) const;
-  /// What the logits of attention are multiplied by (rope_scaling.h).
+  /// What the logits of attention are multiplied by (rope.h).
   double logit_factor() const noexcept { return logit_factor_; }
 
  private:

@@ -1,4 +1,4 @@
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "vit/base/check.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {

@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/scale_consistency.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
 
 namespace vit::app {
 namespace {

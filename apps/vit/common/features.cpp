@@ -87,7 +87,7 @@ void request_feature(Feature& feature, const ModelConfig& config, Request& reque
 }
 
 ResultArray vector_array(std::span<const float> numbers) {
-  return {.dtype = Dtype::f32, .shape = {numbers.size()}, .data = numbers.data()};
+  return {.dtype = internal::Dtype::f32, .shape = {numbers.size()}, .data = numbers.data()};
 }
 
 }  // namespace

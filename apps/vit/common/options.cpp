@@ -11,7 +11,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/machine.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 

@@ -37,7 +37,7 @@ ResultFormat result_format(const std::filesystem::path& path, std::span<const Re
 
 ResultArray ResultArray::of(TensorView<const float> view) {
   VIT_CHECK(view.is_contiguous(), "write", "the rows of ", view.shape().to_string(), " are not contiguous");
-  return {.dtype = Dtype::f32, .shape = view.shape(), .data = view.data()};
+  return {.dtype = internal::Dtype::f32, .shape = view.shape(), .data = view.data()};
 }
 
 std::span<const std::byte> ResultArray::bytes() const {

@@ -6,7 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/config_fields.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 namespace vit::internal {
 namespace {

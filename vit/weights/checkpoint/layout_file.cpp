@@ -11,7 +11,7 @@
 
 #include "vit/base/check.h"
 #include "vit/config_fields.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/layout_sizes.h"
 #include "vit/weights/checkpoint/layout_tables.h"
 #include "vit/weights/files/in_quotes.h"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "vit/base/check.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/position/tables.h"
 
 namespace vit::internal {
 namespace {

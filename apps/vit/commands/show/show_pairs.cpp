@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/show/show_run.h"
-#include "vit/analysis/nearest.h"
+#include "vit/analysis/features.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

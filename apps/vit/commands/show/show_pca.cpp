@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/common/output_file.h"
-#include "vit/analysis/pca.h"
+#include "vit/analysis/features.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {
