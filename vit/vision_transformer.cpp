@@ -20,7 +20,7 @@ struct VisionTransformer::Images {
   TensorView<const float> pixels;  // (B, 3, H, W)
   std::size_t first;               // image 0 of `pixels` is this one of `outputs`
   const Request& request;
-  const position::PositionContext& position;
+  const PositionContext& position;
   Outputs& outputs;
 
   std::size_t count() const { return pixels.dim(0); }

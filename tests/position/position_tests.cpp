@@ -12,6 +12,8 @@
 #include "vit/position/tables.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 constexpr PositionShape kShape{.embed_dim = 48, .depth = 2, .num_heads = 3, .head_dim = 16};

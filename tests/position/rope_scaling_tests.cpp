@@ -17,6 +17,8 @@
 #include "vit/position/position.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 constexpr PositionShape kShape{

@@ -8,7 +8,9 @@
 #include "vit/position/rope.h"
 #include "vit/position/tables.h"
 
-namespace vit::position {
+namespace vit::internal {
+using namespace position;
+
 namespace {
 
 constexpr Where kWhere{"Position", ErrorKind::mismatch};
@@ -130,4 +132,4 @@ void Position::rotate_patches(PositionContext& context) const {
   }
 }
 
-}  // namespace vit::position
+}  // namespace vit::internal
