@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "program.h"
-#include "vit/base/check.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
+#include "vit/base/check.h"
 #include "vit/vit.h"
 
 namespace vit {

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
 #include "vit/analysis/folds.h"
 #include "vit/analysis/standardize.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "tests/support/errors.h"
+#include "vit/base/check.h"
 #include "vit/text/charsmap.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/sentencepiece.h"

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/flops.h"
 #include "apps/vit/common/image_run.h"
@@ -24,6 +23,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/machine.h"
 #include "vit/session.h"
 #include "vit/version.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/class_selection.h"
 #include "apps/vit/common/class_values.h"
@@ -22,6 +21,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/session.h"
 
 namespace vit::app {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/evaluate_scales.h"
 #include "apps/vit/common/class_folders.h"
@@ -21,6 +20,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/session.h"
 
 namespace vit::app {

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/class_folders.h"
 #include "apps/vit/common/features.h"
@@ -24,6 +23,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/fit.h"
 
 namespace vit::app {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/input_reader.h"
@@ -23,6 +22,7 @@
 #include "apps/vit/common/png_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

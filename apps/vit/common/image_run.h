@@ -1,5 +1,6 @@
 // One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
-// progress, ends early after SIGINT, and knows the exit code. Reading and computing are for_each_image of vit/session.h.
+// progress, ends early after SIGINT, and knows the exit code. Reading and computing are for_each_image of
+// vit/session.h.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/components.h"
 #include "apps/vit/commands/index/index_run.h"
@@ -15,6 +14,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
 #include "apps/vit/common/html/run_page.h"
@@ -16,6 +15,7 @@
 #include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -4,8 +4,8 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/show/drawing.h"
+#include "vit/base/check.h"
 #include "vit/opencv.h"
 
 namespace vit::app {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 
