@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/vision_transformer.h"
 
 namespace vit {

@@ -1,4 +1,4 @@
-#include "vit/stream.h"
+#include "vit/session.h"
 
 #include <algorithm>
 #include <exception>
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 namespace vit {
 using namespace internal;

@@ -10,13 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/export.h"
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/model.h"
 #include "vit/text/tokenizer.h"
-#include "vit/text_config.h"
 
 namespace vit {
 

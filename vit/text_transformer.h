@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/base/tensor.h"
+#include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/kernels/kernels.h"
-#include "vit/text_config.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {

@@ -16,6 +16,8 @@
 #include "vit/base/tensor.h"
 
 namespace vit {
+using namespace internal;
+
 TEST_CASE("base: memory is zeroed, aligned and all there, around the sizes where it comes from elsewhere") {
   for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, kMappedBytes, 2 * kMappedBytes,
                                  4 * kMappedBytes, std::size_t{9} << 20}) {

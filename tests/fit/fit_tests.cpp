@@ -16,6 +16,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/analysis/folds.h"
 #include "vit/analysis/standardize.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {

@@ -5,7 +5,7 @@
 
 #include "tests/support/files.h"
 #include "vit/base/error.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 namespace vit::fuzz {
 

@@ -10,7 +10,7 @@
 
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/fuzz/mutator.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/weights/files/json.h"
 
 namespace {

@@ -18,7 +18,7 @@
 #include "tests/support/peak_memory.h"
 #include "tests/support/picture_bytes.h"
 #include "tests/support/temporary_file.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"

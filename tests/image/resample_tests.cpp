@@ -8,6 +8,7 @@
 
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
+#include "vit/base/check.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
 #include "vit/image/resize_memory.h"

@@ -1,5 +1,5 @@
 // Rules of rope scaling against formulas written here from the publications, and by their properties.
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <doctest/doctest.h>
 
@@ -17,6 +17,8 @@
 #include "vit/position/position.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 constexpr PositionShape kShape{

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/support/files.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"
 #include "vit/weights/files/shards.h"

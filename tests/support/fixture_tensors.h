@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit::test {

@@ -502,7 +502,7 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   fs::remove(scratch.path() / "config.json");
   const std::string nameless = refusal(scratch.path(), {});
   CHECK_MESSAGE(nameless.find("vit_small_patch16_rope_mixed_224") != std::string::npos, nameless);
-  CHECK(nameless.find("LoadOptions::architecture") != std::string::npos);
+  CHECK(nameless.find("ModelOptions::architecture") != std::string::npos);
   // a weight file that is only called model is known by its folder
   const fs::path named = scratch.path() / "vit_base_patch16_rope_ape_224.naver_in1k";
   fs::create_directory(named);

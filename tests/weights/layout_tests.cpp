@@ -238,7 +238,7 @@ TEST_CASE("layouts: nothing else may say what the model is") {
   LoadOptions options{.layout = golden("own-rope") / "layout.json"};
   options.overrides["num_heads"] = "2";
   CHECK(test::error_difference(test::error_of([&] { load_checkpoint(golden("own-rope"), options); }),
-                               ErrorKind::argument, {"LoadOptions"}) == "");
+                               ErrorKind::argument, {"ModelOptions::layout"}) == "");
   CHECK(test::contains(
       test::message_of([] { load_checkpoint(golden("own-rope"), {.layout = "nowhere/layout.json"}); }),
       "nowhere/layout.json"));

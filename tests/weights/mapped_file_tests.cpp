@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/support/temporary_file.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/mapped_file.h"
 

@@ -209,7 +209,7 @@ TEST_CASE("weights: what OpenCLIP has and this library has not is refused by nam
   check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"),
         "do weights and open_clip_config.json belong");
   test::write_text(scratch.path() / kConfigName, "{}");
-  CHECK(refusal(scratch.path()).find("give LoadOptions::architecture") != std::string::npos);
+  CHECK(refusal(scratch.path()).find("give ModelOptions::architecture") != std::string::npos);
 
   timm_tower().write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "", "timm_proj": "none")");

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/support/temporary_file.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
@@ -24,13 +24,13 @@ class Folder {
   vit::test::TemporaryFolder folder_;
 };
 
-vit::PreprocessConfig timm(const std::string& cfg, const vit::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig timm(const std::string& cfg, const vit::internal::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("config.json", R"({"architecture": "vit_x", "pretrained_cfg": )" + cfg + "}");
   return vit::internal::load_preprocess_config(folder.path(), options);
 }
 
-vit::PreprocessConfig hf(const std::string& text, const vit::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig hf(const std::string& text, const vit::internal::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("preprocessor_config.json", text);
   return vit::internal::load_preprocess_config(folder.path(), options);

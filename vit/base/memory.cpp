@@ -27,7 +27,7 @@
 #define VIT_MAPS_MEMORY 0
 #endif
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
@@ -77,4 +77,4 @@ void release_zeroed(void* memory, std::size_t bytes) noexcept {
   ::operator delete(memory, kAlignment);
 }
 
-}  // namespace vit
+}  // namespace vit::internal

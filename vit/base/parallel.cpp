@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 #ifdef _OPENMP
 #include <omp.h>

@@ -1,5 +1,5 @@
 // Models, inputs and preprocessing of the C interface.
-#include "vit/c/model.h"
+#include "vit/c.h"
 
 #include <cstring>
 #include <exception>
@@ -8,10 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::internal {

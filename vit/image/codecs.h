@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 

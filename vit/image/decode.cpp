@@ -1,6 +1,6 @@
 // Reads the file, recognizes its format, hands it to a decoder, and does what all formats share: size limit,
 // transparency, orientation.
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"

@@ -7,6 +7,7 @@
 
 #include <jpeglib.h>
 
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

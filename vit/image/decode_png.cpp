@@ -8,6 +8,8 @@
 #include <png.h>
 #include <zlib.h>
 
+#include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 

@@ -8,6 +8,7 @@
 
 #include <tiffio.h>
 
+#include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 namespace vit::internal {
 

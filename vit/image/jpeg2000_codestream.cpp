@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 
+#include "vit/base/checked.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

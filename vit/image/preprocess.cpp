@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/image/convert.h"
 #include "vit/image/resample.h"
 #include "vit/image/resize_memory.h"

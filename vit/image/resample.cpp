@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample_axis.h"
 #include "vit/image/resize_limits.h"

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/image/resize_limits.h"
 
 namespace vit::internal {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/kernels/resample.h"
 
 namespace vit::internal {

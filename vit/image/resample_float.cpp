@@ -1,8 +1,8 @@
 // torch's antialias kernel on float data: DINOv3 resizes after rescaling, without an 8-bit stage.
 #include <algorithm>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/resample.h"
 
 namespace vit::internal {

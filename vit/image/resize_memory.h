@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/image/resample_axis.h"
 
 namespace vit::internal {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
-#include "vit/position/grid.h"
-#include "vit/position/learned.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
-namespace vit::position {
+namespace vit::internal {
+using namespace position;
+
 namespace {
 
 constexpr Where kWhere{"Position", ErrorKind::mismatch};
@@ -131,4 +132,4 @@ void Position::rotate_patches(PositionContext& context) const {
   }
 }
 
-}  // namespace vit::position
+}  // namespace vit::internal

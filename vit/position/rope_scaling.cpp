@@ -1,4 +1,4 @@
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::position {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "vit/base/error.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "vit/base/check.h"
 #include "vit/text/json_stream.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/files/mapped_file.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/files/mapped_file.h"
 

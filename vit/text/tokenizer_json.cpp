@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/json_stream.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"

@@ -22,6 +22,7 @@
 #include "apps/vit/common/png_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"

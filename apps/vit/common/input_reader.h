@@ -10,8 +10,8 @@
 #include <string>
 
 #include "apps/vit/common/inputs.h"
-#include "vit/image/decode.h"
-#include "vit/stream.h"
+#include "vit/image/image.h"
+#include "vit/session.h"
 
 namespace vit::app {
 

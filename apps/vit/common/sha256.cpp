@@ -2,7 +2,7 @@
 
 #include <openssl/evp.h>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

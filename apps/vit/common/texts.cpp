@@ -7,7 +7,7 @@
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/mapped_file.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 namespace vit::internal {
 using position::to_string;

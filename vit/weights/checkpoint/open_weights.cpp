@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"

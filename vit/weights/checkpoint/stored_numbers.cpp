@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "vit/base/error.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/base/check.h"
+#include "vit/position/tables.h"
 
 namespace vit::internal {
 namespace {

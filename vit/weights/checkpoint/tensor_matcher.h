@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/text_family.h"

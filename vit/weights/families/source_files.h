@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "vit/checkpoint.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/tensor_file.h"

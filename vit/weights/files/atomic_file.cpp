@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/json_document.h"

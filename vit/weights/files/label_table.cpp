@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/mapped_file.h"
 

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "vit/base/check.h"
+
 namespace vit::internal {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

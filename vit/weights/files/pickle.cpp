@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/pickle_machine.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal::pickle {
 namespace {

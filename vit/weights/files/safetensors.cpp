@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"

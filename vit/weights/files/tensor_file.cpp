@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/weights/files/in_quotes.h"
 

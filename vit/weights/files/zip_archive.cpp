@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {

@@ -16,7 +16,7 @@
 #include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
 namespace vit::app {

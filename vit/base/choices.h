@@ -1,4 +1,4 @@
-// The pointwise non-linearities of the published families; shared by config and kernels.
+// The plain choices that models and their kernels share.
 #pragma once
 
 namespace vit {
@@ -29,5 +29,28 @@ constexpr const char* to_string(Activation activation) {
 /// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
 /// a sigmoid each.
 enum class ClassActivation { softmax, sigmoid };
+
+/// What the products of the blocks are computed in.
+enum class Precision {
+  float32,
+  bfloat16,  // weights rounded to bfloat16 while loading, and where the machine multiplies pairs, activations
+  int8,      // weights quantized to 8 bits for each output while loading, activations for each row
+};
+
+/// "float32", "bfloat16", "int8".
+constexpr const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::float32: return "float32";
+    case Precision::bfloat16: return "bfloat16";
+    case Precision::int8: return "int8";
+  }
+  return "";
+}
+
+/// Which two channels of a head an angle rotates.
+enum class RopePairing {
+  neighbours,  // (2i, 2i + 1)
+  halves,      // (i, i + d / 2)
+};
 
 }  // namespace vit

@@ -1,15 +1,17 @@
-// Principal components of feature rows that come in parts, such as the patches of one image after another.
-// Letters: n rows, C features, K components.
+// What sets of features tell without labels: their principal components, and which rows of two sets belong
+// together. Letters: n rows, C features, K components.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
+
+// Principal components of rows that come in parts, such as the patches of one image after another.
 
 /// What scikit-learn's PCA calls mean_, components_ and explained_variance_.
 struct VIT_API PrincipalComponents {
@@ -41,5 +43,19 @@ class VIT_API PcaAccumulator {
   struct Moments;
   std::unique_ptr<Moments> moments_;
 };
+
+/// Row `first` of one set and row `second` of another, each the nearest of its set to the other.
+struct NearestPair {
+  std::size_t first = 0;
+  std::size_t second = 0;
+  double cosine = 0;
+};
+
+/// Pairs of rows of a (..., C) and b (..., C), each of which has the largest cosine with the other among its
+/// set, in the order of a. Of equal cosines the first row counts; the cosine with a zero row is 0. Cosines
+/// are computed in double, in blocks: memory is linear in the rows. `threads`: 0 = all; the result does not
+/// depend on it. Throws Error if the widths differ or a set is empty.
+VIT_API std::vector<NearestPair> mutual_nearest(TensorView<const float> a, TensorView<const float> b,
+                                                int threads = 0);
 
 }  // namespace vit

@@ -1,22 +1,12 @@
-// Where the time of a forward pass goes, stage by stage; measured only where somebody asks.
+// Measures where the time of a forward pass goes, if somebody asks.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 
-namespace vit {
+#include "vit/outputs.h"
 
-/// norms: those before attention and MLP, with the rounding of their rows for bfloat16 and int8.
-enum class Stage { patchify, embed, norms, qkv, attention, proj, mlp, head };
-
-inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",
-                                                        "attention", "proj",  "mlp",   "head"};
-
-/// Seconds of wall clock per stage, summed over passes.
-struct StageTimes {
-  std::array<double, kStageNames.size()> seconds{};
-};
+namespace vit::internal {
 
 /// Adds its own lifetime to one stage; does nothing without `times`.
 class StageTimer {
@@ -38,4 +28,4 @@ class StageTimer {
   std::chrono::steady_clock::time_point start_;
 };
 
-}  // namespace vit
+}  // namespace vit::internal
