@@ -147,6 +147,12 @@ TEST_CASE("base: a team serves many parallel_for, hands out known thread numbers
   }
 }
 
+TEST_CASE("base: more threads than any machine has are an error") {
+  CHECK(resolve_threads(1024) == 1024);
+  CHECK_THROWS_AS(resolve_threads(1025), Error);
+  CHECK_THROWS_AS(parallel_for(2, 1'000'000'000, [](std::size_t, int) {}), Error);
+}
+
 TEST_CASE("base: a team works in a forked process, with as many threads") {
   const auto work = [] {
     std::vector<int> counts(1000);
