@@ -344,7 +344,7 @@ VIT_API vit_status vit_tokenizer_token(const vit_tokenizer* tokenizer, int32_t i
 /* How a session runs its images. */
 typedef struct vit_session_options {
   size_t struct_size;
-  int32_t threads;   /* that decode or compute; 0: all cores. Results do not depend on it. */
+  int32_t threads;   /* that decode or compute, at most 1024; 0: all cores. Results do not depend on it. */
   int32_t size_kind; /* what preprocessing makes: VIT_SIZE_MODEL, ... of vit_size_options */
   size_t height;     /* of VIT_SIZE_FIXED, pixels */
   size_t width;

@@ -7,17 +7,25 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "vit/base/check.h"
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <unistd.h>
 #endif
 
 namespace vit::internal {
 
+/// More than any machine gains from: a larger number is a mistake, whose working memory would fill the
+/// machine.
+constexpr int kMaxThreads = 1024;
+
 int resolve_threads(int threads) {
+  VIT_CHECK(threads <= kMaxThreads, "threads", threads, " threads; at most ", kMaxThreads, " expected");
   if (threads > 0) return threads;
 #ifdef _OPENMP
   return omp_get_num_procs();
@@ -168,6 +176,58 @@ class Resumption {
   Team& team_;
 };
 
+#ifdef _OPENMP
+
+/// Runs the body in this thread as the leader; the team is dismissed in any case. Returns what the body
+/// threw.
+std::exception_ptr lead(Team& team, detail::BodyFunction function, void* context) {
+  std::exception_ptr error;
+  led_team = &team;
+  try {
+    function(context);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  led_team = nullptr;
+  team.dismiss();
+  return error;
+}
+
+std::exception_ptr lead_openmp_threads(Team& team, detail::BodyFunction function, void* context) {
+  std::exception_ptr error;
+#pragma omp parallel num_threads(team.num_threads())
+  if (omp_get_thread_num() == 0) {
+    error = lead(team, function, context);
+  } else {
+    team.serve(omp_get_thread_num());
+  }
+  return error;
+}
+
+/// With threads that end with the team; those that the system refuses are done without.
+std::exception_ptr lead_own_threads(Team& team, detail::BodyFunction function, void* context) {
+  std::vector<std::thread> others;
+  others.reserve(static_cast<std::size_t>(team.num_threads()));
+  try {
+    for (int thread = 1; thread < team.num_threads(); ++thread) {
+      others.emplace_back([&team, thread] { team.serve(thread); });
+    }
+  } catch (const std::exception&) {
+  }
+  std::exception_ptr error = lead(team, function, context);
+  for (std::thread& other : others) other.join();
+  return error;
+}
+
+/// Whether OpenMP's threads, if it has any, are of this process. A fork copies the thread that called it
+/// alone, but GCC's OpenMP goes on counting on the others, and would wait for them for ever.
+bool openmp_is_usable() {
+  static const pid_t first_user = getpid();
+  return first_user == getpid();
+}
+
+#endif
+
 }  // namespace
 
 namespace detail {
@@ -177,20 +237,8 @@ void run_with_team(int threads, BodyFunction function, void* context) {
   const int wanted = resolve_threads(threads);
   if (wanted > 1 && led_team == nullptr && !omp_in_parallel()) {
     Team team(wanted);
-    std::exception_ptr error;
-#pragma omp parallel num_threads(wanted)
-    if (omp_get_thread_num() == 0) {
-      led_team = &team;
-      try {
-        function(context);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      led_team = nullptr;
-      team.dismiss();
-    } else {
-      team.serve(omp_get_thread_num());
-    }
+    const std::exception_ptr error = openmp_is_usable() ? lead_openmp_threads(team, function, context)
+                                                        : lead_own_threads(team, function, context);
     if (error) std::rethrow_exception(error);
     return;
   }
