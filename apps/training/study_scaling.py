@@ -11,10 +11,11 @@ import argparse
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import cifar10
-from study_positions import RECIPE, train_all, write_images
+from study_positions import RECIPE, train_all
 
 FIGURES = Path(__file__).resolve().parents[2] / "data/figures/make_rope_scaling.py"
 
@@ -27,7 +28,7 @@ def main():
     parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--state", type=Path, required=True, help="folder for models, images and restarts")
     parser.add_argument("--program", type=Path, required=True, help="the program vit")
-    parser.add_argument("--epochs", type=float, default=3)
+    parser.add_argument("--epochs", type=float, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the models of one scale")
     parser.add_argument("--zoom-seeds", type=int, nargs="+", default=[1, 2, 3], help="of those of several scales")
     parser.add_argument("--mixed-seeds", type=int, nargs="+", default=[1], help="of those with learned frequencies")
@@ -44,7 +45,10 @@ def main():
     train_all(args, axial, RECIPE | {"bfloat16": None})
     train_all(args, [("mixed", seed) for seed in args.mixed_seeds])
     images = args.state / "validation"
-    write_images(images, *cifar10.read_archive(args.validation, args.state))
+    if not images.exists():
+        with zipfile.ZipFile(args.validation) as archive:
+            archive.extractall(images.with_suffix(".new"))
+        images.with_suffix(".new").rename(images)
     subprocess.run([sys.executable, FIGURES, "--program", args.program, "--models", args.state, "--images", images,
                     "--per-class", str(args.per_class), "--parts", *args.parts], check=True)
 

@@ -34,8 +34,10 @@ RULES = {
     "ntk": "#c1121f",
     "yarn": "#f4a300",
     "yarn,beta_fast=2,beta_slow=0.25": "#3a8f4d",
+    "yarn,truncate=true": "#111111",
     "none,temperature=log": "#7b2d8b",
 }
+STUDY_RULES = [rule for rule in RULES if "truncate" not in rule]  # learned frequencies do not take it
 PARTS = ("shipped", "attention", "content", "study")
 TRAINED = 40
 BLOCKS = 9
@@ -58,7 +60,9 @@ CONTENT = {
 def sizes_of(trained):
     """From half to three times the trained size, then wide and tall."""
     smaller = round(0.7 * trained / 4) * 4
-    squares = (trained // 2, smaller, trained, trained * 3 // 2, trained * 2, trained * 5 // 2, trained * 3)
+    squares = [trained // 2, smaller, trained, trained * 3 // 2, trained * 2, trained * 5 // 2, trained * 3]
+    if trained == STUDY_TRAINED:  # many models
+        squares.remove(trained * 5 // 2)
     return [*(str(size) for size in squares), f"{trained}x{2 * trained}", f"{2 * trained}x{trained}"]
 
 
@@ -76,12 +80,12 @@ def evaluate(program, model, images, *arguments):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def measure(program, model, trained, images, features):
-    """Accuracy at every size and consistency of features at every square one, under all rules."""
+def measure(program, model, trained, images, features, rules=tuple(RULES)):
+    """Accuracy at every size and consistency of features at every square one."""
     sizes = sizes_of(trained)
     squares = ",".join(size for size in sizes if "x" not in size)
     rows = []
-    for rule in RULES:
+    for rule in rules:
         accuracy = {}
         for size in sizes:
             if size == str(trained) and rows:  # the same bits under every rule
@@ -117,14 +121,14 @@ def write_content(images, trained, folder):
     return folder
 
 
-def measure_content(program, model, trained, images, folder):
-    """Accuracy on a grid of twice the trained sides under all rules, for each kind of CONTENT."""
+def measure_content(program, model, trained, images, folder, rules=tuple(RULES)):
+    """Accuracy on a grid of twice the trained sides for each kind of CONTENT."""
     content = write_content(images, trained, folder)
     out = {"trained": trained, "top1_trained": None, "top1": {kind: {} for kind in CONTENT}}
     result = evaluate(program, model, images, "--size", str(trained))
     out["images"], out["top1_trained"] = result["images"], result["top1"]
     for kind in CONTENT:
-        for rule in RULES:
+        for rule in rules:
             result = evaluate(program, model, content / kind, "--rope-scaling", rule, "--size", str(2 * trained))
             out["top1"][kind][rule] = result["top1"]
         print(kind, out["top1"][kind], flush=True)
@@ -144,8 +148,9 @@ def measure_study(program, state, images, scratch, per_class):
             if not kept.exists():
                 print(model.name, flush=True)
                 figures = {"model": name, "seed": int(model.name.rpartition("-")[2])}
-                figures |= measure(program, model, STUDY_TRAINED, few, features)
-                figures["content"] = measure_content(program, model, STUDY_TRAINED, half, scratch / f"content-{model.name}")
+                figures |= measure(program, model, STUDY_TRAINED, few, features, STUDY_RULES)
+                figures["content"] = measure_content(program, model, STUDY_TRAINED, half, scratch / f"content-{model.name}",
+                                                     STUDY_RULES)
                 kept.write_text(json.dumps(figures) + "\n")
             models.append(json.loads(kept.read_text()))
     return models
@@ -235,12 +240,12 @@ def draw_study(figures, file):
     squares = [size for size in sizes_of(STUDY_TRAINED) if "x" not in size]
     for row, (key, label, factor) in zip(axes, panels):
         for panel, name in zip(row, names):
-            for rule, color in RULES.items():
+            for rule in STUDY_RULES:
                 values = np.array([by_seed(figures, name, rule, key, size) for size in squares]) * factor
                 xs = [int(size) for size in squares]
-                panel.plot(xs, values.mean(1), marker="o", markersize=3, linewidth=1.5, color=color, label=rule,
+                panel.plot(xs, values.mean(1), marker="o", markersize=3, linewidth=1.5, color=RULES[rule], label=rule,
                            linestyle="--" if "temperature" in rule else "-")
-                panel.fill_between(xs, values.min(1), values.max(1), color=color, alpha=0.15, linewidth=0)
+                panel.fill_between(xs, values.min(1), values.max(1), color=RULES[rule], alpha=0.15, linewidth=0)
             panel.axvline(STUDY_TRAINED, color="#999999", linewidth=0.8, linestyle=":")
             panel.grid(True, color="#dddddd", linewidth=0.6)
         row[0].set_ylabel(label)
@@ -284,7 +289,7 @@ def study_table(figures, key, factor, digits):
         if seeds == 0:
             continue
         lines.append(f"| **{title}**, {seeds} seed{'s' if seeds > 1 else ''} |" + " |" * len(sizes))
-        for rule in RULES:
+        for rule in STUDY_RULES:
             cells = [spread(by_seed(figures, name, rule, key, size), factor, digits) for size in sizes]
             lines.append(f"| `{rule}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -301,7 +306,8 @@ def content_table(figures):
         if not measured:
             continue
         for kind, what in CONTENT.items():
-            cells = [spread([one["top1"][kind][rule] for one in measured], 100, 1) for rule in RULES]
+            cells = [spread([one["top1"][kind][rule] for one in measured], 100, 1) if rule in measured[0]["top1"][kind] else "-"
+                     for rule in RULES]
             lines.append(f"| {title}: {what} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
