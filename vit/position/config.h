@@ -78,6 +78,9 @@ struct RopeScaling {
   /// divided by s. The defaults are those of the paper, of sequences of thousands of tokens.
   double beta_fast = 32.0;
   double beta_slow = 1.0;
+  /// yarn, axial: the ramp begins and ends at whole indices of the ladder, not before its first, as in the
+  /// published code of YaRN and FiT and by default in transformers. The fastest pair then always stays.
+  bool truncate = false;
   /// yarn: what queries and keys are multiplied by; nothing = max(1, 0.1 ln s + 1), s = sqrt(s_x s_y).
   std::optional<double> attention_factor{};
   RopeTemperature temperature = RopeTemperature::none;  // goes with every rule

@@ -50,6 +50,9 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
             kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
   VIT_CHECK(!config.rope_scaling || config.rope != RopeKind::none, kWhere.with(ErrorKind::argument),
             "scaling of rotary positions is asked for, but the model has none");
+  VIT_CHECK(config.rope != RopeKind::mixed || !config.rope_scaling || !config.rope_scaling->truncate,
+            kWhere.with(ErrorKind::argument),
+            "truncate rounds places on a ladder of frequencies; those of this model are learned");
   if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
   if (config.rope != RopeKind::none) load_frequencies(shape, weights);
 }
