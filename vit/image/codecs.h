@@ -86,10 +86,22 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
-/// Throws Error if a JPEG 2000 codestream is cut, is not for 8-bit grey or RGB, or would cost its decoder
-/// more than an image of its size is worth. `length` bytes of `code` belong to it; what follows them may,
-/// too.
+/// Throws Error if a JPEG 2000 codestream is cut, is not for grey or RGB of 16 bits at most, or would cost
+/// its decoder more than an image of its size is worth. `length` bytes of `code` belong to it; what follows
+/// them may, too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
+
+/// Where a bitmap stands: in a file of its own, there without the file header (.dib), or in an icon, where
+/// the rows of a mask follow and its height counts them.
+enum class BitmapKind { file, headless, icon };
+
+/// A bitmap, and where its pixels lie in the source.
+struct Bitmap {
+  Decoded decoded;
+  std::size_t pixels = 0;
+};
+
+Bitmap decode_bitmap(const Source& source, BitmapKind kind);
 
 /// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
 Decoded decode_jpeg(const Source& source);
@@ -97,6 +109,8 @@ Decoded decode_png(const Source& source);
 Decoded decode_tiff(const Source& source);
 Decoded decode_webp(const Source& source);
 Decoded decode_bmp(const Source& source);
+Decoded decode_dib(const Source& source);
+Decoded decode_ico(const Source& source);
 Decoded decode_pnm(const Source& source);
 Decoded decode_jpeg2000(const Source& source);
 /// These need libraries that are optional; without them each throws Error by refuse_missing().

@@ -82,6 +82,14 @@ const Format kFormats[] = {
     {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff},
     {"WebP", {{0, "RIFF"sv}, {8, "WEBP"sv}}, codecs::decode_webp},
     {"BMP", {{0, "BM"sv}}, codecs::decode_bmp},
+    {"BMP", {{0, "\x0C\0\0\0"sv}}, codecs::decode_dib},  // the sizes of its information header
+    {"BMP", {{0, "\x28\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x34\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x38\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x40\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x6C\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x7C\0\0\0"sv}}, codecs::decode_dib},
+    {"Windows icon", {{0, "\0\0\x01\0"sv}}, codecs::decode_ico},
     {"JPEG 2000", {{0, "\0\0\0\x0CjP  \r\n\x87\n"sv}}, codecs::decode_jpeg2000},
     {"JPEG 2000", {{0, "\xFF\x4F\xFF\x51"sv}}, codecs::decode_jpeg2000},
     {"PNM", {{0, "P1"sv}}, codecs::decode_pnm},
@@ -90,6 +98,7 @@ const Format kFormats[] = {
     {"PNM", {{0, "P4"sv}}, codecs::decode_pnm},
     {"PNM", {{0, "P5"sv}}, codecs::decode_pnm},
     {"PNM", {{0, "P6"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "Pf"sv}}, codecs::decode_pnm},
     {"GIF", {{0, "GIF87a"sv}}, codecs::decode_gif},
     {"GIF", {{0, "GIF89a"sv}}, codecs::decode_gif},
     {"AVIF", {{4, "ftypavif"sv}}, codecs::decode_avif},
@@ -106,7 +115,6 @@ const Format kFormats[] = {
     {"OpenEXR", {{0, "\x76\x2F\x31\x01"sv}}, nullptr},
     {"Radiance HDR", {{0, "#?RADIANCE"sv}}, nullptr},
     {"DDS", {{0, "DDS "sv}}, nullptr},
-    {"Windows icon", {{0, "\0\0\x01\0"sv}}, nullptr},
 };
 
 constexpr std::size_t kSignatureBytes = 512;  // tell the format, or text from other data

@@ -1,5 +1,7 @@
-// Portable bitmaps, greymaps and pixmaps, P1 to P6, as Pillow reads them.
+// Portable bitmaps, greymaps and pixmaps, P1 to P6, and float maps, Pf, as Pillow reads them.
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "vit/image/codecs.h"
@@ -40,6 +42,22 @@ class Cursor {
     }
     if (digits == 0) refuse(source_, "truncated PNM: a number is missing at the end");
     if (rest() > 0 && is_space(peek())) ++at_;
+    return value;
+  }
+
+  /// The next number with a fraction, as Python's float() reads it. Ends behind the one space that follows
+  /// it.
+  double real() {
+    skip_blanks();
+    const std::size_t begin = at_;
+    while (rest() > 0 && !is_space(peek())) ++at_;
+    const auto* const text = reinterpret_cast<const char*>(source_.bytes.data());
+    const std::size_t first = begin + (begin < at_ && text[begin] == '+' ? 1 : 0);
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(text + first, text + at_, value);
+    if (error != std::errc() || end != text + at_)
+      refuse(source_, "corrupt PNM: a number is expected at byte ", begin);
+    if (rest() > 0) ++at_;
     return value;
   }
 
@@ -114,11 +132,38 @@ void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t c
   }
 }
 
+/// Grey floats of 32 bits, the lowest row first, cut off at 0 and 255; the sign of the scale is their byte
+/// order, its size does not count.
+Decoded decode_float_map(const Source& source) {
+  Cursor cursor(source);
+  cursor.skip(3);
+  const std::uint32_t width = cursor.number(0x7FFFFFFF);
+  const std::uint32_t height = cursor.number(0x7FFFFFFF);
+  check_size(source, width, height);
+  const double scale = cursor.real();
+  if (scale == 0.0 || !std::isfinite(scale)) refuse(source, "corrupt PNM: a scale of ", scale);
+  constexpr std::size_t kFloatBytes = 4;
+  const std::size_t num_bytes = std::size_t{width} * height * kFloatBytes;
+  const std::uint8_t* in = cursor.take(num_bytes);
+  Decoded decoded;
+  decoded.image = Image(height, width);
+  for (std::size_t y = height; y-- > 0;) {
+    std::uint8_t* const rgb = decoded.image.row(y);
+    for (std::size_t x = 0; x < width; ++x, in += kFloatBytes) {
+      const auto value = std::bit_cast<float>(scale < 0.0 ? le32(in) : be32(in));
+      std::fill_n(rgb + 3 * x, 3,
+                  static_cast<std::uint8_t>(std::isnan(value) ? 0.0f : std::clamp(value, 0.0f, 255.0f)));
+    }
+  }
+  return decoded;
+}
+
 }  // namespace
 
 Decoded decode_pnm(const Source& source) {
   if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
     refuse(source, "not an image, or of an unknown format");
+  if (source.bytes[1] == 'f') return decode_float_map(source);
   const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colors
   const bool plain = kind <= 3;
   const int content = (kind - 1) % 3;

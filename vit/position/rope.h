@@ -275,8 +275,13 @@ VIT_API RopeScalingRule own_rule(CoordinateRule rule) noexcept;
 ///           the base theta s^(D / (D - 2)) of "NTK-aware" and FiT's VisionNTK, D = 2F channels. F = 1: f_0
 ///           stays.
 ///   yarn    f (g + (1 - g) / s), g = ln(r / beta_slow) / ln(beta_fast / beta_slow), cut to [0, 1]. The ramp
-///           is linear in ln f, as in the published code of YaRN, FiT and transformers, without their
-///           rounding of its ends to whole k (`truncate: false` of transformers); the paper's is linear in r.
+///           is linear in ln f, as in the published code of YaRN, FiT and transformers; the paper's is linear
+///           in r. That code moves its ends: k(beta) = ln(r_0 / beta) / h is the place of beta on the ladder,
+///           h = ln(f_0 / f_(F-1)) / (F - 1), and with
+///   yarn, truncate
+///           g = 1 - (k - low) / (high - low), cut to [0, 1], low = max(floor k(beta_fast), 0),
+///           high = min(ceil k(beta_slow), 2F - 1), or low + 0.001 where that is no larger. Without rounding,
+///           `truncate: false` of transformers still has low >= 0 and high <= 2F - 1, which is not offered.
 VIT_API RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const RopeScaling& scaling,
                                           AxisScale axis);
 
@@ -285,6 +290,7 @@ VIT_API RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, co
 ///   ntk     p = 1 - ln r / ln r_max, cut to [0, 1], r_max over the pairs of the head: the fastest pair
 ///           stays, pairs of one turn and less are divided by s (no publication; the rule above where
 ///           f_(F-1) makes one turn). p = 1 where r_max is 1 or less.
+/// Throws Error (argument) for truncate, which is a rounding on a ladder.
 VIT_API MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, const RopeScaling& scaling,
                                            const GridScale& scale);
 
@@ -294,8 +300,8 @@ VIT_API double logit_factor(const RopeScaling& scaling, const GridScale& scale, 
                             GridSize trained);
 
 /// "yarn,beta_fast=2,temperature=log" and back. Keys: axes (each, common), factor, temperature (none, log);
-/// with yarn beta_fast, beta_slow, attention_factor. Throws Error (argument) naming the part that is not
-/// understood or out of range, and what is known.
+/// with yarn beta_fast, beta_slow, truncate (true, false), attention_factor. Throws Error (argument) naming
+/// the part that is not understood or out of range, and what is known.
 VIT_API RopeScaling parse_rope_scaling(std::string_view value);
 VIT_API std::string to_string(const RopeScaling& scaling);
 /// Throws Error (argument) naming the number out of range.

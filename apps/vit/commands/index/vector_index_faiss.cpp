@@ -5,7 +5,6 @@
 #include <faiss/impl/FaissException.h>
 #include <faiss/index_factory.h>
 #include <faiss/index_io.h>
-#include <faiss/utils/distances.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/vit/commands/index/inner_product.h"
 #include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
@@ -26,16 +26,20 @@ using namespace internal;
 namespace {
 
 constexpr Where kWhere{"index", ErrorKind::format};
-constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time: their scores stay in the cache
+constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time
 
 using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
 
-/// What FAISS says, without its source lines.
+/// What FAISS says, without its source lines and conditions.
 std::string reason(const std::exception& error) {
-  const std::string text = error.what();
-  const std::size_t at = text.rfind(".cpp:");
-  const std::size_t colon = at == std::string::npos ? std::string::npos : text.find(": ", at);
-  return printable(colon == std::string::npos ? text : text.substr(colon + 2));
+  std::string text = error.what();
+  const auto cut = [&text](std::size_t at, std::string_view end) {
+    const std::size_t found = at == std::string::npos ? at : text.find(end, at);
+    if (found != std::string::npos) text.erase(0, found + end.size());
+  };
+  cut(text.rfind(".cpp:"), ": ");
+  if (text.starts_with("Error: '")) cut(0, "' failed: ");
+  return printable(text);
 }
 
 /// Threads of FAISS's own loops during a block.
@@ -70,13 +74,11 @@ std::vector<Hit> scan(const faiss::IndexFlat& index, std::span<const float> quer
   std::vector<std::vector<Hit>> found(static_cast<std::size_t>(resolve_threads(threads)));
   parallel_for(ceil_div(count, kBlock), threads, [&](std::size_t block, int thread) {
     const std::size_t first = block * kBlock, size = std::min(kBlock, count - first);
-    std::vector<float> scores(size);
-    faiss::fvec_inner_products_ny(scores.data(), query.data(), index.get_xb() + first * dim, dim, size);
     std::vector<Hit>& best = found[static_cast<std::size_t>(thread)];
     const std::size_t kept = best.size();
     const Hit worst = kept < top ? Hit{} : best.back();
     for (std::size_t i = 0; i < size; ++i) {
-      const Hit hit{first + i, scores[i]};
+      const Hit hit{first + i, inner_product(query.data(), index.get_xb() + (first + i) * dim, dim)};
       if (kept < top || is_better(hit, worst)) best.push_back(hit);
     }
     if (best.size() > kept) keep_best(best, top);
