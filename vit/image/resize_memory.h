@@ -77,13 +77,14 @@ struct ResizeMemory {
   AxisTables<NearestAxis, Resampler> nearest_columns;
   AxisTables<NearestAxis, Resampler> nearest_rows;
   Buffer<std::uint8_t> between;  // the image between two passes
+  Buffer<std::uint8_t> strip;    // rows that just arrived, of an image of rows
   Buffer<float> float_between;   // the same of a float resize
   Buffer<float> sums;            // of one row, per thread
 
   std::size_t bytes() const noexcept {
     return columns.bytes() + rows.bytes() + float_columns.bytes() + float_rows.bytes() +
-           nearest_columns.bytes() + nearest_rows.bytes() + between.bytes() + float_between.bytes() +
-           sums.bytes();
+           nearest_columns.bytes() + nearest_rows.bytes() + between.bytes() + strip.bytes() +
+           float_between.bytes() + sums.bytes();
   }
 };
 
