@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -257,13 +258,15 @@ std::vector<vit::PreprocessConfig> all_rules() {
   return rules;
 }
 
-/// The JPEGs and PNGs below data/.
+/// The images below data/, of formats that give rows and of some that do not.
 std::vector<fs::path> sample_files() {
   std::vector<fs::path> files;
   for (const char* const folder : {"images", "golden/preprocess/decode", "golden/tagger"}) {
     for (const auto& entry : fs::directory_iterator(vit::test::data_path(folder))) {
-      const fs::path extension = entry.path().extension();
-      if (extension == ".jpg" || extension == ".png") files.push_back(entry.path());
+      constexpr std::string_view kImages[] = {".jpg", ".png",  ".tif", ".bmp",
+                                              ".ppm", ".webp", ".gif", ".jp2"};
+      if (std::find(std::begin(kImages), std::end(kImages), entry.path().extension()) != std::end(kImages))
+        files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
@@ -293,7 +296,7 @@ TEST_CASE("image: rows of the sample files are those of the whole image") {
       ++num_files;
     }
   }
-  CHECK(num_files > 40);
+  CHECK(num_files > 60);  // two of each: JPEG, PNG, TIFF, BMP, PNM
 }
 
 TEST_CASE("image: an image that is to be turned gives no rows") {
@@ -381,6 +384,10 @@ TEST_CASE("image: a file cut anywhere is refused as rows as it is as a whole") {
     check_cuts(jpeg(layout, rng));
   }
   check_cuts(png(60, 100, 2, rng));
+  for (const char* const name : {"rgb.bmp", "rgb.ppm", "lzw.tif", "grey16.tif", "rgba.tif", "rgba.png"}) {
+    CAPTURE(name);
+    check_cuts(read_bytes(vit::test::data_path("golden/preprocess/decode") / name));
+  }
 }
 
 TEST_CASE("image: a damaged file is the same as rows and as a whole") {
@@ -394,6 +401,8 @@ TEST_CASE("image: a damaged file is the same as rows and as a whole") {
         jpeg({.width = 150, .height = 200, .h_samples = h, .v_samples = v, .restart_interval = 4}, rng));
   }
   files.push_back(jpeg({.width = 150, .height = 200, .progressive = true}, rng));
+  for (const char* const name : {"rgb.bmp", "palette.bmp", "rgb.ppm", "lzw.tif", "rgba.tif", "rgba.png"})
+    files.push_back(read_bytes(vit::test::data_path("golden/preprocess/decode") / name));
   for (const Bytes& file : files) {
     for (int turn = 0; turn < 150; ++turn) {
       Bytes damaged = file;

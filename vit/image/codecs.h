@@ -116,6 +116,10 @@ Decoded decode_rows(RowSource& rows);
 /// Decoders that give rows. Each throws Error as its decode function does.
 std::unique_ptr<RowSource> open_jpeg(const Source& source);
 std::unique_ptr<RowSource> open_png(const Source& source);
+std::unique_ptr<RowSource> open_bmp(const Source& source);
+std::unique_ptr<RowSource> open_pnm(const Source& source);
+/// Null for tiles, planes of samples, and an image that its tag turns.
+std::unique_ptr<RowSource> open_tiff(const Source& source);
 
 /// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
 Decoded decode_jpeg(const Source& source);

@@ -86,20 +86,20 @@ Decoded decode_container(const Source& source) {
 const Format kFormats[] = {
     {"JPEG", {{0, "\xFF\xD8\xFF"sv}}, codecs::decode_jpeg, codecs::open_jpeg},
     {"PNG", {{0, "\x89PNG\r\n\x1A\n"sv}}, codecs::decode_png, codecs::open_png},
-    {"TIFF", {{0, "II*\0"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "MM\0*"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "II+\0"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff},
+    {"TIFF", {{0, "II*\0"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "MM\0*"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "II+\0"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff, codecs::open_tiff},
     {"WebP", {{0, "RIFF"sv}, {8, "WEBP"sv}}, codecs::decode_webp},
-    {"BMP", {{0, "BM"sv}}, codecs::decode_bmp},
+    {"BMP", {{0, "BM"sv}}, codecs::decode_bmp, codecs::open_bmp},
     {"JPEG 2000", {{0, "\0\0\0\x0CjP  \r\n\x87\n"sv}}, codecs::decode_jpeg2000},
     {"JPEG 2000", {{0, "\xFF\x4F\xFF\x51"sv}}, codecs::decode_jpeg2000},
-    {"PNM", {{0, "P1"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P2"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P3"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P4"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P5"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P6"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P1"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P2"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P3"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P4"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P5"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P6"sv}}, codecs::decode_pnm, codecs::open_pnm},
     {"GIF", {{0, "GIF87a"sv}}, codecs::decode_gif},
     {"GIF", {{0, "GIF89a"sv}}, codecs::decode_gif},
     {"AVIF", {{4, "ftypavif"sv}}, codecs::decode_avif},
@@ -234,6 +234,7 @@ std::unique_ptr<internal::RowSource> internal::open_rows(std::span<const std::by
   if (format.open == nullptr) return nullptr;
   return codecs::within_memory(source, [&]() -> std::unique_ptr<RowSource> {
     std::unique_ptr<RowSource> rows = format.open(source);
+    if (rows == nullptr) return nullptr;
     const bool rotate = options.orientation == Orientation::apply && rows->orientation() > 1;
     return rotate ? nullptr : std::move(rows);
   });

@@ -107,10 +107,10 @@ class VIT_API Preprocessor {
   Tensor<float> run(ImageView image, int threads = 1) const;
 
   /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
-  /// decode_options(), bit by bit, and its errors. Rows are resized as they are decoded, and what the crop
-  /// leaves out is skipped, if the decoder gives rows (JPEG, PNG) and nothing turns the image or makes a
-  /// square of it; then no image is in memory, and one thread does all. `name` stands for the file in
-  /// messages.
+  /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
+  /// strips) and the rules neither turn the image nor make a square of it, no image is in memory: rows are
+  /// resized by one thread as they are decoded, and what the crop leaves out is skipped. `name` stands for
+  /// the file in messages.
   FilePixels run_bytes(std::span<const std::byte> file, const std::string& name, PreprocessMemory& memory,
                        int threads = 1) const;
   /// The normalized planes of an image file. Throws Error as decode_file() and run() do.
