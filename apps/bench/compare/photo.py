@@ -11,10 +11,12 @@ memory is the peak of the process on the file, less that on a file of one pixel.
 
 import argparse
 import importlib.util
+import json
 import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -42,23 +44,34 @@ def write_files(sample, folder):
     for name, options in forms.items():
         image.save(folder / name, **options)
     Image.new("RGB", (1, 1)).save(folder / "pixel.png")
+    rules = dict(input_size=[3, CROP, CROP], crop_pct=CROP / RESIZE, crop_mode="center", interpolation="bicubic")
+    (folder / "config.json").write_text(json.dumps(dict(architecture="vit_tiny_patch16_224", pretrained_cfg=rules)))
     return list(forms)
 
 
 def run(command):
-    """Seconds, CPU seconds and peak kilobytes of a command."""
+    """Seconds and CPU seconds of a command."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         raise SystemExit(f"failed: {' '.join(map(str, command))}")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime
 
 
-def preprocess(vit, files, folder):
+# A process begins with the peak of the one that started it: this one has no libraries.
+PEAK = "import os, sys; pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); print(os.wait4(pid, 0)[2].ru_maxrss)"
+
+
+def peak_megabytes(command):
+    lines = subprocess.run([sys.executable, "-I", "-S", "-c", PEAK, *command], check=True, capture_output=True, text=True)
+    return int(lines.stdout.split()[-1]) / 1024
+
+
+def preprocess(vit, files, folder, measure=run):
     out = folder / "pixels.npy"
-    command = [vit, "preprocess", "--quiet", "--threads", "1", "--size", "224", "--output", out, *files]
-    result = run(command)
+    options = ["--quiet", "--threads", "1", "--model", folder, "--output", out]
+    result = measure([vit, "preprocess", *options, *files])
     out.unlink()
     return result
 
@@ -131,8 +144,8 @@ def measure_files(options, folder, names):
                     times[engine].append(float("nan"))
         peaks = []
         for vit in filter(None, (options.vit, options.old)):
-            idle = preprocess(vit, [folder / "pixel.png"], folder)[2]
-            peaks.append((preprocess(vit, [folder / name], folder)[2] - idle) / 1024)
+            idle = preprocess(vit, [folder / "pixel.png"], folder, peak_megabytes)
+            peaks.append(preprocess(vit, [folder / name], folder, peak_megabytes) - idle)
         row = "".join(f"{1000 * statistics.median(times[engine]):13.1f}" for engine in table)
         print(f"{name:16}{row}  " + ", ".join(f"{peak:.1f}" for peak in peaks), flush=True)
 
@@ -159,7 +172,7 @@ def main():
     parser.add_argument("--model", help="a checkpoint folder: measures vit embed as well")
     parser.add_argument("--copies", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--files", nargs="+", help="some of jpeg.jpg, jpeg444.jpg, progressive.jpg, png.png, tiff.tif")
+    parser.add_argument("--files", help="some of jpeg.jpg,jpeg444.jpg,progressive.jpg,png.png,tiff.tif")
     parser.add_argument("--folder", type=pathlib.Path, help="where the files are kept for another call")
     parser.add_argument("sample")
     options = parser.parse_args()
@@ -167,10 +180,13 @@ def main():
         folder = options.folder or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         known = ["jpeg.jpg", "jpeg444.jpg", "progressive.jpg", "png.png", "tiff.tif"]
-        names = known if all((folder / name).exists() for name in [*known, "pixel.png"]) else write_files(options.sample, folder)
-        measure_files(options, folder, options.files or names)
+        is_written = all((folder / name).exists() for name in [*known, "config.json"])
+        names = known if is_written else write_files(options.sample, folder)
+        if options.files:
+            names = options.files.split(",")
+        measure_files(options, folder, names)
         if options.model:
-            measure_folder(options, folder, (options.files or names)[0])
+            measure_folder(options, folder, names[0])
 
 
 if __name__ == "__main__":
