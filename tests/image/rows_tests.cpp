@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/allocation_count.h"
 #include "tests/support/errors.h"
 #include "tests/support/jpeg_writer.h"
 #include "tests/support/peak_memory.h"
@@ -434,4 +435,8 @@ TEST_CASE("image: a photograph of 12 megapixels passes through a few megabytes")
                 vit::ImageSize{3000, 4000});
         }) < 6 * kMegabyte);
   CHECK(memory.bytes() < 2 * kMegabyte);
+  // Another one like it: the source, its name, a row of it and the pixels. libjpeg has memory of its own.
+  const std::size_t before = vit::test::allocation_count();
+  preprocessor.run_bytes(as_file(file), "memory", memory);
+  CHECK(vit::test::allocation_count() - before <= 8);
 }
