@@ -64,6 +64,17 @@ Bytes jpeg(const JpegLayout& layout, Rng& rng) {
       layout, scene(layout.width, layout.height, static_cast<std::size_t>(layout.components), rng));
 }
 
+/// The JPEG with an EXIF block that notes the orientation.
+Bytes turned(const Bytes& file, std::uint8_t orientation) {
+  // One entry: orientation (0x0112), type SHORT, one of them.
+  const Bytes exif = {'E',  'x', 'i', 'f', 0, 0, 'I', 'I', 42,          0, 8, 0, 0, 0, 1, 0,
+                      0x12, 1,   3,   0,   1, 0, 0,   0,   orientation, 0, 0, 0, 0, 0, 0, 0};
+  Bytes out = {0xFF, 0xD8, 0xFF, 0xE1, 0, static_cast<std::uint8_t>(exif.size() + 2)};
+  vit::test::append(out, exif);
+  out.insert(out.end(), file.begin() + 2, file.end());
+  return out;
+}
+
 /// An RGB or RGBA PNG of one row filter, pixels stored.
 Bytes png(std::size_t width, std::size_t height, int color_type, Rng& rng) {
   const std::size_t channels = color_type == 6 ? 4 : 3;
@@ -300,12 +311,33 @@ TEST_CASE("image: rows of the sample files are those of the whole image") {
   CHECK(num_files > 60);  // two of each: JPEG, PNG, TIFF, BMP, PNM
 }
 
-TEST_CASE("image: an image that is to be turned gives no rows") {
+TEST_CASE("image: a turned image is preprocessed to the same bits as rows and as a whole, by every rule") {
+  Rng rng(8);
+  vit::PreprocessMemory memory;
+  const Bytes wide = jpeg({.width = 150, .height = 60}, rng);
+  const Bytes tall = jpeg({.width = 20, .height = 333}, rng);
+  const vit::DecodeOptions upright{.orientation = vit::Orientation::apply};
+  REQUIRE(vit::decode_bytes(as_file(turned(wide, 6)), upright, "memory").size() == vit::ImageSize{150, 60});
+  for (vit::PreprocessConfig config : all_rules()) {
+    config.apply_orientation = true;
+    const vit::Preprocessor preprocessor(config);
+    CAPTURE(preprocessor.describe());
+    for (std::uint8_t orientation = 1; orientation <= 8; ++orientation) {
+      CAPTURE(orientation);
+      CHECK(compare(preprocessor, turned(wide, orientation), memory) == "");
+      CHECK(compare(preprocessor, turned(tall, orientation), memory) == "");
+    }
+  }
+}
+
+TEST_CASE("image: rows of a turned image are those that are stored") {
   for (const char* const name : {"orientation_6.jpg", "orientation_6.png"}) {
     const Bytes file = read_bytes(vit::test::data_path("golden/preprocess/decode") / name);
     const vit::DecodeOptions upright{.orientation = vit::Orientation::apply};
-    CHECK(vit::internal::open_rows(as_file(file), upright, name) == nullptr);
-    CHECK(vit::internal::open_rows(as_file(file), {}, name) != nullptr);
+    const auto rows = vit::internal::open_rows(as_file(file), upright, name);
+    REQUIRE(rows != nullptr);
+    CHECK(rows->orientation() == 6);
+    CHECK(rows->size() == vit::decode_bytes(as_file(file), {}, name).size());
   }
 }
 

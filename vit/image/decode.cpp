@@ -129,23 +129,9 @@ bool is_text(std::span<const std::uint8_t> bytes) {
 
 /// Upright image of one whose top row and left column lie as the EXIF value says.
 Image rotated(const Image& image, int orientation) {
-  const bool transposed = orientation >= 5;
-  const std::size_t height = transposed ? image.width() : image.height();
-  const std::size_t width = transposed ? image.height() : image.width();
-  Image out(height, width);
-  const bool flip_x =
-      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored image
-  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  for (std::size_t y = 0; y < height; ++y) {
-    std::uint8_t* to = out.row(y);
-    for (std::size_t x = 0; x < width; ++x, to += 3) {
-      const std::size_t stored_x = transposed ? y : x;
-      const std::size_t stored_y = transposed ? x : y;
-      const std::size_t from_x = flip_x ? image.width() - 1 - stored_x : stored_x;
-      const std::size_t from_y = flip_y ? image.height() - 1 - stored_y : stored_y;
-      std::copy_n(image.row(from_y) + 3 * from_x, 3, to);
-    }
-  }
+  const ImageSize size = internal::upright_size(image.size(), orientation);
+  Image out(size.height, size.width);
+  internal::turn_upright(image.data(), image.size(), orientation, out.data());
   return out;
 }
 
@@ -232,12 +218,7 @@ std::unique_ptr<internal::RowSource> internal::open_rows(std::span<const std::by
   const Source source = source_of(bytes, options, name);
   const Format& format = recognized(source);
   if (format.open == nullptr) return nullptr;
-  return codecs::within_memory(source, [&]() -> std::unique_ptr<RowSource> {
-    std::unique_ptr<RowSource> rows = format.open(source);
-    if (rows == nullptr) return nullptr;
-    const bool rotate = options.orientation == Orientation::apply && rows->orientation() > 1;
-    return rotate ? nullptr : std::move(rows);
-  });
+  return codecs::within_memory(source, [&] { return format.open(source); });
 }
 
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {

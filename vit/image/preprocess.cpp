@@ -249,10 +249,13 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
                                                  PreprocessMemory& memory) const {
   const std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
   if (source == nullptr) return std::nullopt;
-  const ImageSize in = source->size();
-  if (config_.pad_to_square && in.height != in.width) return std::nullopt;
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  const int orientation = config_.apply_orientation ? source->orientation() : 1;
+  const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
+  const bool takes_turned = !in_float && config_.filter != ResizeFilter::nearest;
+  if (config_.pad_to_square && in.height != in.width) return std::nullopt;
+  if (orientation != 1 && !takes_turned) return std::nullopt;
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
   Plan edges;
   std::optional<internal::RowResize> resize;
   std::optional<internal::FloatRowResize> float_resize;
@@ -270,7 +273,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
       resize.emplace(in, target, window,
                      internal::ResampleOptions{
                          .resampler = config_.resampler, .filter = config_.filter, .pillow = config_.pillow},
-                     buffers.resize);
+                     orientation, buffers.resize);
     }
   } catch (const Error&) {
     return std::nullopt;  // run() throws it again, unless the file is damaged, which comes first
@@ -284,8 +287,16 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
     float_resize->run(*source, part);
     write_floats(part, PixelFormat::rgb, edges, out.pixels);
   } else {
-    std::uint8_t* const part = buffers.resized.take(num_values);
+    std::uint8_t* part = buffers.resized.take(num_values);
     resize->run(*source, part);
+    if (orientation != 1) {
+      std::uint8_t* const upright = buffers.rgb.take(num_values);
+      const ImageSize size{edges.rows.count, edges.columns.count};
+      const ImageSize stored =
+          internal::is_transposed(orientation) ? ImageSize{size.width, size.height} : size;
+      internal::turn_upright(part, stored, orientation, upright);
+      part = upright;
+    }
     write_bytes({part, edges.rows.count, edges.columns.count}, edges, out.pixels);
   }
   buffers.give_back();

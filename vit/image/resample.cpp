@@ -97,18 +97,18 @@ void resize_weighted(const PixelRows& in, const AxisSpan& columns, const AxisSpa
   const std::size_t out_height = rows.end - rows.begin;
   const std::size_t out_width = columns.end - columns.begin;
   if (!rows_change) {
-    const FixedAxis& axis = memory.columns.find(columns, options.filter, options.resampler);
+    const FixedAxis& axis = memory.columns.find(columns, options.filter, options.resampler, false);
     columns_pass(part_of(in, rows.begin, axis.first_input(), out_height, axis.num_inputs()), axis, options,
                  out);
     return;
   }
-  const FixedAxis& row_axis = memory.rows.find(rows, options.filter, options.resampler);
+  const FixedAxis& row_axis = memory.rows.find(rows, options.filter, options.resampler, false);
   if (!columns_change) {
     rows_pass(part_of(in, row_axis.first_input(), columns.begin, row_axis.num_inputs(), out_width), row_axis,
               options, out);
     return;
   }
-  const FixedAxis& column_axis = memory.columns.find(columns, options.filter, options.resampler);
+  const FixedAxis& column_axis = memory.columns.find(columns, options.filter, options.resampler, false);
   const PixelRows wanted = part_of(in, row_axis.first_input(), column_axis.first_input(),
                                    row_axis.num_inputs(), column_axis.num_inputs());
   std::uint8_t* between = nullptr;

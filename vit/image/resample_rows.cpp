@@ -1,8 +1,11 @@
 // The 8-bit resize of rows that arrive one after another.
 #include "vit/image/resample_rows.h"
 
+#include <utility>
+
 #include "vit/base/checked.h"
 #include "vit/base/error.h"
+#include "vit/image/convert.h"
 #include "vit/image/resample_axis.h"
 #include "vit/image/resize_limits.h"
 #include "vit/kernels/kernels.h"
@@ -10,22 +13,33 @@
 namespace vit::internal {
 
 RowResize::RowResize(ImageSize in, ImageSize target, const ResizeWindow& window,
-                     const ResampleOptions& options, ResizeMemory& memory)
-    : options_(options), memory_(memory), window_(window) {
+                     const ResampleOptions& options, int orientation, ResizeMemory& memory)
+    : options_(options), memory_(memory) {
   check_resize(in, target, window);
   VIT_CHECK(options.resampler != Resampler::torchvision_float, kResize,
             "the float resampler has no 8-bit result");
-  wanted_ = {window.left, window.left + window.width};
-  first_row_ = window.top;
-  num_rows_ = window.height;
-  if (window.height == 0 || window.width == 0) return;
-  const AxisSpan columns{.in = in.width, .out = target.width, .begin = wanted_.begin, .end = wanted_.end};
-  const AxisSpan rows{
+  const bool transposed = is_transposed(orientation);
+  const bool mirrored_x = flips_x(orientation);
+  const bool mirrored_y = flips_y(orientation);
+  AxisSpan columns{
+      .in = in.width, .out = target.width, .begin = window.left, .end = window.left + window.width};
+  AxisSpan rows{
       .in = in.height, .out = target.height, .begin = window.top, .end = window.top + window.height};
+  if (transposed) std::swap(columns, rows);  // from here on as stored
+  out_width_ = columns.end - columns.begin;
+  const auto place = [](const AxisSpan& span, bool mirrored) -> ColumnRange {
+    if (!mirrored) return {span.begin, span.end};
+    return {span.in - std::min(span.in, span.end), span.in - std::min(span.in, span.begin)};
+  };
+  wanted_ = place(columns, mirrored_x);  // of an axis that does not change
+  first_row_ = place(rows, mirrored_y).begin;
+  num_rows_ = rows.end - rows.begin;
+  if (window.height == 0 || window.width == 0) return;
   const bool columns_change = columns.in != columns.out;
   const bool rows_change = rows.in != rows.out;
   if (!columns_change && !rows_change) return;
   if (options.filter == ResizeFilter::nearest) {
+    VIT_CHECK(orientation == 1, kResize, "filter nearest takes upright images");
     passes_ = Passes::nearest;
     nearest_columns_ = &memory.nearest_columns.find(columns, options.resampler);
     nearest_rows_ = &memory.nearest_rows.find(rows, options.resampler);
@@ -33,7 +47,7 @@ RowResize::RowResize(ImageSize in, ImageSize target, const ResizeWindow& window,
     return;
   }
   if (rows_change) {
-    row_axis_ = &memory.rows.find(rows, options.filter, options.resampler);
+    row_axis_ = &memory.rows.find(rows, options.filter, options.resampler, mirrored_y);
     first_row_ = row_axis_->first_input();
     num_rows_ = row_axis_->num_inputs();
     const kernels::ResampleAxis axis = row_axis_->view();
@@ -41,18 +55,19 @@ RowResize::RowResize(ImageSize in, ImageSize target, const ResizeWindow& window,
       most_inputs_ = std::max(most_inputs_, static_cast<std::size_t>(axis.count[i]));
   }
   if (columns_change) {
-    column_axis_ = &memory.columns.find(columns, options.filter, options.resampler);
+    column_axis_ = &memory.columns.find(columns, options.filter, options.resampler, mirrored_x);
     wanted_ = {column_axis_->first_input(), column_axis_->first_input() + column_axis_->num_inputs()};
   }
   if (!rows_change || !columns_change) {
     passes_ = columns_change ? Passes::columns : Passes::rows;
     return;
   }
-  const bool rows_first =
+  const bool upright_rows_first =
       options.resampler == Resampler::pillow && vertical_first(options.pillow, in, target);
+  const bool rows_first = upright_rows_first != transposed;
   passes_ = rows_first ? Passes::rows_first : Passes::columns_first;
   const ImageSize between =
-      rows_first ? ImageSize{window.height, wanted_.count()} : ImageSize{num_rows_, window.width};
+      rows_first ? ImageSize{rows.end - rows.begin, wanted_.count()} : ImageSize{num_rows_, out_width_};
   check_intermediate(checked_mul(checked_mul(between.height, between.width, kResize), 3, kResize), between);
 }
 
@@ -101,7 +116,7 @@ void RowResize::resize_columns(RowSource& rows, std::uint8_t* out) const {
   for (std::size_t y = 0; y < num_rows_; y += kStripRows) {
     const std::size_t count = std::min(kStripRows, num_rows_ - y);
     rows.read(strip, count);
-    columns_pass(strip + 3 * (wanted_.begin - held.begin), row_bytes, count, out + y * 3 * window_.width);
+    columns_pass(strip + 3 * (wanted_.begin - held.begin), row_bytes, count, out + y * 3 * out_width_);
   }
 }
 
@@ -109,7 +124,7 @@ void RowResize::resize_rows(RowSource& rows, std::uint8_t* out) const {
   const ColumnRange held = rows.start(wanted_);
   const std::size_t held_bytes = checked_mul(held.count(), 3, kResize);
   const std::size_t first_byte = 3 * (wanted_.begin - held.begin);
-  const std::size_t out_bytes = checked_mul(window_.width, 3, kResize);
+  const std::size_t out_bytes = checked_mul(out_width_, 3, kResize);
   const bool columns_first = passes_ == Passes::columns_first;
   const bool rows_first = passes_ == Passes::rows_first;
   constexpr std::size_t kTogether = 4;  // rows that the pass along them takes together
@@ -147,7 +162,7 @@ void RowResize::columns_pass(const std::uint8_t* in, std::size_t in_stride, std:
                              std::uint8_t* out) const {
   const kernels::ResampleAxis axis = column_axis_->view();
   const kernels::ResampleRows rows{
-      .in = in, .in_stride = in_stride, .out = out, .out_stride = 3 * window_.width};
+      .in = in, .in_stride = in_stride, .out = out, .out_stride = 3 * out_width_};
   if (options_.loops == ResampleLoops::vectorized) {
     kernels::default_kernels().resample.columns_rgb(rows, num_rows, 3 * wanted_.count(), axis);
   } else {

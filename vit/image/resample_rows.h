@@ -47,14 +47,17 @@ class SlidingRows {
 /// Rows of the source that are decoded together: a row of blocks of most JPEGs.
 constexpr std::size_t kStripRows = 16;
 
-/// resize() of an image of rows.
+/// resize() of an image of rows that are stored as an EXIF orientation says: `in`, `target` and `window` are
+/// upright. Integer sums do not depend on the order of their terms, so that weights of the mirrored axes do,
+/// and only the result is turned.
 class RowResize {
  public:
-  /// Throws Error where resize() does.
+  /// Throws Error where resize() does, and for filter nearest of an image that is not upright.
   RowResize(ImageSize in, ImageSize target, const ResizeWindow& window, const ResampleOptions& options,
-            ResizeMemory& memory);
-  /// Takes all of `rows`, which was not started, and writes (window height, window width, 3) to `out`. What
-  /// the memory holds must be what the constructor left. Throws Error if the file of the rows is damaged.
+            int orientation, ResizeMemory& memory);
+  /// Takes all of `rows`, which was not started, and writes the window to `out`, 3 bytes a pixel, as stored:
+  /// for turn_upright(). What the memory holds must be what the constructor left. Throws Error if the file of
+  /// the rows is damaged.
   void run(RowSource& rows, std::uint8_t* out) const;
 
  private:
@@ -71,7 +74,7 @@ class RowResize {
 
   ResampleOptions options_;
   ResizeMemory& memory_;
-  ResizeWindow window_;
+  std::size_t out_width_ = 0;  // as stored
   Passes passes_ = Passes::none;
   const FixedAxis* column_axis_ = nullptr;
   const FixedAxis* row_axis_ = nullptr;

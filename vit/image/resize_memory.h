@@ -70,8 +70,8 @@ class AxisTables {
 };
 
 struct ResizeMemory {
-  AxisTables<FixedAxis, ResizeFilter, Resampler> columns;
-  AxisTables<FixedAxis, ResizeFilter, Resampler> rows;
+  AxisTables<FixedAxis, ResizeFilter, Resampler, bool> columns;  // bool: mirrored
+  AxisTables<FixedAxis, ResizeFilter, Resampler, bool> rows;
   AxisTables<FloatAxis, ResizeFilter> float_columns;
   AxisTables<FloatAxis, ResizeFilter> float_rows;
   AxisTables<NearestAxis, Resampler> nearest_columns;

@@ -21,9 +21,10 @@ struct ColumnRange {
   bool operator==(const ColumnRange&) const = default;
 };
 
-/// Rows of R, G, B, equal to those of decode_bytes(), which fails on the same files with the same text. Calls
-/// come in the order start, then read and skip for at most all rows, then finish. Every one but size() and
-/// orientation() throws Error if the file is damaged; after that the source is of no more use.
+/// Rows of R, G, B, as stored: equal to those of decode_bytes() without orientation, which fails on the same
+/// files with the same text. Calls come in the order start, then read and skip for at most all rows, then
+/// finish. Every one but size() and orientation() throws Error if the file is damaged; after that the source
+/// is of no more use.
 class RowSource {
  public:
   RowSource() = default;
@@ -32,7 +33,7 @@ class RowSource {
   RowSource& operator=(const RowSource&) = delete;
 
   virtual ImageSize size() const = 0;
-  /// EXIF value 1..8 that rows do not show yet.
+  /// EXIF value 1..8 by which the image of these rows is turned if the orientation is to be applied.
   virtual int orientation() const = 0;
   /// Prepares for the first row; only the columns `wanted` will be looked at. Returns the columns that rows
   /// hold: `wanted` and what is decoded along with them.
@@ -45,8 +46,9 @@ class RowSource {
   virtual void finish() = 0;
 };
 
-/// The rows of an image file; null if its decoder gives none in the order of the finished image. What `bytes`
-/// views must outlive the source. Throws Error as decode_bytes() does, for what the first bytes tell.
+/// The rows of an image file, whatever the options say of its orientation; null if its decoder gives none.
+/// What `bytes` views must outlive the source. Throws Error as decode_bytes() does, for what the first bytes
+/// tell.
 std::unique_ptr<RowSource> open_rows(std::span<const std::byte> bytes, const DecodeOptions& options,
                                      const std::string& name);
 
