@@ -24,6 +24,7 @@ std::span<const Target> targets() {
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"decode", run_decode, decode_seeds},
+      {"decode_rows", run_decode_rows, decode_seeds},
       {"tokenizer_json", run_tokenizer_json, tokenizer_json_seeds},
       {"sentencepiece", run_sentencepiece, sentencepiece_seeds},
       {"merges", run_merges, merges_seeds},

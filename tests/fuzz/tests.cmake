@@ -2,7 +2,7 @@
 # one libFuzzer program per target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_config hf_config open_clip_config
-                 timm_preprocess hf_preprocess layout decode tokenizer_json sentencepiece merges clean)
+                 timm_preprocess hf_preprocess layout decode decode_rows tokenizer_json sentencepiece merges clean)
 if(LibArchive_FOUND)
   list(APPEND fuzz_targets tar)
 endif()

@@ -4,7 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "vit/base/check.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
+#include "vit/image/row_source.h"
 
 namespace vit::internal::codecs {
 
@@ -20,6 +24,7 @@ struct Source {
   std::span<const std::uint8_t> bytes;
   std::string name;
   std::size_t max_pixels = 0;
+  Alpha alpha = Alpha::drop;  // what rows do with transparency
 };
 
 /// An image as its file stores it. Both take no memory until they are written: a short file may announce
@@ -32,6 +37,8 @@ struct Decoded {
 };
 
 constexpr Where kWhere{"decode", ErrorKind::format};
+
+constexpr Where kReadFile = kWhere.with(ErrorKind::io);
 
 /// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or no image.
 template <typename... Parts>
@@ -51,6 +58,18 @@ template <typename... Parts>
                                         std::string_view library, std::string_view package) {
   refuse_unsupported(source, format, " files are not read: vit was built without ", library,
                      " (Debian package ", package, "); install it and build vit again, or convert the file");
+}
+
+/// What `step` returns. Throws Error if memory does not suffice for it.
+template <typename Step>
+auto within_memory(const Source& source, Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    fail(kReadFile, source.name, ": not enough memory for this image");
+  } catch (const std::length_error&) {
+    fail(kReadFile, source.name, ": not enough memory for this image");
+  }
 }
 
 /// Throws Error if a header announces no pixels or too many. Comes before every allocation.
@@ -102,6 +121,17 @@ struct Bitmap {
 };
 
 Bitmap decode_bitmap(const Source& source, BitmapKind kind);
+
+/// All rows of `rows`, which was not started. Transparency has been dealt with.
+Decoded decode_rows(RowSource& rows);
+
+/// Decoders that give rows. Each throws Error as its decode function does.
+std::unique_ptr<RowSource> open_jpeg(const Source& source);
+std::unique_ptr<RowSource> open_png(const Source& source);
+std::unique_ptr<RowSource> open_bmp(const Source& source);
+std::unique_ptr<RowSource> open_pnm(const Source& source);
+/// Null for tiles, planes of samples, and an image that its tag turns.
+std::unique_ptr<RowSource> open_tiff(const Source& source);
 
 /// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
 Decoded decode_jpeg(const Source& source);

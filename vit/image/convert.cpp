@@ -48,6 +48,20 @@ void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out) {
   }
 }
 
+void turn_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out) {
+  const ImageSize upright = upright_size(stored, orientation);
+  const bool transposed = is_transposed(orientation);
+  for (std::size_t y = 0; y < upright.height; ++y) {
+    for (std::size_t x = 0; x < upright.width; ++x) {
+      const std::size_t stored_x = transposed ? y : x;
+      const std::size_t stored_y = transposed ? x : y;
+      const std::size_t from_x = flips_x(orientation) ? stored.width - 1 - stored_x : stored_x;
+      const std::size_t from_y = flips_y(orientation) ? stored.height - 1 - stored_y : stored_y;
+      out = std::copy_n(in + 3 * (from_y * stored.width + from_x), 3, out);
+    }
+  }
+}
+
 }  // namespace internal
 
 Image to_rgb(ImageView image, Alpha alpha) {

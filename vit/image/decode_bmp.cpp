@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit::internal::codecs {
 
@@ -195,9 +196,9 @@ std::uint8_t channel(std::uint32_t pixel, std::uint32_t mask) {
   return static_cast<std::uint8_t>(most == 255 ? value : value * 255 / most);
 }
 
-void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
+void map_row(const Header& header, const std::uint8_t* in, ColumnRange columns, std::uint8_t* rgb) {
   const std::size_t per_byte = header.bits <= 8 ? 8 / header.bits : 1;
-  for (std::size_t x = 0; x < header.width; ++x, rgb += 3) {
+  for (std::size_t x = columns.begin; x < columns.end; ++x, rgb += 3) {
     if (header.bits <= 8) {
       const std::size_t place = per_byte - 1 - x % per_byte;
       const std::size_t index =
@@ -213,6 +214,58 @@ void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
     }
   }
 }
+
+class BmpRows final : public RowSource {
+ public:
+  explicit BmpRows(const Source& source)
+      : source_(source), bytes_(source_), header_(read_header(source_, bytes_, BitmapKind::file)) {}
+
+  ImageSize size() const override { return {header_.height, header_.width}; }
+  int orientation() const override { return 1; }
+
+  ColumnRange start(ColumnRange wanted) override {
+    if (has_runs()) {
+      indices_ = within_memory(source_, [&] { return unpack_runs(source_, header_); });
+    } else {
+      stored_row(header_.height - 1);  // the file holds it and all before it
+    }
+    return columns_ = wanted;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    const bool on_white = header_.bits == 32 && header_.masks.alpha != 0 && source_.alpha == Alpha::on_white;
+    for (std::uint8_t* const end = rows + 3 * columns_.count() * count; rows != end; ++next_y_) {
+      const std::size_t stored_y = header_.top_down ? next_y_ : header_.height - 1 - next_y_;
+      if (has_runs()) {
+        for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3)
+          std::copy_n(header_.palette[indices_[stored_y * header_.width + x]].data(), 3, rows);
+        continue;
+      }
+      const std::uint8_t* const row = stored_row(stored_y);
+      map_row(header_, row, columns_, rows);
+      for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3) {
+        if (on_white) composite_on_white(rows, channel(le32(row + 4 * x), header_.masks.alpha));
+      }
+    }
+  }
+  void skip(std::size_t count) override { next_y_ += count; }
+  void finish() override {}
+
+ private:
+  bool has_runs() const { return header_.compression == kRle8 || header_.compression == kRle4; }
+  const std::uint8_t* stored_row(std::size_t y) const {
+    const std::size_t stride = (std::size_t{header_.width} * header_.bits + 31) / 32 * 4;
+    // The padding of the last row may be missing.
+    return bytes_.at(header_.pixels + y * stride, (std::size_t{header_.width} * header_.bits + 7) / 8);
+  }
+
+  Source source_;
+  Bytes bytes_;
+  Header header_;
+  std::vector<std::uint8_t> indices_;  // (H, W) into the palette, where run lengths store them
+  ColumnRange columns_;                // that rows hold
+  std::size_t next_y_ = 0;
+};
 
 }  // namespace
 
@@ -241,7 +294,7 @@ Bitmap decode_bitmap(const Source& source, BitmapKind kind) {
     // The padding of the last row may be missing.
     const std::size_t used = (std::size_t{header.width} * header.bits + 7) / 8;
     const std::uint8_t* const row = bytes.at(header.pixels + y * stride, used);
-    map_row(header, row, target(y));
+    map_row(header, row, {0, header.width}, target(y));
     if (!has_alpha) continue;
     const std::size_t out_y = header.top_down ? y : header.height - 1 - y;
     for (std::size_t x = 0; x < header.width; ++x) {
@@ -251,8 +304,12 @@ Bitmap decode_bitmap(const Source& source, BitmapKind kind) {
   return bitmap;
 }
 
+std::unique_ptr<RowSource> open_bmp(const Source& source) {
+  return std::make_unique<BmpRows>(source);
+}
+
 Decoded decode_bmp(const Source& source) {
-  return decode_bitmap(source, BitmapKind::file).decoded;
+  return decode_rows(*open_bmp(source));
 }
 
 Decoded decode_dib(const Source& source) {

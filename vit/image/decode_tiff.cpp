@@ -11,6 +11,7 @@
 #include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit::internal::codecs {
 
@@ -87,7 +88,7 @@ struct Close {
 };
 using TiffPointer = std::unique_ptr<TIFF, Close>;
 
-TiffPointer open_tiff(Stream& stream) {
+TiffPointer open_stream(Stream& stream) {
   const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
   if (options == nullptr) return nullptr;
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_message, &stream);
@@ -220,14 +221,19 @@ struct Samples {
   refuse(source, "truncated or corrupt TIFF: ", stream.message);
 }
 
+std::uint32_t rows_per_strip(const Source& source, TIFF* tiff) {
+  std::uint32_t num_rows = 0;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &num_rows);
+  if (num_rows == 0) refuse(source, "corrupt TIFF: strips without rows");
+  return num_rows;
+}
+
 void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout,
                  std::size_t num_planes, Samples& samples) {
-  std::uint32_t rows_per_strip = 0;
-  TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows_per_strip);
-  if (rows_per_strip == 0) refuse(source, "corrupt TIFF: strips without rows");
+  const std::uint32_t strip_rows = rows_per_strip(source, tiff);
   for (std::size_t plane = 0; plane < num_planes; ++plane) {
-    for (std::uint32_t y = 0; y < layout.height; y += std::min(rows_per_strip, layout.height - y)) {
-      const std::uint32_t num_rows = std::min(rows_per_strip, layout.height - y);
+    for (std::uint32_t y = 0; y < layout.height; y += std::min(strip_rows, layout.height - y)) {
+      const std::uint32_t num_rows = std::min(strip_rows, layout.height - y);
       const auto wanted = static_cast<tmsize_t>(num_rows * samples.row_bytes);
       std::uint8_t* const to = samples.bytes.data() + plane * samples.plane_bytes + y * samples.row_bytes;
       const std::uint32_t strip = TIFFComputeStrip(tiff, y, static_cast<std::uint16_t>(plane));
@@ -288,15 +294,21 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
   }
 }
 
+/// Of a row of one plane.
+std::size_t row_bytes_of(const Source& source, TIFF* tiff, const Layout& layout) {
+  const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
+  const std::size_t row_bytes = (row_bits + 7) / 8;
+  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != row_bytes)
+    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
+  return row_bytes;
+}
+
 Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout) {
   Samples samples;
   // Of extra samples in planes of their own only the opacity counts.
   const std::size_t num_planes = layout.separate ? layout.num_colors + (layout.has_alpha ? 1 : 0) : 1;
-  const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
-  samples.row_bytes = (row_bits + 7) / 8;
+  samples.row_bytes = row_bytes_of(source, tiff, layout);
   samples.plane_bytes = samples.row_bytes * layout.height;
-  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
-    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
   samples.bytes = Bytes(Shape{checked_mul(samples.plane_bytes, num_planes, kWhere)});
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
@@ -422,11 +434,80 @@ void read_pixels(const Source& source, const Stream& stream, TIFF* tiff, const L
   }
 }
 
+/// Strips one after another. Tiles and planes of samples come in another order than rows.
+class TiffRows final : public RowSource {
+ public:
+  explicit TiffRows(const Source& source) : source_(source) {
+    stream_.bytes = source.bytes;
+    tiff_ = open_stream(stream_);
+    if (tiff_ == nullptr || stream_.lost_palette) refuse_data(source_, stream_);
+    layout_ = read_layout(source_, tiff_.get());
+  }
+
+  bool has_rows() const {
+    const bool is_turned = layout_.orientation >= 2 && layout_.orientation <= 8;
+    return TIFFIsTiled(tiff_.get()) == 0 && !layout_.separate && !is_turned &&
+           layout_.photometric != PHOTOMETRIC_YCBCR;
+  }
+  ImageSize size() const override { return {layout_.height, layout_.width}; }
+  int orientation() const override { return 1; }
+
+  ColumnRange start(ColumnRange wanted) override {
+    strip_.row_bytes = row_bytes_of(source_, tiff_.get(), layout_);
+    rows_per_strip_ = std::min(rows_per_strip(source_, tiff_.get()), layout_.height);
+    strip_.bytes = within_memory(source_, [&] { return Bytes(Shape{rows_per_strip_, strip_.row_bytes}); });
+    return columns_ = wanted;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    const Mapper mapper(layout_, strip_);
+    const bool on_white = layout_.has_alpha && source_.alpha == Alpha::on_white;
+    for (; count > 0; --count, ++next_y_) {
+      read_strip();
+      const std::size_t y = next_y_ % rows_per_strip_;
+      for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3) {
+        const std::uint8_t alpha = mapper.map(x, y, rows);
+        if (on_white) composite_on_white(rows, alpha);
+      }
+    }
+  }
+  void skip(std::size_t count) override {
+    for (; count > 0; --count, ++next_y_) read_strip();
+  }
+  void finish() override { skip(layout_.height - next_y_); }
+
+ private:
+  /// The strip that begins with the next row, if one does.
+  void read_strip() {
+    if (next_y_ % rows_per_strip_ != 0) return;
+    const std::uint32_t y = static_cast<std::uint32_t>(next_y_);
+    const auto wanted =
+        static_cast<tmsize_t>(std::min(rows_per_strip_, layout_.height - y) * strip_.row_bytes);
+    const std::uint32_t strip = TIFFComputeStrip(tiff_.get(), y, 0);
+    if (TIFFReadEncodedStrip(tiff_.get(), strip, strip_.bytes.data(), wanted) != wanted)
+      refuse_data(source_, stream_);
+  }
+
+  Source source_;
+  Stream stream_;
+  TiffPointer tiff_;  // points at stream_
+  Layout layout_;
+  Samples strip_;
+  std::uint32_t rows_per_strip_ = 1;
+  ColumnRange columns_;  // that rows hold
+  std::size_t next_y_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<RowSource> open_tiff(const Source& source) {
+  auto rows = std::make_unique<TiffRows>(source);
+  return rows->has_rows() ? std::move(rows) : nullptr;
+}
 
 Decoded decode_tiff(const Source& source) {
   Stream stream{.bytes = source.bytes};
-  const TiffPointer tiff = open_tiff(stream);
+  const TiffPointer tiff = open_stream(stream);
   if (tiff == nullptr || stream.lost_palette) refuse_data(source, stream);
   const Layout layout = read_layout(source, tiff.get());
   Decoded decoded;

@@ -5,7 +5,10 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "vit/base/error.h"
@@ -186,6 +189,12 @@ struct SourceMap {
   double y_step = 1;
 };
 
+/// What became of an image file.
+struct FilePixels {
+  Tensor<float> pixels;  // (3, H, W), normalized
+  ImageSize image_size;  // of the image, upright where the rules want it so
+};
+
 /// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
 /// image converted to RGB, with transparency dropped or composited on white as the rules say.
 class VIT_API Preprocessor {
@@ -213,6 +222,16 @@ class VIT_API Preprocessor {
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
   /// The normalized planes (3, H, W) of `image` as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
+
+  /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
+  /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
+  /// strips), no image is in memory: rows are resized by one thread as they are decoded, and what the crop
+  /// leaves out is skipped. Rules that pad to a square, and those that turn the image and resize it in float
+  /// or to the nearest pixel, take the whole image. `name` stands for the file in messages.
+  FilePixels run_bytes(std::span<const std::byte> file, const std::string& name, PreprocessMemory& memory,
+                       int threads = 1) const;
+  /// The normalized planes of an image file. Throws Error as decode_file() and run() do.
+  FilePixels run_file(const std::filesystem::path& file, PreprocessMemory& memory, int threads = 1) const;
 
   /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
@@ -247,6 +266,11 @@ class VIT_API Preprocessor {
   std::size_t plane_of(std::size_t c) const { return config_.channels == ChannelOrder::bgr ? 2 - c : c; }
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
   void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
+                    TensorView<float> out) const;
+  std::optional<FilePixels> run_rows(std::span<const std::byte> file, const std::string& name,
+                                     PreprocessMemory& memory) const;
+  void write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const;
+  void write_floats(TensorView<const float> part, PixelFormat order, const Plan& plan,
                     TensorView<float> out) const;
   float normalized(float value, std::size_t channel) const;
 

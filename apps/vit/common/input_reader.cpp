@@ -14,6 +14,12 @@ Image decode_input(const Input& input, const DecodeOptions& options) {
   return decode_bytes(input.archive->read(input.member), options, input.name);
 }
 
+Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor) {
+  PreprocessMemory memory;
+  if (!input.archive) return preprocessor.run_file(input.path, memory).pixels;
+  return preprocessor.run_bytes(input.archive->read(input.member), input.name, memory).pixels;
+}
+
 ImageSource InputReader::source(std::size_t index) {
   const Input& input = inputs_[index];
   if (input.pixels) {
