@@ -48,9 +48,9 @@ class Builder {
   }
 
   position::Position position() const {
-    const WeightNumbers table = weights_.position_table.load();
-    const WeightNumbers frequencies = weights_.rope_frequencies.load();
-    const WeightNumbers periods = weights_.rope_periods.load();
+    const Tensor<float> table = weights_.position_table.load();
+    const Tensor<float> frequencies = weights_.rope_frequencies.load();
+    const Tensor<float> periods = weights_.rope_periods.load();
     return position::Position(
         config_.position,
         {.embed_dim = config_.embed_dim,
@@ -67,7 +67,7 @@ class Builder {
 
   AttentionPool pool() const {
     const AttentionPoolWeights& pool = weights_.pool;
-    const WeightNumbers probe = pool.probe.load();
+    const Tensor<float> probe = pool.probe.load();
     Tensor<float> query(Shape{1, config_.embed_dim});  // the projected probe is the same for every image
     Activations none;
     make_.linear(pool.q, make_.float32())
