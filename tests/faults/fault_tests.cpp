@@ -85,8 +85,8 @@ TEST_CASE("faults: an allocation that fails ends in a line, whichever it is") {
 TEST_CASE("faults: threads that the system does not give end in a line") {
   const TestFolder folder;
   write_images(folder);
-  std::vector<std::string> arguments = with_model("classify", {folder / "in"});
-  arguments.insert(arguments.end(), {"--threads", "5"});
+  const std::vector<std::string> arguments{"classify",  "--model", golden_model("rope-axial"),
+                                           "--threads", "5",       folder / "in"};
   const std::size_t total = count_calls("thread", arguments);
   CHECK(total >= 4);
   for (std::size_t call = 1; call <= total; ++call) {
@@ -109,7 +109,7 @@ TEST_CASE("faults: a call that fails leaves the output whole or absent") {
     REQUIRE(run_vit(run.arguments).exit_code == 0);
     const std::string plain = read_text(run.output);
     std::map<std::string, std::size_t> num_failed;
-    for (const char* kind :
+    for (const std::string kind :
          {"open", "fopen", "fdopen", "mkstemp", "fstat", "fsync", "ftruncate", "fseeko", "rename", "fread",
           "pread", "read", "write", "fwrite", "fflush", "mmap", "opendir", "readdir"}) {
       std::filesystem::remove(run.output);
@@ -118,20 +118,27 @@ TEST_CASE("faults: a call that fails leaves the output whole or absent") {
         std::filesystem::remove(run.output);
         CAPTURE(kind);
         CAPTURE(call);
-        const RunResult result = run_with_fault(kind + (":" + std::to_string(call)), run.arguments);
+        const RunResult result = run_with_fault(kind + ":" + std::to_string(call), run.arguments);
         num_failed[kind] += check_end(result) ? 1 : 0;
         const bool is_there = std::filesystem::exists(run.output);
-        if (result.exit_code == 0) CHECK(read_text(run.output) == plain);
-        // A folder or an image that could not be read is missing from it; else it is the whole.
-        if (is_there && !contains(result.err, folder / "in")) CHECK(read_text(run.output) == plain);
+        CHECK((is_there || result.exit_code == 1));
+        // A folder or an image that could not be read is missing from it; else it is the whole. A page does
+        // without a thumbnail of an image that could be read once and not twice.
+        if (is_there && run.output.ends_with(".html")) {
+          CHECK(contains(read_text(run.output), "</html>"));
+        } else if (is_there && !contains(result.err, folder / "in")) {
+          CHECK((read_text(run.output) == plain));
+        }
         for (const std::string& name : folder.names()) {
-          const bool may_stay = name == "in" || folder / name == run.output || name.ends_with(".partial");
+          const bool may_stay = name == "in" || folder / name == run.output ||
+                                name.ends_with(".partial") ||  // to be continued, with its facts
+                                name.ends_with(".run.json");
           CHECK_MESSAGE(may_stay, name);
-          if (name.ends_with(".partial")) std::filesystem::remove(folder / name);
+          if (may_stay && name != "in") std::filesystem::remove(folder / name);
         }
       }
     }
-    CHECK(num_failed["rename"] == 1);
+    CHECK(num_failed["rename"] >= 1);
     CHECK(num_failed["fwrite"] >= 1);
     std::filesystem::remove(run.output);
   }

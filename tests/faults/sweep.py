@@ -31,7 +31,7 @@ def run(options, fault, count_path=None):
             environment["VIT_FAULT_COUNT"] = count_path
         arguments = [a.replace("{out}", out) for a in options.arguments]
         done = subprocess.run([options.vit, *arguments], env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=120)
+                              capture_output=True, timeout=900)
         return done.returncode, done.stdout, done.stderr.decode(errors="replace"), files_of(out)
 
 
@@ -41,7 +41,10 @@ def is_unfinished(name):
 
 def defect(options, call, plain):
     fault = f"{options.kind}:{call}{'+' if options.behind else ''}"
-    code, out, err, files = run(options, fault)
+    try:
+        code, out, err, files = run(options, fault)
+    except subprocess.TimeoutExpired:
+        return fault, "no end within 15 minutes"
     lines = err.splitlines()
     whole = {name: data for name, data in files.items() if not is_unfinished(name)}
     wrong = [name for name, data in whole.items() if plain[3].get(name) not in (data, None)]

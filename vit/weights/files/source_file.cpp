@@ -88,8 +88,9 @@ void SourceFile::check_unchanged() const {
 }
 
 std::string SourceFile::text(std::size_t begin, std::size_t count) const {
-  std::string out(begin >= size_ ? 0 : std::min(count, size_ - begin), '\0');
-  read(begin, std::as_writable_bytes(std::span(out)));
+  const std::size_t first = std::min(begin, size_);
+  std::string out(std::min(count, size_ - first), '\0');
+  read(first, std::as_writable_bytes(std::span(out)));
   return out;
 }
 
