@@ -34,7 +34,7 @@ struct TextOptions {
 };
 
 /// A text tower ready to run, with its tokenizer. Immutable; share it between threads. Keeps the weight file
-/// mapped: the rows of the token table are read from it when a text needs them.
+/// open: the rows of the token table are read from it when a text needs them.
 class VIT_API TextTower {
  public:
   /// Loads the text tower of a folder as downloaded, or of a single weight file. Throws Error (unsupported)

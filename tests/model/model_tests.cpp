@@ -70,7 +70,7 @@ Checkpoint with_joint_head(float scale) {
     if (!id.joint_head) return;
     const bool is_scale = id.part == Part::scale1 || id.part == Part::scale2;
     const bool is_gamma = part_name(id.part).ends_with("gamma");
-    tensor = WeightTensor(shape, [=, own = seed++]() -> WeightNumbers {
+    tensor = WeightTensor(shape, [=, own = seed++]() -> Tensor<float> {
       Tensor<float> values(shape);
       std::mt19937 random(own);
       std::normal_distribution<float> normal(0.0f, 0.15f);

@@ -43,7 +43,7 @@ class FileCopy {
     const TensorFile file = open_weights(folder);
     for (const TensorEntry& entry : file.entries()) {
       VIT_CHECK(entry.strides.empty(), "FileCopy", entry.describe(), " is not row-major");
-      entries_.push_back({entry.name, entry.dtype, entry.shape, {entry.bytes.begin(), entry.bytes.end()}});
+      entries_.push_back({entry.name, entry.dtype, entry.shape, entry.bytes.copy()});
     }
   }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "vit/analysis/neighbors.h"
@@ -133,7 +133,7 @@ void read_votes(const TensorFile& file, ClassifierHead& head) {
   VIT_CHECK(entry.dtype_name == "I32" && entry.shape == std::vector{count}, kWhere.with(ErrorKind::format),
             entry.describe(), " must hold an I32 for each of ", count, " vectors");
   head.classes.resize(count);
-  std::memcpy(head.classes.data(), entry.bytes.data(), entry.bytes.size());
+  entry.bytes.read(0, std::as_writable_bytes(std::span(head.classes)));
   const auto largest = *std::ranges::max_element(head.classes);
   VIT_CHECK(largest < head.labels.size(), kWhere.with(ErrorKind::format), entry.describe(),
             " holds a class that has no label: ", largest);

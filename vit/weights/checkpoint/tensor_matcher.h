@@ -20,7 +20,7 @@ namespace vit::internal {
 
 class TensorMatcher {
  public:
-  /// `reading.config` must be valid. The weights that match() makes keep the file mapped.
+  /// `reading.config` must be valid. The weights that match() makes keep the file open.
   TensorMatcher(const SourceFiles& files, const Reading& reading, std::shared_ptr<const TensorFile> tensors);
   /// The same for a text tower, of which `files.match` tells the prefix.
   TensorMatcher(const SourceFiles& files, const TextReading& reading,

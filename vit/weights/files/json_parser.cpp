@@ -10,7 +10,7 @@
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/json_document.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -181,9 +181,17 @@ class Builder {
 
 }  // namespace
 
+namespace {
+
+void check_size(std::size_t num_bytes, std::string_view name, const JsonLimits& limits) {
+  VIT_CHECK(num_bytes <= limits.max_bytes && num_bytes < std::numeric_limits<std::uint32_t>::max(), kWhere,
+            name, ": ", num_bytes, " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+}
+
+}  // namespace
+
 Json parse_json(std::string_view source, std::string_view name, const JsonLimits& limits) {
-  VIT_CHECK(source.size() <= limits.max_bytes && source.size() < std::numeric_limits<std::uint32_t>::max(),
-            kWhere, name, ": ", source.size(), " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+  check_size(source.size(), name, limits);
   auto document = std::make_shared<JsonDocument>();
   document->name = name;
   Builder builder(*document, limits, source);
@@ -194,7 +202,8 @@ Json parse_json(std::string_view source, std::string_view name, const JsonLimits
 }
 
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const MappedFile file(path, kWhere);
+  const SourceFile file(path, kWhere);
+  check_size(file.size(), path.string(), limits);
   return parse_json(file.text(), path.string(), limits);
 }
 

@@ -6,7 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/weights/files/json.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -97,10 +97,10 @@ std::optional<LabelTable> parse_label_table(std::string_view content, const std:
 }
 
 std::optional<LabelTable> read_label_table(const std::filesystem::path& file) {
-  const MappedFile mapped(file, kWhere);
-  VIT_CHECK(mapped.size() <= JsonLimits().max_bytes, kWhere, file.string(), ": ", mapped.size(),
+  const SourceFile source(file, kWhere);
+  VIT_CHECK(source.size() <= JsonLimits().max_bytes, kWhere, file.string(), ": ", source.size(),
             " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
-  return parse_label_table(mapped.text(), file);
+  return parse_label_table(source.text(), file);
 }
 
 }  // namespace vit::internal

@@ -296,9 +296,13 @@ class Machine {
 
 }  // namespace
 
-Program run(std::span<const std::byte> bytes, std::string_view name) {
-  VIT_CHECK(bytes.size() <= kMaxPickleBytes, kWhere, name, ": a pickle of ", bytes.size(), " bytes, at most ",
+void check_size(std::size_t num_bytes, std::string_view name) {
+  VIT_CHECK(num_bytes <= kMaxPickleBytes, kWhere, name, ": a pickle of ", num_bytes, " bytes, at most ",
             kMaxPickleBytes, " are accepted");
+}
+
+Program run(std::span<const std::byte> bytes, std::string_view name) {
+  check_size(bytes.size(), name);
   return Machine(bytes, name).run();
 }
 
