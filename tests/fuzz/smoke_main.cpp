@@ -29,8 +29,7 @@ Result run(const Target& target, const std::string& input) {
     return {Outcome::accepted, "accepted"};
   } catch (const vit::Error& error) {
     const std::string message = error.what();
-    const bool one_line = message.find('\n') == message.npos && message.size() < 20'000;
-    return {one_line ? Outcome::refused : Outcome::failed, message};
+    return {vit::fuzz::is_fit_for_a_line(message) ? Outcome::refused : Outcome::failed, message};
   } catch (const std::exception& error) {
     return {Outcome::failed, error.what()};
   }
@@ -46,6 +45,10 @@ int report(const Target& target, const std::string& input, const std::string& me
 
 int mutate(const Target& target, double seconds) {
   const auto seeds = target.seeds();
+  if (seeds.empty()) {
+    std::printf("%s: not in this build\n", target.name.data());
+    return 0;
+  }
   for (const std::string& seed : seeds) {
     const Result result = run(target, seed);
     if (result.outcome != Outcome::accepted) return report(target, seed, result.message);
@@ -55,7 +58,7 @@ int mutate(const Target& target, double seconds) {
   std::size_t num_refused = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
-    const std::string input = mutator.next(seeds);
+    const std::string input = mutator.next(seeds, target.structure);
     const Result result = run(target, input);
     if (result.outcome == Outcome::failed) return report(target, input, result.message);
     ++(result.outcome == Outcome::accepted ? num_accepted : num_refused);
