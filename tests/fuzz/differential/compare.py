@@ -153,7 +153,7 @@ def pickle(arguments):
 
     def same(theirs, ours):
         # We take one set of the tensors that a training run leaves: each of ours must be one of theirs.
-        known = {(tuple(t.shape), zlib.crc32(t.to(torch.float64).contiguous().numpy().tobytes()) if t.is_floating_point() else 0)
+        known = {(tuple(t.shape), zlib.crc32(t.detach().to(torch.float64).contiguous().numpy().tobytes()) if t.is_floating_point() else 0)
                  for t in theirs}
         return all((tuple(shape), crc) in known for _, _, shape, crc in ours["tensors"])
 
@@ -198,7 +198,27 @@ def json_texts(arguments):
             return isinstance(b, list) and len(a) == len(b) and all(map(equal, a, b))
         return a == b and isinstance(a, bool) == isinstance(b, bool)
 
-    compare("json", arguments, "json", lambda rng: damaged(seeds, rng), expected,
+    def value(rng, depth):
+        kind = rng.randrange(9 if depth else 7)
+        if kind == 0:
+            return rng.choice(("null", "true", "false"))
+        if kind < 3:
+            return "".join(rng.choice("0123456789") for _ in range(rng.randint(1, 20)))
+        if kind < 5:
+            return repr(rng.choice((-1, 1)) * rng.random() * 10.0 ** rng.randint(-320, 308))
+        if kind < 7:
+            return json.dumps(any_text(rng, ["a"]), ensure_ascii=rng.random() < 0.5)
+        space = rng.choice(("", " ", "\n\t", "\r"))
+        items = [value(rng, depth - 1) for _ in range(rng.randrange(4))]
+        if kind == 7:
+            return "[" + space + ("," + space).join(items) + "]" + space
+        return "{" + ("," + space).join(json.dumps(any_text(rng, ["a"])) + space + ":" + item for item in items) + "}"
+
+    def make(rng):
+        text = value(rng, 4).encode("utf-8")
+        return text if rng.random() < 0.3 else damaged([text, rng.choice(seeds)], rng)
+
+    compare("json", arguments, "json", make, expected,
             lambda theirs, ours: equal(theirs, ours["value"]))
 
 

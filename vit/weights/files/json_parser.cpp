@@ -184,6 +184,10 @@ class Builder {
 Json parse_json(std::string_view source, std::string_view name, const JsonLimits& limits) {
   VIT_CHECK(source.size() <= limits.max_bytes && source.size() < std::numeric_limits<std::uint32_t>::max(),
             kWhere, name, ": ", source.size(), " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+  // Allowed nowhere; the parser would take one behind the value for the end of the text.
+  const std::size_t zero = source.find('\0');
+  VIT_CHECK(zero == std::string_view::npos, kWhere, name, ": not valid JSON near byte ", zero,
+            ": a zero byte");
   auto document = std::make_shared<JsonDocument>();
   document->name = name;
   Builder builder(*document, limits, source);
