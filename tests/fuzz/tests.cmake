@@ -1,4 +1,4 @@
-# Every reader of untrusted bytes is a target. ctest mutates the seeds of each for a moment; the preset "fuzz" builds
+# Every reader of untrusted bytes is a target. ctest replays the corpus of each and mutates it for a moment; the preset "fuzz" builds
 # one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program head head_facts class_vectors
@@ -34,7 +34,7 @@ target_include_directories(vit_replay PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_replay PRIVATE vit_inside ZLIB::ZLIB)
 vit_warnings(vit_replay)
 foreach(target ${fuzz_targets})
-  add_test(NAME fuzz_${target} COMMAND vit_fuzz_smoke ${target} 0.5)
+  add_test(NAME fuzz_${target} COMMAND vit_fuzz_smoke ${target} 0.5 "${fuzz_dir}/corpus/${target}")
   set_tests_properties(fuzz_${target} PROPERTIES TIMEOUT 120)
 endforeach()
 
