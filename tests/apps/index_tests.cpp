@@ -367,6 +367,13 @@ TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   refused(run("index", {paths[0], "--output", folder / "x", "--features", "patches"}), 2, {"--features"});
   refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is no index"});
   refused(run_vit({"search", folder / "index"}), 2, {"QUERY"});
+  const std::string vectors = read_text(folder / "index/vectors.faiss");
+  std::string huge = vectors;
+  huge.at(41) =
+      2;  // of the length of the array behind a header of 37 bytes: 2^33 numbers, zeroed before they are read
+  write_text(folder / "index/vectors.faiss", huge);
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "announces 85899"});
+  write_text(folder / "index/vectors.faiss", vectors);
   fs::remove(folder / "index/files.jsonl");
   refused(run_vit({"search", folder / "index", paths[0]}), 1, {"files.jsonl"});
   refused(run_vit({"duplicates", folder / "index"}), 1, {"files.jsonl"});

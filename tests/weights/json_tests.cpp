@@ -68,6 +68,8 @@ TEST_CASE("weights: malformed json is refused with its position") {
   CHECK(contains(refusal("\"\xed\xa0\x80\""), "UTF-8"));
   CHECK(contains(refusal("\"\\ud800\""), "surrogate"));
   CHECK(contains(refusal(std::string("\"a\0b\"", 5)), "not valid JSON"));
+  CHECK(contains(refusal(std::string("{}\0", 3)), "not valid JSON near byte 2: a zero byte"));
+  CHECK(contains(refusal(std::string("{}\0 rubbish", 11)), "not valid JSON near byte 2"));
   CHECK(contains(refusal("// comment\n1"), "not valid JSON"));
   CHECK(contains(refusal(R"({"a": 1, "b": 2, "a": 3})"), "key \"a\" occurs twice"));
   CHECK(contains(refusal(R"({"a": 1, "\u0061": 3})"), "key \"a\" occurs twice"));

@@ -1,4 +1,5 @@
 // Rules of rope scaling as they are written on a command line and in records of a run.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -74,6 +75,11 @@ void read_pair(std::string_view part, RopeScaling& out) {
 }  // namespace
 
 RopeScaling parse_rope_scaling(std::string_view value) {
+  // Messages quote parts of it, on their one line.
+  constexpr std::size_t kMaxBytes = 1000;
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  VIT_CHECK(value.size() <= kMaxBytes && std::ranges::all_of(value, is_printable), kWhere,
+            "expected RULE[,KEY=VALUE...], printable ASCII of at most ", kMaxBytes, " bytes");
   RopeScaling out;
   std::size_t end = value.find(',');
   out.rule = static_cast<RopeScalingRule>(chosen(kRules, "the rule", value.substr(0, end)));

@@ -192,6 +192,10 @@ void check_size(std::size_t num_bytes, std::string_view name, const JsonLimits& 
 
 Json parse_json(std::string_view source, std::string_view name, const JsonLimits& limits) {
   check_size(source.size(), name, limits);
+  // Allowed nowhere; the parser would take one behind the value for the end of the text.
+  const std::size_t zero = source.find('\0');
+  VIT_CHECK(zero == std::string_view::npos, kWhere, name, ": not valid JSON near byte ", zero,
+            ": a zero byte");
   auto document = std::make_shared<JsonDocument>();
   document->name = name;
   Builder builder(*document, limits, source);

@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/weights/files/mapped_file.h"
 
 namespace vit::app {
 
@@ -54,6 +56,40 @@ class FaissThreads {
 
  private:
   int before_;
+};
+
+/// Hands FAISS a file, and refuses counts in it that the file has no bytes for: FAISS makes room for whatever
+/// a file announces before it reads on. What an index holds one by one - vectors, codes, lists, ids - takes a
+/// byte each at least.
+class BoundedReader : public faiss::IOReader {
+ public:
+  explicit BoundedReader(const std::filesystem::path& path) : file_(path, kWhere) { name = path.string(); }
+
+  std::size_t operator()(void* out, std::size_t item_bytes, std::size_t num_items) override {
+    if (item_bytes == 0) return num_items;
+    const std::size_t whole = std::min(num_items, (file_.size() - position_) / item_bytes);
+    if (whole == 0) return 0;
+    std::memcpy(out, file_.bytes().data() + position_, whole * item_bytes);
+    position_ += whole * item_bytes;
+    if (item_bytes == sizeof(std::uint64_t)) check_counts(static_cast<const unsigned char*>(out), whole);
+    return whole;
+  }
+
+ private:
+  void check_counts(const unsigned char* numbers, std::size_t count) const {
+    constexpr std::uint64_t kSmall = 1u << 24;  // so many lists may be there and hold nothing
+    constexpr std::uint64_t kLimit = std::uint64_t{1}
+                                     << 40;  // FAISS refuses more; numbers beyond are no counts
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, numbers + i * sizeof number, sizeof number);
+      VIT_CHECK(number <= file_.size() || number <= kSmall || number >= kLimit, kWhere, name, ": announces ",
+                number, " entries and has ", file_.size(), " bytes; truncated or damaged");
+    }
+  }
+
+  internal::MappedFile file_;
+  std::size_t position_ = 0;
 };
 
 bool is_better(const Hit& a, const Hit& b) {
@@ -131,14 +167,15 @@ VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> 
 VectorIndex VectorIndex::read(const std::filesystem::path& path) {
   try {
     auto state = std::make_unique<State>();
-    state->index.reset(faiss::read_index(path.c_str()));
+    BoundedReader reader(path);
+    state->index.reset(faiss::read_index(&reader));
     VIT_CHECK(state->index->metric_type == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
               ": compares by another metric than the inner product; it was not written by vit index");
     return VectorIndex(std::move(state));
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw;
+    fail(kWhere.with(ErrorKind::io), path.string(), ": not enough memory for this index");
   } catch (const std::exception& error) {
     fail(kWhere, path.string(), ": FAISS cannot read it: ", reason(error));
   }
