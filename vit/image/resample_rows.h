@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vit/base/checked.h"
 #include "vit/image/resample.h"
 #include "vit/image/resize_memory.h"
 #include "vit/image/row_source.h"
