@@ -3,6 +3,7 @@
 #include <faiss/IndexFlat.h>
 #include <faiss/IndexScalarQuantizer.h>
 #include <faiss/impl/FaissException.h>
+#include <faiss/impl/io.h>
 #include <faiss/index_factory.h>
 #include <faiss/index_io.h>
 #include <omp.h>
@@ -19,7 +20,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::app {
 
@@ -69,7 +70,7 @@ class BoundedReader : public faiss::IOReader {
     if (item_bytes == 0) return num_items;
     const std::size_t whole = std::min(num_items, (file_.size() - position_) / item_bytes);
     if (whole == 0) return 0;
-    std::memcpy(out, file_.bytes().data() + position_, whole * item_bytes);
+    file_.read(position_, {static_cast<std::byte*>(out), whole * item_bytes});
     position_ += whole * item_bytes;
     if (item_bytes == sizeof(std::uint64_t)) check_counts(static_cast<const unsigned char*>(out), whole);
     return whole;
@@ -88,7 +89,7 @@ class BoundedReader : public faiss::IOReader {
     }
   }
 
-  internal::MappedFile file_;
+  internal::SourceFile file_;
   std::size_t position_ = 0;
 };
 
