@@ -21,7 +21,12 @@
 
 namespace vit::internal {
 
+/// More than any machine gains from: a larger number is a mistake, whose working memory would fill the
+/// machine.
+constexpr int kMaxThreads = 1024;
+
 int resolve_threads(int threads) {
+  VIT_CHECK(threads <= kMaxThreads, "threads", threads, " threads; at most ", kMaxThreads, " expected");
   if (threads > 0) return threads;
 #ifdef __linux__
   cpu_set_t cores;  // those that this process may use
