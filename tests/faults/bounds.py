@@ -71,7 +71,7 @@ def inputs(folder):
     yield "PNG, one row of 2^31 - 1", "c.png", lambda: png(1, 1)[:16] + struct.pack(">II", 0x7FFFFFFF, 1) + png(1, 1)[24:], classify
     yield "JPEG, 179 megapixels", "a.jpg", lambda: saved("JPEG", SIDE), classify
     yield "JPEG, progressive, 179 megapixels", "b.jpg", lambda: saved("JPEG", SIDE, progressive=True), classify
-    yield "WebP, lossless, 16383 x 10900", "a.webp", lambda: saved("WEBP", 10900, lossless=True), classify
+    yield "WebP, lossless, 119 megapixels", "a.webp", lambda: saved("WEBP", 10900, lossless=True), classify
     yield "TIFF, deflate, 179 megapixels", "a.tif", lambda: saved("TIFF", SIDE, compression="tiff_adobe_deflate"), classify
     yield "TIFF, LZW, 179 megapixels", "b.tif", lambda: saved("TIFF", SIDE, compression="tiff_lzw"), classify
     yield "JPEG 2000, 36 megapixels", "a.jp2", lambda: saved("JPEG2000", 6000), classify
