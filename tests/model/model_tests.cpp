@@ -52,7 +52,7 @@ double distance(TensorView<const float> a, TensorView<const float> b) {
 WeightTensor rounded(const WeightTensor& weight) {
   if (!weight.present()) return {};
   return {weight.shape(), [weight] {
-            Tensor<float> numbers = weight.load().to_tensor();
+            Tensor<float> numbers = weight.load();
             for (float& number : numbers.flat()) number = bf16_to_float(float_to_bf16(number));
             return numbers;
           }};

@@ -53,7 +53,7 @@ void check_refused(const std::string& layout, ErrorKind kind, std::vector<std::s
 void check_same(Checkpoint& found, Checkpoint& expected) {
   std::vector<Tensor<float>> numbers;
   for_each_tensor(expected.config, expected.weights, [&](TensorId, const Shape&, WeightTensor& tensor) {
-    numbers.push_back(tensor.load().to_tensor());
+    numbers.push_back(tensor.load());
   });
   std::size_t next = 0;
   for_each_tensor(found.config, found.weights, [&](TensorId id, const Shape&, WeightTensor& tensor) {
