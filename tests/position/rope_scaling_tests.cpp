@@ -265,7 +265,7 @@ TEST_CASE("rope scaling: rules are read and written, mistakes are told") {
        {"", "dynamic", "yarn,", "yarn,beta_fast", "yarn,beta_fast=", "yarn,beta_fast=x", "yarn,beta_fast=0.5",
         "yarn,beta_slow=-1", "yarn,beta_fast=inf", "ntk,beta_fast=4", "none,factor=2", "linear,factor=0",
         "linear,factor=1e9", "linear,scale=2", "linear,axes=x", "yarn,attention_factor=0",
-        "none,temperature=2", "linear;factor=2"}) {
+        "none,temperature=2", "linear;factor=2", "linear\n"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(parse_rope_scaling(wrong), Error);
   }
