@@ -11,14 +11,12 @@ install(TARGETS vit EXPORT vit-targets
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h c.h checkpoint.h config.h fit.h machine.h model.h opencv.h eigen.h outputs.h predictions.h session.h stream.h
-    text_config.h text_encoder.h version.h zero_shot.h
-    analysis/nearest.h analysis/pca.h
-    base/activation.h base/checked.h base/error.h base/export.h base/memory.h base/precision.h base/rope_pairing.h base/rope_scaling.h
-    base/stage_times.h base/tensor.h
-    c/base.h c/model.h c/position.h c/session.h c/text.h
-    image/decode.h image/image.h image/preprocess.h
-    position/frequencies.h position/grid.h position/learned.h position/relative.h position/rope_scaling.h position/rope_table.h position/sinusoidal.h
+    vit.h c.h config.h fit.h machine.h model.h outputs.h session.h text_encoder.h version.h zero_shot.h
+    opencv.h eigen.h
+    analysis/features.h
+    base/choices.h base/error.h base/tensor.h
+    image/image.h image/preprocess.h
+    position/config.h position/rope.h position/tables.h
     text/tokenizer.h)
 if(NOT VIT_OPENCV)
   list(REMOVE_ITEM vit_headers opencv.h)

@@ -1,7 +1,6 @@
 /* The C interface of the library, for programs in other languages: C99 and C++. It is kept compatible: newer
  * releases of one soname add functions, constants, and members at the end of option structs, and change
- * nothing else. Start with vit/c/base.h, which tells how calls fail, how long things live, and what threads
- * may share.
+ * nothing else.
  *
  *   vit_model* model = NULL;
  *   vit_session* session = NULL;
@@ -16,14 +15,493 @@
  *     fprintf(stderr, "%s\n", vit_last_error());
  *
  * apps/examples/embed.c is a whole program.
- */
+ *
+ * Calls return a vit_status; what they make comes through their last pointers, which stay as they were if the
+ * call fails. NULL where an object or an array is needed is VIT_ERROR_ARGUMENT; every *_free takes NULL. No
+ * exception leaves a call. Texts and paths are UTF-8 and end with a zero.
+ *
+ * Option structs start with struct_size, which must be sizeof the struct; zero is the default of every other
+ * member, so `vit_model_options options = {0}; options.struct_size = sizeof options;` asks for nothing
+ * special. A NULL pointer to options means all defaults. Newer releases add members at the end alone: a
+ * program goes on with the struct that it was compiled with.
+ *
+ * Threads: models, text towers, tokenizers, preprocessors, classifiers and rope tables never change and may
+ * be shared between threads; a session, a text encoder or a results object belongs to one thread at a time.
+ * What an object was made from may be freed before it. */
 #ifndef VIT_C_H
 #define VIT_C_H
 
-#include "vit/c/base.h"
-#include "vit/c/model.h"
-#include "vit/c/position.h"
-#include "vit/c/session.h"
-#include "vit/c/text.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* Marks what a shared library hands to its users; in a static one it means nothing. */
+#ifndef VIT_API
+#if defined(__GNUC__)
+#define VIT_API __attribute__((visibility("default")))
+#else
+#define VIT_API
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --------------------------------------------------------------------------------------------- status */
+
+/* Result of a call: VIT_OK, or the kind of failure; vit_last_error() tells it in words. */
+typedef int32_t vit_status;
+enum {
+  VIT_OK = 0,
+  VIT_ERROR_ARGUMENT = 1,    /* the call is wrong: a value out of range, a shape that does not fit */
+  VIT_ERROR_IO = 2,          /* the system refused: a file is missing or unreadable, no more memory */
+  VIT_ERROR_FORMAT = 3,      /* a file is damaged, truncated, or not what its name says */
+  VIT_ERROR_UNSUPPORTED = 4, /* a well-formed file asks for something that is not implemented */
+  VIT_ERROR_MISMATCH = 5,    /* files, or a file and an option, contradict each other */
+  VIT_ERROR_INTERNAL = 6     /* a defect of the library */
+};
+
+/* "ok", "argument", "io", "format", "unsupported", "mismatch", "internal"; "unknown" for other values. */
+VIT_API const char* vit_status_name(vit_status status);
+
+/* Why the last call of this thread that failed did: one line that names the operation, the file or value,
+ * what was expected and what was found. "" if none failed. Valid until another call of this thread fails. */
+VIT_API const char* vit_last_error(void);
+
+/* "major.minor.patch" of the library. */
+VIT_API const char* vit_version(void);
+
+/* Revision of this interface, to be compared by programs that load the library at run time: a program made
+ * for revision n runs with every later one that has the same soname. */
+#define VIT_C_REVISION 1
+VIT_API int32_t vit_c_revision(void);
+
+/* -------------------------------------------------------------------------------------------- arrays */
+
+enum { VIT_FLOAT32 = 0, VIT_FLOAT64 = 1, VIT_UINT8 = 2, VIT_INT32 = 3 };
+
+/* Numbers that the library owns, row-major without gaps. How long they live is told by who hands them out. */
+typedef struct vit_array {
+  const void* data;
+  int32_t dtype; /* VIT_FLOAT32, ... */
+  uint32_t ndim; /* 1 to 5 */
+  size_t shape[5];
+} vit_array;
+
+/* Names of results. Letters: n inputs, h, w patches per column and row, T = prefix + h w tokens, C =
+ * embed_dim, E = dimension of the space of images and texts, H, W pixels. They may be joined by | in a
+ * request. */
+enum {
+  VIT_POOLED = 1,      /* (n, C) float32, the vector that the model's own library calls its embedding */
+  VIT_PROJECTED = 2,   /* (n, E) float32, in the space of images and texts */
+  VIT_CLS = 4,         /* (n, C) float32, class token after the final norm */
+  VIT_PATCHES = 8,     /* (n, h, w, C) float32, patch tokens after the final norm */
+  VIT_TOKENS = 16,     /* (n, T, C) float32, all tokens after the final norm, prefix first */
+  VIT_EMBEDDED = 32,   /* (n, T, C) float32, tokens entering block 0 */
+  VIT_LOGITS = 64,     /* (n, classes) float32 */
+  VIT_BLOCK = 128,     /* (n, T, C) float32, all tokens after a block, before the final norm */
+  VIT_ATTENTION = 256, /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
+  VIT_PIXELS = 512,    /* (n, 3, H, W) float32, normalized: what the model sees */
+  VIT_CROPPED = 1024,  /* (n, H, W, 3) uint8, before normalization */
+  VIT_TEXT = 2048,     /* (n, E) float32, vectors of texts */
+  VIT_IDS = 4096       /* (n, T) int32, token ids */
+};
+
+/* What a run gives, input by input. Used for another run it keeps its memory. */
+typedef struct vit_results vit_results;
+
+VIT_API vit_status vit_results_create(vit_results** results);
+VIT_API void vit_results_free(vit_results* results);
+
+/* Inputs of the last run; 0 before one, after a call that was wrong as a whole, and for NULL. */
+VIT_API size_t vit_results_size(const vit_results* results);
+
+/* Whether input `index` failed: its status, and in *message (which may be NULL) why; "" if it did not. The
+ * message is valid until the results are used for another run or freed. */
+VIT_API vit_status vit_results_status(const vit_results* results, size_t index, const char** message);
+
+/* Height and width in pixels of input `index`, as decoded. 0 x 0 if it failed, and for texts. */
+VIT_API vit_status vit_results_image_size(const vit_results* results, size_t index, size_t* height,
+                                          size_t* width);
+
+/* All inputs as one array, the shapes above; `block` counts for VIT_BLOCK and VIT_ATTENTION alone: the
+ * number that the request has. A failed input is a row of NaN (zeros of integers). VIT_ERROR_MISMATCH if the
+ * inputs gave different shapes, VIT_ERROR_ARGUMENT if `name` was not asked for or every input failed. Valid
+ * until the results are used for another run or freed. */
+VIT_API vit_status vit_results_all(const vit_results* results, uint32_t name, int64_t block,
+                                   vit_array* array);
+
+/* The array of one input, without the first dimension of the shapes above; valid as that of
+ * vit_results_all(). The status of the input if it failed. */
+VIT_API vit_status vit_results_one(const vit_results* results, size_t index, uint32_t name, int64_t block,
+                                   vit_array* array);
+
+/* --------------------------------------------------------------------------------------------- models */
+
+/* A checkpoint ready to run, and the preprocessing that belongs to it. */
+
+enum { VIT_PRECISION_FLOAT32 = 0, VIT_PRECISION_BFLOAT16 = 1, VIT_PRECISION_INT8 = 2 };
+enum { VIT_RESAMPLER_AUTO = 0, VIT_RESAMPLER_PILLOW = 1, VIT_RESAMPLER_TORCHVISION = 2 };
+enum { VIT_PILLOW_13_0 = 0, VIT_PILLOW_12_2 = 1, VIT_PILLOW_12_1 = 2 }; /* release whose bytes are made */
+enum { VIT_EXIF_AUTO = 0, VIT_EXIF_APPLY = 1, VIT_EXIF_IGNORE = 2 };
+enum { VIT_CHANNELS_AUTO = 0, VIT_CHANNELS_RGB = 1, VIT_CHANNELS_BGR = 2 };
+
+/* How a model is loaded. 0 and NULL in every member but struct_size are the defaults. */
+typedef struct vit_model_options {
+  size_t struct_size;
+  const char* architecture;     /* timm's or the publisher's name; bare weight files need it */
+  const char* const* overrides; /* timm's model_args: key, value, key, value, ... */
+  size_t num_overrides;         /* pairs */
+  const char* layout;           /* JSON file that says what a checkpoint of no known layout is */
+  const char* kernels;          /* a name that `vit info --kernels` lists; NULL: the fastest */
+  int32_t precision;            /* VIT_PRECISION_FLOAT32, ...: of the blocks */
+  int32_t resampler;            /* VIT_RESAMPLER_AUTO, ...; auto: as the checkpoint's library does */
+  int32_t pillow;               /* VIT_PILLOW_13_0, ... */
+  int32_t exif;                 /* VIT_EXIF_AUTO, ...: orientation of files; auto as above */
+  int32_t channels;       /* VIT_CHANNELS_AUTO, ...: order of the planes that the model sees; auto as above */
+  int32_t pads_to_square; /* not 0: images are put into a square of pad_color before the resize */
+  uint8_t pad_color[4];   /* R, G, B, and 0 */
+  const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
+} vit_model_options;
+
+/* Weights ready to run. Immutable: sessions of any threads may share one. */
+typedef struct vit_model vit_model;
+
+/* Loads a folder as downloaded or a single weight file. Errors: IO if it is missing, FORMAT, UNSUPPORTED or
+ * MISMATCH if a file is not as it should be, naming file and tensor. */
+VIT_API vit_status vit_model_load(const char* path, const vit_model_options* options, vit_model** model);
+/* A model of a known architecture with seeded random weights, for tests and timings. */
+VIT_API vit_status vit_model_random(const char* architecture, const vit_model_options* options,
+                                    vit_model** model);
+VIT_API void vit_model_free(vit_model* model);
+
+/* Facts of a model. Texts live as long as the model. */
+typedef struct vit_model_info {
+  size_t struct_size;
+  size_t image_height; /* native input, pixels */
+  size_t image_width;
+  size_t patch_size; /* pixels */
+  size_t embed_dim;  /* C */
+  size_t depth;      /* blocks */
+  size_t num_heads;
+  size_t num_prefix_tokens; /* class, distillation and register tokens */
+  size_t projection_dim;    /* E of VIT_PROJECTED; 0: there is none */
+  size_t num_classes;       /* 0: there is no classifier */
+  int32_t has_class_token;
+  int32_t has_pooled;
+  int32_t has_preprocessing; /* whether images can be run; preprocessed pixels always can */
+  int32_t precision;         /* VIT_PRECISION_FLOAT32, ... */
+  const char* kernels;       /* name */
+  const char* path;
+  const char* fingerprint; /* 16 hexadecimal digits that tell models apart, whatever the precision */
+  const char* config;      /* every value of the configuration as a JSON object */
+  const char* preprocess;  /* every value of the preprocessing as a JSON object; NULL if no file tells */
+} vit_model_info;
+
+/* The caller sets info->struct_size; nothing beyond it is written. */
+VIT_API vit_status vit_model_describe(const vit_model* model, vit_model_info* info);
+/* Name of class `index` < num_classes, its number if the checkpoint has no names; lives as long as the model.
+ */
+VIT_API vit_status vit_model_label(const vit_model* model, size_t index, const char** label);
+
+/* -------------------------------------------------------------------------------------------- inputs */
+
+enum { VIT_INPUT_PATH = 0, VIT_INPUT_ENCODED = 1, VIT_INPUT_PIXELS = 2, VIT_INPUT_PREPROCESSED = 3 };
+enum { VIT_RGB = 0, VIT_BGR = 1, VIT_RGBA = 2, VIT_BGRA = 3, VIT_GREY = 4 };
+
+/* One input. Of several in an array all have the same struct_size. What it points at must live until the call
+ * returns, and is not copied. */
+typedef struct vit_input {
+  size_t struct_size;
+  int32_t kind;     /* VIT_INPUT_PATH, ... */
+  int32_t format;   /* of PIXELS: VIT_RGB, ... */
+  const char* path; /* of PATH: an image file */
+  const void* data; /* ENCODED: the bytes of an image file; PIXELS: (height, width, 1, 3 or 4) bytes, rows
+                       from the top; PREPROCESSED: (3, height, width) float32, normalized */
+  size_t size;      /* of ENCODED: bytes */
+  size_t height;    /* of PIXELS and PREPROCESSED, in pixels */
+  size_t width;
+  size_t row_stride; /* of PIXELS: bytes from one row to the next; 0: rows without gaps */
+} vit_input;
+
+/* --------------------------------------------------------------------------------------- preprocessing */
+
+enum { VIT_SIZE_MODEL = 0, VIT_SIZE_NATIVE = 1, VIT_SIZE_FIXED = 2 };
+
+/* The size that preprocessing makes. */
+typedef struct vit_size_options {
+  size_t struct_size;
+  int32_t kind; /* VIT_SIZE_MODEL: the checkpoint's own; NATIVE: each image's size, edges floored to the patch
+                   size; FIXED: the checkpoint's rules for another target */
+  int32_t threads; /* of preprocessing; 0: all cores. Results do not depend on it. */
+  size_t height;   /* of FIXED, pixels */
+  size_t width;
+} vit_size_options;
+
+/* Images to the pixels that a model takes. */
+typedef struct vit_preprocessor vit_preprocessor;
+
+/* The preprocessing of a checkpoint; its configuration files suffice. MISMATCH if no file tells it. */
+VIT_API vit_status vit_preprocessor_load(const char* path, const vit_model_options* options,
+                                         const vit_size_options* size, vit_preprocessor** preprocessor);
+/* That of a loaded model. */
+VIT_API vit_status vit_preprocessor_create(const vit_model* model, const vit_size_options* size,
+                                           vit_preprocessor** preprocessor);
+VIT_API void vit_preprocessor_free(vit_preprocessor* preprocessor);
+
+/* The rules in words, a few lines; lives as long as the preprocessor. NULL for NULL. */
+VIT_API const char* vit_preprocessor_describe(const vit_preprocessor* preprocessor);
+
+/* Preprocesses inputs of the kinds PATH, ENCODED and PIXELS. `stage` is VIT_PIXELS or VIT_CROPPED
+ * (UNSUPPORTED for rules that resize in float and so have no 8-bit stage), and the name of what results hold.
+ * Inputs that fail do not stop the others; the status is that of the first one that failed. */
+VIT_API vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_input* inputs,
+                                        size_t num_inputs, uint32_t stage, vit_results* results);
+
+/* ---------------------------------------------------------------------------------------------- texts */
+
+/* Texts to token ids and to vectors in the space that images and texts share. */
+
+/* Whose cleaning of texts applies; auto: the library of the folder. */
+enum {
+  VIT_TEXT_LIBRARY_AUTO = 0,
+  VIT_TEXT_LIBRARY_TRANSFORMERS = 1,
+  VIT_TEXT_LIBRARY_OPEN_CLIP = 2,
+  VIT_TEXT_LIBRARY_OPENAI = 3
+};
+
+/* How a text tower is loaded. 0 and NULL in every member but struct_size are the defaults. */
+typedef struct vit_text_options {
+  size_t struct_size;
+  const char* architecture; /* as in vit_model_options */
+  const char* tokenizer; /* supplies the vocabulary where a model comes without one: a folder, or a file with
+                            CLIP's merges */
+  const char* kernels;   /* as in vit_model_options */
+  int32_t library;       /* VIT_TEXT_LIBRARY_AUTO, ... */
+  int32_t precision;     /* VIT_PRECISION_FLOAT32, ... */
+} vit_text_options;
+
+/* A checkpoint's text tower with its tokenizer. */
+typedef struct vit_text_tower vit_text_tower;
+
+/* UNSUPPORTED if the checkpoint has no text tower, IO if its tokenizer is missing, and as vit_model_load().
+ */
+VIT_API vit_status vit_text_tower_load(const char* path, const vit_text_options* options,
+                                       vit_text_tower** tower);
+/* Both towers of a checkpoint over one mapping of its files. */
+VIT_API vit_status vit_model_and_text_load(const char* path, const vit_model_options* options,
+                                           const vit_text_options* text_options, vit_model** model,
+                                           vit_text_tower** tower);
+VIT_API void vit_text_tower_free(vit_text_tower* tower);
+
+/* Working memory and settings of one thread over a text tower that several may share. */
+typedef struct vit_text_encoder vit_text_encoder;
+
+/* `threads`: 0 = all cores; vectors do not depend on it. */
+VIT_API vit_status vit_text_encoder_create(const vit_text_tower* tower, int32_t threads,
+                                           vit_text_encoder** encoder);
+VIT_API void vit_text_encoder_free(vit_text_encoder* encoder);
+
+/* Vectors of texts as VIT_TEXT (n, E). `sizes`: bytes of each text, NULL if all end with a zero. `normalize`:
+ * not 0 divides them by their length. ARGUMENT for a text that is not UTF-8. Texts longer than the context
+ * are cut as the model's library cuts them; *num_cut (may be NULL) tells how many. */
+VIT_API vit_status vit_text_encoder_run(vit_text_encoder* encoder, const char* const* texts,
+                                        const size_t* sizes, size_t num_texts, int32_t normalize,
+                                        vit_results* results, size_t* num_cut);
+
+/* --------------------------------------------------------------------------------------------- tokens */
+
+/* Texts to token ids. */
+typedef struct vit_tokenizer vit_tokenizer;
+
+/* A folder as published, or a file with CLIP's merges. `library`: VIT_TEXT_LIBRARY_AUTO, ... */
+VIT_API vit_status vit_tokenizer_load(const char* path, int32_t library, vit_tokenizer** tokenizer);
+/* The tokenizer of a model, with its context length. `path` supplies the vocabulary where the model comes
+ * without one; NULL where it does not. */
+VIT_API vit_status vit_tokenizer_load_for_model(const char* model, const char* path, int32_t library,
+                                                vit_tokenizer** tokenizer);
+VIT_API vit_status vit_tokenizer_create(const vit_text_tower* tower, vit_tokenizer** tokenizer);
+VIT_API void vit_tokenizer_free(vit_tokenizer* tokenizer);
+
+/* Tokens that the model takes; 0 if nothing tells, and for NULL. */
+VIT_API size_t vit_tokenizer_context_length(const vit_tokenizer* tokenizer);
+
+/* Ids as VIT_IDS: padded and cut to `context_length`, or with 0 neither, each text with a length of its own.
+ * Texts as in vit_text_encoder_run(); one that is not UTF-8 does not stop the others. */
+VIT_API vit_status vit_tokenizer_run(const vit_tokenizer* tokenizer, const char* const* texts,
+                                     const size_t* sizes, size_t num_texts, size_t context_length,
+                                     vit_results* results);
+
+/* The token of an id as the vocabulary spells it, not ended with a zero: *token, of *size bytes, 0 where
+ * there is none. Lives as long as the tokenizer. */
+VIT_API vit_status vit_tokenizer_token(const vit_tokenizer* tokenizer, int32_t id, const char** token,
+                                       size_t* size);
+
+/* ------------------------------------------------------------------------------------------- sessions */
+
+/* Images through a model, to features or to classes. */
+
+/* How a session runs its images. */
+typedef struct vit_session_options {
+  size_t struct_size;
+  int32_t threads;   /* that decode or compute, at most 1024; 0: all cores. Results do not depend on it. */
+  int32_t size_kind; /* what preprocessing makes: VIT_SIZE_MODEL, ... of vit_size_options */
+  size_t height;     /* of VIT_SIZE_FIXED, pixels */
+  size_t width;
+  size_t batch; /* images of a forward pass; 0: chosen from their size. Results do not depend on it. */
+} vit_session_options;
+
+/* Working memory and settings of one thread over a model that several may share. */
+typedef struct vit_session vit_session;
+
+VIT_API vit_status vit_session_create(const vit_model* model, const vit_session_options* options,
+                                      vit_session** session);
+VIT_API void vit_session_free(vit_session* session);
+
+/* What a run hands out. Nothing asked for stands for VIT_PROJECTED where the model has it, else VIT_POOLED,
+ * as `vit embed` does. */
+typedef struct vit_request {
+  size_t struct_size;
+  uint32_t features;     /* VIT_POOLED | VIT_CLS | ... up to VIT_LOGITS */
+  int32_t normalize;     /* not 0: vectors (all that have the shape (n, C)) are divided by their length */
+  const int64_t* blocks; /* numbers of blocks for VIT_BLOCK, negative ones from the end */
+  size_t num_blocks;
+  const int64_t* attention; /* numbers of blocks for VIT_ATTENTION */
+  size_t num_attention;
+} vit_request;
+
+/* Runs inputs of any kinds and sizes; results come in their order. Inputs that fail (a missing or damaged
+ * file, numbers that are not finite) do not stop the others; the status is that of the first one that failed,
+ * and vit_results_status() tells each. A request for what the model does not have is VIT_ERROR_ARGUMENT or
+ * VIT_ERROR_MISMATCH, and nothing is run. */
+VIT_API vit_status vit_session_run(vit_session* session, const vit_input* inputs, size_t num_inputs,
+                                   const vit_request* request, vit_results* results);
+
+/* -------------------------------------------------------------------------------------------- classes */
+
+/* Classes for the images of one model: its own, a fitted head's, or texts. */
+typedef struct vit_classifier vit_classifier;
+
+/* The classes that the checkpoint was trained for. MISMATCH if it has no classifier. */
+VIT_API vit_status vit_classifier_create(const vit_model* model, vit_classifier** classifier);
+/* A head that `vit fit` wrote. MISMATCH if it was fitted on features of another model. */
+VIT_API vit_status vit_classifier_load_head(const vit_model* model, const char* path,
+                                            vit_classifier** classifier);
+/* Texts as classes. `templates` hold {} for the name of a class; the normalized vectors of several are
+ * averaged and normalized again, as open_clip does. No templates: "This is a photo of {}.". ARGUMENT for no
+ * names, a name that is empty or there twice, and a template without {}. */
+VIT_API vit_status vit_classifier_create_zero_shot(const vit_model* model, vit_text_encoder* encoder,
+                                                   const char* const* names, size_t num_names,
+                                                   const char* const* templates, size_t num_templates,
+                                                   vit_classifier** classifier);
+/* Vectors of texts from a file: vit_classifier_save_vectors() or `vit embed --text-file --template`. */
+VIT_API vit_status vit_classifier_load_vectors(const vit_model* model, const char* path,
+                                               vit_classifier** classifier);
+/* Writes the vectors of a zero-shot classifier, atomically: safetensors with the tensor `text` (K, E) and the
+ * names in the metadata. */
+VIT_API vit_status vit_classifier_save_vectors(const vit_classifier* classifier, const char* path);
+VIT_API void vit_classifier_free(vit_classifier* classifier);
+
+/* Classes K; 0 for NULL. */
+VIT_API size_t vit_classifier_size(const vit_classifier* classifier);
+/* Name of class `index`; lives as long as the classifier. */
+VIT_API vit_status vit_classifier_label(const vit_classifier* classifier, size_t index, const char** label);
+
+/* A value for each class as VIT_LOGITS (n, K), by a session over the same model. As vit_session_run(). */
+VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_session* session,
+                                      const vit_input* inputs, size_t num_inputs, vit_results* results);
+
+/* A class and how probable it is. */
+typedef struct vit_prediction {
+  size_t index; /* of the class */
+  const char* label;
+  float probability; /* softmax over all classes; the sigmoid of models that were trained with it */
+  float logit;
+} vit_prediction;
+
+/* The most probable classes of input `index` of a run of this classifier, best first, equal ones in their
+ * order. Writes at most `top` predictions, and in *count how many. Labels live as long as the classifier. */
+VIT_API vit_status vit_classifier_top(const vit_classifier* classifier, const vit_results* results,
+                                      size_t index, size_t top, vit_prediction* predictions, size_t* count);
+
+/* ------------------------------------------------------------------------------------------ positions */
+
+/* Position encodings, free of any model. Letters: N patches of a grid of rows x columns,
+ * row-major, L tokens, H heads, d channels of a head, F frequencies: d / 4 per axis in 2D, d / 2 in 1D.
+ * Numbers are computed in double and rounded once. */
+
+enum { VIT_COORDINATES_INDEX = 0, VIT_COORDINATES_SCALED = 1, VIT_COORDINATES_CENTERED = 2 };
+enum { VIT_CENTERED_BY_EACH_AXIS = 0, VIT_CENTERED_BY_SHORTER_SIDE = 1, VIT_CENTERED_BY_LONGER_SIDE = 2 };
+enum { VIT_X_THEN_Y = 0, VIT_Y_THEN_X = 1 };
+enum { VIT_PAIR_NEIGHBORS = 0, VIT_PAIR_HALVES = 1 }; /* pair i is channels (2i, 2i + 1), or (i, i + d / 2) */
+
+/* The choices of a rotary encoding of a grid. Coordinate of patch index i of G along an axis:
+ *   INDEX     i + offset                      rope-vit, SAM 2
+ *   SCALED    (i + offset) / G * reference    EVA-02
+ *   CENTERED  2 (i + 0.5 + offset) / G - 1    DINOv3 */
+typedef struct vit_rope_options {
+  size_t struct_size;
+  int32_t coordinates;
+  int32_t centered_by;
+  int32_t axis_order;
+  int32_t pairing;
+  double offset;
+  size_t reference_rows;
+  size_t reference_columns;
+  int32_t dtype; /* of the table: VIT_FLOAT32 or VIT_FLOAT64 */
+  int32_t reserved;
+} vit_rope_options;
+
+/* Coordinates t_x, t_y (N each), written to the caller's memory. ARGUMENT for an empty grid. */
+VIT_API vit_status vit_grid_coordinates(size_t rows, size_t columns, const vit_rope_options* options,
+                                        double* t_x, double* t_y);
+
+enum {
+  VIT_FREQUENCIES_THETA = 0,   /* a^(-k / F), a = theta */
+  VIT_FREQUENCIES_EXP_PI = 1,  /* exp(-pi k / F) */
+  VIT_FREQUENCIES_PERIODS = 2, /* 1 / period, F periods spaced geometrically from a to b */
+  VIT_FREQUENCIES_PIXELS = 3   /* pi linspace(1, a / 2, F) */
+};
+/* `count` = F frequencies in radians per unit of coordinate, written to the caller's memory. */
+VIT_API vit_status vit_rope_frequencies(int32_t rule, size_t count, double a, double b, double* frequencies);
+
+/* Rotary factors cos + i sin. */
+typedef struct vit_rope_table vit_rope_table;
+
+/* Axial: (N, 2F) factors, `count` = F frequencies for both axes. */
+VIT_API vit_status vit_rope_axial(size_t rows, size_t columns, const double* frequencies, size_t count,
+                                  const vit_rope_options* options, vit_rope_table** table);
+/* Learned frequencies that mix both axes: (H, N, d / 2) factors of layer `layer`; `frequencies`
+ * (2, depth, H, num_pairs), x first. */
+VIT_API vit_status vit_rope_mixed(size_t rows, size_t columns, const double* frequencies, size_t depth,
+                                  size_t num_heads, size_t num_pairs, size_t layer,
+                                  const vit_rope_options* options, vit_rope_table** table);
+/* One-dimensional: (L, F) factors of `num_positions` = L positions; of the options pairing and dtype count.
+ */
+VIT_API vit_status vit_rope_line(const double* positions, size_t num_positions, const double* frequencies,
+                                 size_t count, const vit_rope_options* options, vit_rope_table** table);
+VIT_API void vit_rope_table_free(vit_rope_table* table);
+
+/* Cosines and sines, in the shapes above; they live as long as the table. */
+VIT_API vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* cos, vit_array* sin);
+
+/* Rotates x in place: (B, L, d) or (B, L, H, d) row-major numbers of the table's dtype. The first
+ * `num_prefix_tokens` of the L tokens stay as they are, the others must be the patches of the table. */
+VIT_API vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* shape, uint32_t ndim,
+                                   size_t num_prefix_tokens);
+
+enum {
+  VIT_SINUSOIDAL_LINE = 0,    /* rows tokens, columns must be 1: sin and cos in turns (Vaswani et al. 2017) */
+  VIT_SINUSOIDAL_GRID = 1,    /* first half of the channels for the column, second half for the row */
+  VIT_SINUSOIDAL_QUARTERS = 2 /* sin x, cos x, sin y, cos y, as in big_vision and SimpleViT */
+};
+/* (rows columns, dim) fixed rows, written to the caller's memory as `dtype`. Usual base: 10000. ARGUMENT if 2
+ * (LINE) or 4 does not divide dim. */
+VIT_API vit_status vit_sinusoidal(int32_t layout, size_t rows, size_t columns, size_t dim, double base,
+                                  int32_t dtype, void* out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

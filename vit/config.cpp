@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 
 namespace vit {
 namespace {
@@ -112,43 +112,6 @@ void validate(const ModelConfig& c) {
             "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
   validate_position(c);
   validate_head(c);
-}
-
-void validate(const PreprocessConfig& config) {
-  const auto& c = config;
-  const Where kName("validate_preprocess", c.source.empty() ? ErrorKind::argument : ErrorKind::format);
-  const std::string of = c.source.empty() ? "" : c.source + ": ";
-  const auto check_edge = [&](const char* field, std::size_t value, std::size_t high) {
-    VIT_CHECK(value >= 1 && value <= high, kName, of, field, " must be 1 to ", high, ", got ", value);
-  };
-  if (c.resize == ResizeRule::patches) {
-    check_edge("the number of patches", c.max_patches, kMaxPatches);
-    check_edge("the patch size", c.patch_size, 1024);
-    VIT_CHECK(!c.crop, kName, of, "a resize to a number of patches is not followed by a crop");
-  } else if (c.resize != ResizeRule::none) {
-    check_edge("the height to resize to", c.resize_height, std::size_t{1} << 22);
-    check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);
-  }
-  if (c.crop && c.crop_multiple == 0) {
-    check_edge("the height to crop to", c.crop_height, kMaxInputEdge);
-    check_edge("the width to crop to", c.crop_width, kMaxInputEdge);
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    VIT_CHECK(std::isfinite(c.mean[i]) && std::abs(c.mean[i]) <= 1e6, kName, of,
-              "mean must be finite and at most 1e6, got ", c.mean[i]);
-    VIT_CHECK(c.std[i] >= 1e-6 && c.std[i] <= 1e6, kName, of, "std must be 1e-6 to 1e6, got ", c.std[i]);
-  }
-  VIT_CHECK(c.rescale_factor >= 1e-9 && c.rescale_factor <= 1e6, kName, of,
-            "rescale_factor must be 1e-9 to 1e6, got ", c.rescale_factor);
-  const bool in_float = c.resampler == Resampler::torchvision_float;
-  VIT_CHECK(in_float == (c.normalize == NormalizeRule::rescale_first), kName, of,
-            "resizing in float and rescaling before it go together");
-  VIT_CHECK(!in_float || c.rescale, kName, of, "resizing in float needs do_rescale");
-  const bool weighted = c.filter == ResizeFilter::bilinear || c.filter == ResizeFilter::bicubic;
-  const bool has_filter = c.resampler == Resampler::pillow || weighted || c.filter == ResizeFilter::nearest ||
-                          (c.filter == ResizeFilter::lanczos && !in_float);
-  VIT_CHECK(has_filter || c.resize == ResizeRule::none, kName, of,
-            "torchvision has no such resampling filter for this data; the Pillow resampler has all");
 }
 
 }  // namespace vit

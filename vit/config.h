@@ -1,91 +1,26 @@
-// What a checkpoint is: plain data with defaults, filled by an adapter of weights/families, checked once by
-// validate(). Letters: C = embed_dim, H = num_heads, d = head_width(), A = H d, P = patch_size, N = patches,
-// T = prefix tokens + N.
+// What a checkpoint is: the architecture of its image tower and of its text tower, plain data with defaults,
+// filled by an adapter of weights/families, checked once by validate(); and what was found in its files.
+// Letters: C = embed_dim, H = num_heads, d = head_width(), A = H d, P = patch_size, N = patches, T = prefix
+// tokens + N; of the text tower V = vocabulary_size, T = context_length, D = width, E = embedding_dim().
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <map>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "vit/base/activation.h"
-#include "vit/base/export.h"
-#include "vit/base/rope_pairing.h"
-#include "vit/base/rope_scaling.h"
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
+#include "vit/position/config.h"
 
 namespace vit {
 
 /// Longest edge, in pixels, of an image that a model takes.
 inline constexpr std::size_t kMaxInputEdge = 32768;
 
-// ----------------------------------------------------------------------------------------------- position
-
-/// Rows that are added to the tokens before the first block.
-enum class AddedTable {
-  none,
-  patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
-  prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
-};
-
-/// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
-enum class TableResampling {
-  bicubic_antialias,  // a = -0.5, widened when shrinking: timm, DINOv2 with registers
-  bicubic,  // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
-  bicubic_plus_tenth,  // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
-  bilinear,            // two clamped taps: Meta Perception Encoder
-  bilinear_antialias,  // SigLIP 2 NaFlex
-};
-
-/// When resampling is skipped.
-enum class TableReuse { equal_grid, equal_count_and_square };
-
-/// axial: a pair is rotated by the coordinate of one axis; mixed: by both, with learned frequencies of each
-/// head.
-enum class RopeKind { none, axial, mixed };
-
-/// Coordinate of patch index i of G along one axis.
-enum class CoordinateRule {
-  index,                // i + offset
-  scaled_to_reference,  // (i + offset) / G * G_ref
-  centered,             // 2 (i + 0.5 + offset) / G - 1
-};
-
-/// Which axis the first half of the pairs belongs to.
-enum class AxisOrder { x_then_y, y_then_x };
-
-/// Patches of an image: rows of the grid are patches along the height, columns along the width.
-struct GridSize {
-  std::size_t rows = 0;
-  std::size_t columns = 0;
-  bool operator==(const GridSize&) const = default;
-};
-
-/// Position encodings of a model: rows added to the tokens, rotations of queries and keys, or both.
-struct PositionConfig {
-  AddedTable added = AddedTable::none;
-  GridSize added_grid;  // grid that the learned table was trained on
-  /// Leading rows for class and distillation token; 0 unless prefix_and_patches
-  std::size_t added_prefix_rows = 0;
-  TableResampling resampling = TableResampling::bicubic_antialias;
-  TableReuse reuse = TableReuse::equal_grid;
-
-  RopeKind rope = RopeKind::none;
-  CoordinateRule coordinates = CoordinateRule::index;
-  double coordinate_offset = 0.0;
-  GridSize reference_grid;  // G_ref of scaled_to_reference
-  AxisOrder axis_order = AxisOrder::x_then_y;
-  RopePairing pairing = RopePairing::neighbours;
-  double theta = 100.0;
-  double angle_scale = 1.0;  // 2 pi for DINOv3, whose frequencies count turns
-  /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
-  bool stored_periods = false;
-  /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.
-  std::optional<RopeScaling> rope_scaling{};
-};
-
-// -------------------------------------------------------------------------------------------------- model
+// ----------------------------------------------------------------------------------------------- image tower
 
 /// What the MLP of a block computes.
 enum class MlpKind {
@@ -199,107 +134,100 @@ VIT_API void validate(const ModelConfig& config);
 /// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
 VIT_API void validate(const ModelConfig& config, const std::string& file);
 
-// --------------------------------------------------------------------------------------------- preprocess
+// ------------------------------------------------------------------------------------------------ text tower
 
-/// Kernel of the resampling.
-enum class ResizeFilter { nearest, lanczos, bilinear, bicubic, box, hamming };  // Pillow's enum order 0..5
-
-/// Whose arithmetic resizes the picture.
-enum class Resampler {
-  pillow,             // 22-bit fixed point, two 8-bit passes
-  torchvision_uint8,  // torch antialias kernel on 8-bit data
-  torchvision_float,  // torch antialias kernel on float data, after rescaling (DINOv3)
+/// Which tokens a token attends to.
+enum class TextMask {
+  none,     // all places, padding included: its tokens take part (SigLIP, MobileCLIP2)
+  causal,   // those before it and itself: nothing behind the pooled token is computed (CLIP)
+  padding,  // all tokens of the text, no padding (TIPSv2)
 };
 
-/// Order of Pillow's two passes, which changed between releases.
-enum class PillowRelease { up_to_12_1, from_12_2, from_13_0 };
-
-/// The size that an image is brought to before it is cropped.
-enum class ResizeRule {
-  none,
-  squash,         // straight to (resize_height, resize_width)
-  shortest_edge,  // shortest edge to resize_height, other edge = trunc(S * long / short)
-  cover,          // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
-  contain,        // scale so that both edges fit the target, half-even rounding (timm border)
-  contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
-  patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
+/// Which token, or what of the tokens, is the vector of a text.
+enum class TextPooling {
+  largest_id,  // the first of the largest id, which is the end token in CLIP's vocabularies
+  end_token,   // the first that is end_token, place 0 if there is none
+  first,       // place 0
+  last,        // place T - 1, padding or not
+  mean,        // the mean of all that are not padding; zeros for a text without tokens
 };
 
-/// Where the crop begins if an odd number of pixels is to be cut off.
-enum class CropRounding {
-  half_even,  // timm, torchvision
-  floor,      // Hugging Face
+/// How an image is compared with texts: scale * cosine + bias, then a softmax over the texts or a sigmoid of
+/// each, as the model was trained.
+struct TextScore {
+  /// How scores become probabilities.
+  using Kind = ClassActivation;
+  Kind kind = Kind::softmax;
+  float scale = 1.0f;  // exp(logit_scale) of what is stored, or 1 / temperature
+  float bias = 0.0f;   // logit_bias
 };
 
-/// Where an odd pixel of padding goes when the picture is smaller than the crop.
-enum class PadRounding { extra_bottom_right, extra_top_left };
+/// Architecture of a text tower: what its layers are and how large.
+struct VIT_API TextConfig {
+  std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
+  std::string family;        // adapter that read it: "clip", "siglip", ...
+  std::string library;       // whose numbers are reproduced: "transformers", "OpenCLIP", "Meta", ...
 
-/// How 8-bit values become normalised floats; each form is bit-exact to its library.
-enum class NormalizeRule {
-  divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
-  fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
-  rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
-};
+  std::size_t vocabulary_size = 49408;  // rows of the token table
+  std::size_t context_length = 77;      // places
+  std::size_t width = 512;
+  std::size_t depth = 12;
+  std::size_t num_heads = 8;
+  std::size_t mlp_dim = 2048;
 
-/// In which order the model sees the planes of an image. Mean and standard deviation stay with their color.
-enum class ChannelOrder { rgb, bgr };
+  bool scaled_tokens = false;  // token vectors are multiplied by sqrt(width) (TIPSv2)
+  bool sinusoidal_positions =
+      false;  // sines and cosines that no file stores (TIPSv2); else a table of T rows
+  float norm_eps = 1e-5f;
+  Activation activation = Activation::gelu;
+  bool qkv_bias = true;
+  TextMask mask = TextMask::causal;
+  TextPooling pooling = TextPooling::largest_id;
+  std::int32_t end_token = 0;      // of TextPooling::end_token
+  std::size_t projection_dim = 0;  // 0 = none: the pooled token is the vector
+  bool projection_bias = false;
 
-/// The size that preprocessing makes.
-struct InputSize {
-  /// Where the size comes from.
-  enum class Kind {
-    model,   // what the checkpoint's preprocessing makes
-    native,  // each picture in its own size, edges floored to a multiple of the patch size by a centre crop
-    fixed,   // the checkpoint's resize and crop rules with another target
-  };
-  Kind kind = Kind::model;
-  std::size_t height = 0;  // of fixed
-  std::size_t width = 0;
-};
+  /// Nothing where the checkpoint holds a text tower alone.
+  std::optional<TextScore> score{};
 
-/// How an image becomes the pixels (3, H, W) that a model takes.
-struct PreprocessConfig {
-  Resampler resampler = Resampler::pillow;
-  PillowRelease pillow = PillowRelease::from_13_0;
-  ResizeFilter filter = ResizeFilter::bicubic;
-
-  ResizeRule resize = ResizeRule::shortest_edge;
-  std::size_t resize_height = 256;
-  std::size_t resize_width = 256;
-  std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
-  std::size_t max_patches = 0;   // of patches
-  std::size_t patch_size = 0;    // of patches: their edge in pixels
-  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
-  /// kept.
-  double crop_pct = 0.0;
-
-  bool crop = true;
-  std::size_t crop_height = 224;
-  std::size_t crop_width = 224;
-  std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
-  CropRounding crop_rounding = CropRounding::half_even;
-  PadRounding pad_rounding = PadRounding::extra_bottom_right;
-  std::array<unsigned char, 3> pad_color{0, 0, 0};
-
-  NormalizeRule normalize = NormalizeRule::divide_then_normalize;
-  bool rescale = true;  // false: pixel values stay 0..255
-  double rescale_factor = 1.0 / 255.0;
-  bool subtract_mean = true;                        // false: no normalisation
-  std::array<double, 3> mean{0.485, 0.456, 0.406};  // R, G, B
-  std::array<double, 3> std{0.229, 0.224, 0.225};
-
-  bool apply_orientation = false;  // rotate by the EXIF tag before anything else
-  bool alpha_on_white = false;     // composite transparency on white instead of dropping it
-  /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
-  /// rest at the bottom or right, as published taggers do with Image.paste.
-  bool pad_to_square = false;
-  std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
-  ChannelOrder channels = ChannelOrder::rgb;
-
-  std::string source;  // file and class it was read from, for messages and `vit info`
+  /// E: numbers of a text's vector.
+  std::size_t embedding_dim() const { return projection_dim != 0 ? projection_dim : width; }
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.
-VIT_API void validate(const PreprocessConfig& config);
+VIT_API void validate(const TextConfig& config);
+/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
+VIT_API void validate(const TextConfig& config, const std::string& file);
+
+/// "none", "causal", "padding".
+VIT_API const char* to_string(TextMask mask);
+/// "largest_id", "end_token", "first", "last", "mean".
+VIT_API const char* to_string(TextPooling pooling);
+/// "softmax", "sigmoid".
+VIT_API const char* to_string(TextScore::Kind kind);
+
+// ----------------------------------------------------------------------------------------------------- files
+
+/// One tensor of the file and what became of it.
+struct TensorUse {
+  std::string name;  // in the file
+  std::vector<std::size_t> shape;
+  std::string dtype;
+  std::string feeds;            // the tensors of the model that it feeds; "" if it is ignored
+  std::string ignored_because;  // why nothing needs it; "" if it is used
+};
+
+/// What loading found.
+struct LoadReport {
+  std::filesystem::path path;
+  std::vector<std::filesystem::path> files;  // weight files read
+  std::string stored_dtype;                  // of most numbers
+  /// 16 hexadecimal digits that tell models apart: the same for one model wherever its files lie and in
+  /// whatever precision it computes. Made of a sample of the weights; no proof against forgery.
+  std::string fingerprint;
+  std::size_t num_parameters = 0;  // elements of the tensors used
+  std::vector<TensorUse> tensors;  // in file order
+  std::vector<std::string> notes;  // which library's rules apply where they differ, values assumed, ...
+};
 
 }  // namespace vit

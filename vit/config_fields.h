@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
 
 namespace vit::internal {
 

@@ -24,7 +24,7 @@ using EigenMap = Eigen::Map<std::conditional_t<std::is_const_v<T>, const EigenMa
 /// for a view of nothing.
 template <typename T>
 EigenMap<T> view_as_eigen(TensorView<T> view) {
-  VIT_CHECK(!view.empty(), "view_as_eigen", "the tensor is empty; was it requested?");
+  if (view.empty()) throw Error("view_as_eigen", "the tensor is empty; was it requested?");
   return EigenMap<T>(view.data(), static_cast<Eigen::Index>(view.num_rows()),
                      static_cast<Eigen::Index>(view.num_columns()),
                      Eigen::OuterStride<>(static_cast<Eigen::Index>(view.row_stride())));

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/model.h"
 #include "vit/outputs.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "vit/base/stage_times.h"
 #include "vit/layers/activations.h"
+#include "vit/layers/stage_timer.h"
 
 namespace vit::internal {
 

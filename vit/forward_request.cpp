@@ -1,6 +1,6 @@
 #include "vit/forward_request.h"
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 namespace {

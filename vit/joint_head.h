@@ -23,7 +23,7 @@ class JointHead {
   Encoder encoder_;
   LayerNorm norm_;
   std::size_t num_prefix_;
-  position::PositionContext nothing_rotated_;
+  PositionContext nothing_rotated_;
 };
 
 }  // namespace vit::internal

@@ -12,7 +12,7 @@ LayerBuilder::LayerBuilder(const ModelConfig& config, const kernels::KernelTable
       float32_(*kernels.float32->linear) {}
 
 Linear LayerBuilder::linear(const LinearWeights& weights, const kernels::LinearKernels& kernels) const {
-  const WeightNumbers weight = weights.weight.load();
+  const Tensor<float> weight = weights.weight.load();
   return Linear(weight, weights.bias.load().flat(), kernels);
 }
 
@@ -36,8 +36,8 @@ Block LayerBuilder::block(const BlockWeights& block) const {
   if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate));
   Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1)}, optional_norm(block.mlp_norm),
           linear(block.fc2), config_.activation);
-  return Block(norm(block.norm1), std::move(attention), block.scale1.load().to_tensor(), norm(block.norm2),
-               std::move(mlp), block.scale2.load().to_tensor());
+  return Block(norm(block.norm1), std::move(attention), block.scale1.load(), norm(block.norm2),
+               std::move(mlp), block.scale2.load());
 }
 
 std::vector<Block> LayerBuilder::blocks(std::span<const BlockWeights> weights) const {

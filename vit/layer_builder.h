@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/config.h"
 #include "vit/encoder/block.h"
 #include "vit/kernels/kernels.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 namespace vit {
 

@@ -7,6 +7,7 @@
 #include "vit/kernels/kernels.h"
 #include "vit/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit {
@@ -18,8 +19,8 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
 }
 
 PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
-  PreprocessConfig preprocess = architecture_preprocess(config, options.preprocess_options());
-  apply_choices(preprocess, options.preprocess_options());
+  PreprocessConfig preprocess = architecture_preprocess(config, preprocess_options(options));
+  apply_choices(preprocess, preprocess_options(options));
   return preprocess;
 }
 
@@ -28,6 +29,21 @@ VisionTransformer transformer_of(const Checkpoint& checkpoint, const ModelOption
 }
 
 }  // namespace
+
+LoadOptions internal::load_options(const ModelOptions& options) {
+  return {.architecture = options.architecture,
+          .overrides = options.overrides,
+          .layout = options.layout,
+          .rope_scaling = options.rope_scaling};
+}
+
+PreprocessLoadOptions internal::preprocess_options(const ModelOptions& options) {
+  return {.resampler = options.resampler,
+          .pillow = options.pillow,
+          .exif = options.exif,
+          .square_color = options.square_color,
+          .channels = options.channels};
+}
 
 struct Model::Parts {
   VisionTransformer transformer;
@@ -44,12 +60,12 @@ std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
 }
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
-  return load(CheckpointFolder(path, options.load_options()), options);
+  return load(CheckpointFolder(path, load_options(options)), options);
 }
 
 std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const ModelOptions& options) {
   Checkpoint checkpoint = folder.load();
-  std::optional<PreprocessConfig> preprocess = folder.preprocess_config(options.preprocess_options());
+  std::optional<PreprocessConfig> preprocess = folder.preprocess_config(preprocess_options(options));
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                    .preprocess = std::move(preprocess),
@@ -58,7 +74,7 @@ std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const M
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, options.load_options());
+  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
   PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
@@ -110,15 +126,15 @@ const VisionTransformer& Model::transformer() const noexcept {
 }
 
 CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
-  const CheckpointFolder folder(path, options.load_options());
+  const CheckpointFolder folder(path, load_options(options));
   Checkpoint checkpoint = folder.load();
   return {.config = std::move(checkpoint.config),
-          .preprocess = folder.preprocess_config(options.preprocess_options()),
+          .preprocess = folder.preprocess_config(preprocess_options(options)),
           .report = std::move(checkpoint.report)};
 }
 
 CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, options.load_options());
+  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
   PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   return {.config = std::move(checkpoint.config),
           .preprocess = std::move(preprocess),
@@ -127,8 +143,8 @@ CheckpointDescription describe_architecture(const std::string& architecture, con
 
 std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
                                                        const ModelOptions& options, const InputSize& size) {
-  const CheckpointFolder folder(path, options.load_options());
-  const std::optional<PreprocessConfig> found = folder.preprocess_config(options.preprocess_options());
+  const CheckpointFolder folder(path, load_options(options));
+  const std::optional<PreprocessConfig> found = folder.preprocess_config(preprocess_options(options));
   if (!found) return std::nullopt;
   // the model's own files are read only for its patches, and for what the caller changes about it
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
-#include "vit/base/precision.h"
-#include "vit/checkpoint.h"
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/outputs.h"
 
 namespace vit {
@@ -32,7 +32,7 @@ struct ModelOptions {
   /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
   /// somebody's own. "" = one of the families that are known.
   std::filesystem::path layout{};
-  /// Rotary positions on grids other than the trained one: position/rope_scaling.h has the rules. Nothing =
+  /// Rotary positions on grids other than the trained one: position/rope.h has the rules. Nothing =
   /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
   std::optional<RopeScaling> rope_scaling{};
   ResamplerChoice resampler = ResamplerChoice::automatic;
@@ -43,18 +43,6 @@ struct ModelOptions {
   std::optional<ChannelOrder> channels{};  // nothing = as the checkpoint says
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
-
-  LoadOptions load_options() const {
-    return {
-        .architecture = architecture, .overrides = overrides, .layout = layout, .rope_scaling = rope_scaling};
-  }
-  PreprocessLoadOptions preprocess_options() const {
-    return {.resampler = resampler,
-            .pillow = pillow,
-            .exif = exif,
-            .square_color = square_color,
-            .channels = channels};
-  }
 };
 
 /// A checkpoint ready to run: weights packed, preprocessing known if its files tell it. Immutable; share it

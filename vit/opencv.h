@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,13 +19,15 @@ namespace vit {
 namespace opencv_detail {
 
 inline PixelFormat format_of(const cv::Mat& mat, const char* where) {
-  VIT_CHECK(!mat.empty() && mat.dims == 2, where, "a matrix of two dimensions is expected, got ", mat.dims,
-            " dimensions and ", mat.total(), " elements");
+  if (mat.empty() || mat.dims != 2) {
+    throw Error(where, "a matrix of two dimensions is expected, got " + std::to_string(mat.dims) +
+                           " dimensions and " + std::to_string(mat.total()) + " elements");
+  }
   switch (mat.channels()) {
     case 1: return PixelFormat::grey;
     case 3: return PixelFormat::bgr;
     case 4: return PixelFormat::bgra;
-    default: fail(where, "1, 3 or 4 channels are expected, got ", mat.channels());
+    default: throw Error(where, "1, 3 or 4 channels are expected, got " + std::to_string(mat.channels()));
   }
 }
 
@@ -57,8 +60,10 @@ std::vector<std::uint8_t> bytes_of(const cv::Mat& mat) {
 /// temporary. Throws Error for other types, and for matrices that are empty or have more than two dimensions.
 inline ImageView view(const cv::Mat& mat) {
   const PixelFormat format = opencv_detail::format_of(mat, "view");
-  VIT_CHECK(mat.depth() == CV_8U, "view", "depth 8U is expected, got ", cv::depthToString(mat.depth()),
-            "; to_image() converts 16U and 32F");
+  if (mat.depth() != CV_8U) {
+    throw Error("view", std::string("depth 8U is expected, got ") + cv::depthToString(mat.depth()) +
+                            "; to_image() converts 16U and 32F");
+  }
   return {mat.data,
           static_cast<std::size_t>(mat.rows),
           static_cast<std::size_t>(mat.cols),
@@ -73,8 +78,9 @@ ImageView view(const cv::Mat&& mat) = delete;
 inline Image to_image(const cv::Mat& mat, Alpha alpha = Alpha::drop) {
   const PixelFormat format = opencv_detail::format_of(mat, "to_image");
   const int depth = mat.depth();
-  VIT_CHECK(depth == CV_8U || depth == CV_16U || depth == CV_32F, "to_image",
-            "depth 8U, 16U or 32F is expected, got ", cv::depthToString(depth));
+  if (depth != CV_8U && depth != CV_16U && depth != CV_32F) {
+    throw Error("to_image", std::string("depth 8U, 16U or 32F is expected, got ") + cv::depthToString(depth));
+  }
   if (depth == CV_8U) return to_rgb(view(mat), alpha);
   const std::vector<std::uint8_t> bytes =
       depth == CV_16U ? opencv_detail::bytes_of<std::uint16_t>(mat) : opencv_detail::bytes_of<float>(mat);
@@ -88,8 +94,10 @@ inline Image to_image(const cv::Mat& mat, Alpha alpha = Alpha::drop) {
 /// Copies an image to a CV_8UC3 matrix in the order B, G, R; alpha is dropped. Throws Error for an image that
 /// is empty or too large for a matrix.
 inline cv::Mat to_mat(ImageView image) {
-  VIT_CHECK(!image.empty() && image.height() <= 0x7FFFFFFF && image.width() <= 0x7FFFFFFF, "to_mat",
-            "an image of ", image.width(), " x ", image.height(), " does not fit a cv::Mat");
+  if (image.empty() || image.height() > 0x7FFFFFFF || image.width() > 0x7FFFFFFF) {
+    throw Error("to_mat", "an image of " + std::to_string(image.width()) + " x " +
+                              std::to_string(image.height()) + " does not fit a cv::Mat");
+  }
   const Image rgb = to_rgb(image);
   cv::Mat mat(static_cast<int>(rgb.height()), static_cast<int>(rgb.width()), CV_8UC3);
   for (std::size_t y = 0; y < rgb.height(); ++y) {

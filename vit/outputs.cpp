@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

@@ -1,15 +1,19 @@
-// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes.
+// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes;
+// the named classes that logits stand for, and the time that its stages took.
 // Letters: B images, h, w patches per column and row, T = prefix + h w tokens, C = embed_dim, E =
 // projection_dim.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/position/config.h"
 
 namespace vit {
 
@@ -110,5 +114,41 @@ VIT_API double cosine_similarity(std::span<const float> a, std::span<const float
 
 /// Scales a vector to length 1; a zero vector stays zero.
 VIT_API void normalize(std::span<float> vector);
+
+// --------------------------------------------------------------------------------------------------- classes
+
+/// A class and how probable it is.
+struct Prediction {
+  std::size_t index;  // class
+  std::string label;
+  float probability;  // softmax over all classes, or sigmoid of this one
+  float logit;
+};
+
+/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
+/// class without a name in `labels` is called by its number.
+VIT_API std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
+                                                std::span<const std::string> labels = {},
+                                                ClassActivation activation = ClassActivation::softmax);
+
+/// The classes whose probability is at least their threshold, best first; equal logits in index order.
+/// `thresholds` (classes): an infinite one leaves its class out. Throws Error for another number of them.
+VIT_API std::vector<Prediction> predictions_above(std::span<const float> logits,
+                                                  std::span<const float> thresholds,
+                                                  std::span<const std::string> labels = {},
+                                                  ClassActivation activation = ClassActivation::softmax);
+
+// ------------------------------------------------------------------------------------------------------ time
+
+/// norms: those before attention and MLP, with the rounding of their rows for bfloat16 and int8.
+enum class Stage { patchify, embed, norms, qkv, attention, proj, mlp, head };
+
+inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",
+                                                        "attention", "proj",  "mlp",   "head"};
+
+/// Seconds of wall clock per stage, summed over passes.
+struct StageTimes {
+  std::array<double, kStageNames.size()> seconds{};
+};
 
 }  // namespace vit

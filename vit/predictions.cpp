@@ -1,9 +1,10 @@
-#include "vit/predictions.h"
+#include "vit/outputs.h"
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/head/classifier.h"
 
 namespace vit {
+using namespace internal;
 namespace {
 
 Prediction named(const RankedClass& ranked, std::span<const std::string> labels) {

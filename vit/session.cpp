@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/vision_transformer.h"
 
 namespace vit {
@@ -31,6 +31,11 @@ class PixelBuffer {
  private:
   Tensor<float> numbers_;
 };
+
+/// (3, H, W) as a batch of one image.
+TensorView<const float> as_batch(const Tensor<float>& pixels) {
+  return {pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}};
+}
 
 }  // namespace
 
@@ -140,6 +145,18 @@ void Session::run(const ImageView& image, const Request& request, Outputs& outpu
   forward(pixels, request, outputs);
 }
 
+void Session::run(const std::filesystem::path& file, const Request& request, Outputs& outputs) {
+  const FilePixels read =
+      preprocessor().run_file(file, state_->preprocess_memory.front(), state_->options.threads);
+  forward(as_batch(read.pixels), request, outputs);
+}
+
+void Session::run(std::span<const std::byte> file, const Request& request, Outputs& outputs) {
+  const FilePixels read = preprocessor().run_bytes(file, "image in memory", state_->preprocess_memory.front(),
+                                                   state_->options.threads);
+  forward(as_batch(read.pixels), request, outputs);
+}
+
 void Session::run(std::span<const ImageView> images, const Request& request, Results& results) {
   const Preprocessor& preprocessor = this->preprocessor();
   state_->sizes.resize(images.size());
@@ -223,13 +240,13 @@ std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs, std::si
 }
 
 std::vector<Prediction> Classifier::classify(const std::filesystem::path& file, std::size_t top) {
-  const Image image = session_.decode(file);
-  return classify(image.view(), top);
+  session_.run(file, request_, outputs_);
+  return predict(outputs_[0], top);
 }
 
 std::vector<Prediction> Classifier::classify(std::span<const std::byte> file, std::size_t top) {
-  const Image image = session_.decode(file);
-  return classify(image.view(), top);
+  session_.run(file, request_, outputs_);
+  return predict(outputs_[0], top);
 }
 
 std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t top) {
@@ -253,13 +270,13 @@ FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOpt
     : FeatureExtractor(Model::load(path, model_options), options) {}
 
 ImageOutputs FeatureExtractor::extract(const std::filesystem::path& file) & {
-  const Image image = session_.decode(file);
-  return extract(image.view());
+  session_.run(file, request_, outputs_);
+  return outputs_[0];
 }
 
 ImageOutputs FeatureExtractor::extract(std::span<const std::byte> file) & {
-  const Image image = session_.decode(file);
-  return extract(image.view());
+  session_.run(file, request_, outputs_);
+  return outputs_[0];
 }
 
 ImageOutputs FeatureExtractor::extract(const ImageView& image) & {

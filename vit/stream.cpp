@@ -1,4 +1,4 @@
-#include "vit/stream.h"
+#include "vit/session.h"
 
 #include <algorithm>
 #include <exception>
@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
+#include "vit/image/preprocess.h"
 
 namespace vit {
 using namespace internal;
@@ -31,12 +32,15 @@ class PixelReader {
  public:
   PixelReader(const Session& session, PreprocessMemory& memory) : session_(session), memory_(memory) {}
 
-  Tensor<float> operator()(const std::filesystem::path& file) { return (*this)(session_.decode(file)); }
-  Tensor<float> operator()(std::span<const std::byte> file) { return (*this)(session_.decode(file)); }
-  Tensor<float> operator()(const LoadFile& file) {
-    return (*this)(decode_bytes(file.read(), session_.preprocessor().decode_options(), file.name));
+  Tensor<float> operator()(const std::filesystem::path& file) {
+    return pixels_of(session_.preprocessor().run_file(file, memory_));
   }
-  Tensor<float> operator()(const Image& image) { return (*this)(image.view()); }
+  Tensor<float> operator()(std::span<const std::byte> file) {
+    return pixels_of(session_.preprocessor().run_bytes(file, "image in memory", memory_));
+  }
+  Tensor<float> operator()(const LoadFile& file) {
+    return pixels_of(session_.preprocessor().run_bytes(file.read(), file.name, memory_));
+  }
   Tensor<float> operator()(const ImageView& image) {
     size_ = image.size();
     const Preprocessor& preprocessor = session_.preprocessor();
@@ -71,6 +75,11 @@ class PixelReader {
   }
 
  private:
+  Tensor<float> pixels_of(FilePixels file) {
+    size_ = file.image_size;
+    return std::move(file.pixels);
+  }
+
   const Session& session_;
   PreprocessMemory& memory_;
   ImageSize size_;  // of the image read last; of preprocessed pixels none is known

@@ -1,8 +1,8 @@
-#include "vit/text_config.h"
+#include "vit/config.h"
 
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

@@ -4,10 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/kernels/kernels.h"
 #include "vit/text_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/load_options.h"
 
 namespace vit {
 using namespace internal;
@@ -87,7 +88,7 @@ const TextTransformer& TextTower::transformer() const noexcept {
 
 ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOptions& image_options,
                                 const TextOptions& text_options) {
-  LoadOptions options = image_options.load_options();
+  LoadOptions options = load_options(image_options);
   if (!text_options.architecture.empty()) options.architecture = text_options.architecture;
   const CheckpointFolder folder(path, std::move(options));
   return {.image = Model::load(folder, image_options),

@@ -10,13 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/export.h"
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/model.h"
 #include "vit/text/tokenizer.h"
-#include "vit/text_config.h"
 
 namespace vit {
 
@@ -35,7 +34,7 @@ struct TextOptions {
 };
 
 /// A text tower ready to run, with its tokenizer. Immutable; share it between threads. Keeps the weight file
-/// mapped: the rows of the token table are read from it when a text needs them.
+/// open: the rows of the token table are read from it when a text needs them.
 class VIT_API TextTower {
  public:
   /// Loads the text tower of a folder as downloaded, or of a single weight file. Throws Error (unsupported)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/layer_builder.h"
 
@@ -59,7 +60,7 @@ TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weig
             "the token table is not stored as one matrix");
   token_table_ = *table;
   positions_ = config_.sinusoidal_positions ? sinusoids(config_.context_length, config_.width)
-                                            : weights.position_table.load().to_tensor();
+                                            : weights.position_table.load();
   with_team(/*threads=*/0, [&] {
     const LayerBuilder make(blocks_, kernels, precision);
     encoder_.emplace(std::nullopt, make.blocks(weights.blocks), config_.num_heads);

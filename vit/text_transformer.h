@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/base/tensor.h"
+#include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/kernels/kernels.h"
-#include "vit/text_config.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {
@@ -47,7 +47,7 @@ struct TextMemory {
 class TextTransformer {
  public:
   /// Packs the weights for `kernels`, tensor by tensor, all but the token table, of which rows are read from
-  /// the file that the tower keeps mapped. Blocks compute in `precision`, all else is float32. Throws Error
+  /// the file that the tower keeps open. Blocks compute in `precision`, all else is float32. Throws Error
   /// where the token table is not stored as one matrix.
   TextTransformer(TextConfig config, const TextTowerWeights& weights, const kernels::KernelTable& kernels,
                   Precision precision = Precision::float32);
@@ -80,7 +80,7 @@ class TextTransformer {
   ModelConfig blocks_;
   const kernels::KernelTable* kernels_;
   Precision precision_;
-  TensorEntry token_table_;  // (V, D), keeps its file mapped
+  TensorEntry token_table_;  // (V, D), keeps its file open
   Tensor<float> positions_;  // (T, D)
   std::optional<Encoder> encoder_;
   std::optional<LayerNorm> norm_;

@@ -6,10 +6,10 @@
 // What lies in vit::internal may change at any time.
 #pragma once
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 #define VIT_VERSION_MAJOR 0  // of these headers
-#define VIT_VERSION_MINOR 1  // of these headers
+#define VIT_VERSION_MINOR 2  // of these headers
 #define VIT_VERSION_PATCH 0  // of these headers
 
 namespace vit {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/batch_plan.h"
 #include "vit/forward_request.h"
@@ -19,7 +20,7 @@ struct VisionTransformer::Images {
   TensorView<const float> pixels;  // (B, 3, H, W)
   std::size_t first;               // image 0 of `pixels` is this one of `outputs`
   const Request& request;
-  const position::PositionContext& position;
+  const PositionContext& position;
   Outputs& outputs;
 
   std::size_t count() const { return pixels.dim(0); }

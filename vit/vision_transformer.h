@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/forward_memory.h"

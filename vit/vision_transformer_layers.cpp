@@ -24,7 +24,7 @@ class Builder {
 
   ModelLayers build() const {
     return {.patch_embed = patch_embed(),
-            .positions = std::make_unique<const position::PositionCache>(position()),
+            .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
             .head = Head(config_, head()),
             .joint_head = joint_head()};
@@ -47,18 +47,17 @@ class Builder {
                        .projected = make_.optional_norm(weights_.embed_norm)});
   }
 
-  position::Position position() const {
-    const WeightNumbers table = weights_.position_table.load();
-    const WeightNumbers frequencies = weights_.rope_frequencies.load();
-    const WeightNumbers periods = weights_.rope_periods.load();
-    return position::Position(
-        config_.position,
-        {.embed_dim = config_.embed_dim,
-         .depth = config_.depth,
-         .num_heads = config_.num_heads,
-         .head_dim = config_.head_width(),
-         .trained_grid = config_.native_grid()},
-        {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
+  Position position() const {
+    const Tensor<float> table = weights_.position_table.load();
+    const Tensor<float> frequencies = weights_.rope_frequencies.load();
+    const Tensor<float> periods = weights_.rope_periods.load();
+    return Position(config_.position,
+                    {.embed_dim = config_.embed_dim,
+                     .depth = config_.depth,
+                     .num_heads = config_.num_heads,
+                     .head_dim = config_.head_width(),
+                     .trained_grid = config_.native_grid()},
+                    {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
   }
 
   Encoder encoder() const {
@@ -67,7 +66,7 @@ class Builder {
 
   AttentionPool pool() const {
     const AttentionPoolWeights& pool = weights_.pool;
-    const WeightNumbers probe = pool.probe.load();
+    const Tensor<float> probe = pool.probe.load();
     Tensor<float> query(Shape{1, config_.embed_dim});  // the projected probe is the same for every image
     Activations none;
     make_.linear(pool.q, make_.float32())

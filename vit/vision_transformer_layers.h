@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "vit/base/precision.h"
+#include "vit/base/choices.h"
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/head/head.h"
@@ -19,7 +19,7 @@ namespace vit::internal {
 
 struct ModelLayers {
   PatchEmbed patch_embed;
-  std::unique_ptr<const position::PositionCache> positions;
+  std::unique_ptr<const PositionCache> positions;
   Encoder encoder;
   Head head;
   std::optional<JointHead> joint_head;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/head/classifier.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
@@ -173,7 +173,7 @@ void ZeroShotClassifier::compare(std::span<const float> image, std::span<float> 
 void ZeroShotClassifier::probabilities(std::span<const float> logits, std::span<float> probabilities) const {
   VIT_CHECK(logits.size() == size() && probabilities.size() == size(), kWhere, logits.size(), " logits and ",
             probabilities.size(), " probabilities of ", size(), " classes");
-  std::ranges::copy(vit::probabilities(logits, score_.kind), probabilities.begin());
+  std::ranges::copy(internal::probabilities(logits, score_.kind), probabilities.begin());
 }
 
 std::vector<Prediction> ZeroShotClassifier::classify(std::span<const float> image, std::size_t top) const {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
+#include "vit/config.h"
 #include "vit/image/image.h"
 #include "vit/outputs.h"
 #include "vit/session.h"
-#include "vit/text_config.h"
 #include "vit/text_encoder.h"
 
 namespace vit {

@@ -20,7 +20,7 @@ def scaled_linear(x, layer, gamma):
 
 def rotated(qk, cos, sin):
     """qk (B, N, 2, heads, head_dim): every pair of channels (2i, 2i + 1) turned by its token's angle, cos and sin
-    (N, 1, 1, head_dim / 2)."""
+    (N, 1, 1, head_dim / 2), or with a B before that."""
     even, odd = qk.unflatten(-1, (-1, 2)).unbind(-1)
     return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
 
@@ -35,13 +35,17 @@ def attention(x, layer, cos, sin):
     return torch.bmm(weights, v).view(batch, heads, tokens, width).transpose(1, 2).reshape(batch, tokens, -1)
 
 
-def logits_of(model, images, cos, sin):
-    """(B, classes) of normalised images (B, 3, H, W); cos and sin have a row for each token."""
+def logits_of(model, images, cos, sin, kept):
+    """(B, classes) of normalised images (B, 3, H, W); cos and sin have a row for each token. kept: indices (B, N) of the
+    patches that are not dropped, or None."""
     edge = model.patch_embed.patch_size[0]
     batch, channels, height, width = images.shape
     patches = images.view(batch, channels, height // edge, edge, width // edge, edge).permute(0, 2, 4, 1, 3, 5)
     projection = model.patch_embed.proj
-    x = functional.linear(patches.reshape(batch, -1, channels * edge**2), projection.weight.flatten(1), projection.bias)
+    patches = patches.reshape(batch, -1, channels * edge**2)
+    if kept is not None:
+        patches = patches.gather(1, kept[:, :, None].expand(-1, -1, patches.shape[2]))
+    x = functional.linear(patches, projection.weight.flatten(1), projection.bias)
     x = torch.cat([model.cls_token.expand(batch, -1, -1), x], 1)
     for block in model.blocks:
         x = x + scaled_linear(attention(norm(x, block.norm1), block.attn, cos, sin), block.attn.proj, block.gamma_1)
@@ -68,6 +72,17 @@ class LeanForward(torch.nn.Module):
         self.turns = {edge: turns(model, edge) for edge in edges}
         self.compute = torch.compile(logits_of, dynamic=False)
 
+    @property
+    def patch_drop(self):
+        """Where, as in timm's model, `prob` says what share of the patches is dropped in training."""
+        return self.model.patch_drop
+
     def forward(self, images):
         kind = self.model.head.weight.dtype
-        return self.compute(self.model, images.to(kind), *(table.to(kind) for table in self.turns[images.shape[-1]]))
+        tables, kept = self.turns[images.shape[-1]], None
+        if self.patch_drop and self.patch_drop.prob:
+            order = torch.rand(len(images), len(tables[0]) - 1).argsort(1)
+            kept = order[:, :max(1, int(order.shape[1] * (1 - self.patch_drop.prob)))]
+            tokens = torch.cat([torch.zeros_like(kept[:, :1]), kept + 1], 1)
+            tables = [table[tokens] for table in tables]
+        return self.compute(self.model, images.to(kind), *(table.to(kind) for table in tables), kept)

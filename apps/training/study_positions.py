@@ -44,8 +44,9 @@ def models_and_seeds(args):
             if zoom == 1 or seed == args.seeds[0]]
 
 
-def train_all(args):
-    """One process per model, each on one thread."""
+def train_all(args, models, recipe=RECIPE):
+    """A process of one thread for each (name, seed) of `models` that is not in args.state yet. In a recipe, None is an option
+    without a value."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
 
     def train(name, seed):
@@ -53,19 +54,20 @@ def train_all(args):
         out = args.state / f"{name}-{seed}"
         if not (out / "model.safetensors").exists():
             command = [sys.executable, str(Path(__file__).with_name("train_cifar10.py")), "--threads", "1"]
-            options = RECIPE | {
+            options = recipe | {
                 "train": args.train, "cache": args.state, "state": args.state / f"{name}-{seed}.state",
                 "out": out, "position": position, "zoom": zoom, "seed": seed, "epochs": args.epochs
             }
             for option, value in options.items():
-                command += [f"--{option}", str(value)]
-            command += ["--teachers", *args.teachers]
+                command += [f"--{option}"] if value is None else [f"--{option}", str(value)]
+            if args.teachers:
+                command += ["--teachers", *args.teachers]
             with open(args.state / f"{name}-{seed}.log", "a", encoding="utf-8") as log:
                 subprocess.run(command, check=True, env=environment, stdout=log, stderr=subprocess.STDOUT)
             print(f"trained {name}, seed {seed}", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(train, name, seed) for name, seed in models_and_seeds(args)]
+        jobs = [pool.submit(train, name, seed) for name, seed in models]
         for job in jobs:
             job.result()
 
@@ -184,7 +186,7 @@ def main():
 
     args.state.mkdir(parents=True, exist_ok=True)
     cifar10.read_archive(args.train, args.state)  # decoded once, for all of them
-    train_all(args)
+    train_all(args, models_and_seeds(args))
 
     pixels, labels = cifar10.read_archive(args.validation, args.state)
     chosen = slice(None, None, max(1, len(labels) // TEST_IMAGES))  # sorted by class: evenly from all

@@ -291,6 +291,12 @@ def pieces_of(batch, pixels, targets, progress, args, generator):
             for index, seed in zip(batch.chunk(args.pieces), seeds)]
 
 
+def choose_drop(run, args, progress):
+    if args.drop_patches:
+        for replica in run.replicas.copies:
+            replica.patch_drop.prob = args.drop_patches if progress < CHEAP_UNTIL else 0.0
+
+
 def take_step(run, pieces, rates):
     """One update of the weights; returns the loss before it."""
     loss = run.replicas.gradients_of(pieces)
@@ -319,6 +325,7 @@ def train(args):
     if args.bfloat16:
         # Compiles for both sizes, one thread at a time.
         for progress in (0.0, 1.0):
+            choose_drop(run, args, progress)
             run.replicas.piece(*pieces_of(next(batches), pixels, targets, progress, args, run.generator)[0])
     recent = []
     next_report, mark = run.seconds + args.report_seconds, time.process_time()
@@ -330,9 +337,7 @@ def train(args):
 
     while (progress := progress_now()) < 1:
         batch = next(batches)
-        if args.drop_patches:
-            for replica in run.replicas.copies:
-                replica.patch_drop.prob = args.drop_patches if progress < CHEAP_UNTIL else 0.0
+        choose_drop(run, args, progress)
         rates = [lr * rate(progress) for lr in (args.muon_lr, args.adam_lr)]
         recent.append(take_step(run, pieces_of(batch, pixels, targets, progress, args, run.generator), rates))
         run.images += len(batch)
@@ -405,8 +410,8 @@ def main():
     parser.add_argument("--report-seconds", type=float, default=600)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    if args.bfloat16 and (args.position != "axial" or args.drop_patches):
-        parser.error("--bfloat16 is for --position axial without --drop-patches")
+    if args.bfloat16 and args.position != "axial":
+        parser.error("--bfloat16 is for --position axial")
     torch.set_num_threads(1)
     args.state.mkdir(parents=True, exist_ok=True)
     train(args)

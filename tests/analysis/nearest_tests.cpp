@@ -1,5 +1,5 @@
 // Mutual nearest rows against plain loops.
-#include "vit/analysis/nearest.h"
+#include "vit/analysis/features.h"
 
 #include <doctest/doctest.h>
 

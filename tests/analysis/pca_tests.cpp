@@ -1,5 +1,5 @@
 // Principal components against scikit-learn's, and their independence of how the rows come.
-#include "vit/analysis/pca.h"
+#include "vit/analysis/features.h"
 
 #include <doctest/doctest.h>
 

@@ -26,6 +26,8 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("ms_per_image").as_double() >= one.at("ms_min").as_double());
     CHECK(one.at("gflops").as_double() > 0);
     CHECK(one.at("percent_of_peak").as_double() > 0);
+    CHECK(one.at("tile_gflops").as_double() > 0);
+    CHECK(one.at("percent_of_tile").as_double() > 0);
   }
 }
 

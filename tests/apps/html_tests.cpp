@@ -13,7 +13,7 @@
 #include "apps/vit/common/html/run_page.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/weights/files/json.h"
 
 using namespace vit;

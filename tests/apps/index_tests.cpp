@@ -3,13 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "apps/vit/commands/index/inner_product.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/outputs.h"
@@ -77,6 +81,26 @@ struct Vectors {
 };
 
 }  // namespace
+
+TEST_CASE("apps: inner products of any length") {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  for (std::size_t count = 0; count < 100; ++count) {
+    std::vector<float> a(count), b(count);
+    double expected = 0, magnitude = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      a[i] = normal(random);
+      b[i] = normal(random);
+      expected += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      magnitude += std::abs(static_cast<double>(a[i]) * static_cast<double>(b[i]));
+    }
+    CAPTURE(count);
+    // A product is rounded once and then in at most 4 sums of its own and 5 of the halves.
+    const double tolerance = 10 * magnitude * static_cast<double>(std::numeric_limits<float>::epsilon()) / 2;
+    CHECK(std::abs(static_cast<double>(app::inner_product(a.data(), b.data(), count)) - expected) <=
+          tolerance);
+  }
+}
 
 TEST_CASE("apps: search finds what plain loops find, ties in order") {
   const TestFolder folder;
@@ -343,6 +367,13 @@ TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   refused(run("index", {paths[0], "--output", folder / "x", "--features", "patches"}), 2, {"--features"});
   refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is no index"});
   refused(run_vit({"search", folder / "index"}), 2, {"QUERY"});
+  const std::string vectors = read_text(folder / "index/vectors.faiss");
+  std::string huge = vectors;
+  huge.at(41) =
+      2;  // of the length of the array behind a header of 37 bytes: 2^33 numbers, zeroed before they are read
+  write_text(folder / "index/vectors.faiss", huge);
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "announces 85899"});
+  write_text(folder / "index/vectors.faiss", vectors);
   fs::remove(folder / "index/files.jsonl");
   refused(run_vit({"search", folder / "index", paths[0]}), 1, {"files.jsonl"});
   refused(run_vit({"duplicates", folder / "index"}), 1, {"files.jsonl"});

@@ -18,7 +18,7 @@
 #include "apps/vit/common/npy.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 #include "vit/weights/files/zip_archive.h"
 
 namespace vit::test {
@@ -179,12 +179,13 @@ NpyArray parse_npy(std::string_view file) {
 }
 
 std::map<std::string, NpyArray> read_npz(const std::string& path) {
-  const MappedFile file(path, "test");
+  const SourceFile file(path, "test");
   std::map<std::string, NpyArray> out;
   for (const auto& [name, record] : open_zip(file, "test")) {
     REQUIRE(name.ends_with(".npy"));
-    out[std::string(name.substr(0, name.size() - 4))] =
-        parse_npy({reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()});
+    const std::vector<std::byte> bytes = record.bytes.copy();
+    out[name.substr(0, name.size() - 4)] =
+        parse_npy({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   return out;
 }

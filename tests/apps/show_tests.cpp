@@ -9,7 +9,7 @@
 #include "program.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/session.h"
 
 using namespace vit;

@@ -8,6 +8,7 @@
 #include "program.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
+#include "vit/base/check.h"
 #include "vit/vit.h"
 
 namespace vit {

@@ -10,7 +10,7 @@
 
 #include "program.h"
 #include "tests/support/shared_data.h"
-#include "vit/predictions.h"
+#include "vit/outputs.h"
 #include "vit/session.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"

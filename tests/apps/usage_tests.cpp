@@ -47,7 +47,8 @@ TEST_CASE("apps: what is mistyped is answered by what was meant") {
       {{picture}, "vit classify " + picture},
       {{"bench", "--architecture", "vit_base"}, "vit_base_"},
   };
-  for (const auto& [arguments, meant] : cases) {
+  for (const auto& [arguments, answer] : cases) {
+    const std::string& meant = answer;  // clang 14 captures no structured binding
     CAPTURE(meant);
     const RunResult result = run_vit(arguments);
     CHECK(result.exit_code == 2);

@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "vit/base/available_memory.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
+using namespace internal;
+
 TEST_CASE("base: memory is zeroed, aligned and all there, around the sizes where it comes from elsewhere") {
   for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, kMappedBytes, 2 * kMappedBytes,
                                  4 * kMappedBytes, std::size_t{9} << 20}) {
@@ -56,6 +59,14 @@ TEST_CASE("base: memory that no machine has is std::bad_alloc") {
   CHECK_THROWS_AS(allocate_zeroed(std::size_t{1} << 60), std::bad_alloc);
   CHECK_THROWS_AS(allocate_zeroed(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
   CHECK_THROWS_AS(Tensor<float>(Shape{std::size_t{1} << 58}), std::bad_alloc);
+}
+
+TEST_CASE("base: a block that the system has promised but does not have is std::bad_alloc") {
+  const std::size_t available = internal::available_memory();
+  if (available > std::size_t{1} << 60) return;  // not told
+  CHECK(available > kMappedBytes);
+  // Half as much again: other programs may give some back meanwhile.
+  CHECK_THROWS_AS(allocate_zeroed(available + available / 2), std::bad_alloc);
 }
 
 namespace {

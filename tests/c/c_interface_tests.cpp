@@ -8,8 +8,8 @@
 
 #include "tests/support/shared_data.h"
 #include "vit/c.h"
-#include "vit/position/rope_table.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 #include "vit/vit.h"
 
 namespace vit {

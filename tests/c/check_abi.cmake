@@ -1,25 +1,19 @@
-# The binary interface that the headers of the C interface declare, beside the one that was published, c_abi.xml: functions
+# The binary interface that the header of the C interface declares, beside the one that was published, c_abi.xml: functions
 # and what they take may be added, never changed or removed. The library itself is not compared: its debug information is
 # large and tells of much that is not for users. Instead every declaration gets an empty body; that the library defines
 # each is shown by tests/c/, which calls them all.
 # cmake -DCOMPILER=cc -DABIDW=abidw -DABIDIFF=abidiff -DROOT=... -DOUTPUT=folder [-DUPDATE=ON] -P check_abi.cmake
-file(GLOB headers "${ROOT}/vit/c/*.h")
 set(bodies "#include \"vit/c.h\"\n")
-foreach(header ${headers})
-  if(header MATCHES "/(guard|handles|results)\\.h$")  # of the library's own use, in C++
-    continue()
+file(READ "${ROOT}/vit/c.h" text)
+string(REPLACE ";" "@" text "${text}")
+string(REGEX MATCHALL "VIT_API [^@#]*@" declarations "${text}")
+foreach(declaration ${declarations})
+  string(REGEX REPLACE "^VIT_API (.*)@$" "\\1" declaration "${declaration}")
+  set(body "{ return 0; }")
+  if(declaration MATCHES "^void ")
+    set(body "{}")
   endif()
-  file(READ "${header}" text)
-  string(REPLACE ";" "@" text "${text}")
-  string(REGEX MATCHALL "VIT_API [^@]*@" declarations "${text}")
-  foreach(declaration ${declarations})
-    string(REGEX REPLACE "^VIT_API (.*)@$" "\\1" declaration "${declaration}")
-    set(body "{ return 0; }")
-    if(declaration MATCHES "^void ")
-      set(body "{}")
-    endif()
-    string(APPEND bodies "${declaration} ${body}\n")
-  endforeach()
+  string(APPEND bodies "${declaration} ${body}\n")
 endforeach()
 file(WRITE "${OUTPUT}/c_abi.c" "${bodies}")
 execute_process(COMMAND "${COMPILER}" -std=c99 -g -O0 -fPIC -shared -w -I "${ROOT}" "${OUTPUT}/c_abi.c" -o "${OUTPUT}/libvit.so"

@@ -236,6 +236,8 @@ void test_model(const char* path, const char* image) {
   vit_session_free(session);
   session = NULL;
   FAILS(vit_session_create(model, &options, &session), VIT_ERROR_ARGUMENT);
+  options.threads = INT32_MAX;
+  FAILS(vit_session_create(model, &options, &session), VIT_ERROR_ARGUMENT);
   options.threads = 1;
   options.size_kind = VIT_SIZE_FIXED;
   FAILS(vit_session_create(model, &options, &session), VIT_ERROR_ARGUMENT);

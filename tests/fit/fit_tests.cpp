@@ -16,6 +16,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/analysis/folds.h"
 #include "vit/analysis/standardize.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
@@ -38,7 +39,7 @@ class Golden {
   std::vector<double> doubles(const std::string& key) const { return to_double(entry(key)); }
   template <typename T>
   std::vector<T> integers(const std::string& key) const {
-    const std::span<const std::byte> bytes = entry(key).bytes;
+    const std::vector<std::byte> bytes = entry(key).bytes.copy();
     std::vector<T> out;
     for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::int32_t)) {
       std::int32_t value = 0;

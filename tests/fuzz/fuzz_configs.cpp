@@ -1,11 +1,18 @@
 // Writes the input into a checkpoint folder and loads that folder.
 #include "tests/fuzz/fuzz_configs.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 
+#include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
+#include "vit/text/tokenizer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/files/safetensors.h"
+#include "vit/weights/files/shards.h"
 
 namespace vit::fuzz {
 using namespace internal;
@@ -17,11 +24,88 @@ std::filesystem::path golden(std::string_view model) {
 
 /// A folder that lasts as long as the process, with the weights of a golden model where one is named.
 const test::TemporaryFolder& checkpoint_folder(std::string_view model) {
-  static const test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
   if (!model.empty() && !std::filesystem::exists(folder.path() / "model.safetensors")) {
     std::filesystem::copy_file(golden(model) / "model.safetensors", folder.path() / "model.safetensors");
   }
   return folder;
+}
+
+constexpr std::string_view kText = "A photo of\u00A0a caf\u00E9, \u00BD\u0301 \U0001F600 <s> \uFF26\n";
+
+/// Folders below data/golden in memory, in which one file at a time is another than in data/golden.
+class ChangedFolders {
+ public:
+  /// `root`: a folder of such folders, for example "models".
+  explicit ChangedFolders(std::initializer_list<const char*> roots) {
+    for (const char* root : roots) {
+      for (const auto& folder : std::filesystem::directory_iterator(golden_root() / root)) {
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+          const std::string name = entry.path().filename().string();
+          if (name.starts_with("expected") || name.starts_with("strings") || name == "case.json") continue;
+          const auto relative = std::filesystem::relative(entry.path(), golden_root());
+          std::filesystem::create_directories((copy_ / relative.string()).parent_path());
+          std::filesystem::copy_file(entry.path(), copy_ / relative.string());
+          if (name.ends_with(".json") && entry.file_size() <= kMaxBytes)
+            originals_.emplace(relative.string(), test::read_text(entry.path()));
+        }
+      }
+    }
+  }
+
+  /// The seeds: what each of the files is called, and what it holds.
+  std::vector<std::string> seeds() const {
+    std::vector<std::string> out;
+    for (const auto& [name, text] : originals_) out.push_back(name + "\n" + text);
+    return out;
+  }
+
+  /// The folder of the file that the first line of `input` names, with the rest of the input as that file.
+  /// Throws Error for the name of none.
+  std::filesystem::path change(std::string_view input) {
+    const std::size_t end = std::min(input.find('\n'), input.size());
+    const auto original = originals_.find(input.substr(0, end));
+    VIT_CHECK(original != originals_.end(), "fuzz", "no golden file");
+    if (changed_ != originals_.end() && changed_ != original) copy_.write(changed_->first, changed_->second);
+    changed_ = original;
+    const std::filesystem::path file =
+        copy_.write(original->first, input.substr(std::min(end + 1, input.size())));
+    return file.parent_path();
+  }
+
+ private:
+  static constexpr std::size_t kMaxBytes = 4096;  // vocabularies have targets of their own
+  static std::filesystem::path golden_root() { return std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden"; }
+
+  using Originals = std::map<std::string, std::string, std::less<>>;
+  test::TemporaryFolder copy_{test::TemporaryFolder::Place::memory};
+  Originals originals_;
+  Originals::const_iterator changed_ = originals_.end();
+};
+
+ChangedFolders& model_folders() {
+  static ChangedFolders folders({"models", "text"});
+  return folders;
+}
+
+ChangedFolders& tokenizer_folders() {
+  static ChangedFolders folders({"tokenizers"});
+  return folders;
+}
+
+/// Calls each of them; the first Error is thrown when all are done.
+template <typename... Steps>
+void try_all(Steps... steps) {
+  std::exception_ptr first;
+  const auto attempt = [&](auto& step) {
+    try {
+      step();
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  (attempt(steps), ...);
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace
@@ -47,7 +131,7 @@ std::vector<std::string> hf_config_seeds() {
 }
 
 void run_open_clip_config(std::string_view input) {
-  static const test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
   const std::filesystem::path weights = folder.path() / "open_clip_model.safetensors";
   if (!std::filesystem::exists(weights))
     std::filesystem::copy_file(golden("open-clip") / weights.filename(), weights);
@@ -61,7 +145,7 @@ std::vector<std::string> open_clip_config_seeds() {
 }
 
 void run_layout(std::string_view input) {
-  static const test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
   folder.write("layout.json", input);
   const auto weights =
       std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "layouts" / "own-rope" / "model.pth";
@@ -97,6 +181,61 @@ std::vector<std::string> hf_preprocess_seeds() {
       R"("do_center_crop":true,"crop_size":{"height":224,"width":224},"do_rescale":true,)"
       R"("rescale_factor":0.00392156862745098,"do_normalize":true,"image_mean":[0.5,0.5,0.5],)"
       R"("image_std":[0.5,0.25,0.5],"do_convert_rgb":true,"data_format":null})"};
+}
+
+void run_model_folder(std::string_view input) {
+  const std::filesystem::path path = model_folders().change(input);
+  const CheckpointFolder folder(path);
+  try_all([&] { folder.load(); }, [&] { folder.preprocess_config(); },
+          [&] {
+            if (folder.text_reading()) folder.load_text();
+          },
+          [&] {
+            if (std::filesystem::exists(path / "tokenizer_config.json"))
+              Tokenizer::load_for_model(path).encode(kText, 16);
+          });
+}
+
+std::vector<std::string> model_folder_seeds() {
+  std::vector<std::string> seeds = model_folders().seeds();
+  std::erase_if(seeds, [](const std::string& seed) {  // those of text towers alone, which have no image tower
+    try {
+      run_model_folder(seed);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return seeds;
+}
+
+void run_tokenizer_folder(std::string_view input) {
+  const Tokenizer tokenizer = Tokenizer::load(tokenizer_folders().change(input));
+  tokenizer.encode(kText);
+  tokenizer.encode(kText, 16);
+}
+
+std::vector<std::string> tokenizer_folder_seeds() {
+  return tokenizer_folders().seeds();
+}
+
+void run_shards(std::string_view input) {
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
+  static const bool has_shards = [] {
+    folder.write("1.safetensors",
+                 test::safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                                   R"("b":{"dtype":"F16","shape":[1],"data_offsets":[4,6]}})",
+                                   "abcdef"));
+    folder.write("2.safetensors",
+                 test::safetensors(R"({"c":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}})", "x"));
+    return true;
+  }();
+  if (has_shards) open_shards(folder.write("model.safetensors.index.json", input), open_safetensors);
+}
+
+std::vector<std::string> shards_seeds() {
+  return {
+      R"({"metadata":{"total_size":7},"weight_map":{"a":"1.safetensors","b":"1.safetensors","c":"2.safetensors"}})"};
 }
 
 }  // namespace vit::fuzz

@@ -30,4 +30,17 @@ void run_timm_preprocess(std::string_view input);
 void run_hf_preprocess(std::string_view input);
 std::vector<std::string> hf_preprocess_seeds();
 
+/// The first line of the input names a configuration of a golden model, such as "models/hf-clip/config.json";
+/// the rest takes its place. Both towers, preprocessing and tokenizer are read then.
+void run_model_folder(std::string_view input);
+std::vector<std::string> model_folder_seeds();
+
+/// The same for the configurations of golden tokenizers.
+void run_tokenizer_folder(std::string_view input);
+std::vector<std::string> tokenizer_folder_seeds();
+
+/// The input is an index of two shards.
+void run_shards(std::string_view input);
+std::vector<std::string> shards_seeds();
+
 }  // namespace vit::fuzz

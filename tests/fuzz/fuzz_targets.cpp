@@ -4,32 +4,69 @@
 #include "tests/fuzz/fuzz_configs.h"
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_json.h"
+#include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzz_tar.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/fuzz/fuzz_weights.h"
 
 namespace vit::fuzz {
 
+bool is_fit_for_a_line(std::string_view message) {
+  constexpr std::size_t kMaxBytes = 20'000;
+  return message.find('\n') == message.npos && message.size() < kMaxBytes;
+}
+
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {
+  static const Target kTargets[] = {
       {"json", run_json, json_seeds},
       {"safetensors", run_safetensors, safetensors_seeds},
       {"safetensors_header", run_safetensors_header, safetensors_header_seeds},
+      {"shards", run_shards, shards_seeds},
       {"pickle", run_pickle, pickle_seeds},
       {"pickle_program", run_pickle_program, pickle_program_seeds},
+      {"head", run_head, head_seeds},
+      {"head_facts", run_head_facts, head_facts_seeds},
+      {"class_vectors", run_class_vectors, class_vectors_seeds},
       {"timm_config", run_timm_config, timm_config_seeds},
       {"hf_config", run_hf_config, hf_config_seeds},
       {"open_clip_config", run_open_clip_config, open_clip_config_seeds},
-      {"layout", run_layout, layout_seeds},
+      {"model_folder", run_model_folder, model_folder_seeds},
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
+      {"layout", run_layout, layout_seeds},
+      {"rope_scaling", run_rope_scaling, rope_scaling_seeds},
       {"decode", run_decode, decode_seeds},
+      {"decode_rows", run_decode_rows, decode_seeds},
+      {"jpeg", run_decode, jpeg_seeds, kJpegStructure},
+      {"png", run_decode, png_seeds, kPngStructure},
+      {"tiff", run_decode, tiff_seeds, kTiffStructure},
+      {"webp", run_decode, webp_seeds, kWebpStructure},
+      {"bmp", run_decode, bmp_seeds, kBmpStructure},
+      {"pnm", run_decode, pnm_seeds, kPnmStructure},
+      {"gif", run_decode, gif_seeds, kGifStructure},
+      {"jpeg2000", run_decode, jpeg2000_seeds, kBoxStructure},
+      {"codestream", run_decode, codestream_seeds, kCodestreamStructure},
+      {"avif", run_decode, avif_seeds, kBoxStructure},
+      {"heif", run_decode, heif_seeds, kBoxStructure},
+      {"metadata", run_metadata, metadata_seeds},
       {"tokenizer_json", run_tokenizer_json, tokenizer_json_seeds},
-      {"sentencepiece", run_sentencepiece, sentencepiece_seeds},
-      {"merges", run_merges, merges_seeds},
+      {"tokenizer_folder", run_tokenizer_folder, tokenizer_folder_seeds},
+      {"sentencepiece", run_sentencepiece, sentencepiece_seeds, kMessageStructure},
+      {"vocabulary", run_vocabulary, vocabulary_seeds},
+      {"merges", run_merges, merges_seeds, kLineStructure},
       {"clean", run_clean, clean_seeds},
+#ifdef VIT_FUZZ_PROGRAM
+      {"npy", run_npy, npy_seeds},
+      {"labels", run_labels, labels_seeds, kLineStructure},
+      {"index_facts", run_index_facts, index_facts_seeds},
+      {"index_files", run_index_files, index_files_seeds, kLineStructure},
+      {"index_vectors", run_index_vectors, index_vectors_seeds},
+      {"paths", run_paths, paths_seeds, kLineStructure},
+      {"texts", run_texts, texts_seeds, kLineStructure},
+      {"run_facts", run_run_facts, run_facts_seeds},
+#endif
 #ifdef VIT_FUZZ_TAR
-      {"tar", run_tar, tar_seeds},
+      {"tar", run_tar, tar_seeds, kTarStructure},
 #endif
   };
   return kTargets;

@@ -1,9 +1,11 @@
 // Readers of tokenizer files, and what is done with what they read.
 #include "tests/fuzz/fuzz_text.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/files.h"
+#include "vit/position/rope.h"
 #include "vit/text/clean.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/sentencepiece.h"
@@ -58,6 +60,18 @@ std::vector<std::string> merges_seeds() {
   return {golden("clip-merges/bpe_simple_vocab_16e6.txt.gz"), "version\na b\nab c</w>\n"};
 }
 
+void run_vocabulary(std::string_view input) {
+  const std::size_t end = std::min(input.find('\0'), input.size());
+  const internal::TextModel model = internal::parse_vocabulary_and_merges(
+      input.substr(0, end), input.substr(std::min(end + 1, input.size())), "input");
+  std::vector<internal::TokenId> ids;
+  model.encode(kText, ids);
+}
+
+std::vector<std::string> vocabulary_seeds() {
+  return {golden("clip-split/vocab.json") + '\0' + golden("clip-split/merges.txt")};
+}
+
 void run_clean(std::string_view input) {
   internal::check_utf8(input);
   for (const auto rule : {internal::Cleaning::lower, internal::Cleaning::canonicalize}) {
@@ -68,6 +82,14 @@ void run_clean(std::string_view input) {
 std::vector<std::string> clean_seeds() {
   return {"caf\u00C3\u00A9 &amp;lt; \033[31m \uFB01 \u201Cx\u201D \uFF26 &#128;",
           "&EACUTE;&#1114112; \u00E2\u20AC\u2122\r\n"};
+}
+
+void run_rope_scaling(std::string_view input) {
+  position::parse_rope_scaling(input);
+}
+
+std::vector<std::string> rope_scaling_seeds() {
+  return {"none"};
 }
 
 }  // namespace vit::fuzz

@@ -5,8 +5,11 @@
 
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
+#include "vit/fit.h"
+#include "vit/weights/files/json.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"
+#include "vit/zero_shot.h"
 
 namespace vit::fuzz {
 using namespace internal;
@@ -27,7 +30,6 @@ void touch(const TensorFile& file) {
     if (!is_floating(entry.dtype)) continue;
     to_double(entry);
     if (entry.shape.size() <= Shape::kMaxRank) to_float(entry);
-    release_pages(entry);
   }
 }
 
@@ -86,6 +88,59 @@ void run_pickle_program(std::string_view input) {
 
 std::vector<std::string> pickle_program_seeds() {
   return programs();
+}
+
+namespace {
+
+constexpr std::string_view kFunctions =
+    R"({"format":1,"method":"logistic","features":"pooled","model":"m","fingerprint":"f","images":4,"folds":2,)"
+    R"("strength":0.5,"cross_validated_top1":1.0,"labels":["a","b"]})";
+constexpr std::string_view kVotes =
+    R"({"format":1,"method":"knn","features":"cls","model":"m","fingerprint":"f","images":2,"folds":2,)"
+    R"("neighbors":1,"labels":["a","b"]})";
+
+/// A file of a head of two features and classes, with the tensors of both kinds.
+std::string head_file(std::string_view facts) {
+  const std::string header = R"({"__metadata__":{"vit_classifier":)" + json_string(facts) +
+                             R"(},"mean":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("scale":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
+                             R"("coefficients":{"dtype":"F32","shape":[2,2],"data_offsets":[16,32]},)"
+                             R"("intercepts":{"dtype":"F32","shape":[2],"data_offsets":[32,40]},)"
+                             R"("vectors":{"dtype":"F32","shape":[2,2],"data_offsets":[40,56]},)"
+                             R"("classes":{"dtype":"I32","shape":[2],"data_offsets":[56,64]}})";
+  return test::safetensors(header, test::floats({0, 1, 1, 2, 1, 2, 3, 4, 0, 0, 1, 0, 0, 1}) +
+                                       test::raw<std::uint32_t>(0) + test::raw<std::uint32_t>(1));
+}
+
+}  // namespace
+
+void run_head(std::string_view input) {
+  const ClassifierHead head = load_head(InMemoryFile(input).path());
+  const std::vector<float> x(head.num_features(), 0.5f);
+  std::vector<float> values(head.labels.size());
+  head.apply(x, values);
+}
+
+std::vector<std::string> head_seeds() {
+  return {head_file(kFunctions), head_file(kVotes)};
+}
+
+void run_head_facts(std::string_view input) {
+  run_head(head_file(input));
+}
+
+std::vector<std::string> head_facts_seeds() {
+  return {std::string(kFunctions), std::string(kVotes)};
+}
+
+void run_class_vectors(std::string_view input) {
+  load_class_vectors(InMemoryFile(input).path());
+}
+
+std::vector<std::string> class_vectors_seeds() {
+  return {test::safetensors(R"({"__metadata__":{"names":"[\"cat\",\"dog\"]"},)"
+                            R"("text":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})",
+                            test::floats({1, 0, 0, 1}))};
 }
 
 }  // namespace vit::fuzz

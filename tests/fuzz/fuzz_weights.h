@@ -21,4 +21,14 @@ std::vector<std::string> pickle_seeds();
 void run_pickle_program(std::string_view input);
 std::vector<std::string> pickle_program_seeds();
 
+/// The input is a head that `vit fit` made, or its facts, around which a file is put.
+void run_head(std::string_view input);
+std::vector<std::string> head_seeds();
+void run_head_facts(std::string_view input);
+std::vector<std::string> head_facts_seeds();
+
+/// The input is a file of class vectors.
+void run_class_vectors(std::string_view input);
+std::vector<std::string> class_vectors_seeds();
+
 }  // namespace vit::fuzz

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tests/fuzz/structures.h"
 
 namespace vit::fuzz {
 
@@ -13,14 +17,30 @@ class Mutator {
  public:
   explicit Mutator(std::uint64_t seed) : state_(seed) {}
 
-  /// A copy of one of `seeds` with one to eight changes.
-  std::string next(const std::vector<std::string>& seeds) {
+  /// A copy of one of `seeds`, of which there is one at least, with one to eight changes; of its parts in
+  /// half the cases if there is a structure.
+  std::string next(const std::vector<std::string>& seeds, const Structure& structure) {
     std::string out = seeds[below(seeds.size())];
+    if (structure && below(2) == 0) return with_changed_parts(out, structure);
     for (std::size_t changes = 1 + below(8); changes > 0; --changes) change(out, seeds[below(seeds.size())]);
     return out;
   }
 
  private:
+  std::string with_changed_parts(const std::string& file, const Structure& structure) {
+    std::vector<std::string> parts = structure.split(file);
+    for (std::size_t changes = 1 + below(4); changes > 0 && !parts.empty(); --changes) {
+      const auto at = parts.begin() + static_cast<std::ptrdiff_t>(below(parts.size()));
+      switch (below(6)) {
+        case 0: parts.erase(at); break;
+        case 1: parts.insert(at, std::string(parts[below(parts.size())])); break;
+        case 2: std::swap(*at, parts[below(parts.size())]); break;
+        default: change(*at, parts[below(parts.size())]);
+      }
+    }
+    return structure.join(parts);
+  }
+
   /// splitmix64
   std::uint64_t random() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);

@@ -1,30 +1,40 @@
-# Every reader of untrusted bytes is a target. ctest mutates the seeds of each for a moment; the preset "fuzz" builds
-# one libFuzzer program per target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
+# Every reader of untrusted bytes is a target. ctest replays the corpus of each and mutates it for a moment; the preset "fuzz" builds
+# one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
-set(fuzz_targets json safetensors safetensors_header pickle pickle_program timm_config hf_config open_clip_config
-                 timm_preprocess hf_preprocess layout decode tokenizer_json sentencepiece merges clean)
-if(LibArchive_FOUND)
-  list(APPEND fuzz_targets tar)
-endif()
+set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program head head_facts class_vectors
+                 timm_config hf_config open_clip_config model_folder timm_preprocess hf_preprocess layout rope_scaling
+                 decode decode_rows jpeg png tiff webp bmp pnm gif jpeg2000 codestream avif heif metadata
+                 tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
-                                    ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp)
+                                    ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp
+                                    ${fuzz_dir}/structures.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(vit_fuzz_targets PUBLIC vit::vit)
+target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
 set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
-if(LibArchive_FOUND)  # the program alone reads archives
-  target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_tar.cpp)
-  target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_TAR)
+if(TARGET vit_program_parts)  # what the program alone reads
+  list(APPEND fuzz_targets npy labels index_facts index_files index_vectors paths texts run_facts)
+  target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_program.cpp)
+  target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_PROGRAM)
   target_link_libraries(vit_fuzz_targets PUBLIC vit_program_parts)
 endif()
+if(LibArchive_FOUND)
+  list(APPEND fuzz_targets tar)
+  target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_tar.cpp)
+  target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_TAR)
+endif()
 vit_warnings(vit_fuzz_targets)
-
 
 add_executable(vit_fuzz_smoke ${fuzz_dir}/smoke_main.cpp)
 target_link_libraries(vit_fuzz_smoke PRIVATE vit_fuzz_targets)
 vit_warnings(vit_fuzz_smoke)
+# Answers what the readers make of files, for tests/fuzz/differential/compare.py.
+add_executable(vit_replay EXCLUDE_FROM_ALL ${fuzz_dir}/replay_main.cpp)
+target_include_directories(vit_replay PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(vit_replay PRIVATE vit_inside ZLIB::ZLIB)
+vit_warnings(vit_replay)
 foreach(target ${fuzz_targets})
-  add_test(NAME fuzz_${target} COMMAND vit_fuzz_smoke ${target} 2)
+  add_test(NAME fuzz_${target} COMMAND vit_fuzz_smoke ${target} 0.5 "${fuzz_dir}/corpus/${target}")
   set_tests_properties(fuzz_${target} PROPERTIES TIMEOUT 120)
 endforeach()
 
@@ -35,15 +45,15 @@ if(VIT_BUILD_FUZZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   if(TARGET vit_program_parts)
     target_compile_options(vit_program_parts PRIVATE -fsanitize=fuzzer-no-link)
   endif()
+  add_executable(vit_fuzzer ${fuzz_dir}/libfuzzer_main.cpp)
+  target_link_libraries(vit_fuzzer PRIVATE vit_fuzz_targets)
+  target_link_options(vit_fuzzer PRIVATE -fsanitize=fuzzer)
+  vit_warnings(vit_fuzzer)
+  add_dependencies(vit_fuzz vit_fuzzer)
   foreach(target ${fuzz_targets})
-    add_executable(fuzz_program_${target} ${fuzz_dir}/libfuzzer_main.cpp)
-    target_link_libraries(fuzz_program_${target} PRIVATE vit_fuzz_targets)
-    vit_warnings(fuzz_program_${target})
-    set_target_properties(fuzz_program_${target} PROPERTIES OUTPUT_NAME fuzz_${target})
-    target_compile_definitions(fuzz_program_${target} PRIVATE VIT_FUZZ_TARGET="${target}")
-    target_link_options(fuzz_program_${target} PRIVATE -fsanitize=fuzzer)
-    add_dependencies(vit_fuzz fuzz_program_${target})
-    add_test(NAME fuzz_libfuzzer_${target} COMMAND fuzz_program_${target} -max_total_time=10)
+    set(program "${CMAKE_CURRENT_BINARY_DIR}/fuzz_${target}")
+    add_custom_command(TARGET vit_fuzzer POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink vit_fuzzer "${program}")
+    add_test(NAME fuzz_libfuzzer_${target} COMMAND "${program}" -max_total_time=2)
     set_tests_properties(fuzz_libfuzzer_${target} PROPERTIES TIMEOUT 120)
   endforeach()
 endif()

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import pathlib
+import struct
 
 import numpy as np
 import PIL
@@ -41,6 +42,39 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=1) + "\n")
 
 
+def tiff(data, entries):
+    """A little-endian TIFF of one strip, for what Pillow does not write; `entries` are {tag: (type, values)}."""
+    entries = {**entries, 273: (4, [8]), 279: (4, [len(data)])}
+    directory = 8 + len(data) + len(data) % 2
+    after = directory + 2 + 12 * len(entries) + 4
+    lines, values = struct.pack("<H", len(entries)), b""
+    for tag, (kind, numbers) in sorted(entries.items()):
+        packed = struct.pack(f"<{len(numbers)}{'HI'[kind - 3]}", *numbers)
+        if len(packed) > 4:
+            packed, values = struct.pack("<I", after + len(values)), values + packed
+        lines += struct.pack("<HHI", tag, kind, len(numbers)) + packed.ljust(4, b"\0")
+    return struct.pack("<2sHI", b"II", 42, directory) + data.ljust(directory - 8, b"\0") + lines + bytes(4) + values
+
+
+def tiff_of_12_bits(levels):
+    """Rows of an even number of levels (H, W), two in three bytes."""
+    even, odd = levels[:, ::2].astype(int), levels[:, 1::2].astype(int)
+    packed = np.stack([even >> 4, (even & 15) << 4 | odd >> 8, odd & 255], axis=-1).astype(np.uint8)
+    height, width = levels.shape
+    return tiff(packed.tobytes(), {256: (3, [width]), 257: (3, [height]), 258: (3, [12]), 259: (3, [1]), 262: (3, [1]),
+                                   277: (3, [1]), 278: (3, [height])})
+
+
+def tiff_of_old_jpeg(image):
+    """A whole JPEG file with halved chroma inside of a TIFF, as before the sixth revision's supplement."""
+    stream = io.BytesIO()
+    image.save(stream, "jpeg", quality=90, subsampling="4:2:0")
+    data = stream.getvalue()
+    return tiff(data, {256: (3, [image.width]), 257: (3, [image.height]), 258: (3, [8, 8, 8]), 259: (3, [6]),
+                       262: (3, [6]), 277: (3, [3]), 278: (3, [image.height]), 513: (4, [8]), 514: (4, [len(data)]),
+                       530: (3, [2, 2])})
+
+
 def decode_files():
     folder = ROOT / "decode"
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +85,10 @@ def decode_files():
     rgba.putalpha(alpha)
     exif = Image.Exif()
     exif[0x112] = 6
-    grey16 = Image.fromarray((synthetic(14, 22)[:, :, 0].astype(np.uint16) * 2))
+    wide = synthetic(14, 22)[:, :, 0].astype(np.uint16) * 2
+    grey16 = Image.fromarray(wide)
+    grey_alpha = Image.merge("LA", (picture.convert("L"), alpha))
+    bitmap_icon = {"bitmap_format": "bmp", "sizes": [(11, 7), (22, 14)]}
     files = {
         "baseline.jpg": (picture, {"quality": 80}),
         "progressive.jpg": (picture, {"quality": 60, "progressive": True}),
@@ -83,10 +120,26 @@ def decode_files():
         "grey.avif": (alpha, {"subsampling": "4:0:0"}),
         "full.heic": (picture, {"chroma": 444}),
         "alpha.heic": (rgba, {"chroma": 444}),
+        "png.ico": (rgba, {"sizes": [(11, 7), (22, 14)]}),
+        "bitmap.ico": (picture, bitmap_icon),
+        "palette.ico": (picture.quantize(20), bitmap_icon),
+        "rgba.ico": (rgba, bitmap_icon),
+        "headless.dib": (picture, {}),
+        "float.pfm": (picture.convert("F").point(lambda level: level * 2 - 100), {}),
+        "grey16.jp2": (grey16, {}),
+        "grey_alpha.jp2": (grey_alpha, {}),
+        "rgba.j2k": (rgba, {}),
+        "signed.j2k": (picture, {"signed": True}),
+        "ycbcr.tif": (picture.convert("YCbCr"), {"compression": "tiff_lzw"}),
+        "grey12.tif": tiff_of_12_bits(wide),
+        "old_jpeg.tif": tiff_of_old_jpeg(picture),
     }
     results = {}
-    for name, (image, options) in files.items():
-        image.save(folder / name, **options)
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            (folder / name).write_bytes(content)
+        else:
+            content[0].save(folder / name, **content[1])
         opened = Image.open(folder / name)
         entry = {"sha256": sha256(np.asarray(opened.convert("RGB"))), "size": list(opened.size)}
         if "A" in opened.getbands() or opened.info.get("transparency") is not None:

@@ -10,7 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/weights/files/json.h"
 
 namespace {
@@ -148,4 +148,29 @@ TEST_CASE("image: portable maps, plain and binary") {
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("P3 1 1 9\n1 2 10")));
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("P3 1 1 0\n1 2 3")));
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("P2 2 1 9\n1 x")));
+}
+
+TEST_CASE("image: float maps, the lowest row first, in the byte order that the sign of the scale tells") {
+  const std::string little("\0\0\x80\x3F\0\0\0\x41", 8), big("\x3F\x80\0\0\x41\0\0\0", 8);  // 1 and 8
+  for (const std::string& file : {"Pf\n1 2\n-1.0\n" + little, "Pf 1 2 3e2\n" + big}) {
+    const vit::Image image = decode(text_bytes(file));
+    CHECK(pixel(image, 0, 0) == std::vector<int>{8, 8, 8});
+    CHECK(pixel(image, 0, 1) == std::vector<int>{1, 1, 1});
+  }
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "scale"), decode(text_bytes("Pf 1 2 0\n" + little)));
+  CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("Pf 1 2 x\n" + little)));
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated"), decode(text_bytes("Pf 1 3 -1\n" + little)));
+}
+
+TEST_CASE("image: icons without a whole image or mask are Errors") {
+  Bytes icon = read_bytes(vit::test::data_path("golden/preprocess/decode/bitmap.ico"));
+  CHECK(refusal(icon).empty());
+  Bytes none = icon;
+  none[4] = none[5] = 0;
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "no image"), decode(none));
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "list"), decode({icon.begin(), icon.begin() + 20}));
+  for (std::size_t at : {std::size_t{6 + 12}, std::size_t{6 + 16 + 12}}) {  // both images behind the end
+    for (std::size_t i = 0; i < 4; ++i) icon[at + i] = 0x7F;
+  }
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated icon"), decode(icon));
 }

@@ -18,7 +18,7 @@
 #include "tests/support/files.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/picture_bytes.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
@@ -310,6 +310,31 @@ TEST_CASE("image: texts in a PNG are not inflated") {
   std::string message;
   CHECK(vit::test::peak_growth_bytes([&] { message = refusal(bytes); }) < 32 * kMegabyte);
   CHECK(message == "");
+}
+
+// A row of four pixels of two colors; codes of three bits, the lowest first.
+TEST_CASE("image: codes of a GIF that nothing defines are refused, and an end before the pixels") {
+  const auto gif = [](const std::vector<unsigned>& codes, bool has_end) {
+    Bytes bytes = {'G', 'I', 'F', '8', '9', 'a', 4, 0, 1, 0, 0x80, 0, 0, 10, 20, 30,
+                   200, 210, 220, ',', 0,   0,   0, 0, 4, 0, 1,    0, 0, 2,  0};
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < codes.size(); ++i) bits |= codes[i] << (3 * i);
+    for (; bits != 0; bits >>= 8, ++bytes.at(30)) bytes.push_back(static_cast<std::uint8_t>(bits));
+    if (has_end) append(bytes, {0, ';'});
+    return bytes;
+  };
+  constexpr unsigned kClear = 4, kEnd = 5;
+  for (const bool has_end : {true, false}) {  // what follows the pixels is not looked at
+    const vit::Image image = decode(gif({kClear, 1, 6, 0}, has_end));  // 6: the pixel before, twice
+    CHECK(image.size() == vit::ImageSize{1, 4});
+    CHECK(image.row(0)[0] == 200);
+    CHECK(image.row(0)[6] == 200);
+    CHECK(image.row(0)[9] == 10);
+  }
+  CHECK(vit::test::contains(refusal(gif({kClear, 1, 7, 1}, true)), "a code that nothing defines"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 6, 1, 1}, true)), "a code that nothing defines"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 1, kEnd}, true)), "end before the image does"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 1, 1}, true)), "the data end before the image does"));
 }
 
 TEST_CASE("image: a JPEG has at most 500 scans") {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/picture_bytes.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 namespace {
 

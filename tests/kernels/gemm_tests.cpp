@@ -6,6 +6,7 @@
 
 #include "tests/support/rng.h"
 #include "tests/support/tolerance.h"
+#include "vit/base/checked.h"
 #include "vit/kernels/pack.h"
 
 namespace vit::internal::kernels {

@@ -64,7 +64,7 @@ double rounding_of(const ModelConfig& c, std::size_t num_tokens) {
 WeightTensor rounded(const WeightTensor& weight) {
   if (!weight.present()) return {};
   return {weight.shape(), [weight] {
-            Tensor<float> numbers = weight.load().to_tensor();
+            Tensor<float> numbers = weight.load();
             for (float& number : numbers.flat()) number = bf16_to_float(float_to_bf16(number));
             return numbers;
           }};
@@ -82,7 +82,7 @@ Checkpoint with_joint_head(float scale) {
     if (!id.joint_head) return;
     const bool is_scale = id.part == Part::scale1 || id.part == Part::scale2;
     const bool is_gamma = part_name(id.part).ends_with("gamma");
-    tensor = WeightTensor(shape, [=, own = seed++]() -> WeightNumbers {
+    tensor = WeightTensor(shape, [=, own = seed++]() -> Tensor<float> {
       Tensor<float> values(shape);
       std::mt19937 random(own);
       std::normal_distribution<float> normal(0.0f, 0.15f);

@@ -1,6 +1,6 @@
 // for_each_image: order, failures, cancellation, the bits of any batch and number of threads, and the bound
 // on busy threads.
-#include "vit/stream.h"
+#include "vit/session.h"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@
 
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 namespace vit {
 namespace {

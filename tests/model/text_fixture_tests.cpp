@@ -96,7 +96,7 @@ void check_ids(const Case& c, const TextTower& tower, const std::vector<std::str
   const TensorEntry& entry = c.expected.file().at(name);
   REQUIRE(entry.dtype == Dtype::i64);
   std::vector<std::int64_t> ids(entry.num_elements());
-  std::memcpy(ids.data(), entry.bytes.data(), entry.bytes.size());
+  entry.bytes.read(0, std::as_writable_bytes(std::span(ids)));
   const std::size_t places = tower.config().context_length;
   REQUIRE(ids.size() == texts.size() * places);
   for (std::size_t i = 0; i < texts.size(); ++i) {

@@ -68,9 +68,11 @@ class ChangedFolder {
     }
     const TensorFile file = open_safetensors(golden(name) / "model.safetensors");
     Tensors tensors;
+    std::vector<std::vector<std::byte>> bytes;
     for (const TensorEntry& entry : file.entries()) {
+      bytes.push_back(entry.bytes.copy());
       tensors.push_back(
-          {.name = entry.name, .dtype = entry.dtype, .shape = entry.shape, .bytes = entry.bytes});
+          {.name = entry.name, .dtype = entry.dtype, .shape = entry.shape, .bytes = bytes.back()});
     }
     change(tensors);
     write_safetensors(folder_.path() / "model.safetensors", tensors, {{"format", "pt"}});

@@ -53,8 +53,8 @@ struct Case {
     PositionConfig added;
     added.added = AddedTable::patches;
     added.added_grid = kGrid;
-    const position::Position position(
-        added, {.embed_dim = kWidth, .depth = 1, .num_heads = 1, .head_dim = kWidth}, {.added_table = table});
+    const Position position(added, {.embed_dim = kWidth, .depth = 1, .num_heads = 1, .head_dim = kWidth},
+                            {.added_table = table});
     const kernels::Arithmetic& arithmetic = *kernels::default_kernels().float32;
     Activations activations;
     activations.reserve({.num_images = kImages,

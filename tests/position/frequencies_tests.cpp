@@ -1,12 +1,9 @@
-#include "vit/position/frequencies.h"
+#include "vit/position/rope.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <numbers>
-
-#include "vit/position/grid.h"
-#include "vit/position/rope_table.h"
 
 namespace vit::position {
 

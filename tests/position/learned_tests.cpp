@@ -1,4 +1,4 @@
-#include "vit/position/learned.h"
+#include "vit/position/tables.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/support/rng.h"
-#include "vit/position/grid.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {

@@ -9,9 +9,11 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/rng.h"
-#include "vit/position/learned.h"
+#include "vit/position/tables.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 constexpr PositionShape kShape{.embed_dim = 48, .depth = 2, .num_heads = 3, .head_dim = 16};

@@ -57,6 +57,7 @@ TEST_CASE("position: the page's rotation by hand runs") {
 }
 
 TEST_CASE("position: the page's model example runs") {
+  using namespace vit::internal;
   using namespace vit::position;
   // snippet
   vit::PositionConfig config;  // rope-vit with an added table

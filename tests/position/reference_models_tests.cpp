@@ -15,6 +15,8 @@
 #include "vit/position/position.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 const std::vector<std::string> kInputs{"native", "wide", "large", "ragged"};

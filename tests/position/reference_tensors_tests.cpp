@@ -11,9 +11,9 @@
 
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
-#include "vit/position/relative.h"
-#include "vit/position/rope_table.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
 namespace vit::position {
 namespace {

@@ -1,5 +1,5 @@
 // Rules of rope scaling against formulas written here from the publications, and by their properties.
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <doctest/doctest.h>
 
@@ -13,14 +13,20 @@
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/json_numbers.h"
 #include "tests/support/rng.h"
+#include "tests/support/shared_data.h"
 #include "vit/position/position.h"
+#include "vit/weights/files/json.h"
 
 namespace vit::position {
+using namespace internal;
+
 namespace {
 
 constexpr PositionShape kShape{
     .embed_dim = 48, .depth = 2, .num_heads = 3, .head_dim = 16, .trained_grid = {6, 8}};
+constexpr double kUnit = 0x1p-53;
 constexpr double kTurn = 2.0 * std::numbers::pi;
 
 const std::array<const char*, 6> kRules{
@@ -171,6 +177,55 @@ TEST_CASE("rope scaling: yarn has two plateaus and between them a ramp of the lo
   }
 }
 
+TEST_CASE("rope scaling: the numbers of FiT's and transformers' published code") {
+  const internal::Json cases = internal::load_json(test::data_path("golden/rope_scaling/expected.json"));
+  CHECK(cases.size() >= 150);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const internal::Json expected = cases[i];
+    const RopeScaling scaling = parse_rope_scaling(expected.at("rule").as_string());
+    CAPTURE(to_string(scaling));
+    const std::size_t side = expected.at("trained").as_size();
+    const GridSize trained{side, side}, grid{expected.at("rows").as_size(), expected.at("columns").as_size()};
+    CAPTURE(to_string(grid));
+    const std::vector<double> x = test::numbers_of(expected.at("x")), y = test::numbers_of(expected.at("y"));
+    const auto ladder = RopeFrequencies::from_theta(x.size(), expected.at("theta").as_double());
+    const GridScale scale = grid_scale(grid, trained, {}, scaling);
+    const RopeFrequencies ours_x = scale_frequencies(ladder, scaling, scale.x);
+    const RopeFrequencies ours_y = scale_frequencies(ladder, scaling, scale.y);
+    REQUIRE(x.size() == ours_x.size());
+    // Both in double; theirs raise a base that is itself a power, to at most 1.
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      CHECK(std::abs(ours_x[k] - x[k]) <= 16 * kUnit * x[k]);
+      CHECK(std::abs(ours_y[k] - y[k]) <= 16 * kUnit * y[k]);
+    }
+    // FiT's factor is that of the longer axis, ours of the mean scale: the same where they are alike.
+    if (scale.x.scale == scale.y.scale) {
+      const double factor = expected.at("attention_factor").as_double();
+      CHECK(logit_factor(scaling, scale, grid, trained) == doctest::Approx(factor * factor).epsilon(1e-14));
+    }
+  }
+}
+
+TEST_CASE("rope scaling: yarn's truncated ramp never reaches before the first frequency") {
+  // 10 patches and base 100 as in the shipped model: without it, the fastest pair has 1.6 of 32 turns
+  const RopeFrequencies ladder = RopeFrequencies::from_theta(8, 100.0);
+  const AxisScale axis{.scale = 2.0, .trained_span = 10.0};
+  const RopeFrequencies smooth = scale_frequencies(ladder, parse_rope_scaling("yarn"), axis);
+  const RopeFrequencies whole = scale_frequencies(ladder, parse_rope_scaling("yarn,truncate=true"), axis);
+  CHECK(whole[0] == ladder[0]);
+  CHECK(smooth[0] < 0.6 * ladder[0]);
+  for (std::size_t k = 1; k < ladder.size(); ++k) CHECK(whole[k] == ladder[k] / 2.0);
+  CHECK_THROWS_AS(
+      scale_frequencies(RopeFrequencies({1.0, 1.0}), parse_rope_scaling("yarn,truncate=true"), axis), Error);
+}
+
+TEST_CASE("rope scaling: learned frequencies have no ladder to truncate on") {
+  PositionConfig config = axial(CoordinateRule::index);
+  config.rope = RopeKind::mixed;
+  CHECK_THROWS_AS(context_of(config, {9, 13}, "yarn,truncate=true"), Error);
+  CHECK(context_of(config, {9, 13}, "yarn,truncate=false").has_rope());
+}
+
 TEST_CASE("rope scaling: a grid that is wide but not tall scales one axis") {
   const PositionConfig config = axial(CoordinateRule::index);
   for (const char* rule : {"linear", "ntk", "yarn"}) {
@@ -259,13 +314,28 @@ TEST_CASE("rope scaling: the factor on the logits") {
 TEST_CASE("rope scaling: rules are read and written, mistakes are told") {
   for (const char* rule :
        {"none", "linear", "ntk,axes=common", "ntk,factor=1.5", "yarn,beta_fast=4,beta_slow=0.5",
-        "yarn,attention_factor=1.25,temperature=log", "none,temperature=log"})
+        "yarn,truncate=true,attention_factor=1.25,temperature=log", "none,temperature=log"})
     CHECK(to_string(parse_rope_scaling(rule)) == rule);
-  for (const char* wrong :
-       {"", "dynamic", "yarn,", "yarn,beta_fast", "yarn,beta_fast=", "yarn,beta_fast=x", "yarn,beta_fast=0.5",
-        "yarn,beta_slow=-1", "yarn,beta_fast=inf", "ntk,beta_fast=4", "none,factor=2", "linear,factor=0",
-        "linear,factor=1e9", "linear,scale=2", "linear,axes=x", "yarn,attention_factor=0",
-        "none,temperature=2", "linear;factor=2"}) {
+  for (const char* wrong : {"",
+                            "dynamic",
+                            "yarn,",
+                            "yarn,beta_fast",
+                            "yarn,beta_fast=",
+                            "yarn,beta_fast=x",
+                            "yarn,beta_fast=0.5",
+                            "yarn,truncate=1",
+                            "ntk,truncate=true",
+                            "yarn,beta_slow=-1",
+                            "yarn,beta_fast=inf",
+                            "ntk,beta_fast=4",
+                            "none,factor=2",
+                            "linear,factor=0",
+                            "linear,factor=1e9",
+                            "linear,scale=2",
+                            "linear,axes=x",
+                            "yarn,attention_factor=0",
+                            "none,temperature=2",
+                            "linear;factor=2"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(parse_rope_scaling(wrong), Error);
   }

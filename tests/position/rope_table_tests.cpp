@@ -1,4 +1,4 @@
-#include "vit/position/rope_table.h"
+#include "vit/position/rope.h"
 
 #include <doctest/doctest.h>
 

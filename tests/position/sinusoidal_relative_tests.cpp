@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "tests/support/rng.h"
-#include "vit/position/relative.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/position/tables.h"
 
 namespace vit::position {
 

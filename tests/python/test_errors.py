@@ -28,7 +28,16 @@ def test_models(tmp_path: Path) -> None:
     check(vitcpp.Error, "a.safetensors", lambda: vitcpp.load(tmp_path / "a.safetensors"))
     check(vitcpp.ArgumentError, "float16", lambda: vitcpp.load(DATA / "model", precision="float16"))  # type: ignore[arg-type]
     check(vitcpp.ArgumentError, "threads", lambda: vitcpp.load(DATA / "model", threads=-1))
-    check(vitcpp.ArgumentError, "size", lambda: vitcpp.load(DATA / "model", size="huge"))
+    for wrong in ("2", 2.5, -1, 10_000, 1 << 40):
+        check(vitcpp.ArgumentError, "threads", lambda wrong=wrong: vitcpp.load(DATA / "model", threads=wrong).embed(JPEG))
+        check(vitcpp.ArgumentError, "batch", lambda wrong=wrong: vitcpp.load(DATA / "model", batch=wrong))
+    for wrong in ("white", (1, 2), (0, 0, 256), (0.5, 0, 0)):
+        check(vitcpp.ArgumentError, "pad", lambda wrong=wrong: vitcpp.load(DATA / "model", pad=wrong))
+    check(vitcpp.ArgumentError, "overrides", lambda: vitcpp.load(DATA / "model", overrides=["a"]))  # type: ignore[arg-type]
+    check(vitcpp.ArgumentError, "nothing", lambda: vitcpp.load(DATA / "model", overrides={"nothing": True}))
+    for wrong in ("huge", 32.5, (1, 2, 3), (32, "32"), 0, None):
+        check(vitcpp.ArgumentError, "size", lambda wrong=wrong: vitcpp.load(DATA / "model", size=wrong))
+    check(vitcpp.ArgumentError, "precision", lambda: vitcpp.load(DATA / "model", precision=[1]))  # type: ignore[arg-type]
     check(vitcpp.Error, "kernels", lambda: vitcpp.load(DATA / "model", kernels="abacus"))
     check(vitcpp.ArgumentError, "zero character", lambda: vitcpp.load("a\0b"))
     with pytest.raises(TypeError):
@@ -46,6 +55,11 @@ def test_images(model: vitcpp.Model) -> None:
         check(vitcpp.ArgumentError, "dtype", lambda dtype=dtype: model.embed(np.zeros((8, 8, 3), dtype)))
     for shape in ((8,), (3, 8, 8), (8, 8, 5), (0, 8, 3), ()):
         check(vitcpp.ArgumentError, "shape", lambda shape=shape: model.embed([np.zeros(shape, np.uint8)]))
+    check(vitcpp.ArgumentError, "permute(1, 2, 0)", lambda: model.embed(np.zeros((3, 8, 8), np.uint8)))
+    for wrong in (None, object(), {1}, [IMAGES[0], IMAGES[1]]):
+        check(vitcpp.ArgumentError, "expected paths", lambda wrong=wrong: model.embed([wrong]))
+    for wrong in (str(IMAGES[0]), IMAGES[0], JPEG, np.zeros((8, 8, 3), np.uint8)):
+        check(vitcpp.ArgumentError, "iterable", lambda wrong=wrong: model.embed_stream(wrong))
     for wrong in (None, 3.5, object(), {"a": 1}, [[IMAGES[0]]]):
         with pytest.raises(vitcpp.Error):
             model.embed([wrong])
@@ -78,6 +92,8 @@ def test_pixels(model: vitcpp.Model) -> None:
     depth = model.config["depth"]
     for indices in (0, depth + 1, [depth], [-depth - 1], []):
         check(vitcpp.ArgumentError, "block", lambda indices=indices: model.forward_intermediates(x, indices))
+    for indices in (1.5, "1", [0.5], ["a"]):
+        check(vitcpp.ArgumentError, "whole number", lambda indices=indices: model.forward_intermediates(x, indices))
     check(vitcpp.ArgumentError, "NHWC", lambda: model.forward_intermediates(x, output_fmt="NHWC"))  # type: ignore[arg-type]
     check(vitcpp.UnsupportedError, "norm", lambda: model.forward_intermediates(x, [0], norm=True))
 
@@ -86,7 +102,10 @@ def test_classes_and_texts(model: vitcpp.Model, clip: vitcpp.Model) -> None:
     check(vitcpp.UnsupportedError, "text", lambda: model.encode_text("a cat"))
     check(vitcpp.Error, "text", lambda: model.classify(IMAGES[0], candidate_labels=["a cat"]))
     check(vitcpp.MismatchError, "classifier", lambda: clip.classify(IMAGES[0]))
-    check(vitcpp.ArgumentError, "top", lambda: model.classify(IMAGES[0], top=0))
+    for top in (0, 2.5, "3"):
+        check(vitcpp.ArgumentError, "top", lambda top=top: model.classify(IMAGES[0], top=top))
+    check(vitcpp.ArgumentError, "threshold", lambda: model.classify(IMAGES[0], threshold="0.5"))
+    check(vitcpp.ArgumentError, "list", lambda: clip.classify(IMAGES[0], candidate_labels="cat"))
     check(vitcpp.ArgumentError, "template", lambda: model.classify(IMAGES[0], template="{}"))
     check(vitcpp.ArgumentError, "{}", lambda: clip.classify(IMAGES[0], candidate_labels=["a"], template="no"))
     check(vitcpp.ArgumentError, "classes", lambda: clip.classify(IMAGES[0], candidate_labels=[]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -115,13 +117,9 @@ def test_facts(model: vitcpp.Model) -> None:
     assert "Usage" in program("--help") or "usage" in program("--help").lower()
 
 
-def test_one_import_is_quick() -> None:
-    import subprocess
-    import sys
-
-    code = "import time; t = time.perf_counter(); import vitcpp; print(time.perf_counter() - t)"
-    seconds = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
-    assert seconds < 0.1
+def test_an_import_loads_nothing_heavy() -> None:
+    code = "import sys, vitcpp; print({'numpy', 'ctypes', 'PIL', 'torch', 'vitcpp._library'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
 
 @pytest.mark.parametrize("name", ["rope-axial", "rope-mixed", "timm-vit", "hf-dinov3", "hf-siglip", "open-clip"])

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "vit/base/activation.h"
+#include "vit/base/choices.h"
 
 namespace vit::test {
 

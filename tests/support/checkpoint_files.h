@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/support/files.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"
 #include "vit/weights/files/shards.h"
@@ -43,7 +43,7 @@ class FileCopy {
     const TensorFile file = open_weights(folder);
     for (const TensorEntry& entry : file.entries()) {
       VIT_CHECK(entry.strides.empty(), "FileCopy", entry.describe(), " is not row-major");
-      entries_.push_back({entry.name, entry.dtype, entry.shape, {entry.bytes.begin(), entry.bytes.end()}});
+      entries_.push_back({entry.name, entry.dtype, entry.shape, entry.bytes.copy()});
     }
   }
 

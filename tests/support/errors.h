@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::test {
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit::test {
@@ -28,8 +29,9 @@ class FixtureTensors {
   std::vector<unsigned char> bytes(std::string_view name) const {
     const TensorEntry& entry = file_.at(name);
     VIT_CHECK(entry.dtype == Dtype::u8, "FixtureTensors", entry.describe(), " is not uint8");
-    const auto* const first = reinterpret_cast<const unsigned char*>(entry.bytes.data());
-    return {first, first + entry.bytes.size()};
+    const std::vector<std::byte> bytes = entry.bytes.copy();
+    const auto* const first = reinterpret_cast<const unsigned char*>(bytes.data());
+    return {first, first + bytes.size()};
   }
   const TensorFile& file() const { return file_; }
 

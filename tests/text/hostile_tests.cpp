@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/support/errors.h"
+#include "vit/base/check.h"
 #include "vit/text/charsmap.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/sentencepiece.h"

@@ -1,5 +1,5 @@
-# The cases of this folder as a program of its own under ThreadSanitizer. LLVM's libomp tells the
-# sanitizer through archer what its barriers order; GCC's libgomp tells it nothing, and every team would be a race.
+# The cases of this folder as a program of its own under ThreadSanitizer. The library's threads are its own; of OpenMP's,
+# which other libraries may start, LLVM's libomp tells the sanitizer through archer what its barriers order.
 if(NOT VIT_SANITIZE MATCHES "thread")
   return()
 endif()

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,6 +43,13 @@ void at_once(std::size_t count, const Body& body) {
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+/// Pages of this process that lie in memory; 0 if the system does not tell.
+std::size_t resident_pages() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  return file >> all >> resident ? resident : 0;
 }
 
 /// Tokens of pixels that `seed` chooses, of this many patches of 8 pixels in each direction.
@@ -80,6 +88,35 @@ TEST_CASE("threads: sessions of one model, each with a team, give the bits of on
       for (const int count : equal) CHECK(count == 2 * kSizes);
     }
   }
+}
+
+TEST_CASE("threads: 64 sessions of one model at once") {
+  const auto model = golden_model("rope-axial");
+  Session alone(model, {.threads = 1});
+  const std::vector<float> expected = tokens_of(alone, 1, 4);
+  std::vector<int> equal(64);
+  at_once(equal.size(), [&](std::size_t i) {
+    Session session(model, {.threads = static_cast<int>(1 + i % 2)});
+    for (int round = 0; round < 3; ++round) equal[i] += tokens_of(session, 1, 4) == expected ? 1 : 0;
+  });
+  for (const int count : equal) CHECK(count == 3);
+}
+
+TEST_CASE("threads: sessions of short-lived threads leave nothing behind") {
+  const auto model = golden_model("rope-axial");
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      std::thread([&] {
+        Session session(model, {.threads = 2});
+        tokens_of(session, 1, 3);
+      }).join();
+    }
+  };
+  run(50);  // the threads of teams and the arenas of the heap are there
+  const std::size_t before = resident_pages();
+  run(400);
+  // A session's own memory, kept once each, would be some fifty pages; the heap may grow by a few.
+  CHECK(resident_pages() < before + 400);
 }
 
 TEST_CASE("threads: preprocessors of several sessions and threads give the same pixels") {

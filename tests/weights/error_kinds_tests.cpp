@@ -11,7 +11,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"

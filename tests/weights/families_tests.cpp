@@ -121,9 +121,8 @@ void check_mutations(const fs::path& folder) {
 void check_same_weights(const fs::path& folder, const fs::path& reference) {
   Checkpoint checkpoint = load_checkpoint(folder), original = load_checkpoint(reference);
   std::vector<Tensor<float>> expected;
-  for_each_tensor(original.config, original.weights, [&](TensorId, const Shape&, WeightTensor& tensor) {
-    expected.push_back(tensor.load().to_tensor());
-  });
+  for_each_tensor(original.config, original.weights,
+                  [&](TensorId, const Shape&, WeightTensor& tensor) { expected.push_back(tensor.load()); });
   std::size_t next = 0;
   for_each_tensor(checkpoint.config, checkpoint.weights,
                   [&](TensorId id, const Shape&, WeightTensor& tensor) {
@@ -455,9 +454,7 @@ TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
   copy.write_to(scratch.path());
   const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
   REQUIRE(renamed.config.layer_scale);
-  const auto scale = [](const Checkpoint& from) {
-    return from.weights.blocks.at(1).scale2.load().to_tensor();
-  };
+  const auto scale = [](const Checkpoint& from) { return from.weights.blocks.at(1).scale2.load(); };
   CHECK(std::ranges::equal(scale(renamed).flat(), scale(original).flat()));
 }
 
@@ -501,7 +498,7 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   FileCopy(test::data_path("golden/models/rope-mixed")).write_to(scratch.path());
   fs::remove(scratch.path() / "config.json");
   CHECK_ERROR(ErrorKind::argument,
-              ("model.safetensors", "vit_small_patch16_rope_mixed_224", "LoadOptions::architecture"),
+              ("model.safetensors", "vit_small_patch16_rope_mixed_224", "ModelOptions::architecture"),
               load_checkpoint(scratch.path()));
   // a weight file that is only called model is known by its folder
   const fs::path named = scratch.path() / "vit_base_patch16_rope_ape_224.naver_in1k";

@@ -65,6 +65,8 @@ TEST_CASE("weights: malformed json is refused with its position") {
   CHECK_ERROR(ErrorKind::format, ("a.json"), parse("\"\xed\xa0\x80\""));
   CHECK_ERROR(ErrorKind::format, ("a.json"), parse("\"\\ud800\""));
   CHECK_ERROR(ErrorKind::format, ("a.json"), parse(std::string("\"a\0b\"", 5)));
+  CHECK_ERROR(ErrorKind::format, ("a.json", "byte 2"), parse(std::string("{}\0", 3)));
+  CHECK_ERROR(ErrorKind::format, ("a.json", "byte 2"), parse(std::string("{}\0 rubbish", 11)));
   CHECK_ERROR(ErrorKind::format, ("a.json"), parse("// comment\n1"));
   CHECK_ERROR(ErrorKind::format, ("a.json", "\"a\""), parse(R"({"a": 1, "b": 2, "a": 3})"));
   CHECK_ERROR(ErrorKind::format, ("a.json", "\"a\""), parse(R"({"a": 1, "\u0061": 3})"));

@@ -104,7 +104,7 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   CHECK(inside.config.projection_dim == 9);
   CHECK(inside.config.num_classes == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
-    return std::ranges::equal(a.load().to_tensor().flat(), b.load().to_tensor().flat());
+    return std::ranges::equal(a.load().flat(), b.load().flat());
   };
   CHECK(same(inside.weights.projection.weight, original.weights.head.weight));
   CHECK(same(inside.weights.projection.bias, original.weights.head.bias));
@@ -157,7 +157,7 @@ TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of pat
   CHECK(found.config.position.resampling == TableResampling::bilinear_antialias);
   CHECK(found.config.projection_dim == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
-    return std::ranges::equal(a.load().to_tensor().flat(), b.load().to_tensor().flat());
+    return std::ranges::equal(a.load().flat(), b.load().flat());
   };
   CHECK(same(found.weights.patch.weight, original.weights.patch.weight));
   CHECK(same(found.weights.position_table, original.weights.position_table));
@@ -198,7 +198,7 @@ TEST_CASE("weights: what OpenCLIP has and this library has not is refused by nam
   check(edited(sound, R"("quick_gelu")", R"("other_gelu")"), "other_gelu");
   check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"), "\"visual.proj\"", ErrorKind::mismatch);
   test::write_text(scratch.path() / kConfigName, "{}");
-  CHECK_ERROR(ErrorKind::argument, ("LoadOptions::architecture"), load_checkpoint(scratch.path()));
+  CHECK_ERROR(ErrorKind::argument, ("ModelOptions::architecture"), load_checkpoint(scratch.path()));
 
   timm_tower().write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "", "timm_proj": "none")");

@@ -28,13 +28,13 @@ class Folder {
   vit::test::TemporaryFolder folder_;
 };
 
-vit::PreprocessConfig timm(const std::string& cfg, const vit::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig timm(const std::string& cfg, const vit::internal::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("config.json", R"({"architecture": "vit_x", "pretrained_cfg": )" + cfg + "}");
   return load_preprocess_config(folder.path(), options);
 }
 
-vit::PreprocessConfig hf(const std::string& text, const vit::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig hf(const std::string& text, const vit::internal::PreprocessLoadOptions& options = {}) {
   Folder folder;
   folder.add("preprocessor_config.json", text);
   return load_preprocess_config(folder.path(), options);

@@ -48,8 +48,6 @@ TEST_CASE("weights: a valid safetensors file loads") {
     CHECK(b.shape() == Shape{2, 1});
     CHECK(b.data()[0] == 1.5f);
     CHECK(b.data()[1] == -2.0f);
-    release_pages(file.at("b"));
-    CHECK(to_double(file.at("b"))[1] == -2.0);
     CHECK(file.find("c") == nullptr);
     CHECK_ERROR(ErrorKind::mismatch, ("\"c\""), file.at("c"));
   }
@@ -70,7 +68,7 @@ TEST_CASE("weights: scalars, empty tensors and empty files are legal") {
   CHECK(open_safetensors(folder.write("o", safetensors(" \n{ }  ", ""))).entries().empty());
 }
 
-TEST_CASE("weights: an entry keeps its file mapped") {
+TEST_CASE("weights: an entry keeps its file open") {
   const test::TemporaryFolder folder;
   const TensorEntry entry = open_safetensors(folder.write("m", safetensors(kHeader, kData))).at("a");
   CHECK(to_double(entry)[1] == -3.0);
@@ -246,13 +244,12 @@ TEST_CASE("weights: the file that is written is the file that is read") {
   CHECK(file.metadata().at("note") == "\xc3\xa9");
   const TensorEntry& named = file.at("name \"with\"\n\xc3\xa9");
   CHECK(named.shape == std::vector<std::size_t>{2, 3});
-  CHECK(std::memcmp(named.bytes.data(), floats.data(), named.bytes.size()) == 0);
+  CHECK(std::memcmp(named.bytes.copy().data(), floats.data(), named.bytes.size()) == 0);
   CHECK(to_double(file.at("double")) == doubles);
-  CHECK(static_cast<int>(file.at("bytes").bytes[2]) == 3);
+  CHECK(static_cast<int>(file.at("bytes").bytes.copy()[2]) == 3);
   for (const TensorEntry& entry : file.entries()) {
     if (entry.bytes.empty()) continue;
-    const auto offset = static_cast<std::size_t>(entry.bytes.data() - entry.file->bytes().data());
-    CHECK(offset % dtype_bytes(entry.dtype) == 0);
+    CHECK(entry.bytes.begin() % dtype_bytes(entry.dtype) == 0);
   }
   write_safetensors(path, {});
   CHECK(open_safetensors(path).entries().empty());

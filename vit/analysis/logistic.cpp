@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 
 namespace vit::internal {

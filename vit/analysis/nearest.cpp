@@ -1,11 +1,11 @@
-#include "vit/analysis/nearest.h"
+#include "vit/analysis/features.h"
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <limits>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 
 namespace vit {

@@ -1,10 +1,10 @@
-#include "vit/analysis/pca.h"
+#include "vit/analysis/features.h"
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

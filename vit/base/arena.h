@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 
 namespace vit::internal {

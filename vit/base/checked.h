@@ -6,9 +6,9 @@
 #include <limits>
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
-namespace vit {
+namespace vit::internal {
 
 /// Whether a * b exceeds 64 bits.
 constexpr bool product_overflows(std::size_t a, std::size_t b) {
@@ -37,4 +37,12 @@ constexpr std::size_t round_up(std::size_t a, std::size_t multiple) {
   return ceil_div(a, multiple) * multiple;
 }
 
+}  // namespace vit::internal
+
+namespace vit {
+using internal::ceil_div;
+using internal::checked_add;
+using internal::checked_mul;
+using internal::product_overflows;
+using internal::round_up;
 }  // namespace vit

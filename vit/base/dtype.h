@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace vit {
+namespace vit::internal {
 
 enum class Dtype { f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean, other };
 // other: carried by a file format (8-bit floats, complex), never computed with
@@ -79,4 +79,4 @@ constexpr std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "vit/base/available_memory.h"
 #include "vit/base/checked.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -27,10 +28,11 @@
 #define VIT_MAPS_MEMORY 0
 #endif
 
-namespace vit {
+namespace vit::internal {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
+constexpr std::size_t kAskedBytes = std::size_t{256} << 20;  // smaller blocks are not worth the question
+constexpr std::align_val_t kAlignment{64};                   // one cache line, one AVX-512 register
 
 #if VIT_MAPS_MEMORY
 
@@ -60,6 +62,8 @@ void* map_zeroed(std::size_t bytes) {
 }  // namespace
 
 void* allocate_zeroed(std::size_t bytes) {
+  // The system promises more than it has, and ends the process when the block is touched.
+  if (bytes >= kAskedBytes && bytes > internal::available_memory()) throw std::bad_alloc();
 #if VIT_MAPS_MEMORY
   if (bytes >= kMappedBytes) return map_zeroed(bytes);
 #endif
@@ -77,4 +81,4 @@ void release_zeroed(void* memory, std::size_t bytes) noexcept {
   ::operator delete(memory, kAlignment);
 }
 
-}  // namespace vit
+}  // namespace vit::internal

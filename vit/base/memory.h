@@ -4,9 +4,7 @@
 
 #include <cstddef>
 
-#include "vit/base/export.h"
-
-namespace vit {
+namespace vit::internal {
 
 /// Blocks of this many bytes and more are mapped.
 inline constexpr std::size_t kMappedBytes = std::size_t{1} << 20;
@@ -14,8 +12,8 @@ inline constexpr std::size_t kMappedBytes = std::size_t{1} << 20;
 /// `bytes` zero bytes (at least one) at a multiple of 64. A mapped block takes up memory only where it has
 /// been touched, lies in huge pages where the system has them to give, and returns to the system when it is
 /// released: freed weights leave no holes in the heap. Throws std::bad_alloc.
-VIT_API void* allocate_zeroed(std::size_t bytes);
+void* allocate_zeroed(std::size_t bytes);
 /// Takes back what allocate_zeroed(bytes) gave.
-VIT_API void release_zeroed(void* memory, std::size_t bytes) noexcept;
+void release_zeroed(void* memory, std::size_t bytes) noexcept;
 
-}  // namespace vit
+}  // namespace vit::internal

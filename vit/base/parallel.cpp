@@ -3,52 +3,47 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
+#include "vit/base/worker_threads.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 namespace vit::internal {
 
+/// More than any machine gains from: a larger number is a mistake, whose working memory would fill the
+/// machine.
+constexpr int kMaxThreads = 1024;
+
 int resolve_threads(int threads) {
+  VIT_CHECK(threads <= kMaxThreads, "threads", threads, " threads; at most ", kMaxThreads, " expected");
   if (threads > 0) return threads;
-#ifdef _OPENMP
-  return omp_get_num_procs();
-#else
-  return 1;
+#ifdef __linux__
+  cpu_set_t cores;  // those that this process may use
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
 #endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 namespace {
 
-void pause_briefly() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
+/// Whether the caller has divided its work already. OpenMP is asked because users call from its regions.
+bool is_inside_region() {
+#ifdef _OPENMP
+  return omp_in_parallel() != 0;
+#else
+  return false;
 #endif
-}
-
-/// Waits until `value` is no longer `old` and returns what it is then. Sleeping and waking cost tens of
-/// microseconds, more than the serial stretches of a forward pass; a thread that waits longer gives its core
-/// away.
-std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  constexpr auto kSpinTime = std::chrono::microseconds(50);
-  const auto end = std::chrono::steady_clock::now() + kSpinTime;
-  do {
-    const std::uint32_t now = value;
-    if (now != old) return now;
-    pause_briefly();
-  } while (std::chrono::steady_clock::now() < end);
-  value.wait(old);
-  return value;
 }
 
 /// One leader hands tasks to a team. Each thread begins with a part of its own: in jobs that go through the
@@ -155,6 +150,8 @@ class Team {
 
 /// The team that this thread leads, null while it leads none or is inside a task.
 thread_local Team* led_team = nullptr;
+/// Whether this thread leads or serves a team, inside a task or not.
+thread_local bool is_in_team = false;
 
 /// Gives the calling thread its team back at the end of a job.
 class Resumption {
@@ -168,42 +165,47 @@ class Resumption {
   Team& team_;
 };
 
+/// Makes the calling thread the leader of a team, until the end of the scope.
+class Leadership {
+ public:
+  explicit Leadership(Team& team) : team_(team) {
+    led_team = &team;
+    is_in_team = true;
+  }
+  ~Leadership() {
+    led_team = nullptr;
+    is_in_team = false;
+    team_.dismiss();
+  }
+  Leadership(const Leadership&) = delete;
+  Leadership& operator=(const Leadership&) = delete;
+
+ private:
+  Team& team_;
+};
+
+void serve_team(void* team, int thread) {
+  is_in_team = true;
+  static_cast<Team*>(team)->serve(thread);
+}
+
 }  // namespace
 
 namespace detail {
 
 void run_with_team(int threads, BodyFunction function, void* context) {
-#ifdef _OPENMP
   const int wanted = resolve_threads(threads);
-  if (wanted > 1 && led_team == nullptr && !omp_in_parallel()) {
-    Team team(wanted);
-    std::exception_ptr error;
-#pragma omp parallel num_threads(wanted)
-    if (omp_get_thread_num() == 0) {
-      led_team = &team;
-      try {
-        function(context);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      led_team = nullptr;
-      team.dismiss();
-    } else {
-      team.serve(omp_get_thread_num());
-    }
-    if (error) std::rethrow_exception(error);
-    return;
-  }
-#endif
-  static_cast<void>(threads);
+  if (wanted == 1 || is_in_team || is_inside_region()) return function(context);
+  Team team(wanted);
+  const WorkerLoan others(wanted - 1, serve_team, &team);
+  const Leadership leadership(team);
   function(context);
 }
 
 void run_tasks(std::size_t num_tasks, int threads, TaskFunction function, void* context) {
-#ifdef _OPENMP
   const int wanted = resolve_threads(threads);
   if (num_tasks > 1 && wanted > 1) {
-    if (led_team == nullptr && !omp_in_parallel()) {
+    if (!is_in_team && !is_inside_region()) {
       const auto used = static_cast<int>(std::min(num_tasks, static_cast<std::size_t>(wanted)));
       with_team(used, [&] { run_tasks(num_tasks, used, function, context); });
       return;
@@ -215,8 +217,6 @@ void run_tasks(std::size_t num_tasks, int threads, TaskFunction function, void* 
       return;
     }
   }
-#endif
-  static_cast<void>(threads);
   for (std::size_t task = 0; task < num_tasks; ++task) function(context, task, 0);
 }
 

@@ -5,28 +5,24 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "vit/base/checked.h"
 #include "vit/base/error.h"
-#include "vit/base/memory.h"
 
 namespace vit {
 
 /// Up to four sizes, outermost first. A scalar has rank 0 and one element.
-class Shape {
+class VIT_API Shape {
  public:
   static constexpr std::size_t kMaxRank = 4;
 
   Shape() = default;
   Shape(std::initializer_list<std::size_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
   explicit Shape(std::span<const std::size_t> sizes) : rank_(sizes.size()) {
-    VIT_CHECK(rank_ <= kMaxRank, "Shape", "at most ", kMaxRank, " dimensions, got ", rank_);
+    if (rank_ > kMaxRank) throw Error("Shape", "at most 4 dimensions, got " + std::to_string(rank_));
     for (std::size_t i = 0; i < rank_; ++i) sizes_[i] = sizes[i];
   }
 
@@ -34,17 +30,9 @@ class Shape {
   std::size_t operator[](std::size_t i) const noexcept { return sizes_[i]; }
   std::size_t last() const noexcept { return rank_ == 0 ? 1 : sizes_[rank_ - 1]; }
   /// Product of all sizes; throws Error on overflow.
-  std::size_t num_elements() const {
-    std::size_t count = 1;
-    for (std::size_t i = 0; i < rank_; ++i) count = checked_mul(count, sizes_[i], "Shape");
-    return count;
-  }
+  std::size_t num_elements() const { return product_of(rank_); }
   /// Product of all sizes but the last.
-  std::size_t num_rows() const {
-    std::size_t count = 1;
-    for (std::size_t i = 0; i + 1 < rank_; ++i) count = checked_mul(count, sizes_[i], "Shape");
-    return count;
-  }
+  std::size_t num_rows() const { return product_of(rank_ == 0 ? 0 : rank_ - 1); }
   bool operator==(const Shape& other) const noexcept {
     if (rank_ != other.rank_) return false;
     for (std::size_t i = 0; i < rank_; ++i) {
@@ -53,13 +41,11 @@ class Shape {
     return true;
   }
   /// "(2, 197, 768)".
-  std::string to_string() const {
-    std::string out = "(";
-    for (std::size_t i = 0; i < rank_; ++i) out += (i ? ", " : "") + std::to_string(sizes_[i]);
-    return out + ")";
-  }
+  std::string to_string() const;
 
  private:
+  std::size_t product_of(std::size_t num_sizes) const;  // of the first ones
+
   std::array<std::size_t, kMaxRank> sizes_{};
   std::size_t rank_ = 0;
 };
@@ -72,10 +58,7 @@ class TensorView {
   TensorView() = default;
   TensorView(T* data, Shape shape) : data_(data), shape_(shape), row_stride_(shape.last()) {}
   TensorView(T* data, Shape shape, std::size_t row_stride)
-      : data_(data), shape_(shape), row_stride_(row_stride) {
-    VIT_DCHECK(row_stride >= shape.last(), "TensorView", "row stride ", row_stride, " below row length ",
-               shape.last());
-  }
+      : data_(data), shape_(shape), row_stride_(row_stride) {}
   /// TensorView<T> converts to TensorView<const T>.
   template <typename U>
   requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) TensorView(const TensorView<U>& other)
@@ -95,8 +78,7 @@ class TensorView {
 
   /// All numbers as one span; the view must be contiguous.
   std::span<T> flat() const {
-    VIT_CHECK(is_contiguous(), "TensorView", "rows of ", num_columns(), " lie ", row_stride_,
-              " apart: not contiguous");
+    if (!is_contiguous()) fail_contiguous();
     return {data_, num_elements()};
   }
   /// Sub-views [first, first + count) along the first dimension, which stays; an empty view has empty parts.
@@ -116,12 +98,42 @@ class TensorView {
   }
 
  private:
+  [[noreturn]] void fail_contiguous() const {
+    throw Error("TensorView", "rows of " + std::to_string(num_columns()) + " lie " +
+                                  std::to_string(row_stride_) + " apart: not contiguous");
+  }
+
   T* data_ = nullptr;
   Shape shape_;
   std::size_t row_stride_ = 0;
 };
 
-/// Owns memory (memory.h) for a contiguous tensor of a trivial type. Moves, does not copy; elements start at
+/// The memory of a Tensor: zero bytes at a multiple of 64. Moves, does not copy.
+class VIT_API TensorMemory {
+ public:
+  TensorMemory() = default;
+  /// None for a shape without elements. Throws Error on overflow, std::bad_alloc if there is no more.
+  TensorMemory(const Shape& shape, std::size_t element_bytes);
+  TensorMemory(TensorMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  TensorMemory& operator=(TensorMemory&& other) noexcept {
+    TensorMemory taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(bytes_, taken.bytes_);
+    return *this;
+  }
+  ~TensorMemory() { release(); }
+
+  void* data() const noexcept { return data_; }
+
+ private:
+  void release() noexcept;
+
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Owns memory for a contiguous tensor of a trivial type. Moves, does not copy; elements start at
 /// zero.
 template <typename T>
 class Tensor {
@@ -129,32 +141,24 @@ class Tensor {
 
  public:
   Tensor() = default;
-  explicit Tensor(Shape shape) : shape_(shape) {
-    const std::size_t bytes = checked_mul(shape.num_elements(), sizeof(T), "Tensor");
-    if (bytes != 0) data_ = Memory(static_cast<T*>(allocate_zeroed(bytes)), Release{bytes});
-  }
+  explicit Tensor(Shape shape) : memory_(shape, sizeof(T)), shape_(shape) {}
 
-  TensorView<T> view() noexcept { return {data_.get(), shape_}; }
-  TensorView<const T> view() const noexcept { return {data_.get(), shape_}; }
+  TensorView<T> view() noexcept { return {data(), shape_}; }
+  TensorView<const T> view() const noexcept { return {data(), shape_}; }
   operator TensorView<T>() noexcept { return view(); }
   operator TensorView<const T>() const noexcept { return view(); }
 
-  T* data() noexcept { return data_.get(); }
-  const T* data() const noexcept { return data_.get(); }
+  T* data() noexcept { return static_cast<T*>(memory_.data()); }
+  const T* data() const noexcept { return static_cast<const T*>(memory_.data()); }
   const Shape& shape() const noexcept { return shape_; }
   std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }
   std::size_t num_elements() const { return shape_.num_elements(); }
-  bool empty() const noexcept { return data_ == nullptr; }
-  std::span<T> flat() { return {data_.get(), data_ ? num_elements() : 0}; }
-  std::span<const T> flat() const { return {data_.get(), data_ ? num_elements() : 0}; }
+  bool empty() const noexcept { return memory_.data() == nullptr; }
+  std::span<T> flat() { return {data(), empty() ? 0 : num_elements()}; }
+  std::span<const T> flat() const { return {data(), empty() ? 0 : num_elements()}; }
 
  private:
-  struct Release {
-    std::size_t bytes = 0;
-    void operator()(T* data) const noexcept { release_zeroed(static_cast<void*>(data), bytes); }
-  };
-  using Memory = std::unique_ptr<T, Release>;
-  Memory data_;
+  TensorMemory memory_;
   Shape shape_;
 };
 

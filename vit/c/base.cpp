@@ -1,5 +1,5 @@
 // Statuses, messages and options of the C interface.
-#include "vit/c/base.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/version.h"
 

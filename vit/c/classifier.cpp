@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 

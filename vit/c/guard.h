@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "vit/base/error.h"
-#include "vit/c/base.h"
+#include "vit/base/check.h"
+#include "vit/c.h"
 
 namespace vit::internal {
 

@@ -7,15 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "vit/c/model.h"
+#include "vit/c.h"
 #include "vit/c/results.h"
-#include "vit/c/session.h"
-#include "vit/c/text.h"
 #include "vit/fit.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/session.h"
-#include "vit/stream.h"
 #include "vit/text_encoder.h"
 #include "vit/zero_shot.h"
 

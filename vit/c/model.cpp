@@ -1,5 +1,5 @@
 // Models, inputs and preprocessing of the C interface.
-#include "vit/c/model.h"
+#include "vit/c.h"
 
 #include <cstring>
 #include <exception>
@@ -8,10 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::internal {
@@ -70,6 +71,16 @@ ImageView image_of(const ImageSource& source, const DecodeOptions& options, Imag
   return memory.view();
 }
 
+/// The pixels of an input that is an image file.
+FilePixels pixels_of(const ImageSource& source, const Preprocessor& preprocessor) {
+  PreprocessMemory memory;
+  if (const auto* const path = std::get_if<std::filesystem::path>(&source))
+    return preprocessor.run_file(*path, memory);
+  if (const auto* const bytes = std::get_if<std::span<const std::byte>>(&source))
+    return preprocessor.run_bytes(*bytes, "image in memory", memory);
+  fail(kCall, "preprocessed pixels cannot be preprocessed");
+}
+
 /// One input after a stage, or why there is nothing.
 struct Preprocessed {
   Tensor<float> pixels;  // (3, H, W)
@@ -83,13 +94,20 @@ Preprocessed preprocess(const Preprocessor& preprocessor, const InputList& input
                         std::uint32_t stage) noexcept {
   Preprocessed out;
   try {
-    Image memory;
-    const ImageView image = image_of(inputs[index], preprocessor.decode_options(), memory);
-    out.size = image.size();
-    if (stage == VIT_CROPPED) {
-      out.cropped = preprocessor.crop_stage(image);
+    const ImageSource source = inputs[index];
+    if (stage == VIT_CROPPED || std::holds_alternative<ImageView>(source)) {
+      Image memory;
+      const ImageView image = image_of(source, preprocessor.decode_options(), memory);
+      out.size = image.size();
+      if (stage == VIT_CROPPED) {
+        out.cropped = preprocessor.crop_stage(image);
+      } else {
+        out.pixels = preprocessor.run(image);
+      }
     } else {
-      out.pixels = preprocessor.run(image);
+      FilePixels file = pixels_of(source, preprocessor);
+      out.size = file.image_size;
+      out.pixels = std::move(file.pixels);
     }
   } catch (const Error& error) {
     out.failure = error.what();

@@ -1,16 +1,15 @@
 // Position encodings of the C interface.
-#include "vit/c/position.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <span>
 #include <variant>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
-#include "vit/position/frequencies.h"
-#include "vit/position/grid.h"
-#include "vit/position/rope_table.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
 using namespace vit;
 using namespace vit::internal;

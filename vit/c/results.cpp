@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/c/guard.h"
 
 namespace vit::internal {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/tensor.h"
-#include "vit/c/base.h"
+#include "vit/c.h"
 #include "vit/image/image.h"
 
 namespace vit::internal {

@@ -1,11 +1,12 @@
 // Sessions of the C interface: inputs to the features that a request names.
-#include "vit/c/session.h"
+#include "vit/c.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/forward_request.h"

@@ -1,9 +1,10 @@
 // Text towers and tokenizers of the C interface.
-#include "vit/c/text.h"
+#include "vit/c.h"
 
 #include <string_view>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 

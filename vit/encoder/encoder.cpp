@@ -37,8 +37,7 @@ std::vector<AttentionTap> Encoder::attention_taps(std::size_t layer, std::size_t
 }
 
 AttentionInput Encoder::attention_input(std::size_t layer, std::size_t num_images, std::size_t num_tokens,
-                                        const position::PositionContext& position,
-                                        const EncoderInput& input) {
+                                        const PositionContext& position, const EncoderInput& input) {
   return {.num_images = num_images,
           .num_tokens = num_tokens,
           .num_queries = num_tokens,
@@ -47,7 +46,7 @@ AttentionInput Encoder::attention_input(std::size_t layer, std::size_t num_image
           .logit_factor = position.logit_factor()};
 }
 
-void Encoder::roll_out(std::span<const Tensor<float>> entered, const position::PositionContext& position,
+void Encoder::roll_out(std::span<const Tensor<float>> entered, const PositionContext& position,
                        const EncoderInput& input, std::size_t num_images, const Pass& pass) const {
   const EncoderTaps& taps = input.taps;
   for (std::size_t i = 0; i < taps.rollout.size(); ++i) {
@@ -71,8 +70,8 @@ void Encoder::roll_out(std::span<const Tensor<float>> entered, const position::P
   }
 }
 
-void Encoder::forward(TensorView<float> tokens, const position::PositionContext& position,
-                      const EncoderInput& input, TensorView<float> leading, const Pass& pass) const {
+void Encoder::forward(TensorView<float> tokens, const PositionContext& position, const EncoderInput& input,
+                      TensorView<float> leading, const Pass& pass) const {
   const std::size_t num_images = tokens.dim(0);
   const std::size_t num_tokens = tokens.dim(1);
   const TensorView<float> x(tokens.data(), Shape{num_images * num_tokens, tokens.dim(2)});

@@ -50,7 +50,7 @@ class Encoder {
 
   /// Runs tokens (B, T, C) in place. With num_leading = R the result stands in `leading` (B, R, C) and
   /// `tokens` holds what entered the last block; otherwise `leading` is not touched.
-  void forward(TensorView<float> tokens, const position::PositionContext& position, const EncoderInput& input,
+  void forward(TensorView<float> tokens, const PositionContext& position, const EncoderInput& input,
                TensorView<float> leading, const Pass& pass) const;
   /// Runs the tokens of texts (rows, C), one behind the other, in place. With last_alone the result stands in
   /// `last` (B, C), the last token of each text, which the last block then computes alone.
@@ -62,9 +62,9 @@ class Encoder {
                                            const EncoderTaps& taps) const;
   /// What attention of a layer works on; all tokens are queries.
   static AttentionInput attention_input(std::size_t layer, std::size_t num_images, std::size_t num_tokens,
-                                        const position::PositionContext& position, const EncoderInput& input);
+                                        const PositionContext& position, const EncoderInput& input);
   /// Rolls the attention back to the first block; entered[l] (B * T, C) is what entered layer l.
-  void roll_out(std::span<const Tensor<float>> entered, const position::PositionContext& position,
+  void roll_out(std::span<const Tensor<float>> entered, const PositionContext& position,
                 const EncoderInput& input, std::size_t num_images, const Pass& pass) const;
 
   std::optional<LayerNorm> norm_pre_;

@@ -11,7 +11,7 @@
 #include "vit/analysis/logistic.h"
 #include "vit/analysis/neighbors.h"
 #include "vit/analysis/standardize.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit {
 namespace {

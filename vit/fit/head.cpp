@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "vit/analysis/neighbors.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/fit.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
@@ -133,7 +133,7 @@ void read_votes(const TensorFile& file, ClassifierHead& head) {
   VIT_CHECK(entry.dtype_name == "I32" && entry.shape == std::vector{count}, kWhere.with(ErrorKind::format),
             entry.describe(), " must hold an I32 for each of ", count, " vectors");
   head.classes.resize(count);
-  std::memcpy(head.classes.data(), entry.bytes.data(), entry.bytes.size());
+  entry.bytes.read(0, std::as_writable_bytes(std::span(head.classes)));
   const auto largest = *std::ranges::max_element(head.classes);
   VIT_CHECK(largest < head.labels.size(), kWhere.with(ErrorKind::format), entry.describe(),
             " holds a class that has no label: ", largest);
@@ -150,7 +150,7 @@ void read_functions(const TensorFile& file, ClassifierHead& head) {
 }
 
 internal::TensorToWrite floats_to_write(const char* name, const Tensor<float>& tensor) {
-  internal::TensorToWrite out{.name = name, .dtype = Dtype::f32, .shape = {}, .bytes = {}};
+  internal::TensorToWrite out{.name = name, .dtype = internal::Dtype::f32, .shape = {}, .bytes = {}};
   for (std::size_t i = 0; i < tensor.shape().rank(); ++i) out.shape.push_back(tensor.dim(i));
   out.bytes = std::as_bytes(tensor.flat());
   return out;
@@ -203,7 +203,7 @@ void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
   if (head.method == FitMethod::knn) {
     tensors.push_back(floats_to_write("vectors", head.vectors));
     tensors.push_back({.name = "classes",
-                       .dtype = Dtype::i32,
+                       .dtype = internal::Dtype::i32,
                        .shape = {head.classes.size()},
                        .bytes = std::as_bytes(std::span(head.classes))});
   } else {

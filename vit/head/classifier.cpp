@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-namespace vit {
+namespace vit::internal {
 
 std::vector<float> softmax(std::span<const float> logits) {
   std::vector<float> out(logits.size());
@@ -43,4 +43,4 @@ std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t 
   return top;
 }
 
-}  // namespace vit
+}  // namespace vit::internal

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "vit/base/activation.h"
+#include "vit/base/choices.h"
 
-namespace vit {
+namespace vit::internal {
 
 struct RankedClass {
   std::size_t index;
@@ -27,4 +27,4 @@ std::vector<float> probabilities(std::span<const float> logits, ClassActivation 
 std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t count,
                                      ClassActivation activation = ClassActivation::softmax);
 
-}  // namespace vit
+}  // namespace vit::internal

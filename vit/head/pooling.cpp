@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

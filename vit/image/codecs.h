@@ -4,14 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
+#include "vit/image/row_source.h"
 
 namespace vit::internal::codecs {
 
@@ -20,6 +24,7 @@ struct Source {
   std::span<const std::uint8_t> bytes;
   std::string name;
   std::size_t max_pixels = 0;
+  Alpha alpha = Alpha::drop;  // what rows do with transparency
 };
 
 /// An image as its file stores it. Both take no memory until they are written: a short file may announce
@@ -32,6 +37,8 @@ struct Decoded {
 };
 
 constexpr Where kWhere{"decode", ErrorKind::format};
+
+constexpr Where kReadFile = kWhere.with(ErrorKind::io);
 
 /// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or no image.
 template <typename... Parts>
@@ -51,6 +58,18 @@ template <typename... Parts>
                                         std::string_view library, std::string_view package) {
   refuse_unsupported(source, format, " files are not read: vit was built without ", library,
                      " (Debian package ", package, "); install it and build vit again, or convert the file");
+}
+
+/// What `step` returns. Throws Error if memory does not suffice for it.
+template <typename Step>
+auto within_memory(const Source& source, Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    fail(kReadFile, source.name, ": not enough memory for this image");
+  } catch (const std::length_error&) {
+    fail(kReadFile, source.name, ": not enough memory for this image");
+  }
 }
 
 /// Throws Error if a header announces no pixels or too many. Comes before every allocation.
@@ -86,10 +105,33 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
-/// Throws Error if a JPEG 2000 codestream is cut, is not for 8-bit grey or RGB, or would cost its decoder
-/// more than an image of its size is worth. `length` bytes of `code` belong to it; what follows them may,
-/// too.
+/// Throws Error if a JPEG 2000 codestream is cut, is not for grey or RGB of 16 bits at most, or would cost
+/// its decoder more than an image of its size is worth. `length` bytes of `code` belong to it; what follows
+/// them may, too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
+
+/// Where a bitmap stands: in a file of its own, there without the file header (.dib), or in an icon, where
+/// the rows of a mask follow and its height counts them.
+enum class BitmapKind { file, headless, icon };
+
+/// A bitmap, and where its pixels lie in the source.
+struct Bitmap {
+  Decoded decoded;
+  std::size_t pixels = 0;
+};
+
+Bitmap decode_bitmap(const Source& source, BitmapKind kind);
+
+/// All rows of `rows`, which was not started. Transparency has been dealt with.
+Decoded decode_rows(RowSource& rows);
+
+/// Decoders that give rows. Each throws Error as its decode function does.
+std::unique_ptr<RowSource> open_jpeg(const Source& source);
+std::unique_ptr<RowSource> open_png(const Source& source);
+std::unique_ptr<RowSource> open_bmp(const Source& source);
+std::unique_ptr<RowSource> open_pnm(const Source& source);
+/// Null for tiles, planes of samples, and an image that its tag turns.
+std::unique_ptr<RowSource> open_tiff(const Source& source);
 
 /// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.
 Decoded decode_jpeg(const Source& source);
@@ -97,6 +139,8 @@ Decoded decode_png(const Source& source);
 Decoded decode_tiff(const Source& source);
 Decoded decode_webp(const Source& source);
 Decoded decode_bmp(const Source& source);
+Decoded decode_dib(const Source& source);
+Decoded decode_ico(const Source& source);
 Decoded decode_pnm(const Source& source);
 Decoded decode_jpeg2000(const Source& source);
 /// These need libraries that are optional; without them each throws Error by refuse_missing().

@@ -1,19 +1,17 @@
 // Reads the file, recognizes its format, hands it to a decoder, and does what all formats share: size limit,
 // transparency, orientation.
-#include "vit/image/decode.h"
+#include "vit/image/image.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <new>
-#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
@@ -32,6 +30,17 @@ void check_size(const Source& source, std::uint64_t width, std::uint64_t height)
   }
 }
 
+Decoded decode_rows(RowSource& rows) {
+  const ImageSize size = rows.size();
+  rows.start({0, size.width});
+  Decoded decoded;
+  decoded.image = Image(size.height, size.width);
+  rows.read(decoded.image.data(), size.height);
+  rows.finish();
+  decoded.orientation = rows.orientation();
+  return decoded;
+}
+
 }  // namespace internal::codecs
 
 namespace {
@@ -40,7 +49,7 @@ namespace codecs = internal::codecs;
 using codecs::Decoded;
 using codecs::Source;
 
-constexpr Where kReadFile = codecs::kWhere.with(ErrorKind::io);
+using codecs::kReadFile;
 
 struct Signature {
   std::size_t offset;
@@ -49,8 +58,9 @@ struct Signature {
 
 struct Format {
   std::string_view name;
-  std::initializer_list<Signature> signatures;  // all of them
-  Decoded (*decode)(const Source&);             // null: recognized, not read
+  std::initializer_list<Signature> signatures;                            // all of them
+  Decoded (*decode)(const Source&);                                       // null: recognized, not read
+  std::unique_ptr<internal::RowSource> (*open)(const Source&) = nullptr;  // null: gives no rows
 };
 
 bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
@@ -74,22 +84,31 @@ Decoded decode_container(const Source& source) {
 }
 
 const Format kFormats[] = {
-    {"JPEG", {{0, "\xFF\xD8\xFF"sv}}, codecs::decode_jpeg},
-    {"PNG", {{0, "\x89PNG\r\n\x1A\n"sv}}, codecs::decode_png},
-    {"TIFF", {{0, "II*\0"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "MM\0*"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "II+\0"sv}}, codecs::decode_tiff},
-    {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff},
+    {"JPEG", {{0, "\xFF\xD8\xFF"sv}}, codecs::decode_jpeg, codecs::open_jpeg},
+    {"PNG", {{0, "\x89PNG\r\n\x1A\n"sv}}, codecs::decode_png, codecs::open_png},
+    {"TIFF", {{0, "II*\0"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "MM\0*"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "II+\0"sv}}, codecs::decode_tiff, codecs::open_tiff},
+    {"TIFF", {{0, "MM\0+"sv}}, codecs::decode_tiff, codecs::open_tiff},
     {"WebP", {{0, "RIFF"sv}, {8, "WEBP"sv}}, codecs::decode_webp},
-    {"BMP", {{0, "BM"sv}}, codecs::decode_bmp},
+    {"BMP", {{0, "BM"sv}}, codecs::decode_bmp, codecs::open_bmp},
+    {"BMP", {{0, "\x0C\0\0\0"sv}}, codecs::decode_dib},  // the sizes of its information header
+    {"BMP", {{0, "\x28\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x34\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x38\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x40\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x6C\0\0\0"sv}}, codecs::decode_dib},
+    {"BMP", {{0, "\x7C\0\0\0"sv}}, codecs::decode_dib},
+    {"Windows icon", {{0, "\0\0\x01\0"sv}}, codecs::decode_ico},
     {"JPEG 2000", {{0, "\0\0\0\x0CjP  \r\n\x87\n"sv}}, codecs::decode_jpeg2000},
     {"JPEG 2000", {{0, "\xFF\x4F\xFF\x51"sv}}, codecs::decode_jpeg2000},
-    {"PNM", {{0, "P1"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P2"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P3"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P4"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P5"sv}}, codecs::decode_pnm},
-    {"PNM", {{0, "P6"sv}}, codecs::decode_pnm},
+    {"PNM", {{0, "P1"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P2"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P3"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P4"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P5"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "P6"sv}}, codecs::decode_pnm, codecs::open_pnm},
+    {"PNM", {{0, "Pf"sv}}, codecs::decode_pnm},
     {"GIF", {{0, "GIF87a"sv}}, codecs::decode_gif},
     {"GIF", {{0, "GIF89a"sv}}, codecs::decode_gif},
     {"AVIF", {{4, "ftypavif"sv}}, codecs::decode_avif},
@@ -106,7 +125,6 @@ const Format kFormats[] = {
     {"OpenEXR", {{0, "\x76\x2F\x31\x01"sv}}, nullptr},
     {"Radiance HDR", {{0, "#?RADIANCE"sv}}, nullptr},
     {"DDS", {{0, "DDS "sv}}, nullptr},
-    {"Windows icon", {{0, "\0\0\x01\0"sv}}, nullptr},
 };
 
 constexpr std::size_t kSignatureBytes = 512;  // tell the format, or text from other data
@@ -119,23 +137,9 @@ bool is_text(std::span<const std::uint8_t> bytes) {
 
 /// Upright image of one whose top row and left column lie as the EXIF value says.
 Image rotated(const Image& image, int orientation) {
-  const bool transposed = orientation >= 5;
-  const std::size_t height = transposed ? image.width() : image.height();
-  const std::size_t width = transposed ? image.height() : image.width();
-  Image out(height, width);
-  const bool flip_x =
-      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;  // of the stored image
-  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  for (std::size_t y = 0; y < height; ++y) {
-    std::uint8_t* to = out.row(y);
-    for (std::size_t x = 0; x < width; ++x, to += 3) {
-      const std::size_t stored_x = transposed ? y : x;
-      const std::size_t stored_y = transposed ? x : y;
-      const std::size_t from_x = flip_x ? image.width() - 1 - stored_x : stored_x;
-      const std::size_t from_y = flip_y ? image.height() - 1 - stored_y : stored_y;
-      std::copy_n(image.row(from_y) + 3 * from_x, 3, to);
-    }
-  }
+  const ImageSize size = internal::upright_size(image.size(), orientation);
+  Image out(size.height, size.width);
+  internal::turn_upright(image.data(), image.size(), orientation, out.data());
   return out;
 }
 
@@ -154,19 +158,10 @@ const Format& recognized(const Source& source) {
 }
 
 Source source_of(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
-  return {{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, name, options.max_pixels};
-}
-
-/// What `step` returns. Throws Error if memory does not suffice for it.
-template <typename Step>
-auto within_memory(const Source& source, Step step) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    fail(kReadFile, source.name, ": not enough memory for this image");
-  } catch (const std::length_error&) {
-    fail(kReadFile, source.name, ": not enough memory for this image");
-  }
+  return {{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+          name,
+          options.max_pixels,
+          options.alpha};
 }
 
 /// A pixel takes at most 24 bytes in the formats that are read; other pages and metadata may take as much
@@ -177,10 +172,8 @@ std::uint64_t max_file_bytes(const DecodeOptions& options) {
   return std::min<std::uint64_t>(options.max_pixels, std::uint64_t{1} << 50) * kPixelBytes + kOtherBytes;
 }
 
-}  // namespace
-
-std::vector<std::byte> internal::read_image_file(const std::filesystem::path& path,
-                                                 const DecodeOptions& options) {
+void read_file(const std::filesystem::path& path, const DecodeOptions& options,
+               std::vector<std::byte>& bytes) {
   const std::string name = path.string();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -192,17 +185,18 @@ std::vector<std::byte> internal::read_image_file(const std::filesystem::path& pa
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   VIT_CHECK(file != nullptr, kReadFile, name, ": cannot be opened: ", std::generic_category().message(errno));
   // A large file of something else is told by its first bytes, and not read.
-  std::vector<std::byte> bytes(kSignatureBytes);
+  bytes.resize(kSignatureBytes);
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
   if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
   const auto size = std::filesystem::file_size(path, error);
   VIT_CHECK(error || size <= max_file_bytes(options), codecs::kWhere.with(ErrorKind::unsupported), name,
             ": a file of ", size, " bytes is too large for an image; the limit is ", max_file_bytes(options));
-  if (!error) bytes.reserve(size + 1);
+  const std::size_t expected = error ? 0 : static_cast<std::size_t>(size) + 1;
+  bytes.reserve(expected);
   constexpr std::size_t kChunk = 1u << 16;
   while (true) {
     const std::size_t used = bytes.size();
-    bytes.resize(used + std::max(kChunk, bytes.capacity() - used));
+    bytes.resize(std::max(used + kChunk, expected));
     const std::size_t got = std::fread(bytes.data() + used, 1, bytes.size() - used, file.get());
     const bool ended = got < bytes.size() - used;
     bytes.resize(used + got);
@@ -210,13 +204,35 @@ std::vector<std::byte> internal::read_image_file(const std::filesystem::path& pa
   }
   VIT_CHECK(std::ferror(file.get()) == 0, kReadFile, name,
             ": reading failed: ", std::generic_category().message(errno));
+}
+
+}  // namespace
+
+void internal::read_image_file(const std::filesystem::path& path, const DecodeOptions& options,
+                               std::vector<std::byte>& bytes) {
+  codecs::within_memory(source_of({}, options, path.string()), [&] { read_file(path, options, bytes); });
+}
+
+std::vector<std::byte> internal::read_image_file(const std::filesystem::path& path,
+                                                 const DecodeOptions& options) {
+  std::vector<std::byte> bytes;
+  read_file(path, options, bytes);
   return bytes;
+}
+
+std::unique_ptr<internal::RowSource> internal::open_rows(std::span<const std::byte> bytes,
+                                                         const DecodeOptions& options,
+                                                         const std::string& name) {
+  const Source source = source_of(bytes, options, name);
+  const Format& format = recognized(source);
+  if (format.open == nullptr) return nullptr;
+  return codecs::within_memory(source, [&] { return format.open(source); });
 }
 
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
   const Source source = source_of(bytes, options, name);
   const Format& format = recognized(source);
-  return within_memory(source, [&] {
+  return codecs::within_memory(source, [&] {
     Decoded decoded = format.decode(source);
     const std::span<const std::uint8_t> alpha = decoded.alpha.flat();
     for (std::size_t i = 0; options.alpha == Alpha::on_white && i < alpha.size(); ++i)
@@ -228,8 +244,8 @@ Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& option
 }
 
 Image decode_file(const std::filesystem::path& path, const DecodeOptions& options) {
-  const std::vector<std::byte> bytes = within_memory(
-      source_of({}, options, path.string()), [&] { return internal::read_image_file(path, options); });
+  std::vector<std::byte> bytes;
+  internal::read_image_file(path, options, bytes);
   return decode_bytes(bytes, options, path.string());
 }
 

@@ -1,8 +1,9 @@
 // Windows and OS/2 bitmaps as Pillow reads them: 1, 4, 8, 16, 24 and 32 bits, palettes, bit fields, run
-// lengths.
+// lengths; with the file header, without it (.dib), and inside of an icon.
 #include <algorithm>
 
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit::internal::codecs {
 
@@ -62,16 +63,17 @@ bool known_fields(std::uint32_t bits, const Masks& masks) {
   return masks == Masks{};
 }
 
-// Returns where the palette starts.
-std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t info_bytes, Header& header) {
-  std::size_t end = 14 + info_bytes;
+// Returns where the palette starts. `start` is that of the information header.
+std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t start, std::size_t info_bytes,
+                       Header& header) {
+  std::size_t end = start + info_bytes;
   if (header.compression != kBitFields) {
     header.masks = header.bits == 16 ? kFields555 : kFields888;
     return end;
   }
-  const std::uint8_t* const fields = bytes.at(14 + 40, 12);
+  const std::uint8_t* const fields = bytes.at(start + 40, 12);
   header.masks = {le32(fields), le32(fields + 4), le32(fields + 8), 0};
-  if (info_bytes >= 56 && header.bits == 32) header.masks.alpha = le32(bytes.at(14 + 52, 4));
+  if (info_bytes >= 56 && header.bits == 32) header.masks.alpha = le32(bytes.at(start + 52, 4));
   if (info_bytes == 40) end += 12;
   if (!known_fields(header.bits, header.masks))
     refuse_unsupported(source, "BMP with unusual bit fields is not read");
@@ -91,20 +93,21 @@ void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std:
   }
 }
 
-Header read_header(const Source& source, const Bytes& bytes) {
+Header read_header(const Source& source, const Bytes& bytes, BitmapKind kind) {
   Header header;
-  const std::size_t info_bytes = le32(bytes.at(14, 4));
+  const std::size_t start = kind == BitmapKind::file ? 14 : 0;
+  const std::size_t info_bytes = le32(bytes.at(start, 4));
   std::size_t palette_entry = 4;
   std::size_t num_colors = 0;
   if (info_bytes == 12) {
-    const std::uint8_t* const info = bytes.at(14, 12);
+    const std::uint8_t* const info = bytes.at(start, 12);
     header.width = le16(info + 4);
     header.height = le16(info + 6);
     header.bits = le16(info + 10);
     palette_entry = 3;
   } else if (info_bytes == 40 || info_bytes == 52 || info_bytes == 56 || info_bytes == 64 ||
              info_bytes == 108 || info_bytes == 124) {
-    const std::uint8_t* const info = bytes.at(14, info_bytes);
+    const std::uint8_t* const info = bytes.at(start, info_bytes);
     header.width = le32(info + 4);
     header.height = le32(info + 8);
     header.top_down = info[11] == 0xFF;
@@ -115,6 +118,7 @@ Header read_header(const Source& source, const Bytes& bytes) {
   } else {
     refuse_unsupported(source, "BMP with an information header of ", info_bytes, " bytes is not read");
   }
+  if (kind == BitmapKind::icon) header.height /= 2;  // the mask counts as rows
   check_size(source, header.width, header.height);
   const std::uint32_t bits = header.bits;
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
@@ -127,11 +131,11 @@ Header read_header(const Source& source, const Bytes& bytes) {
   if (header.compression == kBitFields && bits <= 8) refuse(source, "corrupt BMP: bit fields of a palette");
 
   if (num_colors == 0) num_colors = std::size_t{1} << bits;
-  const std::size_t palette_at = read_masks(source, bytes, info_bytes, header);
+  const std::size_t palette_at = read_masks(source, bytes, start, info_bytes, header);
   if (bits <= 8) read_palette(source, bytes, palette_at, palette_entry, num_colors, header);
-  header.pixels = le32(bytes.at(10, 4));
+  if (kind == BitmapKind::file) header.pixels = le32(bytes.at(10, 4));
   // Files exist whose offset forgets the palette, and files without any offset.
-  if (header.pixels == 14 + info_bytes && bits <= 8) header.pixels += palette_entry * num_colors;
+  if (header.pixels == start + info_bytes && bits <= 8) header.pixels += palette_entry * num_colors;
   if (header.pixels == 0) header.pixels = palette_at + (bits <= 8 ? palette_entry * num_colors : 0);
   return header;
 }
@@ -192,9 +196,9 @@ std::uint8_t channel(std::uint32_t pixel, std::uint32_t mask) {
   return static_cast<std::uint8_t>(most == 255 ? value : value * 255 / most);
 }
 
-void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
+void map_row(const Header& header, const std::uint8_t* in, ColumnRange columns, std::uint8_t* rgb) {
   const std::size_t per_byte = header.bits <= 8 ? 8 / header.bits : 1;
-  for (std::size_t x = 0; x < header.width; ++x, rgb += 3) {
+  for (std::size_t x = columns.begin; x < columns.end; ++x, rgb += 3) {
     if (header.bits <= 8) {
       const std::size_t place = per_byte - 1 - x % per_byte;
       const std::size_t index =
@@ -211,12 +215,65 @@ void map_row(const Header& header, const std::uint8_t* in, std::uint8_t* rgb) {
   }
 }
 
+class BmpRows final : public RowSource {
+ public:
+  explicit BmpRows(const Source& source)
+      : source_(source), bytes_(source_), header_(read_header(source_, bytes_, BitmapKind::file)) {}
+
+  ImageSize size() const override { return {header_.height, header_.width}; }
+  int orientation() const override { return 1; }
+
+  ColumnRange start(ColumnRange wanted) override {
+    if (has_runs()) {
+      indices_ = within_memory(source_, [&] { return unpack_runs(source_, header_); });
+    } else {
+      stored_row(header_.height - 1);  // the file holds it and all before it
+    }
+    return columns_ = wanted;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    const bool on_white = header_.bits == 32 && header_.masks.alpha != 0 && source_.alpha == Alpha::on_white;
+    for (std::uint8_t* const end = rows + 3 * columns_.count() * count; rows != end; ++next_y_) {
+      const std::size_t stored_y = header_.top_down ? next_y_ : header_.height - 1 - next_y_;
+      if (has_runs()) {
+        for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3)
+          std::copy_n(header_.palette[indices_[stored_y * header_.width + x]].data(), 3, rows);
+        continue;
+      }
+      const std::uint8_t* const row = stored_row(stored_y);
+      map_row(header_, row, columns_, rows);
+      for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3) {
+        if (on_white) composite_on_white(rows, channel(le32(row + 4 * x), header_.masks.alpha));
+      }
+    }
+  }
+  void skip(std::size_t count) override { next_y_ += count; }
+  void finish() override {}
+
+ private:
+  bool has_runs() const { return header_.compression == kRle8 || header_.compression == kRle4; }
+  const std::uint8_t* stored_row(std::size_t y) const {
+    const std::size_t stride = (std::size_t{header_.width} * header_.bits + 31) / 32 * 4;
+    // The padding of the last row may be missing.
+    return bytes_.at(header_.pixels + y * stride, (std::size_t{header_.width} * header_.bits + 7) / 8);
+  }
+
+  Source source_;
+  Bytes bytes_;
+  Header header_;
+  std::vector<std::uint8_t> indices_;  // (H, W) into the palette, where run lengths store them
+  ColumnRange columns_;                // that rows hold
+  std::size_t next_y_ = 0;
+};
+
 }  // namespace
 
-Decoded decode_bmp(const Source& source) {
+Bitmap decode_bitmap(const Source& source, BitmapKind kind) {
   const Bytes bytes(source);
-  const Header header = read_header(source, bytes);
-  Decoded decoded;
+  const Header header = read_header(source, bytes, kind);
+  Bitmap bitmap{.decoded = {}, .pixels = header.pixels};
+  Decoded& decoded = bitmap.decoded;
   decoded.image = Image(header.height, header.width);
   const auto target = [&](std::size_t y) {
     return decoded.image.row(header.top_down ? y : header.height - 1 - y);
@@ -228,7 +285,7 @@ Decoded decode_bmp(const Source& source) {
         std::copy_n(header.palette[indices[y * header.width + x]].data(), 3, target(y) + 3 * x);
       }
     }
-    return decoded;
+    return bitmap;
   }
   const std::size_t stride = (std::size_t{header.width} * header.bits + 31) / 32 * 4;
   const bool has_alpha = header.bits == 32 && header.masks.alpha != 0;
@@ -237,14 +294,26 @@ Decoded decode_bmp(const Source& source) {
     // The padding of the last row may be missing.
     const std::size_t used = (std::size_t{header.width} * header.bits + 7) / 8;
     const std::uint8_t* const row = bytes.at(header.pixels + y * stride, used);
-    map_row(header, row, target(y));
+    map_row(header, row, {0, header.width}, target(y));
     if (!has_alpha) continue;
     const std::size_t out_y = header.top_down ? y : header.height - 1 - y;
     for (std::size_t x = 0; x < header.width; ++x) {
       decoded.alpha.data()[out_y * header.width + x] = channel(le32(row + 4 * x), header.masks.alpha);
     }
   }
-  return decoded;
+  return bitmap;
+}
+
+std::unique_ptr<RowSource> open_bmp(const Source& source) {
+  return std::make_unique<BmpRows>(source);
+}
+
+Decoded decode_bmp(const Source& source) {
+  return decode_rows(*open_bmp(source));
+}
+
+Decoded decode_dib(const Source& source) {
+  return decode_bitmap(source, BitmapKind::headless).decoded;
 }
 
 }  // namespace vit::internal::codecs

@@ -1,5 +1,7 @@
-// GIF through giflib: the first image on its canvas, as Pillow shows it.
+// GIF: the first image on its canvas, as Pillow shows it. giflib reads the structure, the pixels are read
+// here.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -18,14 +20,8 @@ struct Stream {
   std::size_t position = 0;
 };
 
-/// Behind the end there is one more byte, zero, which ends a chain of blocks: an image whose last block is
-/// whole needs no terminator.
 int read_stream(GifFileType* gif, GifByteType* out, int count) {
   Stream& stream = *static_cast<Stream*>(gif->UserData);
-  if (stream.position >= stream.bytes.size() && count == 1) {
-    *out = 0;
-    return 1;
-  }
   const std::size_t got = std::min(static_cast<std::size_t>(count), stream.bytes.size() - stream.position);
   std::memcpy(out, stream.bytes.data() + stream.position, got);
   stream.position += got;
@@ -85,10 +81,99 @@ struct Canvas {
   Tensor<std::uint8_t> indices;
 };
 
-/// Reads the rows of the image into the canvas, in the order of the file. An image that says itself that it
-/// ends early is shown as far as it goes.
-void read_rows(const Source& source, GifFileType* gif, Canvas& canvas) {
-  const GifImageDesc& at = gif->Image;
+/// Unpacks the codes of an image (LZW) as strictly as Pillow: giflib takes codes that nothing has defined,
+/// and images that end before their pixels do.
+class PixelReader {
+ public:
+  /// `stream` stands behind the first byte of the data, the width of a pixel.
+  PixelReader(const Source& source, const Stream& stream)
+      : source_(source),
+        bytes_(stream.bytes.subspan(stream.position)),
+        pixel_bits_(stream.bytes[stream.position - 1]) {
+    reset();
+  }
+
+  void read(std::span<std::uint8_t> row) {
+    for (std::uint8_t& pixel : row) {
+      if (num_pending_ == 0) expand();
+      pixel = pending_[--num_pending_];
+    }
+  }
+
+ private:
+  static constexpr unsigned kMaxBits = 12;
+  static constexpr std::size_t kTableSize = std::size_t{1} << kMaxBits;
+
+  unsigned clear() const { return 1u << pixel_bits_; }
+
+  void reset() {
+    next_ = clear() + 2;
+    code_bits_ = pixel_bits_ + 1;
+    is_first_ = true;
+  }
+
+  /// The next byte of the blocks; one without bytes is passed over.
+  std::uint8_t byte() {
+    while (block_left_ == 0) {
+      if (position_ >= bytes_.size() || bytes_.size() - position_ - 1 < bytes_[position_])
+        refuse(source_, "truncated GIF: the data end before the image does");
+      block_left_ = bytes_[position_++];
+    }
+    --block_left_;
+    return bytes_[position_++];
+  }
+
+  unsigned code() {
+    for (; num_bits_ < code_bits_; num_bits_ += 8) bits_ |= static_cast<unsigned>(byte()) << num_bits_;
+    const unsigned code = bits_ & ((1u << code_bits_) - 1);
+    bits_ >>= code_bits_;
+    num_bits_ -= code_bits_;
+    return code;
+  }
+
+  /// Puts the pixels of the next code into pending_, the last one first.
+  void expand() {
+    unsigned code = this->code();
+    for (; code == clear(); code = this->code()) reset();
+    if (code == clear() + 1)
+      refuse(source_, "truncated GIF: the data say that they end before the image does");
+    if (code > (is_first_ ? clear() : next_)) refuse(source_, "corrupt GIF: a code that nothing defines");
+    const unsigned whole = code;
+    if (!is_first_ && code == next_) {  // what came before, and its first pixel again
+      pending_[num_pending_++] = first_pixel_;
+      code = last_;
+    }
+    for (; code >= clear(); code = prefix_[code]) pending_[num_pending_++] = suffix_[code];
+    first_pixel_ = static_cast<std::uint8_t>(code);
+    pending_[num_pending_++] = first_pixel_;
+    if (!is_first_ && next_ < kTableSize) {
+      suffix_[next_] = first_pixel_;
+      prefix_[next_] = static_cast<std::uint16_t>(last_);
+      if (next_ == (1u << code_bits_) - 1 && code_bits_ < kMaxBits) ++code_bits_;
+      ++next_;
+    }
+    is_first_ = false;
+    last_ = whole;
+  }
+
+  const Source& source_;
+  std::span<const std::uint8_t> bytes_;
+  std::size_t position_ = 0;
+  std::size_t block_left_ = 0;
+  unsigned pixel_bits_, code_bits_ = 0;
+  unsigned bits_ = 0, num_bits_ = 0;
+  unsigned next_ = 0;             // the code that will be defined next
+  unsigned last_ = 0;             // the last code
+  bool is_first_ = true;          // since the table was cleared
+  std::uint8_t first_pixel_ = 0;  // of the last code
+  std::array<std::uint16_t, kTableSize> prefix_{};
+  std::array<std::uint8_t, kTableSize> suffix_{};
+  std::array<std::uint8_t, kTableSize + 1> pending_{};  // every code is longer than the one it extends
+  std::size_t num_pending_ = 0;
+};
+
+/// Reads the rows of the image into the canvas, in the order of the file.
+void read_rows(const GifImageDesc& at, PixelReader& pixels, Canvas& canvas) {
   struct Pass {
     int first;
     int step;
@@ -101,9 +186,7 @@ void read_rows(const Source& source, GifFileType* gif, Canvas& canvas) {
     for (int row = pass.first; row < at.Height; row += pass.step) {
       std::uint8_t* const to = canvas.indices.data() + static_cast<std::size_t>(at.Top + row) * canvas.width +
                                static_cast<std::size_t>(at.Left);
-      if (DGifGetLine(gif, to, at.Width) == GIF_OK) continue;
-      if (gif->Error == D_GIF_ERR_EOF_TOO_SOON) return;
-      refuse_data(source, gif->Error);
+      pixels.read({to, static_cast<std::size_t>(at.Width)});
     }
   }
 }
@@ -143,7 +226,8 @@ Decoded decode_gif(const Source& source) {
   check_size(source, canvas.width, canvas.height);
   canvas.indices = Tensor<std::uint8_t>(Shape{canvas.height, canvas.width});
   std::fill_n(canvas.indices.data(), canvas.indices.num_elements(), transparent.value_or(0));
-  read_rows(source, gif.get(), canvas);
+  const auto pixels = std::make_unique<PixelReader>(source, stream);
+  read_rows(at, *pixels, canvas);
 
   std::uint8_t palette[256][3];
   fill_palette(*gif, palette);

@@ -7,6 +7,7 @@
 
 #include <jpeglib.h>
 
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {
@@ -168,18 +169,23 @@ void cmyk_row_to_rgb(const std::uint8_t* inverted, std::size_t width, std::uint8
   }
 }
 
-class Decompressor {
+/// Fancy upsampling looks at neighbouring samples of color, and at the edge of a part at none: a part begins
+/// and ends this many pixels outside of what is wanted, the width of the widest block of samples.
+constexpr std::size_t kMargin = 32;
+
+class JpegRows final : public RowSource {
  public:
-  explicit Decompressor(const Source& source) {
+  JpegRows(const Source& source, const Headers& headers)
+      : bytes_(source), headers_(headers), columns_{0, headers.width} {
     jpeg_.state.err = jpeg_std_error(&jpeg_.errors);
     jpeg_.errors.error_exit = on_error_exit;
     jpeg_.errors.output_message = keep_silent;
     jpeg_.errors.emit_message = count_silently;
     jpeg_.state.client_data = &jpeg_;
-    check(source, jpeg_, guarded(jpeg_, [&] {
-            jpeg_create_decompress(&jpeg_.state);
-            return true;
-          }));
+    run([&] {
+      jpeg_create_decompress(&jpeg_.state);
+      return true;
+    });
     jpeg_.input.init_source = start_input;
     jpeg_.input.fill_input_buffer = no_more_input;
     jpeg_.input.skip_input_data = skip_input;
@@ -191,48 +197,130 @@ class Decompressor {
     jpeg_.progress.progress_monitor = check_progress;
     jpeg_.max_visits = max_visits(source);
   }
-  ~Decompressor() { jpeg_destroy_decompress(&jpeg_.state); }
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
+  ~JpegRows() override { jpeg_destroy_decompress(&jpeg_.state); }
 
-  Image decode(const Source& source, const Headers& headers) {
+  ImageSize size() const override { return {headers_.height, headers_.width}; }
+  int orientation() const override { return headers_.orientation == 0 ? 1 : headers_.orientation; }
+
+  ColumnRange start(ColumnRange wanted) override {
     jpeg_decompress_struct& state = jpeg_.state;
-    check(source, jpeg_, guarded(jpeg_, [&] {
-            if (jpeg_read_header(&state, TRUE) != JPEG_HEADER_OK) return false;
-            state.out_color_space = state.num_components == 1   ? JCS_GRAYSCALE
-                                    : state.num_components == 4 ? JCS_CMYK
-                                                                : JCS_RGB;
-            if (jpeg_has_multiple_scans(&state) == TRUE) state.progress = &jpeg_.progress;
-            return jpeg_start_decompress(&state) == TRUE;
-          }));
+    bool has_scans = false;
+    run([&] {
+      if (jpeg_read_header(&state, TRUE) != JPEG_HEADER_OK) return false;
+      state.out_color_space = state.num_components == 1   ? JCS_GRAYSCALE
+                              : state.num_components == 4 ? JCS_CMYK
+                                                          : JCS_RGB;
+      has_scans = jpeg_has_multiple_scans(&state) == TRUE;
+      if (has_scans) state.progress = &jpeg_.progress;
+      return jpeg_start_decompress(&state) == TRUE;
+    });
     state.progress = nullptr;
-    if (state.output_width != headers.width || state.output_height != headers.height) {
-      refuse(source, "corrupt JPEG: two headers of different sizes");
+    if (state.output_width != headers_.width || state.output_height != headers_.height) {
+      refuse(bytes_, "corrupt JPEG: two headers of different sizes");
     }
-    Image image(state.output_height, state.output_width);
-    std::vector<std::uint8_t> row(std::size_t{4} * state.output_width);
-    while (state.output_scanline < state.output_height) {
-      std::uint8_t* const out = image.row(state.output_scanline);
-      const bool direct = state.out_color_components == 3;
-      JSAMPROW target = direct ? out : row.data();
-      check(source, jpeg_, guarded(jpeg_, [&] { return jpeg_read_scanlines(&state, &target, 1) == 1; }));
-      if (state.out_color_components == 1) {
-        for (std::size_t x = 0; x < image.width(); ++x) std::memset(out + 3 * x, row[x], 3);
-      } else if (!direct) {
-        cmyk_row_to_rgb(row.data(), image.width(), out);
+    // In these files libjpeg has decoded all blocks by now, or smooths them with their neighbours.
+    is_sequential_ = !has_scans && state.progressive_mode == FALSE && state.arith_code == FALSE;
+    if (is_sequential_) narrow(wanted);
+    row_.resize((jpeg_.state.out_color_components == 3 ? 3 : 4) * columns_.count());
+    return columns_;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    const std::size_t row_bytes = 3 * columns_.count();
+    if (jpeg_.state.out_color_components == 3) {
+      for (std::size_t y = 0; y < count;) {
+        JSAMPROW targets[kRowsPerCall];
+        const std::size_t wanted = std::min(kRowsPerCall, count - y);
+        for (std::size_t i = 0; i < wanted; ++i) targets[i] = rows + (y + i) * row_bytes;
+        read_scanlines(targets, wanted);
+        y += wanted;
+      }
+      return;
+    }
+    JSAMPROW target = row_.data();
+    for (std::size_t y = 0; y < count; ++y) {
+      std::uint8_t* const out = rows + y * row_bytes;
+      read_scanlines(&target, 1);
+      if (jpeg_.state.out_color_components == 1) {
+        for (std::size_t x = 0; x < columns_.count(); ++x) std::memset(out + 3 * x, row_[x], 3);
+      } else {
+        cmyk_row_to_rgb(row_.data(), columns_.count(), out);
       }
     }
-    check(source, jpeg_, guarded(jpeg_, [&] { return jpeg_finish_decompress(&state) == TRUE; }));
-    return image;
+  }
+
+  void skip(std::size_t count) override {
+    if (is_sequential_) count -= jump(count);
+    JSAMPROW target = row_.data();
+    for (; count > 0; --count) read_scanlines(&target, 1);
+  }
+
+  void finish() override {
+    skip(jpeg_.state.output_height - jpeg_.state.output_scanline);
+    run([&] { return jpeg_finish_decompress(&jpeg_.state) == TRUE; });
   }
 
  private:
+  static constexpr std::size_t kRowsPerCall = 16;
+
+  /// Runs `step`, which owns nothing that needs a destructor, and refuses the file if it fails.
+  template <typename Step>
+  void run(Step step) {
+    check(bytes_, jpeg_, guarded(jpeg_, step));
+  }
+
+  void read_scanlines(JSAMPARRAY targets, std::size_t count) {
+    run([&] {
+      for (std::size_t done = 0; done < count;) {
+        const JDIMENSION got =
+            jpeg_read_scanlines(&jpeg_.state, targets + done, static_cast<JDIMENSION>(count - done));
+        if (got == 0) return false;
+        done += got;
+      }
+      return true;
+    });
+  }
+
+  void narrow(ColumnRange wanted) {
+    JDIMENSION begin = static_cast<JDIMENSION>(wanted.begin - std::min(wanted.begin, kMargin));
+    const std::size_t end = std::min<std::size_t>(wanted.end + kMargin, headers_.width);
+    JDIMENSION width = static_cast<JDIMENSION>(end - begin);
+    if (width == headers_.width) return;
+    run([&] {
+      jpeg_crop_scanline(&jpeg_.state, &begin, &width);
+      return true;
+    });
+    columns_ = {begin, std::size_t{begin} + width};
+  }
+
+  /// Passes over most of the next `count` rows without computing their pixels; returns over how many. The
+  /// rows before those that are read next give them their context. The last rows of the image are never
+  /// jumped over: where the file ends too soon libjpeg says so when they are read.
+  std::size_t jump(std::size_t count) {
+    const jpeg_decompress_struct& state = jpeg_.state;
+    const std::size_t context = 2 * DCTSIZE * static_cast<std::size_t>(state.max_v_samp_factor);
+    const std::size_t rest = state.output_height - state.output_scanline;
+    const std::size_t most = std::min(count, rest);
+    if (most <= context) return 0;
+    const std::size_t rows = most - context;
+    run([&] {
+      jpeg_skip_scanlines(&jpeg_.state, static_cast<JDIMENSION>(rows));
+      return true;
+    });
+    return rows;
+  }
+
+  Source bytes_;
+  Headers headers_;
   Jpeg jpeg_;
+  ColumnRange columns_;            // that rows hold
+  bool is_sequential_ = false;     // rows are decoded one after another, blocks without regard to others
+  std::vector<std::uint8_t> row_;  // one row as libjpeg gives it
 };
 
 }  // namespace
 
-Decoded decode_jpeg(const Source& source) {
+std::unique_ptr<RowSource> open_jpeg(const Source& source) {
   const Headers headers = read_headers(source);
   if (headers.bits == 0) refuse(source, "corrupt JPEG: a scan before any frame header");
   if (headers.bits != 8)
@@ -241,11 +329,11 @@ Decoded decode_jpeg(const Source& source) {
   if (count != 1 && count != 3 && count != 4)
     refuse_unsupported(source, "JPEG with ", count, " components is not read");
   check_size(source, headers.width, headers.height);
-  Decompressor decompressor(source);
-  Decoded decoded;
-  decoded.image = decompressor.decode(source, headers);
-  decoded.orientation = headers.orientation == 0 ? 1 : headers.orientation;
-  return decoded;
+  return std::make_unique<JpegRows>(source, headers);
+}
+
+Decoded decode_jpeg(const Source& source) {
+  return decode_rows(*open_jpeg(source));
 }
 
 }  // namespace vit::internal::codecs

@@ -145,7 +145,7 @@ class Decoder {
     read_header();
     Decoded decoded;
     decoded.image = Image(height_, width_);
-    if (num_components_ == 4) decoded.alpha = Tensor<std::uint8_t>(Shape{height_, width_});
+    if (num_components_ % 2 == 0) decoded.alpha = Tensor<std::uint8_t>(Shape{height_, width_});
     while (true) {
       Tile tile;
       OPJ_BOOL is_tile = OPJ_FALSE;
@@ -178,10 +178,16 @@ class Decoder {
     num_components_ = image->numcomps;
     check_size(source_, width_, height_);
     const std::span<const opj_image_comp_t> components(image->comps, num_components_);
-    const bool is_plain = std::all_of(components.begin(), components.end(), [](const opj_image_comp_t& c) {
-      return c.dx == 1 && c.dy == 1 && c.prec == 8 && c.sgnd == 0;
-    });
-    if (!is_plain || (num_components_ != 1 && num_components_ != 3 && num_components_ != 4))
+    for (const opj_image_comp_t& component : components) {
+      constexpr OPJ_UINT32 kMaxBits = 16;
+      if (component.dx != 1 || component.dy != 1 || component.prec < 1 || component.prec > kMaxBits)
+        refuse(source_, "corrupt JPEG 2000: the components changed");
+      scales_.push_back({.bits = component.prec,
+                         .is_signed = component.sgnd != 0,
+                         .is_wide_grey = num_components_ == 1 && component.prec > 8});
+    }
+    constexpr std::size_t kMaxComponents = 4;  // grey or RGB, with or without opacity
+    if (scales_.empty() || scales_.size() > kMaxComponents)
       refuse(source_, "corrupt JPEG 2000: the components changed");
   }
 
@@ -191,8 +197,10 @@ class Decoder {
                            static_cast<std::size_t>(tile.bottom) <= height_;
     const auto tile_width = static_cast<std::size_t>(tile.right - tile.left);
     const auto tile_height = static_cast<std::size_t>(tile.bottom - tile.top);
+    std::size_t pixel_bytes = 0;
+    for (const Scale& scale : scales_) pixel_bytes += scale.num_bytes();
     if (!is_inside || tile.num_components != num_components_ ||
-        tile.num_bytes != tile_width * tile_height * num_components_) {
+        tile.num_bytes != tile_width * tile_height * pixel_bytes) {
       refuse(source_, "corrupt JPEG 2000: tile ", tile.index, " lies outside the image");
     }
     if (tile.num_bytes > tile_.num_elements()) {
@@ -200,18 +208,43 @@ class Decoder {
       tile_ = Tensor<std::uint8_t>(Shape{tile.num_bytes});
     }
     require(opj_decode_tile_data(codec_.get(), tile.index, tile_.data(), tile.num_bytes, stream_.get()));
-    const std::size_t plane_bytes = tile_width * tile_height;
-    for (std::size_t y = 0; y < tile_height; ++y) {
-      const std::uint8_t* const in = tile_.data() + y * tile_width;
-      const std::size_t at =
-          (static_cast<std::size_t>(tile.top) + y) * width_ + static_cast<std::size_t>(tile.left);
-      std::uint8_t* rgb = decoded.image.data() + 3 * at;
-      for (std::size_t x = 0; x < tile_width; ++x, rgb += 3) {
-        for (std::size_t c = 0; c < 3; ++c) rgb[c] = in[x + (num_components_ == 1 ? 0 : c * plane_bytes)];
+    const std::size_t start =
+        static_cast<std::size_t>(tile.top) * width_ + static_cast<std::size_t>(tile.left);
+    const std::uint8_t* plane = tile_.data();
+    for (std::size_t c = 0; c < scales_.size(); ++c) {
+      const bool is_alpha = c + 1 == scales_.size() && !decoded.alpha.empty();
+      const std::size_t num_copies = !is_alpha && num_components_ <= 2 ? 3 : 1;  // grey is all three colors
+      const std::size_t step = is_alpha ? 1 : 3;
+      std::uint8_t* const out =
+          is_alpha ? decoded.alpha.data() + start : decoded.image.data() + 3 * start + c;
+      for (std::size_t y = 0; y < tile_height; ++y) {
+        for (std::size_t x = 0; x < tile_width; ++x, plane += scales_[c].num_bytes())
+          std::fill_n(out + (y * width_ + x) * step, num_copies, scales_[c].level(plane));
       }
-      if (num_components_ == 4) std::copy_n(in + 3 * plane_bytes, tile_width, decoded.alpha.data() + at);
     }
   }
+
+  /// How a sample of a component becomes 8 bits: shifted, half of the last bit that stays added, and what
+  /// overflows lost, as Pillow does. Grey of more than 8 bits is first spread to 16 and then cut off at 255.
+  struct Scale {
+    OPJ_UINT32 bits = 8;
+    bool is_signed = false;
+    bool is_wide_grey = false;
+
+    std::size_t num_bytes() const { return bits > 8 ? 2 : 1; }
+    std::uint8_t level(const std::uint8_t* sample) const {
+      std::uint32_t value = sample[0];
+      if (bits > 8) {
+        std::uint16_t wide = 0;  // OpenJPEG writes the byte order of the machine
+        std::memcpy(&wide, sample, sizeof wide);
+        value = wide;
+      }
+      if (is_signed) value += 1u << (bits - 1);
+      if (is_wide_grey) return static_cast<std::uint8_t>(std::min((value << (16 - bits)) & 0xFFFFu, 255u));
+      if (bits <= 8) return static_cast<std::uint8_t>(value << (8 - bits));
+      return static_cast<std::uint8_t>((value + (1u << (bits - 9))) >> (bits - 8));
+    }
+  };
 
   const Source& source_;
   Stream data_;
@@ -222,6 +255,7 @@ class Decoder {
   std::size_t width_ = 0;
   std::size_t height_ = 0;
   std::size_t num_components_ = 0;
+  std::vector<Scale> scales_;  // per component
   Tensor<std::uint8_t> tile_;  // the samples of one tile, planes without gaps
 };
 

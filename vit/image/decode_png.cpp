@@ -8,8 +8,11 @@
 #include <png.h>
 #include <zlib.h>
 
+#include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit::internal::codecs {
 
@@ -193,19 +196,21 @@ struct Layout {
   std::array<std::uint32_t, 3> transparent{};
 };
 
-class Reader {
+class PngRows final : public RowSource {
  public:
-  explicit Reader(const Source& source) : source_(source) {
+  PngRows(const Source& source, const Headers& headers)
+      : source_(source), headers_(headers), columns_{0, headers.width} {
     png_.rest = source.bytes;
     png_.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png_, on_png_error, on_png_warning);
     VIT_CHECK(png_.state != nullptr, kWhere.with(ErrorKind::io), source.name, ": libpng cannot start");
     png_.info = png_create_info_struct(png_.state);
   }
-  ~Reader() { png_destroy_read_struct(&png_.state, &png_.info, nullptr); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~PngRows() override { png_destroy_read_struct(&png_.state, &png_.info, nullptr); }
 
-  Decoded decode(const Headers& headers) {
+  ImageSize size() const override { return {headers_.height, headers_.width}; }
+  int orientation() const override { return headers_.orientation; }
+
+  ColumnRange start(ColumnRange wanted) override {
     guarded(source_, png_, [&] {
       png_set_read_fn(png_.state, &png_, read_png);
       png_set_user_limits(png_.state, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size() has looked already
@@ -216,37 +221,45 @@ class Reader {
       png_read_info(png_.state, png_.info);
       png_set_packing(png_.state);
     });
-    if (png_get_image_width(png_.state, png_.info) != headers.width ||
-        png_get_image_height(png_.state, png_.info) != headers.height) {
+    if (png_get_image_width(png_.state, png_.info) != headers_.width ||
+        png_get_image_height(png_.state, png_.info) != headers_.height) {
       refuse(source_, "corrupt PNG: two headers of different sizes");
     }
-    check_length(headers);
-    int num_passes = 1;
+    check_length(headers_);
     guarded(source_, png_, [&] {
-      num_passes = png_set_interlace_handling(png_.state);
+      num_passes_ = png_set_interlace_handling(png_.state);
       png_read_update_info(png_.state, png_.info);
     });
     read_layout();
-    Decoded decoded;
-    decoded.orientation = headers.orientation;
-    decoded.image = Image(headers.height, headers.width);
-    if (layout_.has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{headers.height, headers.width});
-    const std::size_t row_bytes = png_get_rowbytes(png_.state, png_.info);
+    row_bytes_ = png_get_rowbytes(png_.state, png_.info);
     // An interlaced image comes in passes that fill all rows; otherwise one row is enough.
-    const std::size_t num_rows = num_passes == 1 ? 1 : headers.height;
-    Tensor<std::uint8_t> raw(Shape{num_rows, row_bytes});
-    for (int pass = 0; pass < num_passes; ++pass) {
-      for (std::size_t y = 0; y < headers.height; ++y) {
-        std::uint8_t* const row = raw.data() + (num_passes == 1 ? 0 : y * row_bytes);
-        guarded(source_, png_, [&] { png_read_row(png_.state, row, nullptr); });
-        if (pass + 1 < num_passes) continue;
-        map_row(row, decoded, y);
-      }
+    const std::size_t num_rows = num_passes_ == 1 ? 1 : headers_.height;
+    raw_ = within_memory(source_, [&] { return Tensor<std::uint8_t>(Shape{num_rows, row_bytes_}); });
+    for (int pass = 0; pass + 1 < num_passes_; ++pass) {
+      for (std::size_t y = 0; y < headers_.height; ++y) read_row(raw_.data() + y * row_bytes_);
     }
-    return decoded;
+    return columns_ = wanted;
   }
 
+  void read(std::uint8_t* rows, std::size_t count) override {
+    for (std::size_t y = 0; y < count; ++y) map_row(next_row(), rows + y * 3 * columns_.count());
+  }
+  void skip(std::size_t count) override {
+    for (; count > 0; --count) next_row();
+  }
+  void finish() override { skip(headers_.height - next_y_); }
+
  private:
+  void read_row(std::uint8_t* row) {
+    guarded(source_, png_, [&] { png_read_row(png_.state, row, nullptr); });
+  }
+  const std::uint8_t* next_row() {
+    std::uint8_t* const row = raw_.data() + (num_passes_ == 1 ? 0 : next_y_ * row_bytes_);
+    read_row(row);
+    ++next_y_;
+    return row;
+  }
+
   /// libpng clears two rows before it looks for data, and a row may be the whole image.
   void check_length(const Headers& headers) const {
     constexpr std::size_t kMaxRatio = 1032;  // of deflate: a match of 258 bytes takes at least 2 bits
@@ -306,19 +319,21 @@ class Reader {
     }
   }
 
-  void map_row(const std::uint8_t* row, Decoded& decoded, std::size_t y) const {
-    std::uint8_t* rgb = decoded.image.row(y);
-    std::uint8_t* const alpha =
-        decoded.alpha.empty() ? nullptr : decoded.alpha.data() + y * decoded.image.width();
+  void map_row(const std::uint8_t* row, std::uint8_t* rgb) const {
+    if (layout_.color_type == PNG_COLOR_TYPE_RGB && layout_.depth == 8 && !layout_.has_alpha) {
+      std::copy_n(row + 3 * columns_.begin, 3 * columns_.count(), rgb);
+      return;
+    }
+    const bool on_white = layout_.has_alpha && source_.alpha == Alpha::on_white;
     const std::uint32_t shift = layout_.depth == 16 ? 8 : 0;
-    for (std::size_t x = 0; x < decoded.image.width(); ++x, rgb += 3) {
+    for (std::size_t x = columns_.begin; x < columns_.end; ++x, rgb += 3) {
       const std::size_t first = x * layout_.channels;
       const std::uint32_t v = sample(row, first);
       std::uint8_t opacity = 255;
       switch (layout_.color_type) {
         case PNG_COLOR_TYPE_PALETTE:
           std::copy_n(layout_.palette[v].data(), 3, rgb);
-          if (alpha != nullptr) opacity = layout_.palette_alpha[v];
+          if (layout_.has_alpha) opacity = layout_.palette_alpha[v];
           break;
         case PNG_COLOR_TYPE_GRAY:
           std::fill_n(rgb, 3, grey_level(v));
@@ -339,21 +354,31 @@ class Reader {
           if (transparent) opacity = 0;
         }
       }
-      if (alpha != nullptr) alpha[x] = opacity;
+      if (on_white) composite_on_white(rgb, opacity);
     }
   }
 
-  const Source& source_;
+  Source source_;
+  Headers headers_;
   Png png_;
   Layout layout_;
+  int num_passes_ = 1;
+  std::size_t row_bytes_ = 0;
+  Tensor<std::uint8_t> raw_;  // one row as stored, or all of an interlaced image
+  std::size_t next_y_ = 0;
+  ColumnRange columns_;  // that rows hold
 };
 
 }  // namespace
 
-Decoded decode_png(const Source& source) {
+std::unique_ptr<RowSource> open_png(const Source& source) {
   const Headers headers = read_headers(source);
   check_size(source, headers.width, headers.height);
-  return Reader(source).decode(headers);
+  return std::make_unique<PngRows>(source, headers);
+}
+
+Decoded decode_png(const Source& source) {
+  return decode_rows(*open_png(source));
 }
 
 }  // namespace vit::internal::codecs

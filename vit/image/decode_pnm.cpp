@@ -1,5 +1,7 @@
-// Portable bitmaps, greymaps and pixmaps, P1 to P6, as Pillow reads them.
+// Portable bitmaps, greymaps and pixmaps, P1 to P6, and float maps, Pf, as Pillow reads them.
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "vit/image/codecs.h"
@@ -43,6 +45,22 @@ class Cursor {
     return value;
   }
 
+  /// The next number with a fraction, as Python's float() reads it. Ends behind the one space that follows
+  /// it.
+  double real() {
+    skip_blanks();
+    const std::size_t begin = at_;
+    while (rest() > 0 && !is_space(peek())) ++at_;
+    const auto* const text = reinterpret_cast<const char*>(source_.bytes.data());
+    const std::size_t first = begin + (begin < at_ && text[begin] == '+' ? 1 : 0);
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(text + first, text + at_, value);
+    if (error != std::errc() || end != text + at_)
+      refuse(source_, "corrupt PNM: a number is expected at byte ", begin);
+    if (rest() > 0) ++at_;
+    return value;
+  }
+
   /// The next digit 0 or 1; blanks between digits are optional.
   bool bit() {
     skip_blanks();
@@ -77,75 +95,154 @@ std::uint8_t level(std::uint32_t value, std::uint32_t most, bool wide_grey) {
   return static_cast<std::uint8_t>(std::min(scaled, 255.0));
 }
 
-void read_bitmap(Cursor& cursor, bool packed, Image& image) {
-  for (std::size_t y = 0; y < image.height(); ++y) {
-    std::uint8_t* const rgb = image.row(y);
-    const std::uint8_t* const row = packed ? cursor.take((image.width() + 7) / 8) : nullptr;
-    for (std::size_t x = 0; x < image.width(); ++x) {
-      const bool black = packed ? ((row[x / 8] >> (7 - x % 8)) & 1) != 0 : cursor.bit();
-      std::fill_n(rgb + 3 * x, 3, static_cast<std::uint8_t>(black ? 0 : 255));
+class PnmRows final : public RowSource {
+ public:
+  explicit PnmRows(const Source& source) : source_(source), cursor_(source_) {
+    if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
+      refuse(source, "not an image, or of an unknown format");
+    const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colors
+    const int content = (kind - 1) % 3;
+    plain_ = kind <= 3;
+    is_bitmap_ = content == 0;
+    channels_ = content == 2 ? 3 : 1;
+    cursor_.skip(3);
+    size_.width = cursor_.number(0x7FFFFFFF);
+    size_.height = cursor_.number(0x7FFFFFFF);
+    check_size(source, size_.width, size_.height);
+    most_ = is_bitmap_ ? 1 : cursor_.number(0xFFFFFFFF);
+    if (most_ == 0 || most_ > 65535)
+      refuse(source, "corrupt PNM: a maximum of ", most_, " is not between 1 and 65535");
+    const std::uint64_t num_samples = std::uint64_t{size_.width} * size_.height * channels_;
+    const std::uint64_t least =
+        plain_       ? (is_bitmap_ ? num_samples : 2 * num_samples - 1)  // a digit, and a blank between
+        : is_bitmap_ ? (std::uint64_t{size_.width} + 7) / 8 * size_.height
+                     : num_samples * (most_ > 255 ? 2 : 1);
+    if (cursor_.rest() < least)
+      refuse(source, "truncated PNM: ", cursor_.rest(), " bytes cannot hold the pixels");
+  }
+
+  ImageSize size() const override { return size_; }
+  int orientation() const override { return 1; }
+
+  ColumnRange start(ColumnRange wanted) override {
+    columns_ = wanted;
+    if (plain_) row_ = within_memory(source_, [&] { return std::vector<std::uint32_t>(num_samples()); });
+    for (std::uint32_t value = 0; value < levels_.size() && !is_bitmap_; ++value)
+      levels_[value] = level(value, most_, channels_ == 1 && most_ > 255);
+    return columns_;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    for (std::size_t y = 0; y < count; ++y) {
+      std::uint8_t* const rgb = rows + y * 3 * columns_.count();
+      if (plain_) {
+        map_row([row = read_plain_row()](std::size_t i) { return row[i]; }, rgb);
+      } else if (is_bitmap_) {
+        map_row([row = cursor_.take((size_.width + 7) / 8)](
+                    std::size_t i) { return std::uint32_t{row[i / 8]} >> (7 - i % 8) & 1; },
+                rgb);
+      } else if (most_ > 255) {
+        map_row([row = cursor_.take(2 * num_samples())](std::size_t i) { return be16(row + 2 * i); }, rgb);
+      } else {
+        map_row([row = cursor_.take(num_samples())](std::size_t i) { return std::uint32_t{row[i]}; }, rgb);
+      }
+    }
+    next_y_ += count;
+  }
+
+  void skip(std::size_t count) override {
+    next_y_ += count;
+    for (; count > 0; --count) {
+      if (plain_) {
+        read_plain_row();
+      } else {
+        cursor_.take(is_bitmap_ ? (size_.width + 7) / 8 : num_samples() * (most_ > 255 ? 2 : 1));
+      }
     }
   }
-}
+  void finish() override { skip(size_.height - next_y_); }
 
-void read_levels(const Source& source, Cursor& cursor, bool plain, std::size_t channels, std::uint32_t most,
-                 Image& image) {
-  const std::size_t bytes_per_sample = most > 255 ? 2 : 1;
-  const bool wide_grey = channels == 1 && most > 255;
-  for (std::size_t y = 0; y < image.height(); ++y) {
-    std::uint8_t* const rgb = image.row(y);
-    const std::size_t num_samples = image.width() * channels;
-    const std::uint8_t* const row = plain ? nullptr : cursor.take(num_samples * bytes_per_sample);
-    for (std::size_t i = 0; i < num_samples; ++i) {
-      std::uint32_t value = 0;
-      if (plain) {
-        value = cursor.number(0xFFFFFFFF);
-        if (value > most) refuse(source, "corrupt PNM: a sample of ", value, " above the maximum of ", most);
-      } else {
-        value = bytes_per_sample == 2 ? be16(row + 2 * i) : row[i];
+ private:
+  std::size_t num_samples() const { return size_.width * channels_; }
+
+  const std::uint32_t* read_plain_row() {
+    for (std::uint32_t& value : row_) {
+      if (is_bitmap_) {
+        value = cursor_.bit() ? 1 : 0;
+        continue;
       }
-      const std::uint8_t out = level(value, most, wide_grey);
-      if (channels == 3) {
-        rgb[i] = out;
+      value = cursor_.number(0xFFFFFFFF);
+      if (value > most_) refuse(source_, "corrupt PNM: a sample of ", value, " above the maximum of ", most_);
+    }
+    return row_.data();
+  }
+
+  /// `sample(i)` is the i-th of a row. Of a bitmap, 1 is black.
+  template <typename Sample>
+  void map_row(Sample sample, std::uint8_t* rgb) const {
+    const auto shown = [&](std::uint32_t value) -> std::uint8_t {
+      if (is_bitmap_) return value != 0 ? 0 : 255;
+      if (value < levels_.size()) return levels_[value];
+      return level(value, most_, channels_ == 1 && most_ > 255);
+    };
+    for (std::size_t x = columns_.begin; x < columns_.end; ++x, rgb += 3) {
+      if (channels_ == 3) {
+        for (std::size_t c = 0; c < 3; ++c) rgb[c] = shown(sample(3 * x + c));
       } else {
-        std::fill_n(rgb + 3 * i, 3, out);
+        std::fill_n(rgb, 3, shown(sample(x)));
       }
     }
   }
-}
 
-}  // namespace
+  Source source_;
+  Cursor cursor_;
+  ImageSize size_;
+  bool plain_ = false;
+  bool is_bitmap_ = false;
+  std::size_t channels_ = 1;
+  std::uint32_t most_ = 1;
+  std::array<std::uint8_t, 256> levels_{};  // of the first values
+  std::vector<std::uint32_t> row_;          // samples of a row of plain text
+  ColumnRange columns_;                     // that rows hold
+  std::size_t next_y_ = 0;
+};
 
-Decoded decode_pnm(const Source& source) {
-  if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
-    refuse(source, "not an image, or of an unknown format");
-  const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colors
-  const bool plain = kind <= 3;
-  const int content = (kind - 1) % 3;
+/// Grey floats of 32 bits, the lowest row first, cut off at 0 and 255; the sign of the scale is their byte
+/// order, its size does not count.
+Decoded decode_float_map(const Source& source) {
   Cursor cursor(source);
   cursor.skip(3);
   const std::uint32_t width = cursor.number(0x7FFFFFFF);
   const std::uint32_t height = cursor.number(0x7FFFFFFF);
   check_size(source, width, height);
-  const std::uint32_t most = content == 0 ? 1 : cursor.number(0xFFFFFFFF);
-  if (most == 0 || most > 65535)
-    refuse(source, "corrupt PNM: a maximum of ", most, " is not between 1 and 65535");
-  const std::size_t channels = content == 2 ? 3 : 1;
-  const std::uint64_t num_samples = std::uint64_t{width} * height * channels;
-  const std::uint64_t least =
-      plain          ? (content == 0 ? num_samples : 2 * num_samples - 1)  // a digit, and a blank between
-      : content == 0 ? (std::uint64_t{width} + 7) / 8 * height
-                     : num_samples * (most > 255 ? 2 : 1);
-  if (cursor.rest() < least)
-    refuse(source, "truncated PNM: ", cursor.rest(), " bytes cannot hold the pixels");
+  const double scale = cursor.real();
+  if (scale == 0.0 || !std::isfinite(scale)) refuse(source, "corrupt PNM: a scale of ", scale);
+  constexpr std::size_t kFloatBytes = 4;
+  const std::size_t num_bytes = std::size_t{width} * height * kFloatBytes;
+  const std::uint8_t* in = cursor.take(num_bytes);
   Decoded decoded;
   decoded.image = Image(height, width);
-  if (content == 0) {
-    read_bitmap(cursor, !plain, decoded.image);
-  } else {
-    read_levels(source, cursor, plain, channels, most, decoded.image);
+  for (std::size_t y = height; y-- > 0;) {
+    std::uint8_t* const rgb = decoded.image.row(y);
+    for (std::size_t x = 0; x < width; ++x, in += kFloatBytes) {
+      const auto value = std::bit_cast<float>(scale < 0.0 ? le32(in) : be32(in));
+      std::fill_n(rgb + 3 * x, 3,
+                  static_cast<std::uint8_t>(std::isnan(value) ? 0.0f : std::clamp(value, 0.0f, 255.0f)));
+    }
   }
   return decoded;
+}
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_pnm(const Source& source) {
+  return std::make_unique<PnmRows>(source);
+}
+
+Decoded decode_pnm(const Source& source) {
+  if (source.bytes.size() > 2 && source.bytes[1] == 'f' && is_space(source.bytes[2]))
+    return decode_float_map(source);
+  return decode_rows(*open_pnm(source));
 }
 
 }  // namespace vit::internal::codecs

@@ -8,8 +8,10 @@
 
 #include <tiffio.h>
 
+#include "vit/base/checked.h"
 #include "vit/base/tensor.h"
 #include "vit/image/codecs.h"
+#include "vit/image/convert.h"
 
 namespace vit::internal::codecs {
 
@@ -86,7 +88,7 @@ struct Close {
 };
 using TiffPointer = std::unique_ptr<TIFF, Close>;
 
-TiffPointer open_tiff(Stream& stream) {
+TiffPointer open_stream(Stream& stream) {
   const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
   if (options == nullptr) return nullptr;
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_message, &stream);
@@ -104,7 +106,9 @@ struct Layout {
   std::size_t num_samples = 1;
   std::uint16_t format = SAMPLEFORMAT_UINT;
   std::uint16_t photometric = 0;
+  std::uint16_t compression = COMPRESSION_NONE;
   bool separate = false;
+  bool little_endian = true;
   std::uint16_t orientation = 1;
   std::size_t num_colors = 1;  // samples before the extra ones
   bool has_alpha = false;
@@ -123,10 +127,16 @@ bool is_readable(const Layout& layout) {
   switch (layout.photometric) {
     case PHOTOMETRIC_MINISWHITE:
     case PHOTOMETRIC_MINISBLACK:
-      if (layout.num_samples > 1) return plain && bits == 8 && layout.num_samples == 2;
+      if (layout.num_samples > 1) {
+        const bool is_signed = layout.separate && layout.format == SAMPLEFORMAT_INT;
+        return (plain || is_signed) && bits == 8 && layout.num_samples == 2;
+      }
+      if (bits == 12) return plain && layout.little_endian && layout.photometric == PHOTOMETRIC_MINISBLACK;
       if (layout.format == SAMPLEFORMAT_IEEEFP) return bits == 32;
       if (layout.format == SAMPLEFORMAT_INT) return bits == 8 || bits == 16 || bits == 32;
       return plain && (bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 32);
+    case PHOTOMETRIC_YCBCR:
+      return plain && bits == 8 && layout.num_samples == 3 && layout.compression != COMPRESSION_NONE;
     case PHOTOMETRIC_RGB: return plain && (bits == 8 || bits == 16) && layout.num_samples >= 3;
     case PHOTOMETRIC_PALETTE:
       return plain && bits <= 8 && 8 % bits == 0 && (layout.num_samples == 1 || bits == 8);
@@ -154,9 +164,10 @@ Layout read_layout(const Source& source, TIFF* tiff) {
     refuse(source, "corrupt TIFF: no size");
   }
   check_size(source, layout.width, layout.height);
-  const std::uint16_t compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
-  if (!is_readable_compression(compression))
-    refuse_unsupported(source, "TIFF with compression ", compression, " is not read");
+  layout.compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  if (!is_readable_compression(layout.compression))
+    refuse_unsupported(source, "TIFF with compression ", layout.compression, " is not read");
+  layout.little_endian = TIFFIsBigEndian(tiff) == 0;
   layout.bits = tag16(tiff, TIFFTAG_BITSPERSAMPLE, 1);
   layout.num_samples = tag16(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
   layout.format = tag16(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
@@ -165,7 +176,7 @@ Layout read_layout(const Source& source, TIFF* tiff) {
       TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric) != 0 ? photometric : PHOTOMETRIC_MINISWHITE;
   layout.separate = tag16(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
   layout.orientation = tag16(tiff, TIFFTAG_ORIENTATION, 1);
-  if (layout.photometric == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG && !layout.separate &&
+  if (layout.photometric == PHOTOMETRIC_YCBCR && layout.compression == COMPRESSION_JPEG && !layout.separate &&
       layout.num_samples == 3) {
     TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg turns YCbCr to RGB
     layout.photometric = PHOTOMETRIC_RGB;
@@ -183,7 +194,9 @@ Layout read_layout(const Source& source, TIFF* tiff) {
   std::uint16_t num_extra = 0;
   std::uint16_t* extra = nullptr;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &num_extra, &extra);
-  if (layout.num_samples > layout.num_colors && layout.photometric != PHOTOMETRIC_SEPARATED) {
+  const bool is_plain =
+      layout.format != SAMPLEFORMAT_INT;  // an extra sample beside signed ones is passed over
+  if (layout.num_samples > layout.num_colors && layout.photometric != PHOTOMETRIC_SEPARATED && is_plain) {
     layout.has_alpha = num_extra == 0 || extra[0] != EXTRASAMPLE_UNSPECIFIED;
     layout.premultiplied = num_extra != 0 && extra[0] == EXTRASAMPLE_ASSOCALPHA;
   }
@@ -208,14 +221,19 @@ struct Samples {
   refuse(source, "truncated or corrupt TIFF: ", stream.message);
 }
 
+std::uint32_t rows_per_strip(const Source& source, TIFF* tiff) {
+  std::uint32_t num_rows = 0;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &num_rows);
+  if (num_rows == 0) refuse(source, "corrupt TIFF: strips without rows");
+  return num_rows;
+}
+
 void read_strips(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout,
                  std::size_t num_planes, Samples& samples) {
-  std::uint32_t rows_per_strip = 0;
-  TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows_per_strip);
-  if (rows_per_strip == 0) refuse(source, "corrupt TIFF: strips without rows");
+  const std::uint32_t strip_rows = rows_per_strip(source, tiff);
   for (std::size_t plane = 0; plane < num_planes; ++plane) {
-    for (std::uint32_t y = 0; y < layout.height; y += std::min(rows_per_strip, layout.height - y)) {
-      const std::uint32_t num_rows = std::min(rows_per_strip, layout.height - y);
+    for (std::uint32_t y = 0; y < layout.height; y += std::min(strip_rows, layout.height - y)) {
+      const std::uint32_t num_rows = std::min(strip_rows, layout.height - y);
       const auto wanted = static_cast<tmsize_t>(num_rows * samples.row_bytes);
       std::uint8_t* const to = samples.bytes.data() + plane * samples.plane_bytes + y * samples.row_bytes;
       const std::uint32_t strip = TIFFComputeStrip(tiff, y, static_cast<std::uint16_t>(plane));
@@ -276,14 +294,21 @@ void read_tiles(const Source& source, const Stream& stream, TIFF* tiff, const La
   }
 }
 
+/// Of a row of one plane.
+std::size_t row_bytes_of(const Source& source, TIFF* tiff, const Layout& layout) {
+  const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
+  const std::size_t row_bytes = (row_bits + 7) / 8;
+  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != row_bytes)
+    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
+  return row_bytes;
+}
+
 Samples read_samples(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout) {
   Samples samples;
-  const std::size_t num_planes = layout.separate ? layout.num_samples : 1;
-  const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
-  samples.row_bytes = (row_bits + 7) / 8;
+  // Of extra samples in planes of their own only the opacity counts.
+  const std::size_t num_planes = layout.separate ? layout.num_colors + (layout.has_alpha ? 1 : 0) : 1;
+  samples.row_bytes = row_bytes_of(source, tiff, layout);
   samples.plane_bytes = samples.row_bytes * layout.height;
-  if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != samples.row_bytes)
-    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
   samples.bytes = Bytes(Shape{checked_mul(samples.plane_bytes, num_planes, kWhere)});
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
@@ -344,6 +369,11 @@ class Mapper {
     std::memcpy(&value, place.bytes, sizeof value);
     return value;
   }
+  /// Two samples of 12 bits lie in three bytes, the high bits first.
+  static std::uint32_t twelve_bits(Place place) {
+    const std::uint8_t* const p = place.bytes;
+    return place.bit == 0 ? std::uint32_t{p[0]} << 4 | p[1] >> 4 : (p[0] & 15u) << 8 | p[1];
+  }
   std::uint8_t small(Place place) const {
     return static_cast<std::uint8_t>((*place.bytes >> (8 - layout_.bits - place.bit)) &
                                      ((1u << layout_.bits) - 1));
@@ -357,6 +387,7 @@ class Mapper {
       const auto level = static_cast<std::uint8_t>(small(place) * (255 / ((1u << layout_.bits) - 1)));
       return layout_.photometric == PHOTOMETRIC_MINISWHITE ? static_cast<std::uint8_t>(255 - level) : level;
     }
+    if (layout_.bits == 12) return clipped(twelve_bits(place));
     if (layout_.format == SAMPLEFORMAT_IEEEFP) return clipped(static_cast<double>(number<float>(place)));
     if (layout_.bits == 32) return clipped(number<std::int32_t>(place));
     return layout_.format == SAMPLEFORMAT_INT ? clipped(number<std::int16_t>(place))
@@ -367,16 +398,32 @@ class Mapper {
   const Samples& samples_;
 };
 
-}  // namespace
+/// Chroma of its own sampling, as in JPEGs of the old style: libtiff makes RGB of it.
+void read_chroma(const Source& source, const Stream& stream, TIFF* tiff, Image& image) {
+  TIFFRGBAImage rgba;
+  char message[1024] = "";
+  constexpr int kStopOnError = 1;
+  if (TIFFRGBAImageOK(tiff, message) == 0 || TIFFRGBAImageBegin(&rgba, tiff, kStopOnError, message) == 0)
+    refuse(source, "truncated or corrupt TIFF: ", message);
+  const std::unique_ptr<TIFFRGBAImage, void (*)(TIFFRGBAImage*)> end(&rgba, TIFFRGBAImageEnd);
+  rgba.orientation = rgba.req_orientation = ORIENTATION_TOPLEFT;  // as stored
+  Tensor<std::uint32_t> pixels(Shape{image.height(), image.width()});
+  if (TIFFRGBAImageGet(&rgba, pixels.data(), static_cast<std::uint32_t>(image.width()),
+                       static_cast<std::uint32_t>(image.height())) == 0) {
+    refuse_data(source, stream);
+  }
+  for (std::size_t i = 0; i < pixels.num_elements(); ++i) {
+    const std::uint32_t pixel = pixels.data()[i];
+    std::uint8_t* const rgb = image.data() + 3 * i;
+    rgb[0] = static_cast<std::uint8_t>(TIFFGetR(pixel));
+    rgb[1] = static_cast<std::uint8_t>(TIFFGetG(pixel));
+    rgb[2] = static_cast<std::uint8_t>(TIFFGetB(pixel));
+  }
+}
 
-Decoded decode_tiff(const Source& source) {
-  Stream stream{.bytes = source.bytes};
-  const TiffPointer tiff = open_tiff(stream);
-  if (tiff == nullptr || stream.lost_palette) refuse_data(source, stream);
-  const Layout layout = read_layout(source, tiff.get());
-  const Samples samples = read_samples(source, stream, tiff.get(), layout);
-  Decoded decoded;
-  decoded.image = Image(layout.height, layout.width);
+void read_pixels(const Source& source, const Stream& stream, TIFF* tiff, const Layout& layout,
+                 Decoded& decoded) {
+  const Samples samples = read_samples(source, stream, tiff, layout);
   if (layout.has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{layout.height, layout.width});
   const Mapper mapper(layout, samples);
   for (std::size_t y = 0; y < layout.height; ++y) {
@@ -384,6 +431,91 @@ Decoded decode_tiff(const Source& source) {
       const std::uint8_t alpha = mapper.map(x, y, decoded.image.row(y) + 3 * x);
       if (layout.has_alpha) decoded.alpha.data()[y * layout.width + x] = alpha;
     }
+  }
+}
+
+/// Strips one after another. Tiles and planes of samples come in another order than rows.
+class TiffRows final : public RowSource {
+ public:
+  explicit TiffRows(const Source& source) : source_(source) {
+    stream_.bytes = source.bytes;
+    tiff_ = open_stream(stream_);
+    if (tiff_ == nullptr || stream_.lost_palette) refuse_data(source_, stream_);
+    layout_ = read_layout(source_, tiff_.get());
+  }
+
+  bool has_rows() const {
+    const bool is_turned = layout_.orientation >= 2 && layout_.orientation <= 8;
+    return TIFFIsTiled(tiff_.get()) == 0 && !layout_.separate && !is_turned &&
+           layout_.photometric != PHOTOMETRIC_YCBCR;
+  }
+  ImageSize size() const override { return {layout_.height, layout_.width}; }
+  int orientation() const override { return 1; }
+
+  ColumnRange start(ColumnRange wanted) override {
+    strip_.row_bytes = row_bytes_of(source_, tiff_.get(), layout_);
+    rows_per_strip_ = std::min(rows_per_strip(source_, tiff_.get()), layout_.height);
+    strip_.bytes = within_memory(source_, [&] { return Bytes(Shape{rows_per_strip_, strip_.row_bytes}); });
+    return columns_ = wanted;
+  }
+
+  void read(std::uint8_t* rows, std::size_t count) override {
+    const Mapper mapper(layout_, strip_);
+    const bool on_white = layout_.has_alpha && source_.alpha == Alpha::on_white;
+    for (; count > 0; --count, ++next_y_) {
+      read_strip();
+      const std::size_t y = next_y_ % rows_per_strip_;
+      for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3) {
+        const std::uint8_t alpha = mapper.map(x, y, rows);
+        if (on_white) composite_on_white(rows, alpha);
+      }
+    }
+  }
+  void skip(std::size_t count) override {
+    for (; count > 0; --count, ++next_y_) read_strip();
+  }
+  void finish() override { skip(layout_.height - next_y_); }
+
+ private:
+  /// The strip that begins with the next row, if one does.
+  void read_strip() {
+    if (next_y_ % rows_per_strip_ != 0) return;
+    const std::uint32_t y = static_cast<std::uint32_t>(next_y_);
+    const auto wanted =
+        static_cast<tmsize_t>(std::min(rows_per_strip_, layout_.height - y) * strip_.row_bytes);
+    const std::uint32_t strip = TIFFComputeStrip(tiff_.get(), y, 0);
+    if (TIFFReadEncodedStrip(tiff_.get(), strip, strip_.bytes.data(), wanted) != wanted)
+      refuse_data(source_, stream_);
+  }
+
+  Source source_;
+  Stream stream_;
+  TiffPointer tiff_;  // points at stream_
+  Layout layout_;
+  Samples strip_;
+  std::uint32_t rows_per_strip_ = 1;
+  ColumnRange columns_;  // that rows hold
+  std::size_t next_y_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_tiff(const Source& source) {
+  auto rows = std::make_unique<TiffRows>(source);
+  return rows->has_rows() ? std::move(rows) : nullptr;
+}
+
+Decoded decode_tiff(const Source& source) {
+  Stream stream{.bytes = source.bytes};
+  const TiffPointer tiff = open_stream(stream);
+  if (tiff == nullptr || stream.lost_palette) refuse_data(source, stream);
+  const Layout layout = read_layout(source, tiff.get());
+  Decoded decoded;
+  decoded.image = Image(layout.height, layout.width);
+  if (layout.photometric == PHOTOMETRIC_YCBCR) {
+    read_chroma(source, stream, tiff.get(), decoded.image);
+  } else {
+    read_pixels(source, stream, tiff.get(), layout, decoded);
   }
   decoded.orientation = layout.orientation >= 1 && layout.orientation <= 8 ? layout.orientation : 1;
   decoded.always_rotate = true;

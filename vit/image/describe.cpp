@@ -2,6 +2,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 
 namespace vit {

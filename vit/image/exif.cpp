@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "vit/base/check.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

@@ -1,14 +1,16 @@
 // An image in memory: 8-bit pixels, rows from the top, no type of any other library. ImageView points at
-// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Reading files is decode.h.
+// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Image files become Images
+// that equal Pillow's Image.open(file).convert("RGB").
 // Letters: H = height, W = width.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
 
-#include "vit/base/checked.h"
 #include "vit/base/error.h"
-#include "vit/base/export.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
@@ -55,19 +57,11 @@ enum class Alpha {
 };
 
 /// Pixels owned elsewhere, (H, W, bytes per pixel). Copying a view copies no pixels.
-class ImageView {
+class VIT_API ImageView {
  public:
   ImageView() = default;
   /// Throws Error if `pixels` is null though the image has pixels, or if a row does not fit its stride.
-  ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {})
-      : data_(pixels), height_(height), width_(width), format_(layout.format) {
-    const std::size_t row_bytes = checked_mul(width, bytes_per_pixel(format_), "ImageView");
-    row_stride_ = layout.row_stride == 0 ? row_bytes : layout.row_stride;
-    VIT_CHECK(pixels != nullptr || height == 0 || width == 0, "ImageView", "no pixels for an image of ",
-              width, " x ", height, " (width x height)");
-    VIT_CHECK(row_stride_ >= row_bytes, "ImageView", "row stride of ", row_stride_, " bytes is below ",
-              bytes_per_pixel(format_), " bytes x ", width, " pixels");
-  }
+  ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {});
 
   const std::uint8_t* data() const noexcept { return data_; }
   const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }
@@ -115,5 +109,39 @@ class Image {
 
 /// Copies pixels of any format; grey becomes R = G = B.
 VIT_API Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
+
+// ----------------------------------------------------------------------------------------------------- files
+
+// One source per format stands behind these; all of them check sizes before they allocate, print nothing, and
+// end in an Error that names the file and the cause.
+
+/// What happens with the orientation that EXIF or else XMP notes (JPEG, PNG, WebP, AVIF). The orientation
+/// tag of a TIFF is part of its pixel layout and is always applied, as in Pillow; so is that of a HEIF's
+/// container, as in pillow-heif.
+enum class Orientation {
+  ignore,  // pixels as stored
+  apply,   // rotated and mirrored upright
+};
+
+/// How a file becomes an Image.
+struct DecodeOptions {
+  Orientation orientation = Orientation::ignore;
+  Alpha alpha = Alpha::drop;
+  std::size_t max_pixels = kMaxImagePixels;
+};
+
+/// Reads JPEG (grey, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
+/// (of an animation the first image), AVIF, HEIF (HEIC), BMP (with and without the file header), Windows
+/// icons (the largest image), PNM (P1 to P6, Pf) and JPEG 2000 (up to 16 bits). GIF, AVIF and HEIF need
+/// giflib, libavif and libheif when the library is built. Throws Error naming the file and the cause, of kind
+/// `io` if the file is missing or unreadable or memory is short, `format` if it is damaged, empty or no
+/// image, and `unsupported` if it has a format or a layout that is not read (PSD, JPEG XL, ...) or that this
+/// build has no library for, or more than max_pixels. Differs from Pillow on some damaged files: a wrong
+/// checksum in a PNG is an Error everywhere, not only in its header, while what is wrong behind the pixels or
+/// beside them (texts, the frames of an animated PNG, colors that no pixel of a BMP can name) is none.
+VIT_API Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
+/// Decodes the bytes of an image file as decode_file() does; `name` stands for the file in messages.
+VIT_API Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options,
+                           const std::string& name);
 
 }  // namespace vit

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 
+#include "vit/base/checked.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {
@@ -169,13 +170,16 @@ class Codestream {
     const std::size_t count = be16(siz + 36);
     if (be16(siz) < 38 + 3 * count || code_.size() < 42 + 3 * count)
       refuse(source_, "truncated JPEG 2000: no whole header");
-    if (count != 1 && count != 3 && count != 4)
+    if (count < 1 || count > kMaxComponents)
       refuse_unsupported(source_, "JPEG 2000 with ", count, " components is not read");
     for (std::size_t c = 0; c < count; ++c) {
       const std::uint8_t* const component = siz + 38 + 3 * c;
-      if (component[0] != 7 || component[1] != 1 || component[2] != 1) {
-        refuse_unsupported(
-            source_, "JPEG 2000 with components other than 8 bits, unsigned, in full resolution is not read");
+      constexpr std::uint32_t kMaxBits = 16;
+      const std::uint32_t bits = (component[0] & 0x7Fu) + 1;  // the highest bit: signed
+      if (bits > kMaxBits || component[1] != 1 || component[2] != 1) {
+        refuse_unsupported(source_, "JPEG 2000 with a component of ", bits, " bits, sampled ", +component[1],
+                           " x ", +component[2], ", is not read: at most ", kMaxBits,
+                           " bits in full resolution are");
       }
     }
     num_components_ = count;

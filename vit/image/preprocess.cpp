@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/image/convert.h"
+#include "vit/image/image_file.h"
 #include "vit/image/resample.h"
+#include "vit/image/resample_rows.h"
 #include "vit/image/resize_memory.h"
+#include "vit/image/row_source.h"
 
 namespace vit {
 
@@ -54,22 +59,29 @@ ImageView square(ImageView image, const std::array<unsigned char, 3>& color, Buf
   return {out, edge, edge, {.format = image.format()}};
 }
 
-/// Where channel `c` of R, G, B stands in a pixel of `image`.
-std::size_t channel_at(ImageView image, std::size_t c) {
-  return image.format() == PixelFormat::bgr ? 2 - c : c;
+/// Where channel `c` of R, G, B stands in a pixel, rgb or bgr.
+std::size_t channel_at(PixelFormat order, std::size_t c) {
+  return order == PixelFormat::bgr ? 2 - c : c;
 }
 
 }  // namespace
 
 struct PreprocessMemory::Buffers {
   internal::ResizeMemory resize;
+  std::vector<std::byte> file;   // an image file
   Buffer<std::uint8_t> rgb;      // the input of another format, (H, W, 3)
   Buffer<std::uint8_t> squared;  // the input padded to a square, (S, S, 3)
   Buffer<std::uint8_t> resized;  // what is left of it after resize and crop, (h, w, 3)
   Buffer<float> planes;          // the same of a float resize, (3, h, w)
 
   std::size_t bytes() const noexcept {
-    return resize.bytes() + rgb.bytes() + squared.bytes() + resized.bytes() + planes.bytes();
+    return resize.bytes() + file.capacity() + rgb.bytes() + squared.bytes() + resized.bytes() +
+           planes.bytes();
+  }
+  /// One absurdly large image must not hold its memory for as long as the caller lives.
+  void give_back() {
+    constexpr std::size_t kMaxKeptBytes = std::size_t{1} << 28;
+    if (bytes() > kMaxKeptBytes) *this = {};
   }
 };
 
@@ -153,31 +165,33 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 
 void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
   const Plan edges = plan(image.size());
-  const EdgePlan& rows = edges.rows;
-  const EdgePlan& columns = edges.columns;
-  const Shape shape{3, rows.out, columns.out};
+  const Shape shape{3, edges.rows.out, edges.columns.out};
   VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
             out.shape().to_string());
   if (config_.normalize == NormalizeRule::rescale_first) {
     run_in_float(image, edges, memory, threads, out);
   } else {
-    const ImageView part = resize_to_bytes(image, edges, memory, threads);
-    for (std::size_t y = 0; y < rows.out; ++y) {
-      for (std::size_t c = 0; c < 3; ++c) {
-        const std::array<float, 256>& levels = levels_[c];
-        float* const plane = out.row(plane_of(c) * rows.out + y);
-        const bool is_inside = y >= rows.at && y < rows.at + rows.count;
-        if (!is_inside || columns.count < columns.out)
-          std::fill_n(plane, columns.out, levels[config_.pad_color[c]]);
-        if (!is_inside) continue;
-        const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part, c);
-        for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];
-      }
+    write_bytes(resize_to_bytes(image, edges, memory, threads), edges, out);
+  }
+  memory.buffers_->give_back();
+}
+
+/// `part` padded and normalized.
+void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const {
+  const EdgePlan& rows = plan.rows;
+  const EdgePlan& columns = plan.columns;
+  for (std::size_t y = 0; y < rows.out; ++y) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      const std::array<float, 256>& levels = levels_[c];
+      float* const plane = out.row(plane_of(c) * rows.out + y);
+      const bool is_inside = y >= rows.at && y < rows.at + rows.count;
+      if (!is_inside || columns.count < columns.out)
+        std::fill_n(plane, columns.out, levels[config_.pad_color[c]]);
+      if (!is_inside) continue;
+      const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part.format(), c);
+      for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];
     }
   }
-  // One absurdly large image must not hold its memory for as long as the caller lives.
-  constexpr std::size_t kMaxKeptBytes = std::size_t{1} << 28;
-  if (memory.bytes() > kMaxKeptBytes) *memory.buffers_ = {};
 }
 
 void Preprocessor::run(ImageView image, TensorView<float> out, int threads) const {
@@ -211,15 +225,102 @@ void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMem
       {.height = rows.resized, .width = columns.resized},
       {.top = rows.begin, .left = columns.begin, .height = rows.count, .width = columns.count},
       config_.filter, threads, buffers.resize, part);
+  write_floats(part, in.format(), plan, out);
+}
+
+/// `part`, planes of channels in `order`, padded and normalized.
+void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order, const Plan& plan,
+                                TensorView<float> out) const {
+  const EdgePlan& rows = plan.rows;
+  const EdgePlan& columns = plan.columns;
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t y = 0; y < rows.out; ++y) {
       float* const to = out.row(plane_of(c) * rows.out + y);
       std::fill_n(to, columns.out, normalized(0.0f, c));  // padding is black before normalization
       if (y < rows.at || y >= rows.at + rows.count) continue;
-      const float* const from = part.row(channel_at(in, c) * rows.count + y - rows.at);
+      const float* const from = part.row(channel_at(order, c) * rows.count + y - rows.at);
       for (std::size_t x = 0; x < columns.count; ++x) to[columns.at + x] = normalized(from[x], c);
     }
   }
+}
+
+/// Nothing if the decoder gives no rows or the rules need the whole image.
+std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file, const std::string& name,
+                                                 PreprocessMemory& memory) const {
+  const std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
+  if (source == nullptr) return std::nullopt;
+  const int orientation = config_.apply_orientation ? source->orientation() : 1;
+  const ImageSize in = internal::upright_size(source->size(), orientation);
+  const bool in_float = config_.normalize == NormalizeRule::rescale_first;
+  const bool takes_turned = !in_float && config_.filter != ResizeFilter::nearest;
+  if (config_.pad_to_square && in.height != in.width) return std::nullopt;
+  if (orientation != 1 && !takes_turned) return std::nullopt;
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  Plan edges;
+  std::optional<internal::RowResize> resize;
+  std::optional<internal::FloatRowResize> float_resize;
+  try {
+    edges = plan(in);
+    const ImageSize target{edges.rows.resized, edges.columns.resized};
+    const internal::ResizeWindow window{.top = edges.rows.begin,
+                                        .left = edges.columns.begin,
+                                        .height = edges.rows.count,
+                                        .width = edges.columns.count};
+    if (in_float) {
+      float_resize.emplace(in, static_cast<float>(config_.rescale_factor), target, window, config_.filter,
+                           buffers.resize);
+    } else {
+      resize.emplace(in, target, window,
+                     internal::ResampleOptions{
+                         .resampler = config_.resampler, .filter = config_.filter, .pillow = config_.pillow},
+                     orientation, buffers.resize);
+    }
+  } catch (const Error&) {
+    return std::nullopt;  // run() throws it again, unless the file is damaged, which comes first
+  }
+  FilePixels out{.pixels = Tensor<float>(Shape{3, edges.rows.out, edges.columns.out}), .image_size = in};
+  const std::size_t num_values =
+      checked_mul(checked_mul(edges.rows.count, edges.columns.count, kWhere), 3, kWhere);
+  if (in_float) {
+    const TensorView<float> part(buffers.planes.take(num_values),
+                                 Shape{3, edges.rows.count, edges.columns.count});
+    float_resize->run(*source, part);
+    write_floats(part, PixelFormat::rgb, edges, out.pixels);
+  } else {
+    std::uint8_t* part = buffers.resized.take(num_values);
+    resize->run(*source, part);
+    if (orientation != 1) {
+      std::uint8_t* const upright = buffers.rgb.take(num_values);
+      const ImageSize size{edges.rows.count, edges.columns.count};
+      const ImageSize stored =
+          internal::is_transposed(orientation) ? ImageSize{size.width, size.height} : size;
+      internal::turn_upright(part, stored, orientation, upright);
+      part = upright;
+    }
+    write_bytes({part, edges.rows.count, edges.columns.count}, edges, out.pixels);
+  }
+  buffers.give_back();
+  return out;
+}
+
+FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::string& name,
+                                   PreprocessMemory& memory, int threads) const {
+  if (std::optional<FilePixels> done = run_rows(file, name, memory)) return std::move(*done);
+  const Image image = decode_bytes(file, decode_options(), name);
+  const ImageSize size = output_size(image.size());
+  FilePixels out{.pixels = Tensor<float>(Shape{3, size.height, size.width}), .image_size = image.size()};
+  run(image, out.pixels, memory, threads);
+  return out;
+}
+
+FilePixels Preprocessor::run_file(const std::filesystem::path& file, PreprocessMemory& memory,
+                                  int threads) const {
+  std::vector<std::byte> bytes = std::move(memory.buffers_->file);
+  internal::read_image_file(file, decode_options(), bytes);
+  FilePixels out = run_bytes(bytes, file.string(), memory, threads);
+  memory.buffers_->file = std::move(bytes);
+  memory.buffers_->give_back();
+  return out;
 }
 
 }  // namespace vit

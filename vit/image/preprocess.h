@@ -5,32 +5,152 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/config.h"
-#include "vit/image/decode.h"
 #include "vit/image/image.h"
 
 namespace vit {
 
+// ----------------------------------------------------------------------------------------------------- rules
+
+/// Kernel of the resampling.
+enum class ResizeFilter { nearest, lanczos, bilinear, bicubic, box, hamming };  // Pillow's enum order 0..5
+
+/// Whose arithmetic resizes the picture.
+enum class Resampler {
+  pillow,             // 22-bit fixed point, two 8-bit passes
+  torchvision_uint8,  // torch antialias kernel on 8-bit data
+  torchvision_float,  // torch antialias kernel on float data, after rescaling (DINOv3)
+};
+
+/// Order of Pillow's two passes, which changed between releases.
+enum class PillowRelease { up_to_12_1, from_12_2, from_13_0 };
+
+/// The size that an image is brought to before it is cropped.
+enum class ResizeRule {
+  none,
+  squash,         // straight to (resize_height, resize_width)
+  shortest_edge,  // shortest edge to resize_height, other edge = trunc(S * long / short)
+  cover,          // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
+  contain,        // scale so that both edges fit the target, half-even rounding (timm border)
+  contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
+  patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
+};
+
+/// Where the crop begins if an odd number of pixels is to be cut off.
+enum class CropRounding {
+  half_even,  // timm, torchvision
+  floor,      // Hugging Face
+};
+
+/// Where an odd pixel of padding goes when the picture is smaller than the crop.
+enum class PadRounding { extra_bottom_right, extra_top_left };
+
+/// How 8-bit values become normalised floats; each form is bit-exact to its library.
+enum class NormalizeRule {
+  divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
+  fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
+  rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
+};
+
+/// In which order the model sees the planes of an image. Mean and standard deviation stay with their color.
+enum class ChannelOrder { rgb, bgr };
+
+/// The size that preprocessing makes.
+struct InputSize {
+  /// Where the size comes from.
+  enum class Kind {
+    model,   // what the checkpoint's preprocessing makes
+    native,  // each picture in its own size, edges floored to a multiple of the patch size by a centre crop
+    fixed,   // the checkpoint's resize and crop rules with another target
+  };
+  Kind kind = Kind::model;
+  std::size_t height = 0;  // of fixed
+  std::size_t width = 0;
+};
+
+/// How an image becomes the pixels (3, H, W) that a model takes.
+struct PreprocessConfig {
+  Resampler resampler = Resampler::pillow;
+  PillowRelease pillow = PillowRelease::from_13_0;
+  ResizeFilter filter = ResizeFilter::bicubic;
+
+  ResizeRule resize = ResizeRule::shortest_edge;
+  std::size_t resize_height = 256;
+  std::size_t resize_width = 256;
+  std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
+  std::size_t max_patches = 0;   // of patches
+  std::size_t patch_size = 0;    // of patches: their edge in pixels
+  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
+  /// kept.
+  double crop_pct = 0.0;
+
+  bool crop = true;
+  std::size_t crop_height = 224;
+  std::size_t crop_width = 224;
+  std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
+  CropRounding crop_rounding = CropRounding::half_even;
+  PadRounding pad_rounding = PadRounding::extra_bottom_right;
+  std::array<unsigned char, 3> pad_color{0, 0, 0};
+
+  NormalizeRule normalize = NormalizeRule::divide_then_normalize;
+  bool rescale = true;  // false: pixel values stay 0..255
+  double rescale_factor = 1.0 / 255.0;
+  bool subtract_mean = true;                        // false: no normalisation
+  std::array<double, 3> mean{0.485, 0.456, 0.406};  // R, G, B
+  std::array<double, 3> std{0.229, 0.224, 0.225};
+
+  bool apply_orientation = false;  // rotate by the EXIF tag before anything else
+  bool alpha_on_white = false;     // composite transparency on white instead of dropping it
+  /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
+  /// rest at the bottom or right, as published taggers do with Image.paste.
+  bool pad_to_square = false;
+  std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
+  ChannelOrder channels = ChannelOrder::rgb;
+
+  std::string source;  // file and class it was read from, for messages and `vit info`
+};
+
+/// Throws Error naming the first field that is out of range or contradicts another.
+VIT_API void validate(const PreprocessConfig& config);
+
+/// Whose arithmetic resizes images.
+enum class ResamplerChoice {
+  automatic,    // what the checkpoint's own library does: timm and OpenCLIP Pillow, Hugging Face torchvision
+  pillow,       // timm's rules, or those of Hugging Face's pil backend
+  torchvision,  // the 8-bit kernel of torch
+};
+
+/// What becomes of the orientation that an EXIF tag tells.
+enum class ExifChoice {
+  automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
+  apply,
+  ignore,
+};
+
+// ---------------------------------------------------------------------------------------------------- images
+
 /// The rules of `config` for another target (see InputSize), H x W below. `patch_size` matters to native
 /// alone. All divisions round down:
 ///
-///   target  crop  crop_pct  resize         ->  resize to                               crop to
-///   native  any   any       any                no resize                               multiples of
-///   patch_size H x W   no    any       shortest_edge      shortest edge H, which must equal W     no crop H
-///   x W   no    any       none               Error: there is no target to replace H x W   no    any other H
-///   x W by the same rule                  no crop H x W   yes   > 0       shortest_edge,     (H x W) /
-///   crop_pct: shortest edge if    H x W
-///                           cover              both are equal, otherwise cover
-///   H x W   yes   > 0       other              (H x W) / crop_pct by the same rule     H x W
-///   H x W   yes   0         shortest_edge      resize_height max(H, W) / max(crop      H x W
-///                                              height and width)
-///   H x W   yes   0         other              resize_height H / crop_height by        H x W
-///                                              resize_width W / crop_width
+///   target  crop  crop_pct  resize                resize to                       crop to
+///   native  any   any       any                   no resize                       multiples of patch_size
+///   H x W   no    any       shortest_edge         shortest edge H, must equal W   no crop
+///   H x W   no    any       none                  Error: nothing to replace       no crop
+///   H x W   no    any       any other             H x W by the same rule          no crop
+///   H x W   yes   > 0       shortest_edge, cover  (H x W) / crop_pct: shortest    H x W
+///                                                 edge if equal, else cover
+///   H x W   yes   > 0       other                 (H x W) / crop_pct, same rule   H x W
+///   H x W   yes   0         shortest_edge         resize_height max(H, W) /       H x W
+///                                                 max(crop height, width)
+///   H x W   yes   0         other                 resize_height H / crop_height   H x W
+///                                                 by resize_width W / crop_width
 ///
 /// Of a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
 /// aspect ratio is kept. A bound on the longest edge goes with the old target, except where crop_pct rules.
@@ -69,6 +189,12 @@ struct SourceMap {
   double y_step = 1;
 };
 
+/// What became of an image file.
+struct FilePixels {
+  Tensor<float> pixels;  // (3, H, W), normalized
+  ImageSize image_size;  // of the image, upright where the rules want it so
+};
+
 /// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
 /// image converted to RGB, with transparency dropped or composited on white as the rules say.
 class VIT_API Preprocessor {
@@ -96,6 +222,16 @@ class VIT_API Preprocessor {
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
   /// The normalized planes (3, H, W) of `image` as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
+
+  /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
+  /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
+  /// strips), no image is in memory: rows are resized by one thread as they are decoded, and what the crop
+  /// leaves out is skipped. Rules that pad to a square, and those that turn the image and resize it in float
+  /// or to the nearest pixel, take the whole image. `name` stands for the file in messages.
+  FilePixels run_bytes(std::span<const std::byte> file, const std::string& name, PreprocessMemory& memory,
+                       int threads = 1) const;
+  /// The normalized planes of an image file. Throws Error as decode_file() and run() do.
+  FilePixels run_file(const std::filesystem::path& file, PreprocessMemory& memory, int threads = 1) const;
 
   /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
@@ -130,6 +266,11 @@ class VIT_API Preprocessor {
   std::size_t plane_of(std::size_t c) const { return config_.channels == ChannelOrder::bgr ? 2 - c : c; }
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
   void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
+                    TensorView<float> out) const;
+  std::optional<FilePixels> run_rows(std::span<const std::byte> file, const std::string& name,
+                                     PreprocessMemory& memory) const;
+  void write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const;
+  void write_floats(TensorView<const float> part, PixelFormat order, const Plan& plan,
                     TensorView<float> out) const;
   float normalized(float value, std::size_t channel) const;
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/image/preprocess.h"
 
 namespace vit {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample_axis.h"
 #include "vit/image/resize_limits.h"
@@ -17,17 +17,6 @@ namespace vit::internal {
 namespace {
 
 constexpr std::size_t kRowsPerTask = 64;
-
-bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
-  const auto height_loss = static_cast<std::int64_t>(in.height) - static_cast<std::int64_t>(out.height);
-  const auto width_loss = static_cast<std::int64_t>(in.width) - static_cast<std::int64_t>(out.width);
-  switch (release) {
-    case PillowRelease::up_to_12_1: return false;
-    case PillowRelease::from_12_2: return in.height > 100 * in.width && height_loss > 0;
-    case PillowRelease::from_13_0: return height_loss > 0 && height_loss > 2 * width_loss;
-  }
-  return false;
-}
 
 PixelRows part_of(const PixelRows& in, std::size_t top, std::size_t left, std::size_t height,
                   std::size_t width) {
@@ -108,18 +97,18 @@ void resize_weighted(const PixelRows& in, const AxisSpan& columns, const AxisSpa
   const std::size_t out_height = rows.end - rows.begin;
   const std::size_t out_width = columns.end - columns.begin;
   if (!rows_change) {
-    const FixedAxis& axis = memory.columns.find(columns, options.filter, options.resampler);
+    const FixedAxis& axis = memory.columns.find(columns, options.filter, options.resampler, false);
     columns_pass(part_of(in, rows.begin, axis.first_input(), out_height, axis.num_inputs()), axis, options,
                  out);
     return;
   }
-  const FixedAxis& row_axis = memory.rows.find(rows, options.filter, options.resampler);
+  const FixedAxis& row_axis = memory.rows.find(rows, options.filter, options.resampler, false);
   if (!columns_change) {
     rows_pass(part_of(in, row_axis.first_input(), columns.begin, row_axis.num_inputs(), out_width), row_axis,
               options, out);
     return;
   }
-  const FixedAxis& column_axis = memory.columns.find(columns, options.filter, options.resampler);
+  const FixedAxis& column_axis = memory.columns.find(columns, options.filter, options.resampler, false);
   const PixelRows wanted = part_of(in, row_axis.first_input(), column_axis.first_input(),
                                    row_axis.num_inputs(), column_axis.num_inputs());
   std::uint8_t* between = nullptr;
@@ -137,6 +126,17 @@ void resize_weighted(const PixelRows& in, const AxisSpan& columns, const AxisSpa
 }
 
 }  // namespace
+
+bool vertical_first(PillowRelease release, ImageSize in, ImageSize out) {
+  const auto height_loss = static_cast<std::int64_t>(in.height) - static_cast<std::int64_t>(out.height);
+  const auto width_loss = static_cast<std::int64_t>(in.width) - static_cast<std::int64_t>(out.width);
+  switch (release) {
+    case PillowRelease::up_to_12_1: return false;
+    case PillowRelease::from_12_2: return in.height > 100 * in.width && height_loss > 0;
+    case PillowRelease::from_13_0: return height_loss > 0 && height_loss > 2 * width_loss;
+  }
+  return false;
+}
 
 void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window) {
   constexpr std::size_t kMaxEdge = std::numeric_limits<std::int32_t>::max();

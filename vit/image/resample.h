@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
 #include "vit/image/image.h"
+#include "vit/image/preprocess.h"
 
 namespace vit::internal {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/image/resize_limits.h"
 
 namespace vit::internal {
@@ -138,7 +138,7 @@ std::int32_t pair_of(std::int32_t lower, std::int32_t upper) {
 
 }  // namespace
 
-FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler) {
+FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler, bool mirrored) {
   const bool torch = resampler != Resampler::pillow;
   VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic ||
                 filter == ResizeFilter::lanczos,
@@ -157,7 +157,11 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
   first_input_ = span.in;
   const double unit = static_cast<double>(std::int64_t{1} << shift_);
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    axis.compute(i);
+    axis.compute(mirrored ? span.begin + span.end - 1 - i : i);
+    if (mirrored) {
+      axis.first = span.in - axis.first - axis.weights.size();
+      std::reverse(axis.weights.begin(), axis.weights.end());
+    }
     first_.push_back(static_cast<std::int32_t>(axis.first));
     count_.push_back(static_cast<std::int32_t>(axis.weights.size()));
     offset_.push_back(weights_.size());

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/kernels/resample.h"
 
 namespace vit::internal {
@@ -25,8 +25,9 @@ class FixedAxis {
  public:
   /// Pillow: w = round-half-away(weight * 2^22), weights in double.
   /// torchvision: int16 weights with the largest precision p < 22 that holds the axis' largest weight.
-  /// Throws Error for filters that the resampler does not have.
-  FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler);
+  /// `mirrored`: of an axis that is stored backwards: its inputs and the wanted outputs are counted from the
+  /// other end. Throws Error for filters that the resampler does not have.
+  FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler, bool mirrored = false);
 
   /// Inputs are counted from first_input().
   kernels::ResampleAxis view() const noexcept;

@@ -1,11 +1,12 @@
 // torch's antialias kernel on float data: DINOv3 resizes after rescaling, without an 8-bit stage.
 #include <algorithm>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
+#include "vit/image/resample_rows.h"
 #include "vit/image/resize_limits.h"
 #include "vit/image/resize_memory.h"
 
@@ -13,11 +14,12 @@ namespace vit::internal {
 
 namespace {
 
-/// in (W, 3) bytes -> out (W', 3): weighted sums of in * factor.
-void columns_of_row(const std::uint8_t* in, const float (&levels)[256], const FloatAxis& axis, float* out) {
+/// Columns from `first_column` on, 3 bytes each -> out (W', 3): weighted sums of in * factor.
+void columns_of_row(const std::uint8_t* in, std::size_t first_column, const float (&levels)[256],
+                    const FloatAxis& axis, float* out) {
   for (std::size_t i = 0; i < axis.first.size(); ++i) {
     const float* const weights = axis.weights.data() + axis.offset[i];
-    const std::uint8_t* tap = in + 3 * axis.first[i];
+    const std::uint8_t* tap = in + 3 * (axis.first[i] - first_column);
     float red = 0.0f;
     float green = 0.0f;
     float blue = 0.0f;
@@ -41,19 +43,19 @@ void write_planes(const float* row, std::size_t y, TensorView<float> out) {
   }
 }
 
-/// Input rows [first, end) that the outputs of an axis read.
-struct Rows {
+/// Inputs [first, end) that the outputs of an axis read.
+struct Inputs {
   std::size_t first = 0;
   std::size_t end = 0;
 };
 
-Rows input_rows(const FloatAxis& axis) {
-  Rows rows{.first = axis.first.front()};
+Inputs inputs_of(const FloatAxis& axis) {
+  Inputs inputs{.first = axis.first.front()};
   for (std::size_t i = 0; i < axis.first.size(); ++i) {
-    rows.first = std::min(rows.first, axis.first[i]);
-    rows.end = std::max(rows.end, axis.first[i] + axis.count[i]);
+    inputs.first = std::min(inputs.first, axis.first[i]);
+    inputs.end = std::max(inputs.end, axis.first[i] + axis.count[i]);
   }
-  return rows;
+  return inputs;
 }
 
 void resize_weighted(const PixelRows& in, const float (&levels)[256], const AxisSpan& column_span,
@@ -65,7 +67,7 @@ void resize_weighted(const PixelRows& in, const float (&levels)[256], const Axis
   const std::size_t row_floats = checked_mul(out.dim(2), 3, kResize);
   const FloatAxis& columns = memory.float_columns.find(column_span, filter);
   const FloatAxis& rows = memory.float_rows.find(row_span, filter);
-  const Rows wanted = rows_change ? input_rows(rows) : Rows{.first = row_span.begin, .end = row_span.end};
+  const Inputs wanted = rows_change ? inputs_of(rows) : Inputs{.first = row_span.begin, .end = row_span.end};
   const std::size_t between_height = wanted.end - wanted.first;
   const std::size_t between_floats = checked_mul(between_height, row_floats, kResize);
   check_intermediate(checked_mul(between_floats, sizeof(float), kResize), {between_height, out.dim(2)});
@@ -74,7 +76,7 @@ void resize_weighted(const PixelRows& in, const float (&levels)[256], const Axis
     const std::uint8_t* const from = in.at(wanted.first + y, 0);
     float* const to = between + y * row_floats;
     if (columns_change) {
-      columns_of_row(from, levels, columns, to);
+      columns_of_row(from, 0, levels, columns, to);
     } else {
       for (std::size_t x = 0; x < row_floats; ++x) to[x] = levels[from[3 * column_span.begin + x]];
     }
@@ -123,6 +125,117 @@ void resize_to_float(const PixelRows& in, float factor, ImageSize target, const 
       float* const plane = out.row(c * window.height + y);
       const std::uint8_t* const row = in.at(from_y.inputs[y], 0);
       for (std::size_t x = 0; x < window.width; ++x) plane[x] = levels[row[3 * from_x.inputs[x] + c]];
+    }
+  }
+}
+
+FloatRowResize::FloatRowResize(ImageSize in, float factor, ImageSize target, const ResizeWindow& window,
+                               ResizeFilter filter, ResizeMemory& memory)
+    : memory_(memory), window_(window) {
+  check_resize(in, target, window);
+  for (int v = 0; v < 256; ++v) levels_[v] = static_cast<float>(v) * factor;
+  wanted_ = {window.left, window.left + window.width};
+  first_row_ = window.top;
+  num_rows_ = window.height;
+  if (window.height == 0 || window.width == 0) return;
+  const AxisSpan columns{.in = in.width, .out = target.width, .begin = wanted_.begin, .end = wanted_.end};
+  const AxisSpan rows{
+      .in = in.height, .out = target.height, .begin = window.top, .end = window.top + window.height};
+  if (filter == ResizeFilter::nearest) {
+    nearest_columns_ = &memory.nearest_columns.find(columns, Resampler::torchvision_float);
+    nearest_rows_ = &memory.nearest_rows.find(rows, Resampler::torchvision_float);
+    wanted_ = {nearest_columns_->inputs.front(), nearest_columns_->inputs.back() + 1};
+    return;
+  }
+  const FloatAxis& column_axis = memory.float_columns.find(columns, filter);
+  const FloatAxis& row_axis = memory.float_rows.find(rows, filter);
+  if (columns.in != columns.out) {
+    column_axis_ = &column_axis;
+    const Inputs inputs = inputs_of(column_axis);
+    wanted_ = {inputs.first, inputs.end};
+  }
+  if (rows.in != rows.out) {
+    row_axis_ = &row_axis;
+    const Inputs inputs = inputs_of(row_axis);
+    first_row_ = inputs.first;
+    num_rows_ = inputs.end - inputs.first;
+    most_inputs_ = *std::max_element(row_axis.count.begin(), row_axis.count.end());
+  }
+  check_intermediate(checked_mul(checked_mul(num_rows_, window.width, kResize), 3 * sizeof(float), kResize),
+                     {num_rows_, window.width});
+}
+
+void FloatRowResize::run(RowSource& rows, TensorView<float> out) const {
+  const Shape shape{3, window_.height, window_.width};
+  VIT_CHECK(out.shape() == shape, kResize, "the output must be ", shape.to_string(), ", got ",
+            out.shape().to_string());
+  if (nearest_rows_ != nullptr) {
+    take_nearest(rows, out);
+  } else {
+    resize_weighted(rows, out);
+  }
+  rows.finish();
+}
+
+void FloatRowResize::take_nearest(RowSource& rows, TensorView<float> out) const {
+  const ColumnRange held = rows.start(wanted_);
+  std::uint8_t* const strip = memory_.strip.take(checked_mul(held.count(), 3, kResize));
+  std::size_t end = 0;  // of the rows that were read
+  for (std::size_t y = 0; y < window_.height; ++y) {
+    const std::size_t from = nearest_rows_->inputs[y];
+    if (from >= end) {
+      rows.skip(from - end);
+      rows.read(strip, 1);
+      end = from + 1;
+    }
+    for (std::size_t c = 0; c < 3; ++c) {
+      float* const plane = out.row(c * window_.height + y);
+      for (std::size_t x = 0; x < window_.width; ++x)
+        plane[x] = levels_[strip[3 * (nearest_columns_->inputs[x] - held.begin) + c]];
+    }
+  }
+}
+
+void FloatRowResize::resize_weighted(RowSource& rows, TensorView<float> out) const {
+  const ColumnRange held = rows.start(wanted_);
+  const std::size_t held_bytes = checked_mul(held.count(), 3, kResize);
+  const std::size_t row_floats = checked_mul(window_.width, 3, kResize);
+  std::uint8_t* const strip = memory_.strip.take(checked_mul(kStripRows, held_bytes, kResize));
+  float* const sums = memory_.sums.take(row_floats);
+  SlidingRows<float> arrived(memory_.float_between, row_floats, most_inputs_, kStripRows);
+  rows.skip(first_row_);
+  std::size_t output = 0;
+  while (output < window_.height) {
+    const std::size_t count = std::min(kStripRows, num_rows_ - arrived.end());
+    float* const to =
+        arrived.append(count, row_axis_ != nullptr ? row_axis_->first[output] - first_row_ : output);
+    rows.read(strip, count);
+    for (std::size_t y = 0; y < count; ++y) {
+      const std::uint8_t* const from = strip + y * held_bytes;
+      float* const sum = to + y * row_floats;
+      if (column_axis_ != nullptr) {
+        columns_of_row(from, held.begin, levels_, *column_axis_, sum);
+      } else {
+        for (std::size_t x = 0; x < row_floats; ++x)
+          sum[x] = levels_[from[3 * (wanted_.begin - held.begin) + x]];
+      }
+    }
+    for (; output < window_.height; ++output) {
+      if (row_axis_ == nullptr) {
+        if (output == arrived.end()) break;
+        write_planes(arrived.row(output), output, out);
+        continue;
+      }
+      const FloatAxis& axis = *row_axis_;
+      const std::size_t first = axis.first[output] - first_row_;
+      if (first + axis.count[output] > arrived.end()) break;
+      std::fill_n(sums, row_floats, 0.0f);
+      for (std::size_t j = 0; j < axis.count[output]; ++j) {
+        const float weight = axis.weights[axis.offset[output] + j];
+        const float* const from = arrived.row(first + j);
+        for (std::size_t x = 0; x < row_floats; ++x) sums[x] += from[x] * weight;
+      }
+      write_planes(sums, output, out);
     }
   }
 }

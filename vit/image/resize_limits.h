@@ -1,9 +1,9 @@
-// Limits that the 8-bit and the float resize share.
+// What the resizes of whole images and of rows share: limits, and the order of passes.
 #pragma once
 
 #include <cstddef>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/image/resample.h"
 
 namespace vit::internal {
@@ -15,6 +15,9 @@ constexpr Where kResizeLimit = kResize.with(ErrorKind::unsupported);
 /// Throws Error for an empty image or target, a window outside the target, and edges or targets that are
 /// absurdly large.
 void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window);
+
+/// Whether this Pillow shrinks the height before it touches the width.
+bool vertical_first(PillowRelease release, ImageSize in, ImageSize out);
 
 /// Throws Error if the image of `size` between two passes would take more than 1 GiB.
 void check_intermediate(std::size_t bytes, ImageSize size);

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/image/resample_axis.h"
 
 namespace vit::internal {
@@ -70,20 +70,21 @@ class AxisTables {
 };
 
 struct ResizeMemory {
-  AxisTables<FixedAxis, ResizeFilter, Resampler> columns;
-  AxisTables<FixedAxis, ResizeFilter, Resampler> rows;
+  AxisTables<FixedAxis, ResizeFilter, Resampler, bool> columns;  // bool: mirrored
+  AxisTables<FixedAxis, ResizeFilter, Resampler, bool> rows;
   AxisTables<FloatAxis, ResizeFilter> float_columns;
   AxisTables<FloatAxis, ResizeFilter> float_rows;
   AxisTables<NearestAxis, Resampler> nearest_columns;
   AxisTables<NearestAxis, Resampler> nearest_rows;
   Buffer<std::uint8_t> between;  // the image between two passes
+  Buffer<std::uint8_t> strip;    // rows that just arrived, of an image of rows
   Buffer<float> float_between;   // the same of a float resize
   Buffer<float> sums;            // of one row, per thread
 
   std::size_t bytes() const noexcept {
     return columns.bytes() + rows.bytes() + float_columns.bytes() + float_rows.bytes() +
-           nearest_columns.bytes() + nearest_rows.bytes() + between.bytes() + float_between.bytes() +
-           sums.bytes();
+           nearest_columns.bytes() + nearest_rows.bytes() + between.bytes() + strip.bytes() +
+           float_between.bytes() + sums.bytes();
   }
 };
 

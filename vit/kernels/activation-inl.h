@@ -1,7 +1,7 @@
 // Activations on Highway vectors.
 #pragma once
 
-#include "vit/base/activation.h"
+#include "vit/base/choices.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/target-inl.h"
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 

@@ -12,9 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/base/activation.h"
-#include "vit/base/precision.h"
-#include "vit/base/rope_pairing.h"
+#include "vit/base/choices.h"
 #include "vit/kernels/resample.h"
 
 namespace vit::internal::kernels {

@@ -1,6 +1,6 @@
-// The two resampling passes on 128-bit vectors.
-// A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one instruction for two taps) are
-// exact.
+// The two resampling passes: along the rows on the widest vectors, a row to a block of 128 bits, across the
+// rows on vectors of one block. A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one
+// instruction for two taps) are exact.
 #pragma once
 
 #include "vit/kernels/target-inl.h"
@@ -29,26 +29,28 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::FixedTag<std::uint8_t, 16>;
 using D16 = hn::FixedTag<std::int16_t, 8>;
 using D32 = hn::FixedTag<std::int32_t, 4>;
-using V32 = hn::Vec<D32>;
 
 /// Running sums of adjacent pairs, from zero: `first` holds the result on machines with a pair product, both
 /// parts elsewhere.
+template <class D>
 struct PairSums {
-  V32 first;
-  V32 second;
+  hn::Vec<D> first;
+  hn::Vec<D> second;
 
   // Written out: on aarch64, g++ 12 compiles the implicit one for another instruction set.
-  HWY_INLINE PairSums() : first(hn::Zero(D32())), second(hn::Zero(D32())) {}
+  HWY_INLINE PairSums() : first(hn::Zero(D())), second(hn::Zero(D())) {}
 };
 
-HWY_INLINE void add_pairs(hn::Vec<D16> pixels, hn::Vec<D16> weights, PairSums& sums) {
-  sums.first = hn::ReorderWidenMulAccumulate(D32(), pixels, weights, sums.first, sums.second);
+template <class D>
+HWY_INLINE void add_pairs(hn::Vec<hn::RepartitionToNarrow<D> > pixels,
+                          hn::Vec<hn::RepartitionToNarrow<D> > weights, PairSums<D>& sums) {
+  sums.first = hn::ReorderWidenMulAccumulate(D(), pixels, weights, sums.first, sums.second);
 }
 
-/// (high * 2^11 + low + half) >> shift, four lanes.
-template <bool kSplit>
-HWY_INLINE V32 finish(const PairSums& low, const PairSums& high, V32 half, int shift) {
-  V32 sum = hn::Add(hn::RearrangeToOddPlusEven(low.first, low.second), half);
+/// (high * 2^11 + low + half) >> shift.
+template <bool kSplit, class D>
+HWY_INLINE hn::Vec<D> finish(const PairSums<D>& low, const PairSums<D>& high, hn::Vec<D> half, int shift) {
+  auto sum = hn::Add(hn::RearrangeToOddPlusEven(low.first, low.second), half);
   if constexpr (kSplit) {
     sum =
         hn::Add(sum, hn::ShiftLeft<kResampleSplitBits>(hn::RearrangeToOddPlusEven(high.first, high.second)));
@@ -56,58 +58,74 @@ HWY_INLINE V32 finish(const PairSums& low, const PairSums& high, V32 half, int s
   return hn::ShiftRightSame(sum, shift);
 }
 
-/// One output column of kRows rows. Each step takes four taps, twelve bytes of a row:
+/// Sixteen bytes of each of kRows rows, one row to a block of the vector.
+template <int kRows>
+HWY_INLINE hn::Vec<hn::FixedTag<std::uint8_t, 16 * kRows> > load_blocks(const std::uint8_t* bytes,
+                                                                        std::size_t stride) {
+  const hn::FixedTag<std::uint8_t, 16 * kRows> d;
+  if constexpr (kRows == 1) {
+    return hn::LoadU(d, bytes);
+  } else {
+    return hn::Combine(d, load_blocks<kRows / 2>(bytes + kRows / 2 * stride, stride),
+                       load_blocks<kRows / 2>(bytes, stride));
+  }
+}
+
+/// One output column of kVectors x kRows rows, kRows of them to a vector. Each step takes four taps, twelve
+/// bytes of a row:
 ///   bytes   R0 G0 B0 R1 G1 B1 R2 ...   ->   16-bit  | R0 R1 | G0 G1 | B0 B1 | 0 0 |   and the same for taps
 ///   2, 3
-template <bool kSplit, int kRows>
+template <bool kSplit, int kVectors, int kRows>
 HWY_INLINE void column_of_rows(const std::uint8_t* taps, std::size_t in_stride, std::uint8_t* out,
                                std::size_t out_stride, const std::int32_t* low, const std::int32_t* high,
                                std::size_t num_steps, int shift) {
-  const D8 d8;
-  const D16 d16;
-  const D32 d32;
+  const hn::FixedTag<std::uint8_t, 16 * kRows> d8;
+  const hn::FixedTag<std::int16_t, 8 * kRows> d16;
+  const hn::FixedTag<std::int32_t, 4 * kRows> d32;
+  using Sums = PairSums<hn::FixedTag<std::int32_t, 4 * kRows> >;
   alignas(16) static constexpr std::uint8_t kFront[16] = {0, 128, 3, 128, 1,   128, 4,   128,
                                                           2, 128, 5, 128, 128, 128, 128, 128};
   alignas(16) static constexpr std::uint8_t kBack[16] = {6, 128, 9,  128, 7,   128, 10,  128,
                                                          8, 128, 11, 128, 128, 128, 128, 128};
-  const auto front = hn::Load(d8, kFront);
-  const auto back = hn::Load(d8, kBack);
-  PairSums low_sums[kRows];
-  PairSums high_sums[kRows];
+  const auto front = hn::LoadDup128(d8, kFront);
+  const auto back = hn::LoadDup128(d8, kBack);
+  Sums low_sums[kVectors];
+  Sums high_sums[kVectors];
 
   for (std::size_t step = 0; step < num_steps; ++step) {
     const auto low0 = hn::BitCast(d16, hn::Set(d32, low[2 * step]));
     const auto low1 = hn::BitCast(d16, hn::Set(d32, low[2 * step + 1]));
     const auto high0 = hn::BitCast(d16, hn::Set(d32, kSplit ? high[2 * step] : 0));
     const auto high1 = hn::BitCast(d16, hn::Set(d32, kSplit ? high[2 * step + 1] : 0));
-    for (int r = 0; r < kRows; ++r) {
-      const auto bytes = hn::LoadU(d8, taps + static_cast<std::size_t>(r) * in_stride + 12 * step);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto bytes = load_blocks<kRows>(taps + v * kRows * in_stride + 12 * step, in_stride);
       const auto pixels0 = hn::BitCast(d16, hn::TableLookupBytesOr0(bytes, front));
       const auto pixels1 = hn::BitCast(d16, hn::TableLookupBytesOr0(bytes, back));
-      add_pairs(pixels0, low0, low_sums[r]);
-      add_pairs(pixels1, low1, low_sums[r]);
+      add_pairs(pixels0, low0, low_sums[v]);
+      add_pairs(pixels1, low1, low_sums[v]);
       if constexpr (kSplit) {
-        add_pairs(pixels0, high0, high_sums[r]);
-        add_pairs(pixels1, high1, high_sums[r]);
+        add_pairs(pixels0, high0, high_sums[v]);
+        add_pairs(pixels1, high1, high_sums[v]);
       }
     }
   }
 
-  const V32 half = hn::Set(d32, 1 << (shift - 1));
-  for (int r = 0; r < kRows; ++r) {
-    const V32 value = finish<kSplit>(low_sums[r], high_sums[r], half, shift);
-    const auto narrow = hn::DemoteTo(hn::FixedTag<std::int16_t, 4>(), value);
-    const auto pixel = hn::DemoteTo(hn::FixedTag<std::uint8_t, 4>(), narrow);
+  const auto half = hn::Set(d32, 1 << (shift - 1));
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const auto value = finish<kSplit>(low_sums[v], high_sums[v], half, shift);
+    const hn::FixedTag<std::uint8_t, 4 * kRows> d_pixels;
+    const auto pixels = hn::DemoteTo(d_pixels, hn::DemoteTo(hn::FixedTag<std::int16_t, 4 * kRows>(), value));
     alignas(16) std::uint8_t lanes[16];
-    hn::Store(pixel, hn::FixedTag<std::uint8_t, 4>(), lanes);
-    std::memcpy(out + static_cast<std::size_t>(r) * out_stride, lanes, 3);
+    hn::Store(pixels, d_pixels, lanes);
+    for (std::size_t r = 0; r < kRows; ++r) std::memcpy(out + (v * kRows + r) * out_stride, lanes + 4 * r, 3);
   }
 }
 
 template <bool kSplit>
 void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,
                  const ResampleAxis& axis) {
-  constexpr std::size_t kRows = 4;  // 4 x (2 or 4) sums stay in 16 registers
+  constexpr std::size_t kRows = 4;  // 4 x (2 or 4) sums of one row each stay in 16 registers
+  constexpr int kRowsOfVector = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
   // Sixteen bytes are loaded where twelve are used: the last outputs of a row are left to the plain loop.
   std::size_t num_inside = 0;
   while (num_inside < axis.num_outputs) {
@@ -125,12 +143,12 @@ void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row
       const std::int32_t* const low = axis.low + axis.offset[i] / 2;
       const std::int32_t* const high = kSplit ? axis.high + axis.offset[i] / 2 : nullptr;
       if (block == kRows) {
-        column_of_rows<kSplit, kRows>(taps, rows.in_stride, out + 3 * i, rows.out_stride, low, high, steps,
-                                      axis.shift);
+        column_of_rows<kSplit, kRows / kRowsOfVector, kRowsOfVector>(
+            taps, rows.in_stride, out + 3 * i, rows.out_stride, low, high, steps, axis.shift);
       } else {
         for (std::size_t r = 0; r < block; ++r) {
-          column_of_rows<kSplit, 1>(taps + r * rows.in_stride, 0, out + r * rows.out_stride + 3 * i, 0, low,
-                                    high, steps, axis.shift);
+          column_of_rows<kSplit, 1, 1>(taps + r * rows.in_stride, 0, out + r * rows.out_stride + 3 * i, 0,
+                                       low, high, steps, axis.shift);
         }
       }
     }
@@ -154,8 +172,8 @@ HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, st
   const D8 d8;
   const D16 d16;
   const D32 d32;
-  PairSums low_sums[4];
-  PairSums high_sums[4];
+  PairSums<D32> low_sums[4];
+  PairSums<D32> high_sums[4];
   const auto zero = hn::Zero(d8);
   for (std::size_t j = 0; j < count; j += 2) {
     const std::uint8_t* const row = taps + j * in_stride;
@@ -175,11 +193,11 @@ HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, st
       if constexpr (kSplit) add_pairs(pixels[k], high_pair, high_sums[k]);
     }
   }
-  const V32 half = hn::Set(d32, 1 << (shift - 1));
+  const auto half = hn::Set(d32, 1 << (shift - 1));
   const hn::FixedTag<std::int16_t, 4> d16_half;
   const hn::FixedTag<std::uint8_t, 4> d8_quarter;
   for (int k = 0; k < 4; ++k) {
-    const V32 value = finish<kSplit>(low_sums[k], high_sums[k], half, shift);
+    const auto value = finish<kSplit>(low_sums[k], high_sums[k], half, shift);
     hn::StoreU(hn::DemoteTo(d8_quarter, hn::DemoteTo(d16_half, value)), d8_quarter, out + 4 * k);
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
 namespace vit::internal {

@@ -9,7 +9,7 @@
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
-#include "vit/position/rope_table.h"
+#include "vit/position/rope.h"
 
 namespace vit::internal {
 

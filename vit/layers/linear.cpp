@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
 namespace vit::internal {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "vit/base/activation.h"
+#include "vit/base/choices.h"
 #include "vit/base/tensor.h"
 #include "vit/kernels/pack.h"
 #include "vit/layers/gemm_tasks.h"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "vit/base/check.h"
+
 namespace vit::internal {
 namespace {
 

@@ -1,8 +1,8 @@
 // Pass: what every layer of one forward pass shares.
 #pragma once
 
-#include "vit/base/stage_times.h"
 #include "vit/layers/activations.h"
+#include "vit/layers/stage_timer.h"
 
 namespace vit::internal {
 

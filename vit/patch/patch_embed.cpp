@@ -13,7 +13,7 @@ PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patc
       patch_size_(patch_size),
       norms_(std::move(norms)) {}
 
-void PatchEmbed::forward(TensorView<const float> pixels, const position::PositionContext& position,
+void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& position,
                          TensorView<float> tokens, const Pass& pass) const {
   const TensorView<float> patches = pass.activations.patches;  // (B, N, 3 P P)
   const GridSize grid = position.grid();

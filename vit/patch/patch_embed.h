@@ -28,8 +28,8 @@ class PatchEmbed {
   std::size_t patch_size() const noexcept { return patch_size_; }
 
   /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches.
-  void forward(TensorView<const float> pixels, const position::PositionContext& position,
-               TensorView<float> tokens, const Pass& pass) const;
+  void forward(TensorView<const float> pixels, const PositionContext& position, TensorView<float> tokens,
+               const Pass& pass) const;
 
  private:
   /// patches (N, 3 P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`

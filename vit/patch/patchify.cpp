@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/position/config.h"
 
 namespace vit::internal {
 

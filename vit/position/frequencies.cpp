@@ -1,10 +1,10 @@
-#include "vit/position/frequencies.h"
+#include "vit/position/rope.h"
 
 #include <cmath>
 #include <numbers>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::position {
 namespace {

@@ -1,10 +1,10 @@
-#include "vit/position/grid.h"
+#include "vit/position/rope.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 
 namespace vit::position {
 namespace {

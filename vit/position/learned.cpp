@@ -1,12 +1,12 @@
-#include "vit/position/learned.h"
+#include "vit/position/tables.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
-#include "vit/position/grid.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
-#include "vit/position/grid.h"
-#include "vit/position/learned.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
+#include "vit/position/tables.h"
 
-namespace vit::position {
+namespace vit::internal {
+using namespace position;
+
 namespace {
 
 constexpr Where kWhere{"Position", ErrorKind::mismatch};
@@ -49,6 +50,9 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
             kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
   VIT_CHECK(!config.rope_scaling || config.rope != RopeKind::none, kWhere.with(ErrorKind::argument),
             "scaling of rotary positions is asked for, but the model has none");
+  VIT_CHECK(config.rope != RopeKind::mixed || !config.rope_scaling || !config.rope_scaling->truncate,
+            kWhere.with(ErrorKind::argument),
+            "truncate rounds places on a ladder of frequencies; those of this model are learned");
   if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
   if (config.rope != RopeKind::none) load_frequencies(shape, weights);
 }
@@ -131,4 +135,4 @@ void Position::rotate_patches(PositionContext& context) const {
   }
 }
 
-}  // namespace vit::position
+}  // namespace vit::internal

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
-#include "vit/position/frequencies.h"
-#include "vit/position/rope_table.h"
+#include "vit/position/config.h"
+#include "vit/position/rope.h"
 
-namespace vit::position {
+namespace vit::internal {
 
 struct PositionShape {
   std::size_t embed_dim = 0;
@@ -44,8 +43,8 @@ class PositionContext {
   bool has_rope() const noexcept { return !tables_.empty(); }
   /// Factors for q and k of the patches in block `layer`; `cos` is null where nothing is rotated. Throws
   /// Error where a model with factors per layer has no such layer.
-  RopeFactors factors(std::size_t layer) const;
-  /// What the logits of attention are multiplied by (rope_scaling.h).
+  position::RopeFactors factors(std::size_t layer) const;
+  /// What the logits of attention are multiplied by (rope.h).
   double logit_factor() const noexcept { return logit_factor_; }
 
  private:
@@ -53,7 +52,7 @@ class PositionContext {
   GridSize grid_;
   Tensor<float> prefix_rows_;
   Tensor<float> patch_rows_;
-  std::vector<RopeTable<float>> tables_;  // none, one for all layers, or one per layer
+  std::vector<position::RopeTable<float>> tables_;  // none, one for all layers, or one per layer
   double logit_factor_ = 1.0;
 };
 
@@ -80,9 +79,9 @@ class Position {
   PositionConfig config_;
   GridSize trained_grid_;
   std::size_t num_prefix_rows_ = 0;
-  Tensor<float> table_;                         // (p + N, C)
-  std::optional<RopeFrequencies> frequencies_;  // of axial
-  std::optional<MixedFrequencies> mixed_;       // of mixed
+  Tensor<float> table_;                                   // (p + N, C)
+  std::optional<position::RopeFrequencies> frequencies_;  // of axial
+  std::optional<position::MixedFrequencies> mixed_;       // of mixed
 };
 
-}  // namespace vit::position
+}  // namespace vit::internal

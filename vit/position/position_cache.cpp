@@ -1,6 +1,6 @@
 #include "vit/position/position_cache.h"
 
-namespace vit::position {
+namespace vit::internal {
 
 std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) const {
   constexpr std::size_t kKept = 8;
@@ -15,4 +15,4 @@ std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) co
   return contexts_.front();
 }
 
-}  // namespace vit::position
+}  // namespace vit::internal

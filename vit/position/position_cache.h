@@ -7,7 +7,7 @@
 
 #include "vit/position/position.h"
 
-namespace vit::position {
+namespace vit::internal {
 
 /// Safe to use from several threads at once.
 class PositionCache {
@@ -24,4 +24,4 @@ class PositionCache {
   mutable std::list<std::shared_ptr<const PositionContext>> contexts_;  // used last first
 };
 
-}  // namespace vit::position
+}  // namespace vit::internal

@@ -1,13 +1,12 @@
-#include "vit/position/relative.h"
+#include "vit/position/tables.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
-#include "vit/position/sinusoidal.h"
 
 namespace vit::position {
 using namespace internal;

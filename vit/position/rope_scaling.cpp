@@ -1,4 +1,4 @@
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::position {
 namespace {
+
+constexpr Where kWhere{"scale_frequencies", ErrorKind::argument};
 
 struct Sides {
   double length = 0.0;   // G
@@ -51,6 +53,30 @@ double kept_part(const RopeScaling& scaling, double turns) {
   if (turns <= scaling.beta_slow) return 0.0;
   if (turns >= scaling.beta_fast) return 1.0;
   return std::log(turns / scaling.beta_slow) / std::log(scaling.beta_fast / scaling.beta_slow);
+}
+
+/// Where yarn's ramp begins and ends on a ladder, in places k of its frequencies.
+struct LadderRamp {
+  double low = 0.0, high = 0.0;
+
+  double kept_part(std::size_t k) const {
+    return 1.0 - std::clamp((static_cast<double>(k) - low) / (high - low), 0.0, 1.0);
+  }
+};
+
+LadderRamp truncated_ramp(const RopeScaling& scaling, std::span<const double> ladder, double span) {
+  LadderRamp out;
+  if (ladder.size() > 1) {
+    const double most = 2.0 * static_cast<double>(ladder.size()) - 1.0;
+    const double step = std::log(ladder.front() / ladder.back()) / static_cast<double>(ladder.size() - 1);
+    VIT_CHECK(step > 0, kWhere, "truncate needs frequencies that fall, found ", ladder.front(), " to ",
+              ladder.back());
+    const auto place = [&](double beta) { return std::log(turns_of(span * ladder.front()) / beta) / step; };
+    out.low = std::clamp(std::floor(place(scaling.beta_fast)), 0.0, most);
+    out.high = std::min(std::ceil(place(scaling.beta_slow)), most);
+  }
+  if (out.high <= out.low) out.high = out.low + 0.001;
+  return out;
 }
 
 double yarn_gain(double kept, double scale) {
@@ -113,15 +139,20 @@ RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const Rope
   const std::span<const double> trained = frequencies.values();
   const double last = trained.size() < 2 ? 1.0 : static_cast<double>(trained.size() - 1);
   std::vector<double> scaled(trained.begin(), trained.end());
+  const LadderRamp ramp =
+      scaling.truncate ? truncated_ramp(scaling, trained, axis.trained_span) : LadderRamp{};
   for (std::size_t k = 0; k < scaled.size(); ++k) {
     const double f = trained[k];
     switch (scaling.rule) {
       case RopeScalingRule::none: break;
       case RopeScalingRule::linear: scaled[k] = f / axis.scale; break;
       case RopeScalingRule::ntk: scaled[k] = f * std::pow(axis.scale, -static_cast<double>(k) / last); break;
-      case RopeScalingRule::yarn:
-        scaled[k] = f * yarn_gain(kept_part(scaling, turns_of(axis.trained_span * f)), axis.scale);
+      case RopeScalingRule::yarn: {
+        const double kept =
+            scaling.truncate ? ramp.kept_part(k) : kept_part(scaling, turns_of(axis.trained_span * f));
+        scaled[k] = f * yarn_gain(kept, axis.scale);
         break;
+      }
     }
   }
   return RopeFrequencies(std::move(scaled));
@@ -129,6 +160,8 @@ RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const Rope
 
 MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, const RopeScaling& scaling,
                                    const GridScale& scale) {
+  VIT_CHECK(!scaling.truncate, kWhere,
+            "truncate rounds places on a ladder of frequencies; learned ones are none");
   const std::size_t depth = frequencies.depth(), heads = frequencies.num_heads(),
                     pairs = frequencies.num_pairs();
   Tensor<double> scaled(Shape{2, depth, heads, pairs});

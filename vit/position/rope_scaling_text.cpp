@@ -1,11 +1,12 @@
 // Rules of rope scaling as they are written on a command line and in records of a run.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 
-#include "vit/base/error.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {
@@ -14,6 +15,7 @@ constexpr Where kWhere{"parse_rope_scaling", ErrorKind::argument};
 constexpr double kMost = 1e6;
 
 constexpr std::array<std::string_view, 4> kRules{"none", "linear", "ntk", "yarn"};
+constexpr std::array<std::string_view, 2> kTruths{"false", "true"};
 constexpr std::array<std::string_view, 2> kAxes{"each", "common"};
 constexpr std::array<std::string_view, 2> kTemperatures{"none", "log"};
 
@@ -56,14 +58,16 @@ void read_pair(std::string_view part, RopeScaling& out) {
     VIT_CHECK(out.rule != RopeScalingRule::none, kWhere,
               "factor does not go with none, which scales nothing");
   } else {
-    VIT_CHECK(key == "beta_fast" || key == "beta_slow" || key == "attention_factor", kWhere,
-              "known keys are axes, factor, temperature, and of yarn beta_fast, beta_slow, attention_factor; "
-              "found '",
+    VIT_CHECK(key == "beta_fast" || key == "beta_slow" || key == "truncate" || key == "attention_factor",
+              kWhere,
+              "known keys are axes, factor, temperature, and of yarn beta_fast, beta_slow, truncate, "
+              "attention_factor; found '",
               key, "'");
     VIT_CHECK(out.rule == RopeScalingRule::yarn, kWhere, key, " goes with yarn, found ",
               kRules[static_cast<std::size_t>(out.rule)]);
     if (key == "beta_fast") out.beta_fast = number(key, value);
     if (key == "beta_slow") out.beta_slow = number(key, value);
+    if (key == "truncate") out.truncate = chosen(kTruths, "truncate", value) == 1;
     if (key == "attention_factor") out.attention_factor = number(key, value);
   }
 }
@@ -71,6 +75,11 @@ void read_pair(std::string_view part, RopeScaling& out) {
 }  // namespace
 
 RopeScaling parse_rope_scaling(std::string_view value) {
+  // Messages quote parts of it, on their one line.
+  constexpr std::size_t kMaxBytes = 1000;
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  VIT_CHECK(value.size() <= kMaxBytes && std::ranges::all_of(value, is_printable), kWhere,
+            "expected RULE[,KEY=VALUE...], printable ASCII of at most ", kMaxBytes, " bytes");
   RopeScaling out;
   std::size_t end = value.find(',');
   out.rule = static_cast<RopeScalingRule>(chosen(kRules, "the rule", value.substr(0, end)));
@@ -90,6 +99,7 @@ std::string to_string(const RopeScaling& scaling) {
   if (scaling.factor != plain.factor) out += ",factor=" + shortest(scaling.factor);
   if (scaling.beta_fast != plain.beta_fast) out += ",beta_fast=" + shortest(scaling.beta_fast);
   if (scaling.beta_slow != plain.beta_slow) out += ",beta_slow=" + shortest(scaling.beta_slow);
+  if (scaling.truncate != plain.truncate) out += ",truncate=true";
   if (scaling.attention_factor) out += ",attention_factor=" + shortest(*scaling.attention_factor);
   if (scaling.temperature != plain.temperature) out += ",temperature=log";
   return out;

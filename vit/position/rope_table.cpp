@@ -1,8 +1,8 @@
-#include "vit/position/rope_table.h"
+#include "vit/position/rope.h"
 
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::position {
 namespace {

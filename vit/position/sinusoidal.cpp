@@ -1,9 +1,8 @@
-#include "vit/position/sinusoidal.h"
+#include "vit/position/tables.h"
 
 #include <cmath>
 
-#include "vit/position/frequencies.h"
-#include "vit/position/grid.h"
+#include "vit/position/rope.h"
 
 namespace vit::position {
 namespace {

@@ -4,6 +4,8 @@
 #include <array>
 #include <queue>
 
+#include "vit/base/check.h"
+
 namespace vit::internal {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

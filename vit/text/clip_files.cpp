@@ -6,9 +6,10 @@
 #include <limits>
 #include <memory>
 
+#include "vit/base/check.h"
 #include "vit/text/json_stream.h"
 #include "vit/text/unicode.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -90,9 +91,9 @@ TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::str
 
 TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
                                      const std::filesystem::path& merges) {
-  const MappedFile vocabulary_file(vocabulary, kWhere);
-  const MappedFile merges_file(merges, kWhere);
-  for (const MappedFile* file : {&vocabulary_file, &merges_file}) {
+  const SourceFile vocabulary_file(vocabulary, kWhere);
+  const SourceFile merges_file(merges, kWhere);
+  for (const SourceFile* file : {&vocabulary_file, &merges_file}) {
     refuse_download_leftovers(*file, file->path().string(), kWhere);
     VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ",
               file->size(), " bytes, more than the ", kMaxText, " that are read");
@@ -132,9 +133,9 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, const Me
 }
 
 TextModel load_merges(const std::filesystem::path& path, const MergesOptions& options) {
-  const MappedFile file(path, kWhere);
+  const SourceFile file(path, kWhere);
   refuse_download_leftovers(file, path.string(), kWhere);
-  return parse_merges(file.text(), path.filename().string(), options);
+  return parse_merges(file.text(0, kMaxText + 1), path.filename().string(), options);
 }
 
 }  // namespace vit::internal

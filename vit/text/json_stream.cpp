@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

@@ -4,8 +4,9 @@
 #include <cstring>
 #include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -153,8 +154,8 @@ SentencePieceModel parse_sentencepiece(std::string_view bytes, std::string name)
 }
 
 SentencePieceModel load_sentencepiece(const std::filesystem::path& path) {
-  const MappedFile file(path, kWhere);
-  return parse_sentencepiece(file.text(), path.filename().string());
+  const SourceFile file(path, kWhere);
+  return parse_sentencepiece(file.text(0, kMaxBytes + 1), path.filename().string());
 }
 
 }  // namespace vit::internal

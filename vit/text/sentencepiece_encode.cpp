@@ -1,6 +1,7 @@
 // SentencePiece's normalization and unigram encoding.
 #include <algorithm>
 
+#include "vit/base/check.h"
 #include "vit/text/sentencepiece.h"
 #include "vit/text/unicode.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/text/text_weights.h"
 #include "vit/text/tokenizer_classes.h"
 #include "vit/text/tokenizer_folder.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/base/export.h"
+#include "vit/base/error.h"
 
 namespace vit {
 namespace internal {

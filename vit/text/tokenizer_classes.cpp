@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "vit/base/check.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/tokenizer_json.h"
 #include "vit/text/unicode.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/files/in_quotes.h"
 

@@ -3,10 +3,11 @@
 
 #include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/json_stream.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -222,9 +223,9 @@ TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
 }
 
 TokenizerJson load_tokenizer_json(const std::filesystem::path& path) {
-  const MappedFile file(path, kWhere);
+  const SourceFile file(path, kWhere);
   refuse_download_leftovers(file, path.string(), kWhere);
-  return parse_tokenizer_json(file.text(), path.filename().string());
+  return parse_tokenizer_json(file.text(0, kMaxBytes + 1), path.filename().string());
 }
 
 }  // namespace vit::internal

@@ -1,6 +1,7 @@
 // The small parts of tokenizer.json: normalizer, pre-tokenizer, post-processor.
 #include <string>
 
+#include "vit/base/check.h"
 #include "vit/text/tokenizer_json.h"
 #include "vit/weights/files/json.h"
 

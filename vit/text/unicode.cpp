@@ -11,7 +11,7 @@
 #include <limits>
 #include <memory>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

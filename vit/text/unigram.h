@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/text/vocabulary.h"
 
 namespace vit::internal {

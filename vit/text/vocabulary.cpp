@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {

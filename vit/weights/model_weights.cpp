@@ -95,13 +95,6 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
 
 }  // namespace
 
-Tensor<float> WeightNumbers::to_tensor() && {
-  if (!lender_) return std::move(own_);
-  Tensor<float> copy(numbers_.shape());
-  std::ranges::copy(flat(), copy.data());
-  return copy;
-}
-
 ModelConfig joint_head_blocks(const ModelConfig& config) {
   ModelConfig joint;
   joint.embed_dim = config.embed_dim;

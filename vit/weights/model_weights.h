@@ -18,36 +18,10 @@
 
 namespace vit::internal {
 
-/// The numbers of one tensor, for as long as it takes to pack them: its own, or lent by the mapped file that
-/// stores them as they are. Lent pages leave the memory of the process at the end.
-class WeightNumbers {
- public:
-  WeightNumbers() = default;
-  WeightNumbers(Tensor<float> own) : own_(std::move(own)), numbers_(std::as_const(own_).view()) {}
-  /// `lent` points into `lender`, which must stay.
-  WeightNumbers(TensorView<const float> lent, const TensorEntry& lender) : lender_(&lender), numbers_(lent) {}
-
-  operator TensorView<const float>() const noexcept { return numbers_; }
-  const float* data() const noexcept { return numbers_.data(); }
-  std::span<const float> flat() const {
-    return {numbers_.data(), numbers_.empty() ? 0 : numbers_.num_elements()};
-  }
-  /// The numbers to keep; copied if they are lent.
-  Tensor<float> to_tensor() &&;
-
- private:
-  struct ReleasePages {
-    void operator()(const TensorEntry* lender) const noexcept { release_pages(*lender); }
-  };
-  Tensor<float> own_;
-  std::unique_ptr<const TensorEntry, ReleasePages> lender_;
-  TensorView<const float> numbers_;
-};
-
 /// Handle to one tensor; absent if the model has no such part.
 class WeightTensor {
  public:
-  using Loader = std::function<WeightNumbers()>;
+  using Loader = std::function<Tensor<float>()>;
 
   WeightTensor() = default;
   WeightTensor(Shape shape, Loader loader, const TensorEntry* stored = nullptr)
@@ -55,8 +29,8 @@ class WeightTensor {
 
   bool present() const noexcept { return static_cast<bool>(loader_); }
   const Shape& shape() const noexcept { return shape_; }
-  /// The numbers as float32, C order; this handle must outlive them. An absent tensor gives none.
-  WeightNumbers load() const { return loader_ ? loader_() : WeightNumbers(); }
+  /// The numbers as float32, C order. An absent tensor gives none.
+  Tensor<float> load() const { return loader_ ? loader_() : Tensor<float>(); }
   /// The tensor of the file that holds these very rows, in whatever type; null if they are made of others.
   const TensorEntry* stored() const noexcept { return stored_; }
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "vit/text_config.h"
+#include "vit/config.h"
 #include "vit/weights/model_weights.h"
 
 namespace vit::internal {

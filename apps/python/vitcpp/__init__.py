@@ -46,13 +46,18 @@ __all__ = [
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
 _LAZY = {"Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
+_MODULES = ("position", "ray", "spark")
+
+
+def __dir__() -> list[str]:  # what is lazy too, for help() and completion
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    if name == "position":
-        return importlib.import_module(".position", __name__)
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name == "__version__":
         return version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

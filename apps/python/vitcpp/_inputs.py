@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import sys
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from . import _library as lib
 from ._errors import ArgumentError
 
-#: A path, the bytes of an image file, a PIL image, or uint8 pixels (H, W, 1, 3 or 4) or (H, W): a numpy array or
+#: A path, the bytes of an image file, such a file open for reading, a PIL image, or uint8 pixels (H, W, 1, 3 or 4) or (H, W): a numpy array or
 #: anything with DLPack (torch on the CPU) or numpy's array interface.
 ImageLike = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
 
@@ -24,21 +25,20 @@ _FORMATS = {1: 4, 3: 0, 4: 2}  # bytes per pixel -> grey, rgb, rgba
 
 def is_single(x: Any) -> bool:
     """Whether this is one input and no collection of them."""
-    if isinstance(x, (str, bytes, bytearray, memoryview, os.PathLike)) or _is_pil(x):
+    if isinstance(x, (str, bytes, bytearray, memoryview, os.PathLike)) or _is_pil(x) or hasattr(x, "read"):
         return True
     shape = getattr(x, "shape", None)
     if shape is not None:
-        return len(shape) < 4
+        return len(shape) not in (1, 4)
     return not isinstance(x, Iterable)
 
 
-def as_list(x: Any) -> list[Any]:
-    """One input or several as a list: a four-dimensional array is its images."""
+def images_of(x: Any) -> Iterable[Any]:
+    """The images of one input or several: of a four-dimensional array its images, of a column of a table its values."""
     if is_single(x):
         return [x]
-    if getattr(x, "shape", None) is not None:
-        return list(as_array(x))
-    return list(x)
+    images: Iterable[Any] = as_array(x) if len(getattr(x, "shape", ())) == 4 else x
+    return images
 
 
 def _is_pil(x: Any) -> bool:
@@ -60,7 +60,9 @@ def as_array(x: Any) -> npt.NDArray[Any]:
 
 def _pil_pixels(image: Any) -> npt.NDArray[np.uint8]:
     """Pixels of a PIL image; one with a palette or rare mode is converted as the library does with files."""
-    if image.mode in ("LA", "La", "PA", "RGBa") or (image.mode == "P" and "transparency" in image.info):
+    if image.mode == "La":
+        image = image.convert("LA")
+    if image.mode in ("LA", "PA", "RGBa") or (image.mode == "P" and "transparency" in image.info):
         image = image.convert("RGBA")
     elif image.mode not in ("RGB", "RGBA", "L"):
         image = image.convert("RGB")
@@ -70,6 +72,11 @@ def _pil_pixels(image: Any) -> npt.NDArray[np.uint8]:
 
 def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """(H, W, bytes per pixel) whose rows lie without gaps."""
+    if array.dtype.kind in "OSU":
+        raise ArgumentError(
+            "[vitcpp] no image but an object of Python, or a list of them within a list; expected paths, bytes, open "
+            "files, PIL images or uint8 pixels (H, W, 3)"
+        )
     if array.dtype != np.uint8:
         raise ArgumentError(
             f"[vitcpp] an image of dtype {array.dtype} and shape {array.shape}; expected uint8 pixels (H, W, 3). "
@@ -78,7 +85,11 @@ def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if array.ndim == 2:
         array = array[:, :, np.newaxis]
     if array.ndim != 3 or array.shape[2] not in _FORMATS:
-        raise ArgumentError(f"[vitcpp] an image of shape {array.shape}; expected (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)")
+        planes = array.ndim == 3 and array.shape[0] in _FORMATS
+        raise ArgumentError(
+            f"[vitcpp] an image of shape {array.shape}; expected (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)"
+            + (". Channels come last: transpose(1, 2, 0), permute(1, 2, 0) of a tensor" if planes else "")
+        )
     if 0 in array.shape:
         raise ArgumentError(f"[vitcpp] an image of shape {array.shape} has no pixels")
     channels = array.shape[2]
@@ -86,6 +97,17 @@ def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if not rows_are_whole or array.strides[0] < array.shape[1] * channels:
         array = np.ascontiguousarray(array)
     return array
+
+
+def integer(name: str, value: Any, least: int = -(1 << 31), most: int = (1 << 31) - 1) -> int:
+    """A whole number of an argument, of Python or numpy, that the library can hold."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a whole number") from None
+    if not least <= number <= most:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected {least} to {most}")
+    return number
 
 
 class Inputs:
@@ -100,6 +122,8 @@ class Inputs:
             self._fill(slot, item)
 
     def _fill(self, slot: lib.Input, item: Any) -> None:
+        if not _is_pil(item) and hasattr(item, "read"):
+            item = item.read()
         if isinstance(item, (str, os.PathLike)):
             slot.kind, slot.path = _PATH, self._keep(lib.encoded(item))
         elif isinstance(item, (bytes, bytearray, memoryview)):

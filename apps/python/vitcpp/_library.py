@@ -1,4 +1,4 @@
-"""The C interface of the library through ctypes: structs, functions, handles. vit/c/*.h documents each."""
+"""The C interface of the library through ctypes: structs, functions, handles. vit/c.h documents each."""
 
 from __future__ import annotations
 

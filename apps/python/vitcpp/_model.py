@@ -9,18 +9,19 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import operator
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._errors import ArgumentError, Error, UnsupportedError
-from ._inputs import ImageLike, Inputs, Pixels, as_list, is_single
+from ._errors import ArgumentError, Error, MismatchError, UnsupportedError
+from ._inputs import ImageLike, Inputs, Pixels, images_of, integer, is_single
 from ._results import Results
 from ._text import LIBRARIES, Library, TextEncoder
 
@@ -33,6 +34,8 @@ _RESAMPLERS = {"auto": 0, "pillow": 1, "torchvision": 2}
 _PILLOW = {"13.0": 0, "12.2": 1, "12.1": 2}
 _EXIF = {"auto": 0, "apply": 1, "ignore": 2}
 _CHANNELS = {"auto": 0, "rgb": 1, "bgr": 2}
+_CHUNK = 64  # images of a call of the library: between calls Python handles signals
+_MAX_BATCH = 4096  # of the program
 _MAX_CLASSIFIERS = 8  # sets of candidate labels whose vectors are kept
 
 
@@ -44,17 +47,35 @@ class Score(TypedDict):
 
 
 def _chosen(name: str, choices: dict[str, int], value: Any) -> int:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ArgumentError(f"[vitcpp] {name}={value!r}; expected one of {', '.join(map(repr, choices))}")
     return choices[value]
 
 
+def _absolute(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.path.abspath(os.fspath(path))
+
+
 def _color(color: Sequence[int] | None) -> Any:
     """R, G, B and a filler for the library; zeros for None."""
-    values = [0, 0, 0] if color is None else [int(value) for value in color]
-    if len(values) != 3 or min(values) < 0 or max(values) > 255:
+    values = [0, 0, 0] if color is None else list(color)
+    if len(values) != 3:
         raise ArgumentError(f"[vitcpp] pad={color!r}; expected three numbers from 0 to 255")
-    return (ctypes.c_uint8 * 4)(*values)
+    return (ctypes.c_uint8 * 4)(*[integer("pad", value, 0, 255) for value in values])
+
+
+def _pairs(overrides: Mapping[str, Any] | None) -> list[str]:
+    """Names and values in turn, values as JSON spells them."""
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise ArgumentError(f"[vitcpp] overrides={overrides!r}; expected a dict of timm's model_args")
+    pairs = (overrides or {}).items()
+    return [text for name, value in pairs for text in (name, value if isinstance(value, str) else json.dumps(value))]
+
+
+def _chunks(images: Iterable[ImageLike]) -> Iterator[list[ImageLike]]:
+    iterator = iter(images)
+    while chunk := list(itertools.islice(iterator, _CHUNK)):
+        yield chunk
 
 
 def _size(size: Size) -> tuple[int, int, int]:
@@ -63,19 +84,31 @@ def _size(size: Size) -> tuple[int, int, int]:
     if size == "native":
         return 1, 0, 0
     try:
-        height, width = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
-    except (TypeError, ValueError, IndexError) as error:
+        height, width = map(operator.index, size if isinstance(size, Sequence) else (size, size))  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
         raise ArgumentError(f"[vitcpp] size={size!r}; expected 'model', 'native', S or (H, W)") from error
     if height < 1 or width < 1:
         raise ArgumentError(f"[vitcpp] size={size!r}; expected positive edges")
     return 2, height, width
 
 
+def _reloaded(arguments: tuple[Any, ...], options: dict[str, Any], fingerprint: str) -> Model:
+    """A pickled model, from the checkpoint that has to lie under the same path."""
+    model = Model(*arguments, **options)
+    if model.fingerprint != fingerprint:
+        raise MismatchError(
+            f"[vitcpp] {arguments[0]}: another checkpoint (fingerprint {model.fingerprint}) than the one that was "
+            f"pickled ({fingerprint})"
+        )
+    return model
+
+
 class Model:
     """A checkpoint ready to run; `vitcpp.load` makes one.
 
     Threads may share a model: each has working memory of its own. Calls release the GIL. After `close()`, or at the end
-    of a `with` block, calls raise ArgumentError; arrays that were returned stay valid.
+    of a `with` block, calls raise ArgumentError; arrays that were returned stay valid. A pickle holds the path and the
+    options: another process loads the checkpoint again, from the same path.
     """
 
     def __init__(
@@ -87,7 +120,7 @@ class Model:
         size: Size = "model",
         batch: int = 0,
         architecture: str | None = None,
-        overrides: dict[str, str] | None = None,
+        overrides: Mapping[str, Any] | None = None,
         layout: str | os.PathLike[str] | None = None,
         kernels: str | None = None,
         resampler: Literal["auto", "pillow", "torchvision"] = "auto",
@@ -100,7 +133,25 @@ class Model:
         rope_scaling: str | None = None,
     ) -> None:
         self._path = lib.encoded(path)
-        pairs = [str(part) for pair in (overrides or {}).items() for part in pair]
+        self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
+        self._arguments = (os.fsdecode(self._place), precision, threads)
+        self._options = {
+            "size": size,
+            "batch": batch,
+            "architecture": architecture,
+            "overrides": overrides,
+            "layout": _absolute(layout),
+            "kernels": kernels,
+            "resampler": resampler,
+            "pillow": pillow,
+            "exif": exif,
+            "channels": channels,
+            "pad": pad,
+            "tokenizer": _absolute(tokenizer),
+            "library": library,
+            "rope_scaling": rope_scaling,
+        }
+        pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
         self._kernels = lib.encoded(kernels) if kernels else None
         self._precision = _chosen("precision", _PRECISIONS, precision)
@@ -120,14 +171,13 @@ class Model:
             rope_scaling=lib.encoded(rope_scaling) if rope_scaling is not None else None,
         )
         kind, height, width = _size(size)
-        self._threads = 0 if threads is None else int(threads)
-        if self._threads < 0 or batch < 0:
-            raise ArgumentError(f"[vitcpp] threads={threads}, batch={batch}; expected no negative numbers")
+        self._threads = 0 if threads is None else integer("threads", threads, 0)
+        batch = integer("batch", batch, 0, _MAX_BATCH)
         self._session_options = lib.SessionOptions(
             threads=self._threads, size_kind=kind, height=height, width=width, batch=batch
         )
         self._size_options = lib.SizeOptions(kind=kind, threads=self._threads, height=height, width=width)
-        self._tokenizer = tokenizer
+        self._tokenizer = _absolute(tokenizer)
         self._library = _chosen("library", LIBRARIES, library)
         self._handle: lib.Handle | None = lib.Handle("model", "vit_model_load", self._path, ctypes.byref(options))
         self._info = lib.ModelInfo()
@@ -199,6 +249,11 @@ class Model:
             self._zero_shot.clear()
             self._local = threading.local()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the path and the options, no weights."""
+        self._open()
+        return _reloaded, (self._arguments, self._options, self.fingerprint)
+
     def __enter__(self) -> Model:
         return self
 
@@ -245,7 +300,23 @@ class Model:
     def _embedding(self) -> int:
         return lib.PROJECTED if self._info.projection_dim else lib.POOLED
 
-    def _embed(self, inputs: Inputs, normalize: bool) -> tuple[Floats, list[Error | None]]:
+    def _embed(self, images: Iterable[ImageLike], normalize: bool, fail: bool) -> tuple[Floats, list[Error | None]]:
+        """Vectors and errors; with `fail` the first error is raised."""
+        self._open()
+        parts: list[Floats] = []
+        errors: list[Error | None] = []
+        for chunk in _chunks(images):
+            vectors, failures = self._embed_chunk(Inputs(chunk), normalize)
+            for failure in failures:
+                if fail and failure is not None:
+                    raise failure
+            parts.append(vectors)
+            errors += failures
+        if not parts:
+            return np.empty((0, self.embedding_dim), np.float32), errors
+        return parts[0] if len(parts) == 1 else np.concatenate(parts), errors
+
+    def _embed_chunk(self, inputs: Inputs, normalize: bool) -> tuple[Floats, list[Error | None]]:
         results = self._run(inputs, self._embedding(), normalize=normalize)
         errors = [results.error(index) for index in range(inputs.count)]
         if all(error is not None for error in errors):
@@ -268,10 +339,7 @@ class Model:
         Raises:
             Error: an image cannot be read or run; the first one is named.
         """
-        vectors, errors = self._embed(Inputs(as_list(x)), normalize)
-        for error in errors:
-            if error is not None:
-                raise error
+        vectors, _ = self._embed(images_of(x), normalize, fail=True)
         return vectors[0] if is_single(x) else vectors
 
     def embed_or_errors(self, x: Sequence[ImageLike], normalize: bool = False) -> tuple[Floats, list[str | None]]:
@@ -280,7 +348,7 @@ class Model:
         Returns:
             float32 (n, E), rows of NaN for images that failed, and for each image why it failed or None.
         """
-        vectors, errors = self._embed(Inputs(as_list(x)), normalize)
+        vectors, errors = self._embed(images_of(x), normalize, fail=False)
         return vectors, [None if error is None else str(error) for error in errors]
 
     def embed_stream(
@@ -291,14 +359,15 @@ class Model:
         Raises:
             Error: as `embed`, when the image is reached.
         """
-        if batch_size < 1:
-            raise ArgumentError(f"[vitcpp] batch_size={batch_size}; expected at least 1")
+        batch_size = integer("batch_size", batch_size, 1)
+        if is_single(iterable) and not isinstance(iterable, Iterator):
+            raise ArgumentError(f"[vitcpp] embed_stream of {type(iterable).__name__}; expected an iterable of images")
         self._open()
         return self._stream(iter(iterable), batch_size, normalize)
 
     def _stream(self, images: Iterator[ImageLike], batch_size: int, normalize: bool) -> Iterator[Floats]:
         while batch := list(itertools.islice(images, batch_size)):
-            vectors, errors = self._embed(Inputs(batch), normalize)
+            vectors, errors = self._embed(batch, normalize, fail=False)
             for vector, error in zip(vectors, errors):
                 if error is not None:
                     raise error
@@ -317,7 +386,7 @@ class Model:
         if dtype is not None and str(dtype).endswith("float32"):
             results = self._run(Pixels(image), self._embedding(), normalize=normalize)
             return self._whole(results, self._embedding())
-        return self.embed(as_list(image), normalize)
+        return self._embed(images_of(image), normalize, fail=True)[0]
 
     def encode_text(self, text: str | Sequence[str], normalize: bool = False) -> Floats:
         """Vectors of texts in the space of images, under open_clip's name; tokenized as the model's library does.
@@ -407,13 +476,15 @@ class Model:
         depth = int(self._info.depth)
         if indices is None:
             return list(range(depth))
-        if isinstance(indices, int):
-            if not 0 < indices <= depth:
-                raise ArgumentError(f"[vitcpp] indices={indices}: the model has {depth} blocks")
-            return list(range(depth - indices, depth))
-        found = {index + depth if index < 0 else index for index in indices}
+        if not isinstance(indices, Iterable):
+            count = integer("indices", indices)
+            if not 0 < count <= depth:
+                raise ArgumentError(f"[vitcpp] indices={count}: the model has {depth} blocks")
+            return list(range(depth - count, depth))
+        numbers = [integer("indices", index) for index in indices]
+        found = {index + depth if index < 0 else index for index in numbers}
         if not found or min(found) < 0 or max(found) >= depth:
-            raise ArgumentError(f"[vitcpp] indices={list(indices)}: the model has blocks 0 to {depth - 1}")
+            raise ArgumentError(f"[vitcpp] indices={numbers}: the model has blocks 0 to {depth - 1}")
         return sorted(found)
 
     def preprocess(self, x: ImageLike | Sequence[ImageLike], stage: Literal["pixels", "cropped"] = "pixels") -> Any:
@@ -424,7 +495,7 @@ class Model:
             (H, W, 3) or (n, H, W, 3), before normalization. A list where several images have different sizes.
         """
         name = _chosen("stage", {"pixels": lib.PIXELS, "cropped": lib.CROPPED}, stage)
-        inputs, results, rules = Inputs(as_list(x)), Results(), self._rules()
+        inputs, results, rules = Inputs(list(images_of(x))), Results(), self._rules()
         lib.call(
             "vit_preprocessor_run", rules.pointer, inputs.array, inputs.count, name, results.handle.pointer
         )
@@ -480,23 +551,29 @@ class Model:
         """
         if candidate_labels is None and template is not None:
             raise ArgumentError("[vitcpp] template goes with candidate_labels")
-        if top is not None and top < 1:
-            raise ArgumentError(f"[vitcpp] top={top}; expected at least 1")
+        if isinstance(candidate_labels, str):
+            raise ArgumentError(f"[vitcpp] candidate_labels={candidate_labels!r}; expected a list of labels")
+        if threshold is not None and not isinstance(threshold, (int, float, np.number)):
+            raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
+        if top is not None:
+            top = integer("top", top, 1)
         if candidate_labels is None:
             classifier, count = self._own_classes(), 5 if threshold is None else max(1, len(self.labels))
         else:
             templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)
             classifier, count = self._classes_of(tuple(candidate_labels), templates), len(candidate_labels)
-        inputs, results, session = Inputs(as_list(x)), Results(), self._session()
-        lib.call(
-            "vit_classifier_run",
-            classifier.pointer,
-            session.pointer,
-            inputs.array,
-            inputs.count,
-            results.handle.pointer,
-        )
-        found = [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
+        found: list[list[Score]] = []
+        for chunk in _chunks(images_of(x)):
+            inputs, results, session = Inputs(chunk), Results(), self._session()
+            lib.call(
+                "vit_classifier_run",
+                classifier.pointer,
+                session.pointer,
+                inputs.array,
+                inputs.count,
+                results.handle.pointer,
+            )
+            found += [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
         if threshold is not None:
             found = [[score for score in scores if score["score"] >= threshold] for scores in found]
         return found[0] if is_single(x) else found
@@ -542,7 +619,7 @@ class Model:
         with self._lock:
             if self._text is None:
                 self._text = TextEncoder(
-                    self._path,
+                    self._place,
                     self._threads,
                     architecture=self._architecture,
                     tokenizer=lib.encoded(self._tokenizer) if self._tokenizer is not None else None,

@@ -101,7 +101,11 @@ class Tokenizer:
     def __init__(self, path: str | os.PathLike[str], library: Library = "auto") -> None:
         if library not in LIBRARIES:
             raise ArgumentError(f"[vitcpp] library={library!r}; expected one of {', '.join(map(repr, LIBRARIES))}")
+        self._arguments = os.path.abspath(os.fspath(path)), library
         self._handle = lib.Handle("tokenizer", "vit_tokenizer_load", lib.encoded(path), LIBRARIES[library])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer, self._arguments
 
     def __call__(self, text: str) -> list[int]:
         """Ids with the special tokens that the library adds, neither padded nor cut."""

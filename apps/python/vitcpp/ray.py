@@ -92,4 +92,5 @@ def _cpus() -> int:
 
     if not ray.is_initialized():
         return 1
-    return max(1, int(ray.get_runtime_context().get_assigned_resources().get("CPU", 1)))
+    context: Any = ray.get_runtime_context()
+    return max(1, int(context.get_assigned_resources().get("CPU", 1)))

@@ -40,7 +40,7 @@ def embed_udf(
     from pyspark.ml.functions import predict_batch_udf
     from pyspark.sql.types import ArrayType, FloatType, StringType, StructField, StructType
 
-    path = os.fspath(model)
+    path = os.path.abspath(os.fspath(model))  # workers have a folder of their own
 
     def make_predict() -> Callable[[Any], dict[str, Any]]:
         from vitcpp._columns import embed

@@ -12,7 +12,8 @@
 #include "apps/vit/common/scale_consistency.h"
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
 
 namespace vit::app {
 namespace {

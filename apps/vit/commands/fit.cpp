@@ -23,6 +23,7 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/fit.h"
 
 namespace vit::app {
@@ -108,8 +109,10 @@ struct TrainingRows {
   std::vector<float> numbers;  // (n, num_features)
   std::vector<std::uint32_t> classes;
 
-  void add(const ResultArray& features, std::uint32_t label) {
+  /// Of at most `most` rows in all: memory is taken once.
+  void add(const ResultArray& features, std::uint32_t label, std::size_t most) {
     num_features = features.shape.last();
+    if (numbers.empty()) numbers.reserve(most * num_features);
     const auto* const first = static_cast<const float*>(features.data);
     numbers.insert(numbers.end(), first, first + num_features);
     classes.push_back(label);
@@ -218,7 +221,7 @@ int fit(const FitCommandOptions& options) {
     const ResultArray array = features.arrays(outputs).front();
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.last());
     if (!are_finite(numbers)) return std::string("the features are not finite; damaged pixels or weights?");
-    rows.add(array, images.classes[index]);
+    rows.add(array, images.classes[index], images.classes.size());
     return std::string();
   });
   if (interrupted()) return run.finish();

@@ -21,9 +21,10 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/version.h"
 #include "vit/weights/checkpoint/config_json.h"
 

@@ -22,6 +22,7 @@
 #include "apps/vit/common/png_file.h"
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -77,11 +78,11 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
     }
     VIT_CHECK(preprocessor != nullptr, "preprocess",
               "no file of the model tells how images are preprocessed");
-    const Image image = decode_input(input, preprocessor->decode_options());
     if (is_cropped) {
+      const Image image = decode_input(input, preprocessor->decode_options());
       prepared.cropped = preprocessor->crop_stage(image);
     } else {
-      prepared.pixels = preprocessor->run(image);
+      prepared.pixels = preprocess_input(input, *preprocessor);
     }
   } catch (const std::bad_alloc&) {
     prepared.failure = "not enough memory for an image of this size; try a smaller --size";

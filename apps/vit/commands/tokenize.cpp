@@ -13,7 +13,7 @@
 #include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/text/tokenizer.h"
 
 namespace vit::app {

@@ -7,7 +7,7 @@
 #include "apps/vit/common/npy.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/zip_writer.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/safetensors.h"
 

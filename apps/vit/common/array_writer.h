@@ -27,14 +27,14 @@ class ArrayWriter : public ResultWriter {
   struct Column {
     std::string name;
     Spool rows;
-    Dtype dtype = Dtype::f32;
+    internal::Dtype dtype = internal::Dtype::f32;
     std::vector<Shape> shapes;  // one for each row
     bool is_uniform = true;
   };
   /// One array of the final file.
   struct Array {
     std::string name;
-    Dtype dtype = Dtype::f32;
+    internal::Dtype dtype = internal::Dtype::f32;
     std::vector<std::size_t> shape;
     std::span<const std::byte> bytes;
   };

@@ -3,7 +3,7 @@
 #include <system_error>
 
 #include "apps/vit/common/inputs.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

@@ -9,7 +9,7 @@
 
 #include "apps/vit/command_line.h"
 #include "apps/vit/common/class_values.h"
-#include "vit/predictions.h"
+#include "vit/outputs.h"
 
 namespace vit::app {
 

@@ -10,9 +10,10 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/load_options.h"
 
 namespace vit::app {
 namespace {
@@ -149,7 +150,7 @@ ZeroShotModel load_zero_shot(const CommonOptions& common, const ClassTextOptions
   const std::filesystem::path path = model_path(common);
   if (options.are_vectors()) {
     ClassVectors classes = load_class_vectors(options.file);
-    const internal::CheckpointFolder folder(path, common.model_options.load_options());
+    const internal::CheckpointFolder folder(path, internal::load_options(common.model_options));
     const TextScore score = score_of(folder.load_text().config, path.string());
     return {.model = load_model(common), .classifier = ZeroShotClassifier(std::move(classes), score)};
   }

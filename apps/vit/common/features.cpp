@@ -7,6 +7,7 @@
 
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {
@@ -86,7 +87,7 @@ void request_feature(Feature& feature, const ModelConfig& config, Request& reque
 }
 
 ResultArray vector_array(std::span<const float> numbers) {
-  return {.dtype = Dtype::f32, .shape = {numbers.size()}, .data = numbers.data()};
+  return {.dtype = internal::Dtype::f32, .shape = {numbers.size()}, .data = numbers.data()};
 }
 
 }  // namespace

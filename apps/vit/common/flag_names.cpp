@@ -31,7 +31,8 @@ std::string with_flag_names(std::string text) {
     text.replace(at, last - at, flag);
     at += flag.size();
   }
-  replace_all(text, "LoadOptions::architecture", "--architecture");
+  replace_all(text, "ModelOptions::architecture", "--architecture");
+  replace_all(text, "ModelOptions::layout", "--layout");
   replace_all(text, " as the tokenizer", " with --tokenizer");
   return text;
 }

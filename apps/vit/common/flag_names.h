@@ -7,7 +7,7 @@
 
 namespace vit::app {
 
-/// overrides["K"] = "V" becomes --set K=V, overrides["K"] --set K, LoadOptions::architecture --architecture.
+/// overrides["K"] = "V" becomes --set K=V, overrides["K"] --set K, ModelOptions::architecture --architecture.
 std::string with_flag_names(std::string text);
 /// Whether the caller overrides what the model does not have, or with a value that makes no sense.
 bool is_about_override(const Error& error);

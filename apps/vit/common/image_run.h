@@ -1,5 +1,6 @@
 // One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
-// progress, ends early after SIGINT, and knows the exit code. Reading and computing are vit/stream.h.
+// progress, ends early after SIGINT, and knows the exit code. Reading and computing are for_each_image of
+// vit/session.h.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,6 @@
 #include "apps/vit/common/options.h"
 #include "apps/vit/common/progress.h"
 #include "vit/session.h"
-#include "vit/stream.h"
 
 namespace vit::app {
 

@@ -4,7 +4,7 @@
 
 #include "apps/vit/common/sha256.h"
 #include "vit/image/image_file.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::app {
 using namespace internal;
@@ -12,6 +12,12 @@ using namespace internal;
 Image decode_input(const Input& input, const DecodeOptions& options) {
   if (!input.archive) return decode_file(input.path, options);
   return decode_bytes(input.archive->read(input.member), options, input.name);
+}
+
+Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor) {
+  PreprocessMemory memory;
+  if (!input.archive) return preprocessor.run_file(input.path, memory).pixels;
+  return preprocessor.run_bytes(input.archive->read(input.member), input.name, memory).pixels;
 }
 
 ImageSource InputReader::source(std::size_t index) {
@@ -45,7 +51,7 @@ void InputReader::keep_digest(std::size_t index, std::string digest) {
 void InputReader::keep_digest_of_file(std::size_t index) {
   const std::lock_guard lock(mutex_);
   std::string& digest = files_[inputs_[index].path];
-  if (digest.empty()) digest = sha256(MappedFile(inputs_[index].path, "read").bytes());
+  if (digest.empty()) digest = sha256(SourceFile(inputs_[index].path, "read"));
   taken_[index] = digest;
 }
 

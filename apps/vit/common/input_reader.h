@@ -10,13 +10,17 @@
 #include <string>
 
 #include "apps/vit/common/inputs.h"
-#include "vit/image/decode.h"
-#include "vit/stream.h"
+#include "vit/image/image.h"
+#include "vit/image/preprocess.h"
+#include "vit/session.h"
 
 namespace vit::app {
 
 /// The image of an input that is no preprocessed pixels. Throws Error if it cannot be read.
 Image decode_input(const Input& input, const DecodeOptions& options);
+
+/// The normalized planes of an input that is no preprocessed pixels. Throws Error if it cannot be read.
+Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor);
 
 enum class Digests { none, sha256 };
 

@@ -16,10 +16,12 @@
 
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/utf8.h"
+#include "vit/weights/files/folder.h"
 
 namespace vit::app {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,21 +50,30 @@ struct Found {
   std::map<std::string, std::size_t> others;  // files that are no images, by extension
 };
 
+/// What a link leads to, and what a folder does not tell. A dangling link is no folder; as an image it is
+/// reported when it is read.
+fs::file_type type_behind(const fs::path& path, fs::file_type told) {
+  if (told != fs::file_type::symlink && told != fs::file_type::unknown) return told;
+  std::error_code unreadable;
+  return fs::status(path, unreadable).type();
+}
+
 /// Adds what lies below `folder` where that was not met before, and the folders that cannot be read.
 void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& failures) {
   std::error_code error;
   const fs::path canonical = fs::canonical(folder, error);
   if (!error && !found.folders.insert(canonical).second) return;
-  std::vector<fs::path> paths;
-  if (!error) paths = entries_of(folder, error);
+  std::vector<FolderEntry> entries;  // sorted: of several links to one folder the first counts, in every run
+  if (!error) entries = list_folder(folder, error);
   if (error) failures.push_back({folder.string(), error.message()});
-  for (const fs::path& path : paths) {
-    std::error_code unreadable;  // a dangling link is no folder; as an image it is reported when it is read
-    if (fs::is_directory(path, unreadable)) {
+  for (const FolderEntry& entry : entries) {
+    const fs::path path = folder / entry.name;
+    const fs::file_type type = type_behind(path, entry.type);
+    if (type == fs::file_type::directory) {
       collect(path, found, failures);
     } else if (has_image_extension(path)) {
       found.images.push_back(path.string());
-    } else if (fs::is_regular_file(path, unreadable)) {
+    } else if (type == fs::file_type::regular) {
       ++found.others[lower_extension(path)];
     }
   }
@@ -243,12 +254,7 @@ bool has_image_extension(const fs::path& path) {
 
 std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> paths;
-  fs::directory_iterator entries(folder, error);
-  while (!error && entries != fs::directory_iterator()) {
-    paths.push_back(entries->path());
-    entries.increment(error);
-  }
-  std::sort(paths.begin(), paths.end());  // of several links to one folder the first counts, in every run
+  for (const FolderEntry& entry : list_folder(folder, error)) paths.push_back(folder / entry.name);
   return paths;
 }
 

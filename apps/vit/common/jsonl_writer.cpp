@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/json.h"

@@ -7,11 +7,11 @@
 
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/label_table.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::app {
 using namespace internal;
@@ -106,10 +106,11 @@ void Labels::read_file(const std::filesystem::path& file) {
     return;
   }
   if (folded(file.extension().string()) == ".csv" && read_table(file)) return;
-  const MappedFile mapped(file, "labels");
-  VIT_CHECK(mapped.size() <= kMaxFileBytes, "labels", file.string(), ": ", mapped.size(),
+  const SourceFile source(file, "labels");
+  VIT_CHECK(source.size() <= kMaxFileBytes, "labels", file.string(), ": ", source.size(),
             " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
-  std::string_view content = internal::without_byte_order_mark(mapped.text());
+  const std::string whole = source.text();
+  std::string_view content = without_byte_order_mark(whole);
   std::size_t num_lines = 0, num_names = 0;  // names: up to the last line that is not empty
   while (!content.empty()) {
     const std::size_t end = std::min(content.find('\n'), content.size());

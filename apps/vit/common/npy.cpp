@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "apps/vit/common/text_format.h"
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/config.h"
 
 namespace vit::app {

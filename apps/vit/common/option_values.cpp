@@ -1,6 +1,7 @@
 #include "apps/vit/common/option_values.h"
 
 #include "apps/vit/common/text_format.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

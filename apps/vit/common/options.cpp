@@ -9,9 +9,9 @@
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/machine.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/file_status.h"
 
 namespace vit::app {

@@ -17,7 +17,7 @@
 #include "apps/vit/common/progress.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 using namespace internal;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 
 namespace vit::app {

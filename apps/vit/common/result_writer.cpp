@@ -6,7 +6,7 @@
 #include "apps/vit/common/array_writer.h"
 #include "apps/vit/common/jsonl_writer.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {
@@ -37,7 +37,7 @@ ResultFormat result_format(const std::filesystem::path& path, std::span<const Re
 
 ResultArray ResultArray::of(TensorView<const float> view) {
   VIT_CHECK(view.is_contiguous(), "write", "the rows of ", view.shape().to_string(), " are not contiguous");
-  return {.dtype = Dtype::f32, .shape = view.shape(), .data = view.data()};
+  return {.dtype = internal::Dtype::f32, .shape = view.shape(), .data = view.data()};
 }
 
 std::span<const std::byte> ResultArray::bytes() const {

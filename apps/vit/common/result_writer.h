@@ -24,8 +24,8 @@ ResultFormat result_format(const std::filesystem::path& path, std::span<const Re
 
 /// The numbers of one image under one name: contiguous, row-major.
 struct ResultArray {
-  Dtype dtype = Dtype::f32;  // f32 or u8
-  Shape shape;               // without the dimension of images
+  internal::Dtype dtype = internal::Dtype::f32;  // f32 or u8
+  Shape shape;                                   // without the dimension of images
   const void* data = nullptr;
 
   static ResultArray of(TensorView<const float> view);

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 using namespace internal;

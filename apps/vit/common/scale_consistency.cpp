@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -5,9 +5,13 @@
 #include <span>
 #include <string>
 
+#include "vit/weights/files/source_file.h"
+
 namespace vit::app {
 
 /// 64 lower-case hexadecimal digits.
 std::string sha256(std::span<const std::byte> bytes);
+/// Of all bytes of a file. Throws Error as SourceFile::read does.
+std::string sha256(const internal::SourceFile& file);
 
 }  // namespace vit::app

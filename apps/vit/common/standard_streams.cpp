@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

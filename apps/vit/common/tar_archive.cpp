@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

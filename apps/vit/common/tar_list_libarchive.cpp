@@ -7,7 +7,7 @@
 
 #include "apps/vit/common/tar_archive.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

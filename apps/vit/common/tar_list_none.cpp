@@ -1,6 +1,6 @@
 // What stands in for libarchive in builds without it.
 #include "apps/vit/common/tar_archive.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "apps/vit/common/flag_names.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/config_fields.h"
 
 namespace vit::app {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

@@ -7,10 +7,10 @@
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::app {
 using namespace internal;
@@ -24,10 +24,11 @@ std::string text_of_json(std::string_view line, const std::string& name) {
 }
 
 std::vector<std::string> read_file(const std::filesystem::path& path, bool json) {
-  const MappedFile file(path, "texts");
+  const SourceFile file(path, "texts");
   VIT_CHECK(file.size() <= kMaxFileBytes, "texts", path.string(), ": ", file.size(), " bytes, more than the ",
             kMaxFileBytes, " that are read");
-  std::string_view rest = internal::without_byte_order_mark(file.text());
+  const std::string content = file.text();
+  std::string_view rest = without_byte_order_mark(content);
   std::vector<std::string> texts;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

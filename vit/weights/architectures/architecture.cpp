@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/edit_distance.h"
-#include "vit/base/error.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/files/in_quotes.h"
 

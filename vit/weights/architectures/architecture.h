@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
 #include "vit/weights/architectures/timm_args.h"
 
 namespace vit::internal {

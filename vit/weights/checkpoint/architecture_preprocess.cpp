@@ -1,5 +1,5 @@
 // The preprocessing of a model that is known by its architecture's name alone.
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/architectures/architecture.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/preprocess_config.h"

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/class_rules.h"
 #include "vit/weights/checkpoint/find_family.h"
 #include "vit/weights/checkpoint/fingerprint.h"
@@ -45,7 +45,7 @@ std::size_t read_max_patches(const LoadOptions& options) {
   try {
     return parse_json(options.overrides.at(key), override_name(key)).as_size(kPatchesRange);
   } catch (const Error& error) {
-    throw Error(Where(error.where(), ErrorKind::argument), error.message());
+    throw Error(error.where(), error.message());
   }
 }
 

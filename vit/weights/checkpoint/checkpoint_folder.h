@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "vit/checkpoint.h"
+#include "vit/config.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/text_family.h"

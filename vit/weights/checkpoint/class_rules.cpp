@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/files/file_status.h"
 #include "vit/weights/files/label_table.h"

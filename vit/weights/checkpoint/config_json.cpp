@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/config_fields.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 namespace vit::internal {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
 
 namespace vit::internal {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/published.h"
 #include "vit/weights/files/in_quotes.h"
@@ -99,7 +99,7 @@ std::string telling_name(const std::filesystem::path& file) {
   }
   fail(where, files.weights_name,
        ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
-       "is no config.json that does; give LoadOptions::architecture: ",
+       "is no config.json that does; give ModelOptions::architecture: ",
        fitting, "; by the name of file or folder the nearest are ", near);
 }
 

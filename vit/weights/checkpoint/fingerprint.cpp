@@ -1,13 +1,14 @@
 #include "vit/weights/checkpoint/fingerprint.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
 #include <vector>
 
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 
 namespace vit::internal {
 using position::to_string;
@@ -63,9 +64,12 @@ void add_tensor(Hash& hash, const TensorEntry& entry) {
   for (const std::size_t dim : entry.shape) hash.add(dim);
   const std::size_t count = entry.num_elements();
   const std::size_t samples = std::min(count, kSamples);
+  std::array<std::byte, sizeof(double)> bytes;
   for (std::size_t i = 0; i < samples; ++i) {
     const std::size_t index = samples == 1 ? 0 : i * (count - 1) / (samples - 1);
-    hash.add(entry.bytes.subspan(offset_of(entry, index), dtype_bytes(entry.dtype)));
+    const auto element = std::span(bytes).first(dtype_bytes(entry.dtype));
+    entry.bytes.read(offset_of(entry, index), element);
+    hash.add(element);
   }
 }
 

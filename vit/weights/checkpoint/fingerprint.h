@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "vit/checkpoint.h"
 #include "vit/config.h"
 #include "vit/weights/files/tensor_file.h"
 

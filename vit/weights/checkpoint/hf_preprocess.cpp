@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/files/in_quotes.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/config_fields.h"
-#include "vit/position/rope_scaling.h"
+#include "vit/position/rope.h"
 #include "vit/weights/checkpoint/layout_sizes.h"
 #include "vit/weights/checkpoint/layout_tables.h"
 #include "vit/weights/files/in_quotes.h"
@@ -132,7 +132,7 @@ Reading read_by_layout(SourceFiles& files, const Json& layout) {
   VIT_CHECK(
       files.options.overrides.empty() && files.options.architecture.empty(), kWhere.with(ErrorKind::argument),
       layout.file(),
-      ": LoadOptions::layout says everything; LoadOptions::architecture and overrides do not go with it");
+      ": ModelOptions::layout says everything; ModelOptions::architecture and overrides do not go with it");
   const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
   Reading out{.config = {}, .layout = {tables->rows}, .ignored = {}, .notes = {}, .texts = tables};
   files.match = find_prefix(files, layout, out.layout);

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "vit/checkpoint.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/files/json.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {

@@ -32,7 +32,7 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
             part_name(id.part).ends_with("gamma") || id.part == Part::scale1 || id.part == Part::scale2;
         // variance 1 / fan-in keeps activations of order one through any depth
         const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
-        tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next_seed++]() -> WeightNumbers {
+        tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next_seed++]() -> Tensor<float> {
           Tensor<float> values(shape);
           std::mt19937 random(tensor_seed);
           std::normal_distribution<double> normal(one ? 1.0 : 0.0, one ? 0.02 : spread);

@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "vit/checkpoint.h"
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/model_weights.h"
 #include "vit/weights/text_tower_weights.h"
 

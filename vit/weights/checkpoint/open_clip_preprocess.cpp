@@ -2,7 +2,7 @@
 // factory.py. On RGB images its steps are those of timm with a crop of 100 %.
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/families/open_clip.h"

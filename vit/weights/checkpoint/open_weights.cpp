@@ -6,8 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/file_status.h"
+#include "vit/weights/files/folder.h"
 #include "vit/weights/files/pickle.h"
 #include "vit/weights/files/safetensors.h"
 #include "vit/weights/files/shards.h"
@@ -67,10 +68,10 @@ std::vector<fs::path> find_weights(const fs::path& folder) {
 std::vector<fs::path> list_weights(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error); entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() != ".safetensors" && !is_pickle(entry->path())) continue;
-    if (fs::is_regular_file(load_status(entry->path(), kWhere))) found.push_back(entry->path());
+  for (const FolderEntry& entry : list_folder(folder, error)) {
+    const fs::path path = folder / entry.name;
+    if (path.extension() != ".safetensors" && !is_pickle(path)) continue;
+    if (fs::is_regular_file(load_status(path, kWhere))) found.push_back(path);
   }
   VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
   return found;

@@ -8,8 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "vit/checkpoint.h"
 #include "vit/config.h"
+#include "vit/image/preprocess.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {

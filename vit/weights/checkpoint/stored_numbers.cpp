@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "vit/base/error.h"
-#include "vit/position/sinusoidal.h"
+#include "vit/base/check.h"
+#include "vit/position/tables.h"
 
 namespace vit::internal {
 namespace {
@@ -75,13 +75,8 @@ const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces) {
   return pieces.size() == 1 && is_plain(front) && front.row.from.of == 1 ? front.entry : nullptr;
 }
 
-WeightNumbers load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape,
+Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape,
                            const FormSizes& sizes) {
-  const StoredRows& front = pieces.front();
-  if (pieces.size() == 1 && is_plain(front)) {
-    const float* const lent = floats_in_place(taken(front));
-    if (lent != nullptr) return WeightNumbers(TensorView<const float>(lent, shape), *front.entry);
-  }
   Tensor<float> out(shape);
   float* target = out.data();
   for (const StoredRows& piece : pieces) {
@@ -98,7 +93,6 @@ WeightNumbers load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
     } else {
       convert(taken(piece), std::span(target, count));
     }
-    if (piece.entry != nullptr) release_pages(*piece.entry);
     if (piece.mask != nullptr) apply_mask(*piece.mask, {target, count});
     target += count;
   }

@@ -1,4 +1,4 @@
-// From stored tensors to the numbers of one part: joined, split, transposed, masked, or lent as they lie.
+// From stored tensors to the numbers of one part: joined, split, transposed or masked.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,6 @@ const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces);
 
 /// The numbers of a part of this shape: lent where one tensor stores them as they are, else joined from the
 /// pieces, in order. Throws Error naming the tensor whose numbers cannot be what they should be.
-WeightNumbers load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape, const FormSizes& sizes);
+Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape, const FormSizes& sizes);
 
 }  // namespace vit::internal

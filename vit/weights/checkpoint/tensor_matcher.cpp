@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/text_family.h"
@@ -20,7 +20,7 @@ namespace vit::internal {
 
 class TensorMatcher {
  public:
-  /// `reading.config` must be valid. The weights that match() makes keep the file mapped.
+  /// `reading.config` must be valid. The weights that match() makes keep the file open.
   TensorMatcher(const SourceFiles& files, const Reading& reading, std::shared_ptr<const TensorFile> tensors);
   /// The same for a text tower, of which `files.match` tells the prefix.
   TensorMatcher(const SourceFiles& files, const TextReading& reading,

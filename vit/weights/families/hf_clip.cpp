@@ -4,7 +4,7 @@
 // for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {

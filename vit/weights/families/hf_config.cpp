@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {

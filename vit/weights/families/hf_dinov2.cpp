@@ -3,7 +3,7 @@
 // transformers, models/dinov2 and dinov2_with_registers.
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {

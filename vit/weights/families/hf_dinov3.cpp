@@ -2,7 +2,7 @@
 // Periods are recomputed, the pooled output is the class token. Source: transformers, models/dinov3_vit.
 #include <numbers>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {

@@ -2,7 +2,7 @@
 // CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else at the first end
 // token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands there. Source:
 // transformers, models/clip, metaclip_2, siglip and siglip2.
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/text_family.h"
 

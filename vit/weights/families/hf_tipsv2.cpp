@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/text_family.h"
 

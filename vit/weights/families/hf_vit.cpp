@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/files/in_quotes.h"
 

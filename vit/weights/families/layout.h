@@ -27,7 +27,7 @@ enum class Form : std::uint8_t {
   grid,          // (rows, columns, C) for (N, C) of a position table
   joined_heads,  // (2, depth, H d / 2) for (2, depth, H, d / 2)
   head_rows,     // rows ordered by head, then q, k, v
-  sincos,        // not stored: rows of sines and cosines, position/sinusoidal.h
+  sincos,        // not stored: rows of sines and cosines, position/tables.h
 };
 
 /// Behind the prefix of the image tower, or beside the tower.

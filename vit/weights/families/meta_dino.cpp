@@ -3,7 +3,7 @@
 // models/vision_transformer.py, layers/attention.py, layers/rope_position_encoding.py.
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {

@@ -10,7 +10,7 @@
 #include <map>
 #include <span>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/open_clip_config.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"

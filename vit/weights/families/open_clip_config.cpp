@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/open_clip_config.h"
 #include "vit/weights/families/openai_text.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 
@@ -91,7 +91,7 @@ std::optional<TextReading> read(const SourceFiles& files) {
   }
   VIT_CHECK(known != nullptr, (Where{"load_checkpoint", ErrorKind::argument}), files.weights_name,
             ": the tensors cannot tell the heads and the activation of its text tower, and there is no "
-            "configuration that does; give LoadOptions::architecture");
+            "configuration that does; give ModelOptions::architecture");
   c.library = known->library;
   if (known->family != "pe") {
     c.activation = known->args.activation;

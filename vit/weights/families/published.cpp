@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/files/in_quotes.h"
 

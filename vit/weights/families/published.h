@@ -44,7 +44,7 @@ Published read_published(const SourceFiles& files, const Architecture& architect
 Reading finish(const SourceFiles& files, const Architecture& architecture, Published published, Layout layout,
                std::vector<std::span<const Ignored>> ignored, std::vector<std::string> notes = {});
 
-/// LoadOptions::architecture, else the config's; "" if neither is given.
+/// ModelOptions::architecture, else the config's; "" if neither is given.
 std::string architecture_name(const SourceFiles& files);
 /// Whether the architecture was given by a name of this library, and of this family where that is not "".
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family = "");

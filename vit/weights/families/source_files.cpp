@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "vit/checkpoint.h"
 #include "vit/config.h"
+#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/tensor_file.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/text_config.h"
+#include "vit/config.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/families/source_files.h"
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <set>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/source_files.h"
 #include "vit/weights/files/in_quotes.h"
 
@@ -328,7 +328,7 @@ void apply_timm_override(TimmArgs& args, const std::string& key, const std::stri
     if (positive_keys().contains(key)) check_positive(parsed);
     apply_timm_arg(args, key, parsed);
   } catch (const Error& error) {
-    throw Error(Where(error.where(), ErrorKind::argument), error.message());
+    throw Error(error.where(), error.message());
   }
 }
 

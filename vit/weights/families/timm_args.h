@@ -22,14 +22,14 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 /// Applies timm's config.json: size, classes and model_args.
 void apply_timm_config(TimmArgs& args, const Json& config);
 
-/// How messages call an entry of LoadOptions::overrides: overrides["num_heads"].
+/// How messages call an entry of ModelOptions::overrides: overrides["num_heads"].
 std::string override_name(std::string_view key);
 
 /// The override of models that take images of any shape (NaFlex): how many patches preprocessing makes of one
 /// at most.
 inline constexpr std::string_view kMaxPatchesOverride = "max_num_patches";
 
-/// Applies an entry of LoadOptions::overrides, whose value is JSON, a bare word or HxW. Throws Error of the
+/// Applies an entry of ModelOptions::overrides, whose value is JSON, a bare word or HxW. Throws Error of the
 /// kind argument for an unknown key, or a value that it cannot have.
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value);
 

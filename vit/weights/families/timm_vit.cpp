@@ -3,7 +3,7 @@
 // huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
 #include "vit/weights/families/timm_vit.h"
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {

@@ -7,13 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 
-/// Writes beside `path` and renames in commit(); without commit() the destructor removes what was written and
-/// a former file of that name stays as it was. Every failure is an Error (io) that names the file and the
-/// system's reason.
+/// Writes beside `path`, where the file system can into a file without a name, and gives it the name in
+/// commit(); without commit() what was written is gone and a former file of that name stays as it was. So a
+/// process that is killed leaves nothing behind, but on file systems that name every file. Every failure is
+/// an Error (io) that names the file and the system's reason.
 class AtomicFile {
  public:
   AtomicFile(std::filesystem::path path, const Where& where);
@@ -28,7 +29,8 @@ class AtomicFile {
   [[noreturn]] void refuse(std::string_view action) const;
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // the name before the last
+  bool has_name_ = false;            // whether the file bears it
   std::string where_;
   int descriptor_ = -1;
 };

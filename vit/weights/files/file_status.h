@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 

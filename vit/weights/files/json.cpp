@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json_document.h"
 

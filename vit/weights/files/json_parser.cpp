@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/json_document.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -183,9 +183,21 @@ class Builder {
 
 }  // namespace
 
+namespace {
+
+void check_size(std::size_t num_bytes, std::string_view name, const JsonLimits& limits) {
+  VIT_CHECK(num_bytes <= limits.max_bytes && num_bytes < std::numeric_limits<std::uint32_t>::max(), kLimit,
+            name, ": ", num_bytes, " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+}
+
+}  // namespace
+
 Json parse_json(std::string_view source, std::string_view name, const JsonLimits& limits) {
-  VIT_CHECK(source.size() <= limits.max_bytes && source.size() < std::numeric_limits<std::uint32_t>::max(),
-            kLimit, name, ": ", source.size(), " bytes of JSON, at most ", limits.max_bytes, " are accepted");
+  check_size(source.size(), name, limits);
+  // Allowed nowhere; the parser would take one behind the value for the end of the text.
+  const std::size_t zero = source.find('\0');
+  VIT_CHECK(zero == std::string_view::npos, kWhere, name, ": not valid JSON near byte ", zero,
+            ": a zero byte");
   auto document = std::make_shared<JsonDocument>();
   document->name = name;
   Builder builder(*document, limits, source);
@@ -196,7 +208,8 @@ Json parse_json(std::string_view source, std::string_view name, const JsonLimits
 }
 
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const MappedFile file(path, kWhere);
+  const SourceFile file(path, kWhere);
+  check_size(file.size(), path.string(), limits);
   return parse_json(file.text(), path.string(), limits);
 }
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {
@@ -96,10 +96,10 @@ std::optional<LabelTable> parse_label_table(std::string_view content, const std:
 }
 
 std::optional<LabelTable> read_label_table(const std::filesystem::path& file) {
-  const MappedFile mapped(file, kWhere);
-  VIT_CHECK(mapped.size() <= JsonLimits().max_bytes, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
-            mapped.size(), " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
-  return parse_label_table(mapped.text(), file);
+  const SourceFile source(file, kWhere);
+  VIT_CHECK(source.size() <= JsonLimits().max_bytes, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
+            source.size(), " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
+  return parse_label_table(source.text(), file);
 }
 
 }  // namespace vit::internal

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/utf8.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/pickle_machine.h"
@@ -36,14 +36,14 @@ constexpr std::size_t kMaxSharing = 4;
 
 /// The records of one PyTorch archive: all names begin with a folder of the writer's choice.
 struct Archive {
-  std::shared_ptr<const MappedFile> file;
+  std::shared_ptr<const SourceFile> file;
   ZipRecords records;
   std::string folder;  // with its slash
 
   bool has(std::string_view name) const { return records.contains(folder + std::string(name)); }
 
   /// The bytes of a record, or nothing if there is none. Throws Error if it is compressed.
-  std::optional<std::span<const std::byte>> find(std::string_view name) const {
+  std::optional<StoredBytes> find(std::string_view name) const {
     const auto at = records.find(folder + std::string(name));
     if (at == records.end()) return std::nullopt;
     VIT_CHECK(!at->second.compressed, kWhere.with(ErrorKind::unsupported), file->path().string(), ": record ",
@@ -53,15 +53,11 @@ struct Archive {
   }
 };
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Archive open_archive(const std::filesystem::path& path) {
-  Archive archive{.file = std::make_shared<const MappedFile>(path, kWhere), .records = {}, .folder = {}};
+  Archive archive{.file = std::make_shared<const SourceFile>(path, kWhere), .records = {}, .folder = {}};
   const std::string name = path.string();
   if (!looks_like_zip(*archive.file)) {
-    VIT_CHECK(archive.file->bytes()[0] != std::byte{0x80}, kWhere.with(ErrorKind::unsupported), name,
+    VIT_CHECK(archive.file->text(0, 1) != "\x80", kWhere.with(ErrorKind::unsupported), name,
               ": a pickle without zip archive, the format before PyTorch 1.6; load it there and torch.save() "
               "it again");
     refuse_download_leftovers(*archive.file, name, kWhere);
@@ -83,8 +79,9 @@ Archive open_archive(const std::filesystem::path& path) {
   VIT_CHECK(!archive.has("constants.pkl"), kWhere.with(ErrorKind::unsupported), name,
             ": a TorchScript program, expected a checkpoint; save its state_dict() instead");
   const auto byte_order = archive.find("byteorder");
-  VIT_CHECK(!byte_order || as_text(*byte_order) == "little", kWhere.with(ErrorKind::unsupported), name,
-            ": byte order ", byte_order ? in_quotes(as_text(*byte_order)) : "",
+  const std::string order =
+      byte_order ? archive.file->text(byte_order->begin(), byte_order->size()) : "little";
+  VIT_CHECK(order == "little", kWhere.with(ErrorKind::unsupported), name, ": byte order ", in_quotes(order),
             ", only little-endian files can be read");
   return archive;
 }
@@ -147,13 +144,13 @@ class EntryBuilder {
       last += steps * tensor.strides[i];
     }
     entry.strides = meaningful_strides(tensor);
-    entry.bytes = bytes.subspan(tensor.offset * storage.type->element_bytes,
-                                (last - tensor.offset + 1) * storage.type->element_bytes);
+    entry.bytes = bytes.part(tensor.offset * storage.type->element_bytes,
+                             (last - tensor.offset + 1) * storage.type->element_bytes);
     return entry;
   }
 
  private:
-  std::span<const std::byte> storage_bytes(const pickle::Storage& storage, const std::string& label) const {
+  StoredBytes storage_bytes(const pickle::Storage& storage, const std::string& label) const {
     const auto bytes = archive_.find("data/" + std::string(storage.key));
     VIT_CHECK(bytes.has_value(), kWhere, name_, ": ", label, " lies in storage ", in_quotes(storage.key),
               ", which the archive lacks");
@@ -243,7 +240,9 @@ const pickle::Dict& find_state(const Program& program, std::size_t num_pickle_by
 TensorFile open_pickle(const std::filesystem::path& path) {
   const Archive archive = open_archive(path);
   const std::string name = path.string();
-  const auto bytes = *archive.find(kProgramRecord);
+  const StoredBytes stored = *archive.find(kProgramRecord);
+  pickle::check_size(stored.size(), name);
+  const std::vector<std::byte> bytes = stored.copy();  // what the program's strings point into
   const Program program = pickle::run(bytes, name);
 
   TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
@@ -258,10 +257,9 @@ TensorFile open_pickle(const std::filesystem::path& path) {
   }
   VIT_CHECK(!contents.entries.empty(), kWhere, name,
             ": holds no tensors where a state dictionary was expected, ", members_text(state));
-  std::stable_sort(contents.entries.begin(), contents.entries.end(),
-                   [](const TensorEntry& a, const TensorEntry& b) {
-                     return std::less<>()(a.bytes.data(), b.bytes.data());
-                   });
+  std::stable_sort(
+      contents.entries.begin(), contents.entries.end(),
+      [](const TensorEntry& a, const TensorEntry& b) { return a.bytes.begin() < b.bytes.begin(); });
   return TensorFile(std::move(contents));
 }
 

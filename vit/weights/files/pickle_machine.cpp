@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal::pickle {
 namespace {
@@ -295,9 +295,13 @@ class Machine {
 
 }  // namespace
 
+void check_size(std::size_t num_bytes, std::string_view name) {
+  VIT_CHECK(num_bytes <= kMaxPickleBytes, kOpen.with(ErrorKind::unsupported), name, ": a pickle of ",
+            num_bytes, " bytes, at most ", kMaxPickleBytes, " are accepted");
+}
+
 Program run(std::span<const std::byte> bytes, std::string_view name) {
-  VIT_CHECK(bytes.size() <= kMaxPickleBytes, kOpen.with(ErrorKind::unsupported), name, ": a pickle of ",
-            bytes.size(), " bytes, at most ", kMaxPickleBytes, " are accepted");
+  check_size(bytes.size(), name);
   return Machine(bytes, name).run();
 }
 

@@ -15,6 +15,8 @@ namespace vit::internal::pickle {
 /// the file in messages. Throws Error naming the global, opcode or shape that does not belong into a
 /// checkpoint, with its byte position.
 Program run(std::span<const std::byte> bytes, std::string_view name);
+/// Throws Error for more bytes than run() takes, before they are read.
+void check_size(std::size_t num_bytes, std::string_view name);
 
 constexpr std::size_t kMaxPickleBytes = 64u << 20;
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/dtype.h"
-#include "vit/base/error.h"
 
 namespace vit::internal::pickle {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
@@ -119,25 +119,25 @@ void check_coverage(const std::vector<Located>& tensors, std::size_t num_data_by
             " bytes follow the last tensor");
 }
 
-std::string_view read_header(const MappedFile& file, const std::string& name) {
+std::string read_header(const SourceFile& file, const std::string& name) {
   refuse_download_leftovers(file, name, kOpen);
   VIT_CHECK(file.size() >= kPrefixBytes, kOpen, name, ": ", file.size(),
             " bytes are too few for a safetensors file (incomplete download?)");
   std::uint64_t num_header_bytes = 0;
-  std::memcpy(&num_header_bytes, file.bytes().data(), sizeof num_header_bytes);
+  file.read(0, std::as_writable_bytes(std::span(&num_header_bytes, 1)));
   VIT_CHECK(num_header_bytes <= kMaxHeaderBytes, kOpen, name, ": header of ", num_header_bytes,
             " bytes, at most ", kMaxHeaderBytes, " are allowed (not a safetensors file?)");
   VIT_CHECK(num_header_bytes <= file.size() - kPrefixBytes, kOpen, name, ": header of ", num_header_bytes,
             " bytes, but only ", file.size() - kPrefixBytes, " follow (incomplete download?)");
-  return {reinterpret_cast<const char*>(file.bytes().data()) + kPrefixBytes, num_header_bytes};
+  return file.text(kPrefixBytes, num_header_bytes);
 }
 
 }  // namespace
 
 TensorFile open_safetensors(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const MappedFile>(path, kOpen);
+  const auto file = std::make_shared<const SourceFile>(path, kOpen);
   const std::string name = path.string();
-  const std::string_view header = read_header(*file, name);
+  const std::string header = read_header(*file, name);
   const Json root = parse_json(header, name + " (header)", {.max_bytes = kMaxHeaderBytes});
   root.expect(Json::Kind::object);
 
@@ -155,12 +155,12 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
   std::sort(tensors.begin(), tensors.end(), [](const Located& a, const Located& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
-  const auto data = file->bytes().subspan(kPrefixBytes + header.size());
-  check_coverage(tensors, data.size(), name);
+  const std::size_t data = kPrefixBytes + header.size();
+  check_coverage(tensors, file->size() - data, name);
 
   contents.entries.reserve(tensors.size());
   for (Located& tensor : tensors) {
-    tensor.entry.bytes = data.subspan(tensor.begin, tensor.end - tensor.begin);
+    tensor.entry.bytes = StoredBytes(*file, data + tensor.begin, tensor.end - tensor.begin);
     tensor.entry.file = file;
     contents.entries.push_back(std::move(tensor.entry));
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 

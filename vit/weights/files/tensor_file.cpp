@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/base/error.h"
 #include "vit/base/parallel.h"
 #include "vit/weights/files/in_quotes.h"
 
@@ -42,40 +43,45 @@ struct FromF64 {
   static double widen(double value) { return value; }
 };
 
-/// Converts `count` elements that lie `stride` elements apart.
+/// Converts `count` elements that lie `stride` elements apart, the first at `first`.
 template <typename From, typename Out>
-void convert_row(const std::byte* in, std::size_t stride, std::size_t count, Out* out) {
+void convert_row(const StoredBytes& in, std::size_t first, std::size_t stride, std::size_t count, Out* out) {
   using Stored = typename From::Stored;
-  if (stride == 1) {
-    for (std::size_t i = 0; i < count; ++i) {
-      out[i] = static_cast<Out>(From::widen(load_at<Stored>(in + i * sizeof(Stored))));
-    }
-    return;
+  constexpr std::size_t kBytes = sizeof(Stored);
+  if constexpr (std::is_same_v<Stored, Out>) {
+    if (stride == 1) return in.read(first * kBytes, std::as_writable_bytes(std::span(out, count)));
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    out[i] = static_cast<Out>(From::widen(load_at<Stored>(in + i * stride * sizeof(Stored))));
+  std::array<std::byte, 1 << 14> block;  // as much as the first cache holds beside what becomes of it
+  const std::size_t per_block = (block.size() / kBytes - 1) / std::max<std::size_t>(stride, 1) + 1;
+  for (std::size_t done = 0; done < count; done += per_block) {
+    const std::size_t size = std::min(per_block, count - done);
+    const std::size_t num_bytes = ((size - 1) * stride + 1) * kBytes;
+    in.read((first + done * stride) * kBytes, std::span(block).first(num_bytes));
+    for (std::size_t i = 0; i < size; ++i)
+      out[done + i] = static_cast<Out>(From::widen(load_at<Stored>(block.data() + i * stride * kBytes)));
   }
 }
 
 template <typename From, typename Out>
 void convert_all(const TensorEntry& entry, std::span<Out> out) {
   if (out.empty()) return;
-  const std::byte* const in = entry.bytes.data();
   if (entry.strides.empty()) {
     constexpr std::size_t kPerTask = std::size_t{1} << 17;
     parallel_for_parts(out.size(), kPerTask, 0, [&](std::size_t first, std::size_t count) {
-      convert_row<From>(in + first * sizeof(typename From::Stored), 1, count, out.data() + first);
+      convert_row<From>(entry.bytes, first, 1, count, out.data() + first);
     });
     return;
   }
+  // The steps of the last dimension may be long: one read of all is faster than many of an element each.
+  const std::vector<std::byte> whole = entry.bytes.copy();
+  const StoredBytes in(whole);
   // An odometer over all dimensions but the last.
   const std::size_t last = entry.shape.size() - 1;
   std::array<std::size_t, TensorEntry::kMaxRank> index{};
   for (std::size_t done = 0; done < out.size(); done += entry.shape[last]) {
     std::size_t offset = 0;
     for (std::size_t i = 0; i < last; ++i) offset += index[i] * entry.strides[i];
-    convert_row<From>(in + offset * sizeof(typename From::Stored), entry.strides[last], entry.shape[last],
-                      out.data() + done);
+    convert_row<From>(in, offset, entry.strides[last], entry.shape[last], out.data() + done);
     for (std::size_t i = last; i-- > 0 && ++index[i] == entry.shape[i];) index[i] = 0;
   }
 }
@@ -125,12 +131,12 @@ void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> ou
             " numbers");
   const std::size_t step = matrix.strides.empty() ? matrix.shape[1] : matrix.strides[0];
   const std::size_t stride = matrix.strides.empty() ? 1 : matrix.strides[1];
-  const std::byte* const first = matrix.bytes.data() + row * step * dtype_bytes(matrix.dtype);
+  const std::size_t first = row * step;
   switch (matrix.dtype) {
-    case Dtype::f32: return convert_row<FromF32>(first, stride, out.size(), out.data());
-    case Dtype::f16: return convert_row<FromF16>(first, stride, out.size(), out.data());
-    case Dtype::bf16: return convert_row<FromBf16>(first, stride, out.size(), out.data());
-    case Dtype::f64: return convert_row<FromF64>(first, stride, out.size(), out.data());
+    case Dtype::f32: return convert_row<FromF32>(matrix.bytes, first, stride, out.size(), out.data());
+    case Dtype::f16: return convert_row<FromF16>(matrix.bytes, first, stride, out.size(), out.data());
+    case Dtype::bf16: return convert_row<FromBf16>(matrix.bytes, first, stride, out.size(), out.data());
+    case Dtype::f64: return convert_row<FromF64>(matrix.bytes, first, stride, out.size(), out.data());
     default: refuse_type(matrix);
   }
 }
@@ -143,16 +149,9 @@ TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t cou
   const std::size_t row_elements = entry.strides.empty()
                                        ? entry.num_elements() / std::max<std::size_t>(entry.shape[0], 1)
                                        : entry.strides[0];
-  rows.bytes = count == 0 ? entry.bytes.first(0)
-                          : entry.bytes.subspan(first * row_elements * dtype_bytes(entry.dtype));
+  const std::size_t offset = first * row_elements * dtype_bytes(entry.dtype);
+  rows.bytes = count == 0 ? entry.bytes.part(0, 0) : entry.bytes.part(offset, entry.bytes.size() - offset);
   return rows;
-}
-
-const float* floats_in_place(const TensorEntry& entry) noexcept {
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(float) == 0;
-  if (entry.dtype != Dtype::f32 || !entry.strides.empty() || entry.bytes.empty() || !is_aligned)
-    return nullptr;
-  return reinterpret_cast<const float*>(entry.bytes.data());
 }
 
 Tensor<float> to_float(const TensorEntry& entry) {
@@ -167,12 +166,6 @@ std::vector<double> to_double(const TensorEntry& entry) {
   std::vector<double> out(entry.num_elements());
   convert(entry, std::span(out));
   return out;
-}
-
-void release_pages(const TensorEntry& entry) noexcept {
-  if (!entry.file || entry.bytes.empty()) return;
-  const std::size_t begin = static_cast<std::size_t>(entry.bytes.data() - entry.file->bytes().data());
-  entry.file->release(begin, begin + entry.bytes.size());
 }
 
 TensorFile::TensorFile(Contents contents)

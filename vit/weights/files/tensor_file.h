@@ -1,4 +1,4 @@
-// What every checkpoint format comes down to: named tensors in mapped files, and their conversion to float.
+// What every checkpoint format comes down to: named tensors in files, and their conversion to float.
 // Reading a format is for safetensors.h and pickle.h, what the names mean for the families.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 
-/// One tensor of a checkpoint, not yet converted. Little-endian, possibly unaligned. Keeps its file mapped.
+/// One tensor of a checkpoint, not yet converted. Little-endian, possibly unaligned. Keeps its file open.
 struct TensorEntry {
   static constexpr std::size_t kMaxRank = 8;
 
@@ -26,8 +26,8 @@ struct TensorEntry {
   std::string dtype_name;            // as the file spells it: "F32", "FloatStorage", "F8_E4M3"
   std::vector<std::size_t> shape;    // outermost first; empty for a scalar
   std::vector<std::size_t> strides;  // in elements; empty where row-major without gaps
-  std::span<const std::byte> bytes;  // from the first to the last element
-  std::shared_ptr<const MappedFile> file;
+  StoredBytes bytes;                 // from the first to the last element
+  std::shared_ptr<const SourceFile> file;
 
   /// Product of the shape; the readers have checked that it does not overflow.
   std::size_t num_elements() const;
@@ -36,7 +36,7 @@ struct TensorEntry {
 };
 
 /// Converts f32, f16, bf16 and f64 to `out`, row-major, on all cores; out.size() must be num_elements().
-/// Throws Error naming the tensor where its type is another.
+/// Throws Error naming the tensor where its type is another, and as SourceFile::read does.
 void convert(const TensorEntry& entry, std::span<float> out);
 void convert(const TensorEntry& entry, std::span<double> out);
 
@@ -46,16 +46,10 @@ void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> ou
 
 /// The rows [first, first + count) of the first dimension, as a tensor of the same name; the rows must exist.
 TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count);
-/// The numbers where they lie; nullptr if they are not aligned float32, row-major.
-const float* floats_in_place(const TensorEntry& entry) noexcept;
-
 /// The tensor as float32, of rank 4 at most.
 Tensor<float> to_float(const TensorEntry& entry);
 /// All elements as doubles, of any rank.
 std::vector<double> to_double(const TensorEntry& entry);
-/// Lets the system take back the memory of a tensor that has been converted; reading it again is allowed.
-void release_pages(const TensorEntry& entry) noexcept;
-
 /// The tensors of a checkpoint, whatever its format. Threads may share it.
 class TensorFile {
  public:

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
@@ -34,7 +34,7 @@ constexpr std::uint16_t kSeeZip64Short = 0xFFFF;
 
 /// A record as the central directory describes it.
 struct Record {
-  std::string_view name;
+  std::string name;
   std::uint16_t flags = 0;
   std::uint16_t method = 0;
   std::size_t stored_bytes = 0;
@@ -51,8 +51,8 @@ struct Directory {
 
 class ZipReader {
  public:
-  ZipReader(const MappedFile& file, const Where& where)
-      : bytes_(file.bytes()), name_(file.path().string()), where_(where.with(ErrorKind::format)) {}
+  ZipReader(const SourceFile& file, const Where& where)
+      : file_(file), name_(file.path().string()), where_(where.with(ErrorKind::format)) {}
 
   std::vector<Record> read_records() {
     directory_ = find_directory();
@@ -77,20 +77,30 @@ class ZipReader {
   /// A little-endian number; the bytes must lie inside the file.
   template <typename T>
   T read(std::size_t at) const {
-    check(at <= bytes_.size() && sizeof(T) <= bytes_.size() - at, "a header runs past the end of the file");
+    check(at <= file_.size() && sizeof(T) <= file_.size() - at, "a header runs past the end of the file");
     T value;
-    std::memcpy(&value, bytes_.data() + at, sizeof value);
+    std::memcpy(&value, window(at, sizeof value), sizeof value);
     return value;
   }
 
-  std::string_view read_text(std::size_t at, std::size_t size) const {
-    check(at <= bytes_.size() && size <= bytes_.size() - at, "a name runs past the end of the file");
-    return {reinterpret_cast<const char*>(bytes_.data()) + at, size};
+  std::string read_text(std::size_t at, std::size_t size) const {
+    check(at <= file_.size() && size <= file_.size() - at, "a name runs past the end of the file");
+    return file_.text(at, size);
+  }
+
+  /// Where the bytes [at, at + size) of the file are: in the part that was read last, or in a new one.
+  const char* window(std::size_t at, std::size_t size) const {
+    constexpr std::size_t kBytes = 1024, kBefore = 64;  // headers are read forwards, the end record backwards
+    if (at < window_begin_ || at + size > window_begin_ + window_.size()) {
+      window_begin_ = at < kBefore ? 0 : at - kBefore;
+      window_ = file_.text(window_begin_, kBytes);
+    }
+    return window_.data() + (at - window_begin_);
   }
 
   /// The end-of-directory record is the last thing of the file, but for a comment whose length it states.
   std::size_t find_end() const {
-    const std::size_t num_bytes = bytes_.size();
+    const std::size_t num_bytes = file_.size();
     for (std::size_t comment = 0; comment <= kMaxCommentBytes && kEndBytes + comment <= num_bytes;
          ++comment) {
       const std::size_t at = num_bytes - kEndBytes - comment;
@@ -212,7 +222,9 @@ class ZipReader {
     }
   }
 
-  std::span<const std::byte> bytes_;
+  const SourceFile& file_;
+  mutable std::string window_;
+  mutable std::size_t window_begin_ = 0;
   std::string name_;
   Where where_;
   Directory directory_;
@@ -220,17 +232,17 @@ class ZipReader {
 
 }  // namespace
 
-bool looks_like_zip(const MappedFile& file) noexcept {
+bool looks_like_zip(const SourceFile& file) {
   std::uint32_t signature = 0;
   if (file.size() < sizeof signature) return false;
-  std::memcpy(&signature, file.bytes().data(), sizeof signature);
+  file.read(0, std::as_writable_bytes(std::span(&signature, 1)));
   return signature == kLocalSignature || signature == kEndSignature;
 }
 
-ZipRecords open_zip(const MappedFile& file, const Where& where) {
+ZipRecords open_zip(const SourceFile& file, const Where& where) {
   ZipRecords out;
   for (const Record& record : ZipReader(file, where).read_records()) {
-    const ZipRecord found{file.bytes().subspan(record.data_begin, record.stored_bytes), record.method != 0};
+    const ZipRecord found{StoredBytes(file, record.data_begin, record.stored_bytes), record.method != 0};
     const bool is_new = out.emplace(record.name, found).second;
     VIT_CHECK(is_new, where.with(ErrorKind::format), file.path().string(), ": damaged zip archive: record ",
               in_quotes(record.name), " occurs twice");

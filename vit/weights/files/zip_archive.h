@@ -3,30 +3,31 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
-#include <span>
+#include <string>
 #include <string_view>
 
-#include "vit/weights/files/mapped_file.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 
-/// The bytes of a record, as they lie in the mapped file.
+/// The bytes of a record, where they lie in the file.
 struct ZipRecord {
-  std::span<const std::byte> bytes;
+  StoredBytes bytes;
   bool compressed = false;  // whoever needs the record must refuse it
 };
 
-/// Record name, pointing into the mapped file, -> record.
-using ZipRecords = std::map<std::string_view, ZipRecord>;
+/// Record name -> record.
+using ZipRecords = std::map<std::string, ZipRecord, std::less<>>;
 
 /// Whether the file begins as a zip archive does.
-bool looks_like_zip(const MappedFile& file) noexcept;
+bool looks_like_zip(const SourceFile& file);
 
 /// Reads the central directory, zip64 included, and checks it against the local headers. Throws Error
 /// (format) if a record lies outside the file, overlaps another, disagrees with its local header, or has the
 /// name of another, and Error (unsupported) if one is encrypted. Checksums are not compared: PyTorch can be
 /// told to leave them out.
-ZipRecords open_zip(const MappedFile& file, const Where& where);
+ZipRecords open_zip(const SourceFile& file, const Where& where);
 
 }  // namespace vit::internal

@@ -11,6 +11,7 @@
 #include "apps/vit/common/interrupt.h"
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -15,6 +15,7 @@
 #include "apps/vit/common/text_tower.h"
 #include "apps/vit/common/texts.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -3,21 +3,24 @@
 #include <faiss/IndexFlat.h>
 #include <faiss/IndexScalarQuantizer.h>
 #include <faiss/impl/FaissException.h>
+#include <faiss/impl/io.h>
 #include <faiss/index_factory.h>
 #include <faiss/index_io.h>
-#include <faiss/utils/distances.h>
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "apps/vit/commands/index/inner_product.h"
 #include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/weights/files/source_file.h"
 
 namespace vit::app {
 
@@ -26,16 +29,20 @@ using namespace internal;
 namespace {
 
 constexpr Where kWhere{"index", ErrorKind::format};
-constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time: their scores stay in the cache
+constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time
 
 using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
 
-/// What FAISS says, without its source lines.
+/// What FAISS says, without its source lines and conditions.
 std::string reason(const std::exception& error) {
-  const std::string text = error.what();
-  const std::size_t at = text.rfind(".cpp:");
-  const std::size_t colon = at == std::string::npos ? std::string::npos : text.find(": ", at);
-  return printable(colon == std::string::npos ? text : text.substr(colon + 2));
+  std::string text = error.what();
+  const auto cut = [&text](std::size_t at, std::string_view end) {
+    const std::size_t found = at == std::string::npos ? at : text.find(end, at);
+    if (found != std::string::npos) text.erase(0, found + end.size());
+  };
+  cut(text.rfind(".cpp:"), ": ");
+  if (text.starts_with("Error: '")) cut(0, "' failed: ");
+  return printable(text);
 }
 
 /// Threads of FAISS's own loops during a block.
@@ -50,6 +57,40 @@ class FaissThreads {
 
  private:
   int before_;
+};
+
+/// Hands FAISS a file, and refuses counts in it that the file has no bytes for: FAISS makes room for whatever
+/// a file announces before it reads on. What an index holds one by one - vectors, codes, lists, ids - takes a
+/// byte each at least.
+class BoundedReader : public faiss::IOReader {
+ public:
+  explicit BoundedReader(const std::filesystem::path& path) : file_(path, kWhere) { name = path.string(); }
+
+  std::size_t operator()(void* out, std::size_t item_bytes, std::size_t num_items) override {
+    if (item_bytes == 0) return num_items;
+    const std::size_t whole = std::min(num_items, (file_.size() - position_) / item_bytes);
+    if (whole == 0) return 0;
+    file_.read(position_, {static_cast<std::byte*>(out), whole * item_bytes});
+    position_ += whole * item_bytes;
+    if (item_bytes == sizeof(std::uint64_t)) check_counts(static_cast<const unsigned char*>(out), whole);
+    return whole;
+  }
+
+ private:
+  void check_counts(const unsigned char* numbers, std::size_t count) const {
+    constexpr std::uint64_t kSmall = 1u << 24;  // so many lists may be there and hold nothing
+    constexpr std::uint64_t kLimit = std::uint64_t{1}
+                                     << 40;  // FAISS refuses more; numbers beyond are no counts
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, numbers + i * sizeof number, sizeof number);
+      VIT_CHECK(number <= file_.size() || number <= kSmall || number >= kLimit, kWhere, name, ": announces ",
+                number, " entries and has ", file_.size(), " bytes; truncated or damaged");
+    }
+  }
+
+  internal::SourceFile file_;
+  std::size_t position_ = 0;
 };
 
 bool is_better(const Hit& a, const Hit& b) {
@@ -70,13 +111,11 @@ std::vector<Hit> scan(const faiss::IndexFlat& index, std::span<const float> quer
   std::vector<std::vector<Hit>> found(static_cast<std::size_t>(resolve_threads(threads)));
   parallel_for(ceil_div(count, kBlock), threads, [&](std::size_t block, int thread) {
     const std::size_t first = block * kBlock, size = std::min(kBlock, count - first);
-    std::vector<float> scores(size);
-    faiss::fvec_inner_products_ny(scores.data(), query.data(), index.get_xb() + first * dim, dim, size);
     std::vector<Hit>& best = found[static_cast<std::size_t>(thread)];
     const std::size_t kept = best.size();
     const Hit worst = kept < top ? Hit{} : best.back();
     for (std::size_t i = 0; i < size; ++i) {
-      const Hit hit{first + i, scores[i]};
+      const Hit hit{first + i, inner_product(query.data(), index.get_xb() + (first + i) * dim, dim)};
       if (kept < top || is_better(hit, worst)) best.push_back(hit);
     }
     if (best.size() > kept) keep_best(best, top);
@@ -129,14 +168,15 @@ VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> 
 VectorIndex VectorIndex::read(const std::filesystem::path& path) {
   try {
     auto state = std::make_unique<State>();
-    state->index.reset(faiss::read_index(path.c_str()));
+    BoundedReader reader(path);
+    state->index.reset(faiss::read_index(&reader));
     VIT_CHECK(state->index->metric_type == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
               ": compares by another metric than the inner product; it was not written by vit index");
     return VectorIndex(std::move(state));
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw;
+    fail(kWhere.with(ErrorKind::io), path.string(), ": not enough memory for this index");
   } catch (const std::exception& error) {
     fail(kWhere, path.string(), ": FAISS cannot read it: ", reason(error));
   }

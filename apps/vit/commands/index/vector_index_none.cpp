@@ -1,6 +1,6 @@
 // The index of a build without FAISS: there is none.
 #include "apps/vit/commands/index/vector_index.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

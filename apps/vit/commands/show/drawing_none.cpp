@@ -1,6 +1,6 @@
 // The drawing of a build without OpenCV: there is none.
 #include "apps/vit/commands/show/drawing.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "apps/vit/commands/show/drawing.h"
+#include "vit/base/check.h"
 #include "vit/opencv.h"
 
 namespace vit::app {

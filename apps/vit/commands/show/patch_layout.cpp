@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/vit/common/input_reader.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/png_file.h"
 #include "apps/vit/common/usage_error.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

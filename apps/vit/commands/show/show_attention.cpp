@@ -5,6 +5,7 @@
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 

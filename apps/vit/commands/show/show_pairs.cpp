@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "apps/vit/commands/show/show_run.h"
-#include "vit/analysis/nearest.h"
+#include "vit/analysis/features.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

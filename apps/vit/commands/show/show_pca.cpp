@@ -7,7 +7,8 @@
 
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/common/output_file.h"
-#include "vit/analysis/pca.h"
+#include "vit/analysis/features.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/vit/common/html/run_page.h"
 #include "apps/vit/common/image_run.h"
 #include "apps/vit/common/interrupt.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

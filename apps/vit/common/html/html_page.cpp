@@ -12,7 +12,7 @@
 #include "apps/vit/common/html/page_texts.h"
 #include "apps/vit/common/sha256.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
 
 namespace vit::app {

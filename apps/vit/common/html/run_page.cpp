@@ -10,7 +10,7 @@
 #include "apps/vit/common/option_values.h"
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/text_format.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {

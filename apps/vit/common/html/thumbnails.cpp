@@ -11,7 +11,7 @@
 
 #include "apps/vit/common/input_reader.h"
 #include "apps/vit/common/interrupt.h"
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/preprocess.h"
 

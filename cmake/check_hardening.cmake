@@ -1,0 +1,14 @@
+# Checks how the program is linked: cmake -DPROGRAM=... -DREADELF=... -P check_hardening.cmake
+execute_process(COMMAND ${READELF} --wide --file-header --program-headers --dynamic ${PROGRAM}
+                OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
+foreach(wanted "Type: +DYN" "GNU_RELRO" "BIND_NOW|Flags: .*NOW" "GNU_STACK[^\n]* RW ")
+  if(NOT found MATCHES "${wanted}")
+    message(SEND_ERROR "${PROGRAM}: readelf shows no ${wanted}")
+  endif()
+endforeach()
+if(found MATCHES "(RUNPATH|RPATH)[^\n]*(\\[:|::|:\\])")
+  message(SEND_ERROR "${PROGRAM}: an empty path among those of its libraries is the folder in which it is started")
+endif()
+if(found MATCHES "TEXTREL")
+  message(SEND_ERROR "${PROGRAM}: its code is changed when it is loaded")
+endif()

@@ -1,0 +1,90 @@
+// The threads behind parallel_for: shared by teams, and what is left of them after a fork.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "vit/base/parallel.h"
+
+using namespace vit::internal;
+
+namespace {
+
+/// Sum of the numbers below 1000, by a team of four.
+std::size_t sum_by_team() {
+  std::atomic<std::size_t> sum{0};
+  parallel_for(1000, 4, [&](std::size_t task, int) { sum += task; });
+  return sum;
+}
+
+constexpr std::size_t kSum = 999 * 1000 / 2;
+
+/// Whether `body` returns true in a child of this process, within ten seconds.
+template <typename Body>
+bool holds_in_child(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::_exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::size_t num_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+}  // namespace
+
+TEST_CASE("base: a child of fork has teams of its own") {
+  CHECK(sum_by_team() == kSum);
+  CHECK(holds_in_child([] { return sum_by_team() == kSum; }));
+  CHECK(holds_in_child(
+      [] { return sum_by_team() == kSum && holds_in_child([] { return sum_by_team() == kSum; }); }));
+  CHECK(sum_by_team() == kSum);
+}
+
+TEST_CASE("base: a fork by the leader of a team leaves the child able to work") {
+  bool is_fine = false;
+  with_team(4, [&] { is_fine = holds_in_child([] { return sum_by_team() == kSum; }); });
+  CHECK(is_fine);
+  // The child leaves the team of its parent, whose threads it does not have.
+  const pid_t parent = ::getpid();
+  pid_t child = 0;
+  with_team(4, [&] { child = ::fork(); });
+  if (::getpid() != parent) {
+    ::alarm(10);
+    ::_exit(sum_by_team() == kSum ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("base: teams borrow the threads of teams before them") {
+  CHECK(sum_by_team() == kSum);
+  const std::size_t before = num_threads();
+  for (int round = 0; round < 1000; ++round) CHECK(sum_by_team() == kSum);
+  std::thread([] { CHECK(sum_by_team() == kSum); }).join();
+  CHECK(num_threads() == before);
+}
+
+TEST_CASE("base: many leaders at once") {
+  std::vector<std::thread> leaders;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 64; ++i) {
+    leaders.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) right += sum_by_team() == kSum ? 1 : 0;
+    });
+  }
+  for (std::thread& leader : leaders) leader.join();
+  CHECK(right == 64 * 20);
+}

@@ -1,0 +1,211 @@
+// Readers of the program, each behind the door that its commands use.
+#include "tests/fuzz/fuzz_program.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+
+#include "apps/vit/commands/index/index_folder.h"
+#include "apps/vit/common/inputs.h"
+#include "apps/vit/common/labels.h"
+#include "apps/vit/common/npy.h"
+#include "apps/vit/common/run_facts.h"
+#include "apps/vit/common/texts.h"
+#include "tests/fuzz/in_memory_file.h"
+#include "tests/support/archive_writer.h"
+#include "tests/support/files.h"
+#include "tests/support/tar_writer.h"
+#include "vit/base/error.h"
+
+namespace vit::fuzz {
+namespace {
+
+constexpr auto kMemory = test::TemporaryFolder::Place::memory;
+
+std::string pixels(std::initializer_list<std::size_t> shape) {
+  std::size_t count = 1;
+  for (const std::size_t size : shape) count *= size;
+  return app::npy_header("<f4", std::vector(shape)) + std::string(count * sizeof(float), '\x3F');
+}
+
+/// An index of three vectors of four numbers, of which one file at a time is replaced.
+class Index {
+ public:
+  explicit Index(const std::string& type) {
+    const std::vector<app::IndexedFile> files{
+        {"a.jpg", 10, 1.5, 4, 3}, {"b/\u00E9.png", 20, 2.5, 8, 6}, {"c", 3, 4, 5, 6}};
+    Tensor<float> vectors(Shape{3, 4});
+    for (std::size_t i = 0; i < 3; ++i) vectors.view().row(i)[i] = 1.0f;
+    app::IndexModel model;
+    model.model = "m";
+    model.dim = 4;
+    app::IndexWriter(folder_.path()).commit(model, type, files, vectors.view());
+    for (const std::string& name : folder_.names())
+      originals_.emplace_back(name, test::read_text(folder_ / name));
+  }
+
+  const std::string& original(std::string_view name) const {
+    return std::ranges::find(originals_, name, &std::pair<std::string, std::string>::first)->second;
+  }
+  /// Reads the folder with `contents` in that file, and searches.
+  void read(std::string_view name, std::string_view contents) {
+    for (const auto& [other, bytes] : originals_) folder_.write(other, other == name ? contents : bytes);
+    const app::IndexContents index = app::read_index_folder(folder_.path());
+    const std::vector<float> query(index.index.dim(), 0.5f);
+    for (const app::Hit& hit : index.index.search(query, 2, 1)) {
+      if (hit.index >= index.files.size()) throw std::logic_error("a vector was found that is of no file");
+    }
+    app::read_exact_vectors(folder_.path(), index);
+  }
+
+ private:
+  test::TemporaryFolder folder_{kMemory};
+  std::vector<std::pair<std::string, std::string>> originals_;
+};
+
+/// Flat as by default; null in a build without FAISS.
+Index* flat_index() {
+  static const std::unique_ptr<Index> index = []() -> std::unique_ptr<Index> {
+    try {
+      app::VectorIndex::check_available();
+    } catch (const Error&) {
+      return nullptr;
+    }
+    return std::make_unique<Index>("Flat");
+  }();
+  return index.get();
+}
+
+std::vector<std::string> index_seeds(std::string_view name) {
+  const Index* const index = flat_index();
+  return index == nullptr ? std::vector<std::string>() : std::vector{index->original(name)};
+}
+
+app::RunFacts run_facts() {
+  return {.model = {.model = "m",
+                    .fingerprint = "f",
+                    .features = "pooled,cls",
+                    .size = "224",
+                    .dtype = "float32",
+                    .pad = "1,2,3"},
+          .others = {{"format", "npy"}, {"part_size", "100"}}};
+}
+
+}  // namespace
+
+void run_npy(std::string_view input) {
+  const InMemoryFile file(input);
+  const app::PixelFile images(file.path());
+  if (images.num_images() > input.size()) throw std::logic_error("more images than bytes");
+  images.load(0);
+  images.load(images.num_images() - 1);
+}
+
+std::vector<std::string> npy_seeds() {
+  return {pixels({3, 1, 2}), pixels({2, 3, 1, 1})};
+}
+
+void run_labels(std::string_view input) {
+  constexpr std::size_t kNumClasses = 3;
+  static const test::TemporaryFolder folder(kMemory);
+  ModelConfig config;
+  config.num_classes = kNumClasses;
+  const auto read = [&](const char* name) {
+    const app::Labels labels(config, folder.write(name, input));
+    if (labels.size() != kNumClasses || labels.name(0).size() > input.size())
+      throw std::logic_error("labels that are none of the file");
+    for (const char* wanted : {"cat", "Cat_a", "dog, hound", "2", ""}) {
+      for (const std::size_t found : labels.find(wanted))
+        if (found >= kNumClasses) throw std::logic_error("a class that is none");
+    }
+  };
+  const char first = input.empty() ? '\0' : input.front();
+  if (first == '[' || first == '{') return read("labels.json");
+  try {
+    read("labels.csv");
+  } catch (const Error&) {
+    read("labels.txt");
+  }
+}
+
+std::vector<std::string> labels_seeds() {
+  return {"cat\ndog, hound\ncow\n", "n01\tcat\r\nn02\tCat a\r\nn03\tcow\r\n", R"(["cat","dog","cow"])",
+          R"({"id2label":{"0":"cat","2":"cow","1":"dog, hound"}})",
+          "name,category\n\"a \"\"b\"\"\",0\ncat,1\n\"dog\nb\",9\n"};
+}
+
+void run_index_facts(std::string_view input) {
+  if (Index* const index = flat_index()) index->read("index.json", input);
+}
+std::vector<std::string> index_facts_seeds() {
+  return index_seeds("index.json");
+}
+
+void run_index_files(std::string_view input) {
+  if (Index* const index = flat_index()) index->read("files.jsonl", input);
+}
+std::vector<std::string> index_files_seeds() {
+  return index_seeds("files.jsonl");
+}
+
+void run_index_vectors(std::string_view input) {
+  if (Index* const index = flat_index()) index->read("vectors.faiss", input);
+}
+std::vector<std::string> index_vectors_seeds() {
+  std::vector<std::string> seeds = index_seeds("vectors.faiss");
+  if (seeds.empty()) return seeds;
+  for (const char* type : {"SQfp16", "HNSW4"}) seeds.push_back(Index(type).original("vectors.faiss"));
+  return seeds;
+}
+
+void run_paths(std::string_view input) {
+  static const test::TemporaryFolder folder(kMemory);
+  static const bool is_filled = [] {
+    folder.write("a.jpg", "not read");
+    folder.write("b.npy", pixels({2, 3, 1, 1}));
+    folder.write("c.tar", test::tar({{"d.jpg", "first"}, {"e", "second"}}));
+    folder.write("f/g.png", "not read");
+    folder.write("f/h.txt", "not read");
+    return true;
+  }();
+  std::string text;
+  for (const char c : input.substr(0, is_filled ? input.npos : 0)) {
+    if (c == '/' && (text.empty() || text.ends_with('\n'))) text += folder.path().string();
+    text += c;
+  }
+  if (text.find("..") != text.npos) fail("paths", "leads out of the folder");
+  std::istringstream standard_input(text);
+  const std::vector<std::string> arguments{"-"};
+  const app::InputList list = app::list_inputs(arguments, standard_input);
+  if (list.inputs.empty() && list.failures.empty())
+    throw std::logic_error("neither images nor why there are none");
+  if (!list.failures.empty()) fail("paths", "not all of them lead to images");
+}
+
+std::vector<std::string> paths_seeds() {
+  return {"/a.jpg\r\n/b.npy\n\n/c.tar\n/f\n", "/f/g.png\n/f/"};
+}
+
+void run_texts(std::string_view input) {
+  static const test::TemporaryFolder folder(kMemory);
+  const std::vector<std::string> lines = app::read_lines(folder.write("texts.txt", input));
+  for (const std::string& line : lines)
+    if (line.find('\n') != line.npos) throw std::logic_error("a line of several");
+  app::read_text_file(folder.write("texts.jsonl", input));
+}
+
+std::vector<std::string> texts_seeds() {
+  return {"{\"text\": \"a cat\", \"id\": 1}\r\n\n  {\"text\": \"\\u00e9\"}\n"};
+}
+
+void run_run_facts(std::string_view input) {
+  app::parse_run_facts(std::string(input), "input").check_same(run_facts(), "input");
+}
+
+std::vector<std::string> run_facts_seeds() {
+  return {run_facts().json()};
+}
+
+}  // namespace vit::fuzz

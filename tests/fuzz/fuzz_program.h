@@ -1,0 +1,39 @@
+// What the program reads beside checkpoints and images.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::fuzz {
+
+/// The input is a .npy file of pixels.
+void run_npy(std::string_view input);
+std::vector<std::string> npy_seeds();
+
+/// The input is a file of --labels: JSON where it begins as such, else a table and a list.
+void run_labels(std::string_view input);
+std::vector<std::string> labels_seeds();
+
+/// The input is a file of an index: index.json, files.jsonl, vectors.faiss.
+void run_index_facts(std::string_view input);
+std::vector<std::string> index_facts_seeds();
+void run_index_files(std::string_view input);
+std::vector<std::string> index_files_seeds();
+void run_index_vectors(std::string_view input);
+std::vector<std::string> index_vectors_seeds();
+
+/// The input is a list of paths on standard input, in which a "/" that begins a line stands for a folder of a
+/// few files.
+void run_paths(std::string_view input);
+std::vector<std::string> paths_seeds();
+
+/// The input is a file of --text-file, read as lines and as JSON lines.
+void run_texts(std::string_view input);
+std::vector<std::string> texts_seeds();
+
+/// The input is what an earlier run left about itself.
+void run_run_facts(std::string_view input);
+std::vector<std::string> run_facts_seeds();
+
+}  // namespace vit::fuzz

@@ -1,0 +1,61 @@
+// What sets of features tell without labels: their principal components, and which rows of two sets belong
+// together. Letters: n rows, C features, K components.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+
+namespace vit {
+
+// Principal components of rows that come in parts, such as the patches of one image after another.
+
+/// What scikit-learn's PCA calls mean_, components_ and explained_variance_.
+struct VIT_API PrincipalComponents {
+  Tensor<float> mean;             // (C)
+  Tensor<float> components;       // (K, C), of length 1; the loading of largest magnitude is positive
+  std::vector<double> variances;  // (K), largest first, of n - 1 degrees of freedom
+
+  /// The coordinates (n, K) of rows (..., C): (row - mean) . components. Throws Error for other widths.
+  Tensor<float> transform(TensorView<const float> rows) const;
+};
+
+/// Collects mean and covariance in double precision; memory is C x C numbers, whatever the number of rows.
+/// Not to be shared between threads.
+class VIT_API PcaAccumulator {
+ public:
+  PcaAccumulator();
+  ~PcaAccumulator();
+  PcaAccumulator(PcaAccumulator&&) noexcept;
+  PcaAccumulator& operator=(PcaAccumulator&&) noexcept;
+
+  /// Adds rows (..., C). Throws Error if C differs from the rows before.
+  void add(TensorView<const float> rows);
+  std::size_t num_rows() const noexcept;
+  /// The first `num_components` principal components of all rows. Throws Error for more of them than there
+  /// are rows or features.
+  PrincipalComponents fit(std::size_t num_components) const;
+
+ private:
+  struct Moments;
+  std::unique_ptr<Moments> moments_;
+};
+
+/// Row `first` of one set and row `second` of another, each the nearest of its set to the other.
+struct NearestPair {
+  std::size_t first = 0;
+  std::size_t second = 0;
+  double cosine = 0;
+};
+
+/// Pairs of rows of a (..., C) and b (..., C), each of which has the largest cosine with the other among its
+/// set, in the order of a. Of equal cosines the first row counts; the cosine with a zero row is 0. Cosines
+/// are computed in double, in blocks: memory is linear in the rows. `threads`: 0 = all; the result does not
+/// depend on it. Throws Error if the widths differ or a set is empty.
+VIT_API std::vector<NearestPair> mutual_nearest(TensorView<const float> a, TensorView<const float> b,
+                                                int threads = 0);
+
+}  // namespace vit

@@ -1,0 +1,56 @@
+// The plain choices that models and their kernels share.
+#pragma once
+
+namespace vit {
+
+/// Nonlinearity of an MLP.
+enum class Activation {
+  none,
+  gelu,        // 0.5 x (1 + erf(x / sqrt 2)), the exact form
+  gelu_tanh,   // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+  quick_gelu,  // x sigmoid(1.702 x), OpenAI CLIP
+  silu,        // x sigmoid(x)
+  relu,        // max(x, 0)
+};
+
+/// Name as printed by `vit info`.
+constexpr const char* to_string(Activation activation) {
+  switch (activation) {
+    case Activation::none: return "none";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::quick_gelu: return "quick_gelu";
+    case Activation::silu: return "silu";
+    case Activation::relu: return "relu";
+  }
+  return "unknown";
+}
+
+/// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
+/// a sigmoid each.
+enum class ClassActivation { softmax, sigmoid };
+
+/// What the products of the blocks are computed in.
+enum class Precision {
+  float32,
+  bfloat16,  // weights rounded to bfloat16 while loading, and where the machine multiplies pairs, activations
+  int8,      // weights quantized to 8 bits for each output while loading, activations for each row
+};
+
+/// "float32", "bfloat16", "int8".
+constexpr const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::float32: return "float32";
+    case Precision::bfloat16: return "bfloat16";
+    case Precision::int8: return "int8";
+  }
+  return "";
+}
+
+/// Which two channels of a head an angle rotates.
+enum class RopePairing {
+  neighbours,  // (2i, 2i + 1)
+  halves,      // (i, i + d / 2)
+};
+
+}  // namespace vit

@@ -1,0 +1,165 @@
+#include "vit/base/worker_threads.h"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "vit/base/check.h"
+
+#ifdef __unix__
+#include <pthread.h>
+#endif
+
+namespace vit::internal {
+namespace {
+
+constexpr std::uint32_t kIdle = 0, kLent = 1;
+
+void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  constexpr auto kSpinTime = std::chrono::microseconds(50);
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    const std::uint32_t now = value;
+    if (now != old) return now;
+    pause_briefly();
+  } while (std::chrono::steady_clock::now() < end);
+  value.wait(old);
+  return value;
+}
+
+/// What one thread shares with the loan that it serves. Lives as long as the process.
+class Worker {
+ public:
+  void start(WorkerLoan::Function function, void* context, int thread) {
+    function_ = function;
+    context_ = context;
+    thread_ = thread;
+    state_ = kLent;
+    state_.notify_one();
+  }
+
+  void await_idle() const {
+    while (state_ != kIdle) await_change(state_, kLent);
+  }
+
+  /// The thread itself; never returns.
+  void serve() {
+    while (true) {
+      while (state_ != kLent) await_change(state_, kIdle);
+      function_(context_, thread_);
+      state_ = kIdle;
+      state_.notify_one();
+    }
+  }
+
+  Worker* next = nullptr;  // in the list that holds it: of the idle, or of a loan
+
+ private:
+  alignas(64) std::atomic<std::uint32_t> state_{kIdle};
+  WorkerLoan::Function function_ = nullptr;
+  void* context_ = nullptr;
+  int thread_ = 0;
+};
+
+namespace {
+
+/// Those that nobody has borrowed. Never destroyed: its threads may outlive every static object.
+class IdleWorkers {
+ public:
+  static IdleWorkers& instance() {
+    static IdleWorkers* const idle = new IdleWorkers;
+    return *idle;
+  }
+
+  /// Nullptr if all are on loan.
+  Worker* take() {
+    const std::lock_guard lock(mutex_);
+    return first_ == nullptr ? nullptr : std::exchange(first_, first_->next);
+  }
+
+  void put(Worker* worker) {
+    const std::lock_guard lock(mutex_);
+    worker->next = std::exchange(first_, worker);
+  }
+
+  /// How many forks lie between the first process and this one. Threads of another generation do not exist.
+  std::uint32_t generation() {
+    const std::lock_guard lock(mutex_);
+    return generation_;
+  }
+
+ private:
+  IdleWorkers() {
+#ifdef __unix__
+    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                     [] { instance().begin_generation(); });
+#endif
+  }
+
+  void begin_generation() {  // in the child, which holds the lock of its parent
+    first_ = nullptr;
+    ++generation_;
+    mutex_.unlock();
+  }
+
+  std::mutex mutex_;
+  Worker* first_ = nullptr;
+  std::uint32_t generation_ = 0;
+};
+
+/// Throws std::system_error or std::bad_alloc.
+Worker* create_worker() {
+  auto worker = std::make_unique<Worker>();
+  std::thread([serving = worker.get()] { serving->serve(); }).detach();
+  return worker.release();
+}
+
+void give_back(Worker* first) {
+  while (first != nullptr) IdleWorkers::instance().put(std::exchange(first, first->next));
+}
+
+}  // namespace
+
+WorkerLoan::WorkerLoan(int count, Function function, void* context) {
+  IdleWorkers& idle = IdleWorkers::instance();
+  generation_ = idle.generation();
+  int found = 0;
+  try {
+    for (; found < count; ++found) {
+      Worker* worker = idle.take();
+      if (worker == nullptr) worker = create_worker();
+      worker->next = std::exchange(first_, worker);
+    }
+  } catch (const std::system_error& error) {
+    give_back(std::exchange(first_, nullptr));
+    fail(Where{"threads", ErrorKind::io}, "the system gives no more than ", found + 1, " of ", count + 1,
+         " threads; ask for fewer: ", error.what());
+  } catch (...) {  // out of memory
+    give_back(std::exchange(first_, nullptr));
+    throw;
+  }
+  int thread = 0;
+  for (Worker* worker = first_; worker != nullptr; worker = worker->next)
+    worker->start(function, context, ++thread);
+}
+
+WorkerLoan::~WorkerLoan() {
+  if (IdleWorkers::instance().generation() != generation_) return;
+  for (const Worker* worker = first_; worker != nullptr; worker = worker->next) worker->await_idle();
+  give_back(first_);
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,37 @@
+// Threads that sleep until they are wanted, shared by all teams of the process. What they run is for
+// parallel.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace vit::internal {
+
+/// Waits until `value` is no longer `old` and returns what it is then. Sleeping and waking cost tens of
+/// microseconds, more than the serial stretches of a forward pass; a thread that waits longer gives its core
+/// away.
+std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old);
+
+class Worker;
+
+/// Threads on loan, each in one call of function(context, i) for i = 1 ... count. They are taken from those
+/// that sleep; what is missing is created, and stays for the next loan. A child of fork() begins without any,
+/// and does not wait for those of its parent.
+class WorkerLoan {
+ public:
+  using Function = void (*)(void* context, int thread);
+
+  /// Throws Error (io) if the system gives too few threads; then no call has begun. Allocates only for
+  /// threads that are created.
+  WorkerLoan(int count, Function function, void* context);
+  /// Waits until every call has returned.
+  ~WorkerLoan();
+  WorkerLoan(const WorkerLoan&) = delete;
+  WorkerLoan& operator=(const WorkerLoan&) = delete;
+
+ private:
+  Worker* first_ = nullptr;
+  std::uint32_t generation_ = 0;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,31 @@
+// Measures where the time of a forward pass goes, if somebody asks.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "vit/outputs.h"
+
+namespace vit::internal {
+
+/// Adds its own lifetime to one stage; does nothing without `times`.
+class StageTimer {
+ public:
+  StageTimer(StageTimes* times, Stage stage) : times_(times), stage_(stage) {
+    if (times_) start_ = std::chrono::steady_clock::now();
+  }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+  ~StageTimer() {
+    if (!times_) return;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    times_->seconds[static_cast<std::size_t>(stage_)] += passed.count();
+  }
+
+ private:
+  StageTimes* times_;
+  Stage stage_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,114 @@
+// What a model does about positions: plain data with defaults, part of ModelConfig. What each choice computes
+// is left to rope.h and tables.h. Letters: C = embed_dim, d = channels of a head, N = patches of a grid.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "vit/base/choices.h"
+
+namespace vit {
+
+/// Patches of an image: rows of the grid are patches along the height, columns along the width.
+struct GridSize {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  bool operator==(const GridSize&) const = default;
+};
+
+/// Rows that are added to the tokens before the first block.
+enum class AddedTable {
+  none,
+  patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
+  prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
+};
+
+/// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
+enum class TableResampling {
+  bicubic_antialias,  // a = -0.5, widened when shrinking: timm, DINOv2 with registers
+  bicubic,  // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
+  bicubic_plus_tenth,  // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
+  bilinear,            // two clamped taps: Meta Perception Encoder
+  bilinear_antialias,  // SigLIP 2 NaFlex
+};
+
+/// When resampling is skipped.
+enum class TableReuse { equal_grid, equal_count_and_square };
+
+/// axial: a pair is rotated by the coordinate of one axis; mixed: by both, with learned frequencies of each
+/// head.
+enum class RopeKind { none, axial, mixed };
+
+/// Coordinate of patch index i of G along one axis.
+enum class CoordinateRule {
+  index,                // i + offset
+  scaled_to_reference,  // (i + offset) / G * G_ref
+  centered,             // 2 (i + 0.5 + offset) / G - 1
+};
+
+/// Which axis the first half of the pairs belongs to.
+enum class AxisOrder { x_then_y, y_then_x };
+
+/// The names are those of `rope_scaling` in transformers; s is the length of an axis over its trained length.
+enum class RopeScalingRule {
+  none,    // patches are counted: coordinates beyond the trained grid are new to the model
+  linear,  // coordinates are divided by s: the trained range, with smaller steps (Chen et al. 2023)
+  ntk,     // low frequencies are divided by s, high ones less or not at all (bloc97 2023; per axis: FiT)
+  yarn,    // by the turns that a pair makes over the trained grid (Peng et al. 2023; per axis: FiT)
+};
+
+/// What s is of the two axes of a grid.
+enum class RopeScalingAxes {
+  each,    // columns and rows by their own (VisionNTK, VisionYaRN of FiT, Lu et al. 2024)
+  common,  // both by the larger of the two
+};
+
+/// A factor on the logits of attention that depends on the number of patches alone.
+enum class RopeTemperature {
+  none,
+  log,  // max(1, ln N / ln N_trained): keeps attention from spreading over more tokens (Su 2021)
+};
+
+/// Rotary positions on grids other than the trained one; position/rope.h has the formulas.
+struct RopeScaling {
+  RopeScalingRule rule = RopeScalingRule::none;
+  RopeScalingAxes axes = RopeScalingAxes::each;
+  double factor = 0.0;  // s of both axes; 0 = the grid over the trained grid
+  /// yarn: pairs of more turns over the trained length stay as they are, those of fewer than beta_slow are
+  /// divided by s. The defaults are those of the paper, of sequences of thousands of tokens.
+  double beta_fast = 32.0;
+  double beta_slow = 1.0;
+  /// yarn, axial: the ramp begins and ends at whole indices of the ladder, not before its first, as in the
+  /// published code of YaRN and FiT and by default in transformers. The fastest pair then always stays.
+  bool truncate = false;
+  /// yarn: what queries and keys are multiplied by; nothing = max(1, 0.1 ln s + 1), s = sqrt(s_x s_y).
+  std::optional<double> attention_factor{};
+  RopeTemperature temperature = RopeTemperature::none;  // goes with every rule
+
+  bool operator==(const RopeScaling&) const = default;
+};
+
+/// Position encodings of a model: rows added to the tokens, rotations of queries and keys, or both.
+struct PositionConfig {
+  AddedTable added = AddedTable::none;
+  GridSize added_grid;  // grid that the learned table was trained on
+  /// Leading rows for class and distillation token; 0 unless prefix_and_patches
+  std::size_t added_prefix_rows = 0;
+  TableResampling resampling = TableResampling::bicubic_antialias;
+  TableReuse reuse = TableReuse::equal_grid;
+
+  RopeKind rope = RopeKind::none;
+  CoordinateRule coordinates = CoordinateRule::index;
+  double coordinate_offset = 0.0;
+  GridSize reference_grid;  // G_ref of scaled_to_reference
+  AxisOrder axis_order = AxisOrder::x_then_y;
+  RopePairing pairing = RopePairing::neighbours;
+  double theta = 100.0;
+  double angle_scale = 1.0;  // 2 pi for DINOv3, whose frequencies count turns
+  /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
+  bool stored_periods = false;
+  /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.
+  std::optional<RopeScaling> rope_scaling{};
+};
+
+}  // namespace vit

@@ -1,0 +1,310 @@
+// 2D rotary position encodings, free of any model: coordinates of patches, frequencies of channel pairs, the
+// factors cos + i sin of both, and the rotation in its plain form. The optimised rotation of a model is left
+// to the kernels, which read the same RopeFactors. Everything is computed in double and rounded once.
+// Letters: B = images, L = tokens, N = patches of a grid, row-major, W = its columns, H = heads, d = channels
+// of a head: d / 2 channel pairs, F = frequencies: d / 4 per axis in 2D, d / 2 in 1D.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+#include "vit/position/config.h"
+
+namespace vit::position {
+
+// ----------------------------------------------------------------------------------------------- coordinates
+
+/// Number of patches of a grid. Throws Error if a side is zero or the product overflows.
+VIT_API std::size_t num_patches(GridSize grid);
+
+/// "3 x 5" (rows x columns), for messages.
+VIT_API std::string to_string(GridSize grid);
+
+/// The length G that centered coordinates divide an axis by.
+enum class CenteredBy {
+  each_axis,     // x by columns, y by rows: every grid fills [-1, 1] x [-1, 1] (all published DINOv3 models)
+  shorter_side,  // both by min(rows, columns)
+  longer_side,   // both by max(rows, columns)
+};
+
+/// Coordinate of patch i of G along one axis, by rule:
+///   index                i + offset                 rope-vit, SAM 2; with offset 1 Meta's Perception Encoder
+///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
+///   centered             2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
+struct CoordinateOptions {
+  CoordinateRule rule = CoordinateRule::index;
+  double offset = 0.0;
+  GridSize reference{};                            // G_ref of scaled_to_reference, per axis
+  CenteredBy centered_by = CenteredBy::each_axis;  // of centered
+};
+
+/// Two coordinates per patch, in double; patch t lies in column t mod W and row floor(t / W).
+struct GridCoords {
+  std::vector<double> t_x;  // (N), grows to the right
+  std::vector<double> t_y;  // (N), grows downwards
+
+  std::size_t size() const noexcept { return t_x.size(); }
+};
+
+/// Coordinates of all patches of a grid. Throws Error if a side of the grid is zero, a side of the
+/// reference grid is zero and the rule needs it, or the offset is not finite.
+VIT_API GridCoords grid_coords(GridSize grid, const CoordinateOptions& options = {});
+
+/// Coordinates i + offset of a sequence of `length` tokens, for the one-dimensional encodings.
+VIT_API std::vector<double> coords_1d(std::size_t length, double offset = 0.0);
+
+// ----------------------------------------------------------------------------------------------- frequencies
+
+/// Frequencies per axis of an axial encoding: d / 4. Throws Error if 4 does not divide d.
+VIT_API std::size_t num_axial_frequencies(std::size_t head_dim);
+/// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
+VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
+
+/// Bounds of the periods of RopeFrequencies::from_period_range.
+struct PeriodRange {
+  double shortest = 0.0;
+  double longest = 0.0;
+};
+
+/// F frequencies in radians per unit of coordinate. Immutable.
+class VIT_API RopeFrequencies {
+ public:
+  /// Takes the frequencies as they are. Throws Error if there is none or one is not finite.
+  explicit RopeFrequencies(std::vector<double> frequencies);
+
+  /// theta^(-k / F): theta^(-4k/d) per axis in 2D, theta^(-2k/d) in 1D (Su et al. 2021; EVA-02 10000,
+  /// rope-vit 100).
+  static RopeFrequencies from_theta(std::size_t num_frequencies, double theta);
+  /// exp(-pi k / F), that is exp(-pi 2k/d) in 1D: the frequencies of the half-split one-dimensional variant.
+  static RopeFrequencies exp_pi(std::size_t num_frequencies);
+  /// 1 / period, the F periods spaced geometrically from shortest to longest, both ends included (DINOv3's
+  /// second parametrisation; a single frequency takes the shortest period).
+  static RopeFrequencies from_period_range(std::size_t num_frequencies, PeriodRange periods);
+  /// 1 / period of periods stored in a file. Throws Error if one is not positive and finite.
+  static RopeFrequencies from_periods(std::span<const float> periods);
+  /// pi * linspace(1, max_frequency / 2, F), for coordinates in [-1, 1] (pixel bands of Perceiver and RvT).
+  static RopeFrequencies pixel_bands(std::size_t num_frequencies, double max_frequency);
+
+  /// The same frequencies times a factor: 2 pi where they count turns (DINOv3).
+  RopeFrequencies scaled(double factor) const;
+
+  std::size_t size() const noexcept { return frequencies_.size(); }
+  double operator[](std::size_t k) const noexcept { return frequencies_[k]; }
+  std::span<const double> values() const noexcept { return frequencies_; }
+
+ private:
+  std::vector<double> frequencies_;
+};
+
+/// Learned frequencies of both axes for every layer, head and channel pair; an angle is t_x * x + t_y * y
+/// (Heo et al. 2024, "RoPE-Mixed"). Owns its numbers. Immutable.
+class VIT_API MixedFrequencies {
+ public:
+  /// `frequencies` is (2, depth, H, d / 2), x first. Throws Error on another rank, an empty side or a value
+  /// that is not finite.
+  explicit MixedFrequencies(TensorView<const float> frequencies);
+  explicit MixedFrequencies(TensorView<const double> frequencies);
+
+  std::size_t depth() const noexcept { return depth_; }
+  std::size_t num_heads() const noexcept { return num_heads_; }
+  std::size_t num_pairs() const noexcept { return num_pairs_; }
+  /// (d / 2) frequencies of a layer and head; layer < depth(), head < num_heads().
+  std::span<const double> x(std::size_t layer, std::size_t head) const { return axis(0, layer, head); }
+  std::span<const double> y(std::size_t layer, std::size_t head) const { return axis(1, layer, head); }
+
+ private:
+  std::span<const double> axis(std::size_t axis, std::size_t layer, std::size_t head) const;
+
+  std::size_t depth_ = 0;
+  std::size_t num_heads_ = 0;
+  std::size_t num_pairs_ = 0;
+  std::vector<double> values_;  // (2, depth, H, d / 2)
+};
+
+// --------------------------------------------------------------------------------------------------- factors
+
+/// A view of rotary factors; owned by a RopeTable or PositionContext. Angle a of pair j rotates channels (p,
+/// q) to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
+///   neighbours: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
+///   halves:     | x0 x1 ' x2 x3 |   p = j,  q = j + d / 2
+/// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
+template <typename T>
+struct BasicRopeFactors {
+  const T* cos = nullptr;  // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
+  const T* sin = nullptr;
+  std::size_t num_patches = 0;  // N
+  std::size_t pairs = 0;        // d / 2
+  std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
+  RopePairing pairing = RopePairing::neighbours;
+  std::size_t num_heads = 1;  // heads with a table of their own; 1 where all share one
+};
+/// Factors as the kernels take them.
+using RopeFactors = BasicRopeFactors<float>;
+
+/// (L, F): angle = position * frequency, one-dimensional.
+VIT_API Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies);
+
+/// (N, 2F): the angles of one axis, then those of the other, both with the same frequencies of F = d / 4
+/// frequencies.
+VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies,
+                                    AxisOrder order);
+/// The same with frequencies of each axis, F of either. Throws Error if their numbers differ.
+VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& x,
+                                    const RopeFrequencies& y, AxisOrder order);
+
+/// (H, N, d / 2): t_x * x(layer, head) + t_y * y(layer, head), both axes in every angle; with y_then_x the
+/// first frequencies belong to t_y.
+VIT_API Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies,
+                                    std::size_t layer, AxisOrder order = AxisOrder::x_then_y);
+
+/// Owns the complex factors of a grid: cosines and sines of angles in double, rounded once to T (double or
+/// float). Immutable; safe to share between threads.
+template <typename T>
+class VIT_API RopeTable {
+ public:
+  /// `angles` is (N, d / 2), shared by all heads, or (H, N, d / 2). Throws Error on another rank or an empty
+  /// side.
+  RopeTable(TensorView<const double> angles, RopePairing pairing);
+
+  std::size_t num_heads() const noexcept { return num_heads_; }  // 1 where all heads share one table
+  std::size_t num_patches() const noexcept { return num_patches_; }
+  std::size_t num_pairs() const noexcept { return num_pairs_; }
+  RopePairing pairing() const noexcept { return pairing_; }
+
+  TensorView<const T> cos() const noexcept { return cos_.view(); }  // shape of the angles
+  TensorView<const T> sin() const noexcept { return sin_.view(); }
+  /// The factor of one patch and pair; head is 0 where all heads share the table. Throws Error out of range.
+  std::complex<T> factor(std::size_t patch, std::size_t pair, std::size_t head = 0) const;
+  /// All factors as complex numbers, in the shape of the angles.
+  Tensor<std::complex<T>> to_complex() const;
+
+  BasicRopeFactors<T> factors() const noexcept;
+  operator BasicRopeFactors<T>() const noexcept { return factors(); }
+
+ private:
+  std::size_t num_heads_ = 1;
+  std::size_t num_patches_ = 0;
+  std::size_t num_pairs_ = 0;
+  RopePairing pairing_ = RopePairing::neighbours;
+  Tensor<T> cos_;
+  Tensor<T> sin_;
+};
+
+/// Order of axes and pairs in the columns of an axial table.
+struct AxialRopeOptions {
+  AxisOrder axis_order = AxisOrder::x_then_y;
+  RopePairing pairing = RopePairing::neighbours;
+};
+
+/// (N, 2F) factors of an axial encoding. T is double or float.
+template <typename T>
+VIT_API RopeTable<T> build_axial_table(const GridCoords& coords, const RopeFrequencies& frequencies,
+                                       AxialRopeOptions options = {}) {
+  return RopeTable<T>(axial_angles(coords, frequencies, options.axis_order), options.pairing);
+}
+
+/// (L, F) factors of a one-dimensional encoding.
+template <typename T>
+VIT_API RopeTable<T> build_line_table(std::span<const double> positions, const RopeFrequencies& frequencies,
+                                      RopePairing pairing = RopePairing::neighbours) {
+  return RopeTable<T>(angles_1d(positions, frequencies), pairing);
+}
+
+/// (H, N, d / 2) factors of one layer with learned frequencies.
+template <typename T>
+VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies& frequencies,
+                                       std::size_t layer, RopePairing pairing = RopePairing::neighbours,
+                                       AxisOrder order = AxisOrder::x_then_y) {
+  return RopeTable<T>(mixed_angles(coords, frequencies, layer, order), pairing);
+}
+
+/// Rotates x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
+/// tokens stay as they are; the other L - num_prefix_tokens must be the N patches of the factors. Throws
+/// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
+VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
+                    std::size_t num_prefix_tokens = 0);
+VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors,
+                    std::size_t num_prefix_tokens = 0);
+
+// ----------------------------------------------------------------------------------------------- other grids
+
+// Rotary positions on a grid other than the trained one: which coordinates and frequencies a rule of
+// RopeScaling makes of the trained ones. Symbols: s = length of an axis over its trained length; f_0 the
+// highest frequency; L = trained length of an axis in units of the coordinates; r = L f / (2 pi), the turns
+// of a pair over it. At s = 1 every rule changes nothing, to the bit.
+
+/// One axis of a grid beside the trained one.
+struct AxisScale {
+  double scale = 1.0;         // s
+  double trained_span = 1.0;  // L
+};
+
+/// Scales of both axes.
+struct GridScale {
+  AxisScale x, y;
+  bool is_one() const noexcept { return x.scale == 1.0 && y.scale == 1.0; }
+};
+
+/// s and L of both axes; RopeScaling chooses s by its axes and factor. L is the trained number of columns or
+/// rows, G_ref for scaled_to_reference, 2 for centered. Throws Error if a side of a grid is zero.
+VIT_API GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOptions& options,
+                             const RopeScaling& scaling);
+
+/// Coordinates that go on with the trained steps, G patches on an axis that was trained with G_0:
+///   index                i + offset
+///   scaled_to_reference  (i + offset) / G_0 * G_ref
+///   centered             2 (i + 0.5 + offset) / G_0 - G / G_0
+/// On the trained grid they are those of grid_coords(). Divided by s = G / G_0 they are what the last two
+/// rules of grid_coords() give on any grid: those families scale linearly. Throws Error as grid_coords().
+VIT_API GridCoords counted_coords(GridSize grid, GridSize trained, const CoordinateOptions& options = {});
+
+/// What a family does without being told: none for index, linear for the other two.
+VIT_API RopeScalingRule own_rule(CoordinateRule rule) noexcept;
+
+/// The frequencies of one axis for counted coordinates.
+///   none    f
+///   linear  f / s
+///   ntk     f_k s^(-k / (F - 1)): f_0 stays, f_(F-1) is divided by s. For f_k = theta^(-k/F) this is
+///           the base theta s^(D / (D - 2)) of "NTK-aware" and FiT's VisionNTK, D = 2F channels. F = 1: f_0
+///           stays.
+///   yarn    f (g + (1 - g) / s), g = ln(r / beta_slow) / ln(beta_fast / beta_slow), cut to [0, 1]. The ramp
+///           is linear in ln f, as in the published code of YaRN, FiT and transformers; the paper's is linear
+///           in r. That code moves its ends: k(beta) = ln(r_0 / beta) / h is the place of beta on the ladder,
+///           h = ln(f_0 / f_(F-1)) / (F - 1), and with
+///   yarn, truncate
+///           g = 1 - (k - low) / (high - low), cut to [0, 1], low = max(floor k(beta_fast), 0),
+///           high = min(ceil k(beta_slow), 2F - 1), or low + 0.001 where that is no larger. Without rounding,
+///           `truncate: false` of transformers still has low >= 0 and high <= 2F - 1, which is not offered.
+VIT_API RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const RopeScaling& scaling,
+                                          AxisScale axis);
+
+/// Learned frequencies of both axes, which have no order: a pair is told by its turns over the trained grid,
+/// r = |(L_x x, L_y y)| / (2 pi), and both its numbers are divided by s_x^p and s_y^p, or as yarn does.
+///   ntk     p = 1 - ln r / ln r_max, cut to [0, 1], r_max over the pairs of the head: the fastest pair
+///           stays, pairs of one turn and less are divided by s (no publication; the rule above where
+///           f_(F-1) makes one turn). p = 1 where r_max is 1 or less.
+/// Throws Error (argument) for truncate, which is a rounding on a ladder.
+VIT_API MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, const RopeScaling& scaling,
+                                           const GridScale& scale);
+
+/// What the logits of attention are multiplied by, of all tokens: the square of yarn's attention factor (as
+/// of queries and keys), times the temperature. 1 on the trained grid.
+VIT_API double logit_factor(const RopeScaling& scaling, const GridScale& scale, GridSize grid,
+                            GridSize trained);
+
+/// "yarn,beta_fast=2,temperature=log" and back. Keys: axes (each, common), factor, temperature (none, log);
+/// with yarn beta_fast, beta_slow, truncate (true, false), attention_factor. Throws Error (argument) naming
+/// the part that is not understood or out of range, and what is known.
+VIT_API RopeScaling parse_rope_scaling(std::string_view value);
+VIT_API std::string to_string(const RopeScaling& scaling);
+/// Throws Error (argument) naming the number out of range.
+VIT_API void validate(const RopeScaling& scaling);
+
+}  // namespace vit::position
