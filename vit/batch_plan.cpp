@@ -16,6 +16,12 @@ constexpr std::size_t kMostImagesPerPass = 64;
 constexpr std::size_t kRowsPerTask = 192;
 // With fewer tasks for each thread a slow core holds up the others; all threads then share the images.
 constexpr std::size_t kTasksPerThread = 2;
+// 2 MiB are three images of 224 pixels for each thread; a few threads get more, so that a group is worth its
+// start.
+constexpr std::size_t kGroupBytesPerThread = std::size_t{2} << 20;
+constexpr std::size_t kLeastGroupBytes = std::size_t{10} << 20;
+constexpr std::size_t kGroupImagesPerThread = 4;
+constexpr std::size_t kLeastGroupImages = 16;
 
 }  // namespace
 
@@ -31,6 +37,16 @@ BatchPlan plan_batches(const BatchRequest& request) {
   plan.num_tasks = rounds < kTasksPerThread ? 0 : rounds * request.num_threads;
   plan.num_shared = num_images - plan.num_tasks * plan.images_per_task;
   return plan;
+}
+
+std::size_t GroupPlan::num_images(std::size_t image_bytes) const {
+  return std::clamp(ceil_div(pixel_bytes, std::max<std::size_t>(image_bytes, 1)), at_least, at_most);
+}
+
+GroupPlan plan_group(std::size_t num_threads, std::size_t batch) {
+  return {.at_least = std::max(num_threads, batch),
+          .at_most = std::max({kLeastGroupImages, kGroupImagesPerThread * num_threads, batch}),
+          .pixel_bytes = std::max(kLeastGroupBytes, kGroupBytesPerThread * num_threads)};
 }
 
 }  // namespace vit::internal

@@ -1,9 +1,9 @@
-// BatchPlan: the one place that decides which images are computed together and by how many threads.
+// The one place that decides which images are read and computed together, and by how many threads.
 //
-//   all images of one size  ->  passes of images_per_pass          activations stay near the caches
-//   a pass                  ->  num_tasks tasks of images_per_task, one thread each, then num_shared images
-//   by all
-//                               | task | task | task | task | shared |
+//   all inputs               ->  groups                      read by all threads, then computed; see
+//   GroupPlan a group, size by size    ->  passes of images_per_pass   activations stay near the caches a
+//   pass                   ->  num_tasks tasks of images_per_task, one thread each, then num_shared images
+//                                by all: | task | task | task | task | shared |
 //
 // Results do not depend on it.
 #pragma once
@@ -28,5 +28,22 @@ struct BatchPlan {
 };
 
 BatchPlan plan_batches(const BatchRequest& request);
+
+/// How many images of a stream are read before they are computed: enough for full batches and to keep all
+/// threads busy, few, so that a cancellation is heard soon and results do not pile up.
+struct GroupPlan {
+  std::size_t at_least = 1;     // images, however large
+  std::size_t at_most = 1;      // images, however small
+  std::size_t pixel_bytes = 0;  // of preprocessed pixels: no image more once these are there
+
+  bool is_full(std::size_t num_images, std::size_t num_bytes) const {
+    return num_images >= at_most || (num_images >= at_least && num_bytes >= pixel_bytes);
+  }
+  /// Images of a full group, of as many bytes each.
+  std::size_t num_images(std::size_t image_bytes) const;
+};
+
+/// `batch` as in BatchRequest.
+GroupPlan plan_group(std::size_t num_threads, std::size_t batch);
 
 }  // namespace vit::internal

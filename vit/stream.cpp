@@ -9,6 +9,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/batch_plan.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 
@@ -17,19 +18,6 @@ using namespace internal;
 namespace {
 
 constexpr const char* kOutOfMemory = "not enough memory for an image of this size; try a smaller input size";
-
-/// How many images are read before they are computed: enough for full batches and to keep all threads busy,
-/// few, so that a cancellation is heard soon and results do not pile up.
-struct GroupLimits {
-  std::size_t at_least = 1;
-  std::size_t at_most = 16;
-  std::size_t bytes = 0;  // of pixels, counted once at_least images are there
-
-  GroupLimits(std::size_t threads, std::size_t batch)
-      : at_least(std::max(threads, batch)),
-        at_most(std::max({std::size_t{16}, 4 * threads, batch})),
-        bytes(std::max(std::size_t{10} << 20, threads * (std::size_t{2} << 20))) {}
-};
 
 /// Preprocessed pixels of one input, or why there are none.
 struct Item {
@@ -109,7 +97,7 @@ class Stream {
         consume_(consume),
         options_(options),
         memory_(static_cast<std::size_t>(resolve_threads(session.options().threads))),
-        limits_(memory_.size(), session.options().batch) {}
+        plan_(plan_group(memory_.size(), session.options().batch)) {}
 
   std::size_t run() {
     while (next_ < count_ && !is_cancelled()) {
@@ -127,18 +115,16 @@ class Stream {
   /// The next input to be read into this group; nothing if the group is full.
   std::optional<std::size_t> claim() {
     const std::lock_guard lock(mutex_);
-    const std::size_t size = next_ - first_;
-    const bool is_full = size >= limits_.at_most || (size >= limits_.at_least && bytes_ >= limits_.bytes);
-    if (next_ == count_ || is_full || is_cancelled()) return std::nullopt;
+    if (next_ == count_ || plan_.is_full(next_ - first_, bytes_) || is_cancelled()) return std::nullopt;
     items_.emplace_back();
     return next_++;
   }
 
   void read_group() {
     items_.clear();
-    items_.reserve(limits_.at_most);  // claims of other threads must not move items
+    items_.reserve(plan_.at_most);  // claims of other threads must not move items
     bytes_ = 0;
-    parallel_for(std::min(limits_.at_most, count_ - first_), session_.options().threads,
+    parallel_for(std::min(plan_.at_most, count_ - first_), session_.options().threads,
                  [&](std::size_t, int thread) {
                    const std::optional<std::size_t> index = claim();
                    if (!index) return;
@@ -211,7 +197,7 @@ class Stream {
   const ConsumeImage& consume_;
   const StreamOptions& options_;
   std::vector<PreprocessMemory> memory_;  // one per thread
-  const GroupLimits limits_;
+  const GroupPlan plan_;
 
   std::mutex mutex_;         // guards the four below while a group is read
   std::size_t next_ = 0;     // input to be read next

@@ -51,14 +51,13 @@ class Builder {
     const Tensor<float> table = weights_.position_table.load();
     const Tensor<float> frequencies = weights_.rope_frequencies.load();
     const Tensor<float> periods = weights_.rope_periods.load();
-    return Position(
-        config_.position,
-        {.embed_dim = config_.embed_dim,
-         .depth = config_.depth,
-         .num_heads = config_.num_heads,
-         .head_dim = config_.head_width(),
-         .trained_grid = config_.native_grid()},
-        {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
+    return Position(config_.position,
+                    {.embed_dim = config_.embed_dim,
+                     .depth = config_.depth,
+                     .num_heads = config_.num_heads,
+                     .head_dim = config_.head_width(),
+                     .trained_grid = config_.native_grid()},
+                    {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
   }
 
   Encoder encoder() const {

@@ -11,6 +11,7 @@
 
 #include "program.h"
 #include "tests/support/fixture_tensors.h"
+#include "tests/support/json_numbers.h"
 #include "tests/support/shared_data.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"
@@ -133,7 +134,7 @@ TEST_CASE("apps: all formats hold the same numbers") {
     const std::size_t end = lines.find('\n', begin);
     const Json line = parse_json(std::string_view(lines).substr(begin, end - begin), "line");
     CHECK(line.at("file").as_string() == paths[row]);
-    for (const double value : line.at("pooled").as_doubles()) from_lines.push_back(static_cast<float>(value));
+    for (const double value : numbers_of(line.at("pooled"))) from_lines.push_back(static_cast<float>(value));
     begin = end + 1;
   }
   CHECK(from_lines == pooled);

@@ -267,7 +267,7 @@ TEST_CASE("apps: duplicates are connected components, best resolution first") {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Json json = parse_json(lines[i], "group");
       CHECK(json.at("group").as_size() == i);
-      CHECK(json.at("scores").as_doubles().front() == doctest::Approx(1.0));
+      CHECK(json.at("scores")[0].as_double() == doctest::Approx(1.0));
       std::vector<std::string> files;
       std::uintmax_t bytes = ~std::uintmax_t{0};
       for (std::size_t k = 0; k < json.at("files").size(); ++k) {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/picture_bytes.h"
-#include "tests/support/temporary_file.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/resample.h"
@@ -208,7 +208,7 @@ std::string printed(Function&& function) {
   ::dup2(kept, STDERR_FILENO);
   ::close(file);
   ::close(kept);
-  return vit::test::read_file(path);
+  return vit::test::read_text(path);
 }
 
 void resize_to_float(const vit::Image& image, vit::ImageSize target,

@@ -120,6 +120,7 @@ TEST_CASE("image: every resize of the reference set") {
   for (std::size_t k = 0; k < cases.size(); ++k) {
     const vit::internal::Json item = cases[k];
     const auto& entry = tensors.at("in/" + std::string(item.at("image").as_string()));
+    const std::vector<std::byte> pixels = entry.bytes.copy();
     const std::size_t height = entry.shape[0];
     const std::size_t width = entry.shape[1];
     const std::size_t channels = entry.shape[2];
@@ -129,7 +130,7 @@ TEST_CASE("image: every resize of the reference set") {
       std::vector<std::uint8_t> out(out_height * out_width * channels);
       vit::internal::ResizeMemory memory;
       vit::internal::resize(
-          {.data = reinterpret_cast<const std::uint8_t*>(entry.bytes.data()),
+          {.data = reinterpret_cast<const std::uint8_t*>(pixels.data()),
            .height = height,
            .width = width,
            .channels = channels,

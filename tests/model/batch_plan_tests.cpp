@@ -29,6 +29,26 @@ TEST_CASE("model: tasks and the shared remainder make up a pass") {
   }
 }
 
+TEST_CASE("model: a group keeps all threads busy and bounds what is held") {
+  constexpr std::size_t kImage = 3 * 224 * 224 * sizeof(float), kMegabyte = std::size_t{1} << 20;
+  for (const std::size_t num_threads : {1, 2, 16, 100}) {
+    for (const std::size_t batch : {0, 1, 8, 500}) {
+      const GroupPlan plan = plan_group(num_threads, batch);
+      for (const std::size_t image_bytes : {std::size_t{1}, kImage, 100 * kMegabyte}) {
+        const std::size_t num_images = plan.num_images(image_bytes);
+        CHECK(num_images >= std::max(num_threads, batch));
+        CHECK(num_images <= std::max({std::size_t{16}, 4 * num_threads, batch}));
+        // the count at which a stream that reads one after another stops
+        CHECK(plan.is_full(num_images, num_images * image_bytes));
+        CHECK_FALSE(plan.is_full(num_images - 1, (num_images - 1) * image_bytes));
+      }
+    }
+  }
+  CHECK(plan_group(2, 8).num_images(1) == 16);
+  CHECK(plan_group(2, 8).num_images(kMegabyte) == 10);
+  CHECK(plan_group(2, 8).num_images(5 * kMegabyte) == 8);
+}
+
 TEST_CASE("model: passes hold about 2048 tokens, tasks at least 192") {
   CHECK(plan_batches({.num_tokens = 197}).images_per_pass == 10);
   CHECK(plan_batches({.num_tokens = 4097}).images_per_pass == 1);

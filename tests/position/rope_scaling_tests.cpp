@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/json_numbers.h"
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
 #include "vit/position/position.h"
@@ -186,7 +187,7 @@ TEST_CASE("rope scaling: the numbers of FiT's and transformers' published code")
     const std::size_t side = expected.at("trained").as_size();
     const GridSize trained{side, side}, grid{expected.at("rows").as_size(), expected.at("columns").as_size()};
     CAPTURE(to_string(grid));
-    const std::vector<double> x = expected.at("x").as_doubles(), y = expected.at("y").as_doubles();
+    const std::vector<double> x = test::numbers_of(expected.at("x")), y = test::numbers_of(expected.at("y"));
     const auto ladder = RopeFrequencies::from_theta(x.size(), expected.at("theta").as_double());
     const GridScale scale = grid_scale(grid, trained, {}, scaling);
     const RopeFrequencies ours_x = scale_frequencies(ladder, scaling, scale.x);

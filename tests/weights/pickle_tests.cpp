@@ -8,9 +8,10 @@
 
 #include "tests/support/archive_writer.h"
 #include "tests/support/cpu_time.h"
+#include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
-#include "tests/support/temporary_file.h"
 #include "vit/weights/files/pickle.h"
 
 namespace vit {
@@ -21,13 +22,9 @@ namespace {
 namespace op = test::opcode;
 using test::torch_archive;
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != text.npos;
-}
-
-std::string refusal(std::string_view bytes) {
+TensorFile open(std::string_view bytes) {
   static const test::TemporaryFolder folder;
-  return test::error_text<Error>([&] { open_pickle(folder.write("m.pth", bytes)); });
+  return open_pickle(folder.write("m.pth", bytes));
 }
 
 const std::string kStorage = test::floats({0, 1, 2, 3, 4, 5});
@@ -36,13 +33,12 @@ const std::string kStorage = test::floats({0, 1, 2, 3, 4, 5});
 std::string one(const op::Tensor& tensor = {}) {
   return op::dict(op::string("t") + op::tensor(tensor));
 }
-std::string refusal_of(const op::Tensor& tensor, const std::string& storage = kStorage) {
-  return refusal(torch_archive(one(tensor), storage));
+TensorFile open_one(const op::Tensor& tensor, const std::string& storage = kStorage) {
+  return open(torch_archive(one(tensor), storage));
 }
 /// A valid dictionary with something beside its tensor.
-std::string refusal_beside(const std::string& value) {
-  return refusal(
-      torch_archive(op::dict(op::string("t") + op::tensor({}) + op::string("x") + value), kStorage));
+TensorFile open_beside(const std::string& value) {
+  return open(torch_archive(op::dict(op::string("t") + op::tensor({}) + op::string("x") + value), kStorage));
 }
 
 std::vector<double> read_one(const op::Tensor& tensor) {
@@ -94,13 +90,14 @@ TEST_CASE("weights: what is no tensor is listed") {
 }
 
 TEST_CASE("weights: other formats of PyTorch are refused by their name") {
-  const auto refused = [](const std::string& name) {
-    return test::error_text<Error>([&] { open_pickle(test::data_path("golden/pickle/" + name)); });
+  const auto golden = [](const std::string& name) {
+    return open_pickle(test::data_path("golden/pickle/" + name));
   };
-  CHECK(contains(refused("before_zip.pth"), "before PyTorch 1.6"));
-  CHECK(contains(refused("torchscript.pt"), "TorchScript"));
-  CHECK(contains(refused("foreign_class.pth"), "it names \"pathlib.PurePosixPath\""));
-  CHECK(contains(refused("expected.safetensors"), "zip archive was expected"));
+  CHECK_ERROR(ErrorKind::unsupported, ("before_zip.pth"), golden("before_zip.pth"));
+  CHECK_ERROR(ErrorKind::unsupported, ("torchscript.pt"), golden("torchscript.pt"));
+  CHECK_ERROR(ErrorKind::unsupported, ("foreign_class.pth", "\"pathlib.PurePosixPath\""),
+              golden("foreign_class.pth"));
+  CHECK_ERROR(ErrorKind::format, ("expected.safetensors"), golden("expected.safetensors"));
 }
 
 TEST_CASE("weights: a PyTorch archive holds the same tensors as its safetensors twin") {
@@ -155,79 +152,81 @@ TEST_CASE("weights: containers are searched in the stated order, and an unknown 
     CHECK(file.container() == order[i]);
     CHECK(file.ignored().size() == (i + 1 < std::size(order) ? 2 : 1));
   }
-  const std::string unknown =
-      refusal(torch_archive(op::dict(op::string("weights") + tensor_at(0)), kStorage));
-  CHECK_MESSAGE(contains(unknown, "holds no tensors where a state dictionary was expected, but \"weights\""),
-                unknown);
+  CHECK_ERROR(ErrorKind::format, ("m.pth", "\"weights\""),
+              open(torch_archive(op::dict(op::string("weights") + tensor_at(0)), kStorage)));
 }
 
 TEST_CASE("weights: a hostile global is refused by name and nothing runs") {
   const auto call = [](std::string_view module, std::string_view name) {
-    return refusal_beside(op::global(module, name) + op::tuple(op::string("echo")) + "R");
+    return open_beside(op::global(module, name) + op::tuple(op::string("echo")) + "R");
   };
   SUBCASE("valid still loads") {
-    CHECK(refusal_beside(op::global("argparse", "Namespace") + ")\x81}b") == "no Error");
-    CHECK(refusal_beside(op::global("torch", "Size") + "(" + op::sizes({1, 2}) + "tR") == "no Error");
+    CHECK_NOTHROW(open_beside(op::global("argparse", "Namespace") + ")\x81}b"));
+    CHECK_NOTHROW(open_beside(op::global("torch", "Size") + "(" + op::sizes({1, 2}) + "tR"));
   }
   SUBCASE("by GLOBAL") {
-    CHECK(contains(call("os", "system"), "it names \"os.system\""));
-    CHECK(contains(call("posix", "system"), "\"posix.system\""));
-    CHECK(contains(call("builtins", "eval"), "\"builtins.eval\""));
-    CHECK(contains(call("torch", "load"), "\"torch.load\""));
-    CHECK(contains(call("torch._utils", "_rebuild_tensor_v3"), "\"torch._utils._rebuild_tensor_v3\""));
-    CHECK(contains(call("collections", "OrderedDict.clear"), "\"collections.OrderedDict.clear\""));
-    CHECK(contains(call("torch", "QUInt8Storage"), "QUInt8Storage"));
-    CHECK(contains(call("os\x01\x1b[2J", "x"), "os\\x01\\x1b[2J.x"));
-    CHECK(contains(refusal_beside("c" + std::string(100'000, 'a') + "\nb\n"), "too long"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"os.system\""), call("os", "system"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"posix.system\""), call("posix", "system"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"builtins.eval\""), call("builtins", "eval"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"torch.load\""), call("torch", "load"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"torch._utils._rebuild_tensor_v3\""),
+                call("torch._utils", "_rebuild_tensor_v3"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"collections.OrderedDict.clear\""),
+                call("collections", "OrderedDict.clear"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "QUInt8Storage"), call("torch", "QUInt8Storage"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "os\\x01\\x1b[2J.x"), call("os\x01\x1b[2J", "x"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("c" + std::string(100'000, 'a') + "\nb\n"));
   }
   SUBCASE("by STACK_GLOBAL") {
-    CHECK(contains(refusal_beside(op::string("os") + op::string("system") + "\x93"), "\"os.system\""));
-    CHECK(contains(refusal_beside("K\x01" + op::string("system") + "\x93"), "expected a string"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"os.system\""),
+                open_beside(op::string("os") + op::string("system") + "\x93"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("K\x01" + op::string("system") + "\x93"));
   }
   SUBCASE("never called") {
-    CHECK(contains(refusal_beside(op::global("os", "system")), "\"os.system\""));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"os.system\""), open_beside(op::global("os", "system")));
   }
   SUBCASE("other ways to run something") {
-    CHECK(contains(refusal_beside("(" + op::string("x") + "ios\nsystem\n"), "opcode 105"));  // INST
-    CHECK(contains(refusal_beside("(oK\x01"), "opcode 111"));                                // OBJ
-    CHECK(contains(refusal_beside("\x82\x01"), "opcode 130"));                               // EXT1
-    CHECK(contains(refusal_beside("Pkey\n"), "opcode 80"));                                  // PERSID
-    CHECK(contains(refusal_beside(op::global("torch", "FloatStorage") + op::sizes({4}) + "R"),
-                   "calls a class"));
-    CHECK(contains(refusal_beside(op::global("argparse", "Namespace") + ")R"), "calls a class"));
-    CHECK(contains(refusal_beside(op::global("collections", "OrderedDict") + ")\x81"),
-                   "no argparse.Namespace"));
-    CHECK(contains(refusal_beside(op::global("argparse", "Namespace") + "}b"), "sets attributes of a class"));
-    CHECK(contains(refusal_beside("]}b"), "sets attributes of a list"));
-    CHECK(contains(refusal_beside(op::string("os.system") + ")R"), "expected a class or function"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "105"),
+                open_beside("(" + op::string("x") + "ios\nsystem\n"));          // INST
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "111"), open_beside("(oK\x01"));   // OBJ
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "130"), open_beside("\x82\x01"));  // EXT1
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "80"), open_beside("Pkey\n"));     // PERSID
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"),
+                open_beside(op::global("torch", "FloatStorage") + op::sizes({4}) + "R"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"), open_beside(op::global("argparse", "Namespace") + ")R"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"),
+                open_beside(op::global("collections", "OrderedDict") + ")\x81"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside(op::global("argparse", "Namespace") + "}b"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("]}b"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside(op::string("os.system") + ")R"));
   }
 }
 
 TEST_CASE("weights: a broken pickle is refused") {
-  const auto program = [](const std::string& text) { return refusal(torch_archive(text, kStorage)); };
+  const auto program = [](const std::string& text) { return open(torch_archive(text, kStorage)); };
   SUBCASE("valid still loads") {
-    CHECK(program(one()) == "no Error");
+    CHECK_NOTHROW(program(one()));
   }
   SUBCASE("every cut") {
     const std::string whole = one();
     for (std::size_t size = 0; size < whole.size(); ++size)
-      REQUIRE(program(whole.substr(0, size)) != "no Error");
+      REQUIRE_THROWS_AS(program(whole.substr(0, size)), Error);
   }
   SUBCASE("frame of the program") {
     const auto bare = [](const std::string& bytes) {
-      return refusal(
-          test::zip({{.name = "x/data.pkl", .data = bytes}, {.name = "x/data/0", .data = kStorage}}));
+      return open(test::zip({{.name = "x/data.pkl", .data = bytes}, {.name = "x/data/0", .data = kStorage}}));
     };
-    CHECK(bare("\x80\x02" + one() + ".") == "no Error");
-    CHECK(contains(bare(""), "cut off"));
-    CHECK(contains(bare("\x80"), "cut off"));
-    CHECK(contains(bare(one() + "."), "does not begin"));
-    CHECK(contains(bare("\x80\x06" + one() + "."), "protocol 6"));
-    CHECK(contains(bare("\x80\x02" + one() + ".x"), "left over"));
-    CHECK(contains(bare("\x80\x02N" + one() + "."), "left over"));
-    CHECK(contains(bare("\x80\x02(" + one() + "."), "left over"));
-    CHECK(contains(bare("\x80\x02" + one()), "cut off"));
-    CHECK(contains(bare("\x80\x04\x95" + test::raw<std::uint64_t>(~0ull) + one() + "."), "frame"));
+    CHECK_NOTHROW(bare("\x80\x02" + one() + "."));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare(""));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare("\x80"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare(one() + "."));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "6"), bare("\x80\x06" + one() + "."));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare("\x80\x02" + one() + ".x"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare("\x80\x02N" + one() + "."));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare("\x80\x02(" + one() + "."));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), bare("\x80\x02" + one()));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "18446744073709551615"),
+                bare("\x80\x04\x95" + test::raw<std::uint64_t>(~0ull) + one() + "."));
   }
   SUBCASE("stack") {
     for (const char* text : {"0",
@@ -252,49 +251,49 @@ TEST_CASE("weights: a broken pickle is refused") {
                              "K\x01K\x02"
                              "a"}) {
       CAPTURE(text);
-      CHECK(contains(program(text), "of the pickle"));
+      CHECK_ERROR(ErrorKind::format, ("m.pth"), program(text));
     }
   }
   SUBCASE("memo") {
-    CHECK(contains(program("h\x05"), "recalls object 5"));
-    CHECK(contains(program("j" + test::raw<std::uint32_t>(4'000'000'000u)), "recalls object 4000000000"));
-    CHECK(refusal_beside("]r" + test::raw<std::uint32_t>(4'000'000'000u)) == "no Error");
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "5"), program("h\x05"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "4000000000"),
+                program("j" + test::raw<std::uint32_t>(4'000'000'000u)));
+    CHECK_NOTHROW(open_beside("]r" + test::raw<std::uint32_t>(4'000'000'000u)));
   }
   SUBCASE("lengths") {
-    CHECK(contains(refusal_beside("X" + test::raw<std::uint32_t>(~0u)), "cut off"));
-    CHECK(contains(refusal_beside("\x8d" + test::raw<std::uint64_t>(~0ull)), "cut off"));
-    CHECK(contains(refusal_beside("\x8b" + test::raw<std::uint32_t>(~0u)), "cut off"));
-    CHECK(contains(refusal_beside("\x8a\xff"), "cut off"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("X" + test::raw<std::uint32_t>(~0u)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("\x8d" + test::raw<std::uint64_t>(~0ull)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("\x8b" + test::raw<std::uint32_t>(~0u)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("\x8a\xff"));
   }
   SUBCASE("results that are no state dictionary") {
-    CHECK(contains(program("]"), "holds a list"));
-    CHECK(contains(program(op::tensor({})), "holds a tensor"));
-    CHECK(contains(program("}"), "no tensors"));
-    CHECK(contains(program(op::dict(op::string("model") + "}")), "no tensors"));
-    CHECK(contains(program(op::dict(op::string("x") + op::dict(op::string("t") + op::tensor({})))),
-                   "no tensors"));
-    CHECK(contains(program(op::dict(op::string("t") + op::tensor({}) + op::string("t") + op::tensor({}))),
-                   "twice"));
-    CHECK(contains(program(op::dict(op::string("\xff") + op::tensor({}))), "UTF-8"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), program("]"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), program(op::tensor({})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), program("}"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), program(op::dict(op::string("model") + "}")));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"),
+                program(op::dict(op::string("x") + op::dict(op::string("t") + op::tensor({})))));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                program(op::dict(op::string("t") + op::tensor({}) + op::string("t") + op::tensor({}))));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), program(op::dict(op::string("\xff") + op::tensor({}))));
   }
 }
 
 TEST_CASE("weights: bombs in a pickle end at a limit") {
-  const auto program = [](const std::string& text) { return refusal(torch_archive(text, kStorage)); };
+  const auto program = [](const std::string& text) { return open(torch_archive(text, kStorage)); };
   // Each would need far more memory or stack than the file has bytes if it were followed.
-  CHECK(refusal_beside(std::string(500'000, ']') + std::string(499'999, 'a')) == "no Error");  // nested lists
-  CHECK(contains(program(std::string(2'000'000, ']')), "on the stack"));
-  CHECK(contains(program(std::string(2'000'000, '(')), "too many marks"));
-  CHECK(contains(program(std::string(2'000'000, '}')), "objects"));
+  CHECK_NOTHROW(open_beside(std::string(500'000, ']') + std::string(499'999, 'a')));  // nested lists
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "1000000"), program(std::string(2'000'000, ']')));
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth"), program(std::string(2'000'000, '(')));
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "1000000"), program(std::string(2'000'000, '}')));
   std::string memo = "]";
   for (std::uint32_t i = 0; i < 1'200'000; ++i) memo += "r" + test::raw(i);
-  CHECK(contains(program(memo), "more than 1000000 objects"));
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "1000000"), program(memo));
   std::string doubling = "K\x01q" + std::string(1, '\0');  // t = (t, t), a hundred times
   for (int i = 0; i < 100; ++i) doubling += std::string("h\0\x86q\0", 5).insert(1, std::string("\0h", 2));
-  CHECK(refusal_beside(doubling) == "no Error");
-  CHECK(refusal_beside("}q\x05(" + op::string("model") + "h\x05u") ==
-        "no Error");  // a dictionary inside itself
-  CHECK(contains(program("}q\x05(" + op::string("model") + "h\x05u"), "no tensors"));
+  CHECK_NOTHROW(open_beside(doubling));
+  CHECK_NOTHROW(open_beside("}q\x05(" + op::string("model") + "h\x05u"));  // a dictionary inside itself
+  CHECK_ERROR(ErrorKind::format, ("m.pth"), program("}q\x05(" + op::string("model") + "h\x05u"));
 }
 
 TEST_CASE("weights: keys of the memo that would collide in a hash table cost no more than others") {
@@ -306,7 +305,7 @@ TEST_CASE("weights: keys of the memo that would collide in a hash table cost no 
     for (std::uint32_t i = 0; i < kObjects; ++i) {
       program += "r" + test::raw(i * 7919 % kObjects * step);  // not the newest of its bucket
     }
-    return test::cpu_seconds([&] { CHECK(refusal_beside(program) == "no Error"); });
+    return test::cpu_seconds([&] { CHECK_NOTHROW(open_beside(program)); });
   };
   const double spread = seconds(1);
   CHECK(seconds(85'229) < 20 * spread + 0.5);
@@ -315,19 +314,19 @@ TEST_CASE("weights: keys of the memo that would collide in a hash table cost no 
 TEST_CASE("weights: one string of a pickle is not copied for every member that has it as key") {
   const std::string key = op::string(std::string(100'000, 'k'));
   const std::string members = "N" + key + "q\x01N";
-  CHECK(refusal_beside(members) == "no Error");
+  CHECK_NOTHROW(open_beside(members));
   std::string many = members;
   for (int i = 0; i < 1000; ++i) many += "h\x01N";
-  CHECK(contains(refusal_beside(many), "longer than the pickle"));
+  CHECK_ERROR(ErrorKind::format, ("m.pth", "\"kkkk"), open_beside(many));
   // in the dictionary inside a container, too
-  CHECK(contains(
-      refusal(torch_archive(op::dict(op::string("model") + op::dict(op::string("x") + many)), kStorage)),
-      "longer than the pickle"));
-  CHECK(contains(refusal_of({.key = std::string(257, '0')}), "a storage has a name of 257 bytes"));
+  CHECK_ERROR(
+      ErrorKind::format, ("m.pth", "\"kkkk"),
+      open(torch_archive(op::dict(op::string("model") + op::dict(op::string("x") + many)), kStorage)));
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "257"), open_one({.key = std::string(257, '0')}));
   const std::string folder(2000, 'x');
-  CHECK(contains(refusal(test::zip({{.name = folder + "/data.pkl", .data = "\x80\x02" + one() + "."},
-                                    {.name = folder + "/data/0", .data = kStorage}})),
-                 "a name of 2001 bytes"));
+  CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "2001"),
+              open(test::zip({{.name = folder + "/data.pkl", .data = "\x80\x02" + one() + "."},
+                              {.name = folder + "/data/0", .data = kStorage}})));
 }
 
 TEST_CASE("weights: tensors that share storages do not multiply the file") {
@@ -338,72 +337,73 @@ TEST_CASE("weights: tensors that share storages do not multiply the file") {
       members += op::string("t" + std::to_string(i)) +
                  op::tensor({.storage_elements = kElements, .shape = {kElements}, .strides = {1}});
     }
-    return refusal(torch_archive(op::dict(members), std::string(kElements * sizeof(float), '\0')));
+    return open(torch_archive(op::dict(members), std::string(kElements * sizeof(float), '\0')));
   };
-  CHECK(shared_by(1) == "no Error");
-  CHECK(shared_by(4) == "no Error");  // tied weights
-  CHECK(contains(shared_by(8), "more than 4 times the file"));
-  CHECK(contains(shared_by(8), "tensor \"t"));
+  CHECK_NOTHROW(shared_by(1));
+  CHECK_NOTHROW(shared_by(4));  // tied weights
+  CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t"), shared_by(8));
 }
 
 TEST_CASE("weights: a tensor must lie inside its storage") {
   SUBCASE("valid still loads") {
-    CHECK(refusal_of({}) == "no Error");
+    CHECK_NOTHROW(open_one({}));
   }
   SUBCASE("storage") {
-    CHECK(contains(refusal_of({.key = "1"}), "which the archive lacks"));
-    CHECK(contains(refusal_of({.key = "../data/0"}), "which the archive lacks"));
-    CHECK(contains(refusal_of({.storage_elements = 7}), "28 were announced"));
-    CHECK(contains(refusal_of({.storage_elements = 5}), "20 were announced"));
-    CHECK(contains(refusal_of({.storage_elements = -6}), "found -6"));
-    CHECK(contains(refusal_of({.storage_elements = (std::int64_t{1} << 62) + 6}), "overflow"));
-    CHECK(contains(refusal_of({.storage_type = "DoubleStorage"}), "48 were announced"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""), open_one({.key = "1"}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""), open_one({.key = "../data/0"}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "7"), open_one({.storage_elements = 7}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "5"), open_one({.storage_elements = 5}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "-6"), open_one({.storage_elements = -6}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                open_one({.storage_elements = (std::int64_t{1} << 62) + 6}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "6"), open_one({.storage_type = "DoubleStorage"}));
   }
   SUBCASE("view") {
-    CHECK(contains(refusal_of({.offset = 1}), "reaches element 6"));
-    CHECK(contains(refusal_of({.offset = -1}), "found -1"));
-    CHECK(contains(refusal_of({.offset = std::numeric_limits<std::int64_t>::max()}), "reaches element"));
-    CHECK(contains(refusal_of({.shape = {2, 4}, .strides = {4, 1}}), "reaches element 7"));
-    CHECK(contains(refusal_of({.shape = {2, 3}, .strides = {4, 1}}), "reaches element 6"));
-    CHECK(contains(refusal_of({.shape = {2, -3}, .strides = {3, 1}}), "found -3"));
-    CHECK(contains(refusal_of({.shape = {2, 3}, .strides = {-3, 1}}), "found -3"));
-    CHECK(contains(refusal_of({.shape = {2, 3}, .strides = {1}}), "2 dimensions has 1 strides"));
-    CHECK(contains(refusal_of({.shape = {2}, .strides = {std::numeric_limits<std::int64_t>::max()}}),
-                   "reaches"));
-    CHECK(contains(refusal_of({.shape = {4}, .strides = {std::numeric_limits<std::int64_t>::max()}}),
-                   "overflow"));
-    CHECK(contains(refusal_of({.shape = {1ll << 32, 1ll << 32}, .strides = {0, 0}}), "overflow"));
-    CHECK(contains(refusal_of({.shape = {1ll << 40}, .strides = {0}}), "larger than the file"));
-    CHECK(contains(refusal_of({.shape = {1, 1, 1, 1, 1, 1, 1, 1, 6}, .strides = {6, 6, 6, 6, 6, 6, 6, 6, 1}}),
-                   "9 dimensions"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "6"), open_one({.offset = 1}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "-1"), open_one({.offset = -1}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                open_one({.offset = std::numeric_limits<std::int64_t>::max()}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "6"), open_one({.shape = {2, 4}, .strides = {4, 1}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\"", "6"), open_one({.shape = {2, 3}, .strides = {4, 1}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "-3"), open_one({.shape = {2, -3}, .strides = {3, 1}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "-3"), open_one({.shape = {2, 3}, .strides = {-3, 1}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "2", "1"), open_one({.shape = {2, 3}, .strides = {1}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                open_one({.shape = {2}, .strides = {std::numeric_limits<std::int64_t>::max()}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                open_one({.shape = {4}, .strides = {std::numeric_limits<std::int64_t>::max()}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""),
+                open_one({.shape = {1ll << 32, 1ll << 32}, .strides = {0, 0}}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"t\""), open_one({.shape = {1ll << 40}, .strides = {0}}));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "9"),
+                open_one({.shape = {1, 1, 1, 1, 1, 1, 1, 1, 6}, .strides = {6, 6, 6, 6, 6, 6, 6, 6, 1}}));
   }
   SUBCASE("pending operations") {
-    CHECK(contains(refusal_of({.metadata = op::dict(op::string("neg") + "\x88")}), "pending negation"));
-    CHECK(contains(refusal_of({.metadata = "K\x01"}), "pending negation"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"),
+                open_one({.metadata = op::dict(op::string("neg") + "\x88")}));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"), open_one({.metadata = "K\x01"}));
   }
   SUBCASE("something else in its place") {
     const std::string rebuild = op::global("torch._utils", "_rebuild_tensor_v2");
-    CHECK(contains(refusal_beside(rebuild + ")R"), "made from something else"));
-    CHECK(contains(refusal_beside(rebuild + "(NNNNNNtR"), "made from something else"));
-    CHECK(contains(refusal_beside(op::global("torch._utils", "_rebuild_parameter") + "(N\x88NtR"),
-                   "a parameter"));
-    CHECK(contains(refusal_beside("(K\x01tQ"), "no tensor storage"));
-    CHECK(contains(refusal_beside("K\x01Q"), "expected a tuple"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside(rebuild + ")R"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside(rebuild + "(NNNNNNtR"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"),
+                open_beside(op::global("torch._utils", "_rebuild_parameter") + "(N\x88NtR"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("(K\x01tQ"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("K\x01Q"));
   }
 }
 
 TEST_CASE("weights: a damaged zip archive is refused") {
   const test::ZipRecordToWrite program{.name = "x/data.pkl", .data = "\x80\x02" + one() + "."};
   const test::ZipRecordToWrite storage{.name = "x/data/0", .data = kStorage};
-  const auto with = [&](const test::ZipRecordToWrite& record) {
-    return refusal(test::zip({program, record}));
-  };
+  const auto with = [&](const test::ZipRecordToWrite& record) { return open(test::zip({program, record})); };
   SUBCASE("valid still loads") {
-    CHECK(refusal(test::zip({program, storage})) == "no Error");
-    CHECK(refusal(test::zip({program, storage}, {.zip64 = true})) == "no Error");
-    CHECK(refusal(test::zip({program, storage}, {.comment = "PK\x05\x06 in a comment"})) == "no Error");
-    CHECK(refusal(test::zip({program, storage, {.name = "x/byteorder", .data = "little"}})) == "no Error");
-    CHECK(with({.name = "x/data/0", .data = kStorage, .flags = 8, .local_bytes = 0}) == "no Error");
+    CHECK_NOTHROW(open(test::zip({program, storage})));
+    CHECK_NOTHROW(open(test::zip({program, storage}, {.zip64 = true})));
+    CHECK_NOTHROW(open(test::zip({program, storage}, {.comment = "PK\x05\x06 in a comment"})));
+    CHECK_NOTHROW(open(test::zip({program, storage, {.name = "x/byteorder", .data = "little"}})));
+    CHECK_NOTHROW(with({.name = "x/data/0", .data = kStorage, .flags = 8, .local_bytes = 0}));
   }
   SUBCASE("sizes in the zip64 field") {
     const auto field = test::raw<std::uint16_t>(1) + test::raw<std::uint16_t>(16);
@@ -415,62 +415,67 @@ TEST_CASE("weights: a damaged zip archive is refused") {
                    .local_bytes = ~0u,
                    .central_extra = bytes});
     };
-    CHECK(extra(field + number(24)) == "no Error");
-    CHECK(extra(test::raw<std::uint32_t>(0x00000002) + field + number(24)) ==
-          "no Error");  // behind another field
-    CHECK(contains(extra(field + number(1ull << 60)), "runs past the end"));
-    CHECK(contains(extra(field + test::raw<std::uint64_t>(24)), "cut off"));
-    CHECK(contains(
-        extra(test::raw<std::uint16_t>(1) + test::raw<std::uint16_t>(8) + test::raw<std::uint64_t>(24)),
-        "too short"));
-    CHECK(contains(extra(""), "lacks its zip64 field"));
+    CHECK_NOTHROW(extra(field + number(24)));
+    CHECK_NOTHROW(extra(test::raw<std::uint32_t>(0x00000002) + field + number(24)));  // behind another field
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""), extra(field + number(1ull << 60)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), extra(field + test::raw<std::uint64_t>(24)));
+    CHECK_ERROR(
+        ErrorKind::format, ("m.pth", "\"x/data/0\""),
+        extra(test::raw<std::uint16_t>(1) + test::raw<std::uint16_t>(8) + test::raw<std::uint64_t>(24)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""), extra(""));
   }
   SUBCASE("every cut") {
     const std::string whole = test::zip({program, storage}, {.zip64 = true});
     for (std::size_t size = 1; size < whole.size(); ++size)
-      REQUIRE(refusal(whole.substr(0, size)) != "no Error");
+      REQUIRE_THROWS_AS(open(whole.substr(0, size)), Error);
   }
   SUBCASE("end of directory") {
-    CHECK(contains(refusal("PK\x03\x04 and no more"), "without directory"));
-    CHECK(contains(refusal(test::zip({program, storage}) + "x"), "without directory"));
-    CHECK(contains(refusal(test::zip({program, storage}, {.extra_records = 1})), "announces"));
-    CHECK(contains(refusal(test::zip({program, storage}, {.extra_records = 60'000})), "announces"));
-    CHECK(contains(refusal(test::zip({program, storage}, {.moved_directory = 4})),
-                   "not where the end record says"));
-    CHECK(
-        contains(refusal(test::zip({program, storage}, {.zip64 = true, .moved_directory = 4})), "not where"));
-    CHECK(contains(refusal("PK\x03\x04 in front" + test::zip({program, storage})), "not where"));
-    CHECK(contains(refusal(test::zip({})), "*/data.pkl"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open("PK\x03\x04 and no more"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open(test::zip({program, storage}) + "x"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open(test::zip({program, storage}, {.extra_records = 1})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open(test::zip({program, storage}, {.extra_records = 60'000})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open(test::zip({program, storage}, {.moved_directory = 4})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"),
+                open(test::zip({program, storage}, {.zip64 = true, .moved_directory = 4})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth"), open("PK\x03\x04 in front" + test::zip({program, storage})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "data.pkl"), open(test::zip({})));
   }
   SUBCASE("records") {
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .method = 8}), "is compressed"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .flags = 1}), "is encrypted"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_bytes = 23}), "another size"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_bytes = 0}), "another size"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_name = "x/data/1"}), "another name"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .central_bytes = 4096, .local_bytes = 4096}),
-                   "runs past the end"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_offset = 4}), "no local header"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_offset = 0xFFFFFFF0}),
-                   "no local header"));
-    CHECK(contains(with({.name = "x/data/0", .data = kStorage, .local_offset = 0}), "another name"));
-    CHECK(contains(refusal(test::zip({program, storage, storage})), "occurs twice"));
-    CHECK(
-        contains(refusal(test::zip({program, {.name = "y/data.pkl", .data = "x"}})), "2 records */data.pkl"));
-    CHECK(contains(refusal(test::zip({program, storage, {.name = "x/constants.pkl", .data = "x"}})),
-                   "TorchScript"));
-    CHECK(contains(refusal(test::zip({program, storage, {.name = "x/byteorder", .data = "big"}})),
-                   "byte order \"big\""));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .method = 8}));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .flags = 1}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_bytes = 23}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_bytes = 0}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_name = "x/data/1"}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .central_bytes = 4096, .local_bytes = 4096}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_offset = 4}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_offset = 0xFFFFFFF0}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""),
+                with({.name = "x/data/0", .data = kStorage, .local_offset = 0}));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""), open(test::zip({program, storage, storage})));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "2"),
+                open(test::zip({program, {.name = "y/data.pkl", .data = "x"}})));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth"),
+                open(test::zip({program, storage, {.name = "x/constants.pkl", .data = "x"}})));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"big\""),
+                open(test::zip({program, storage, {.name = "x/byteorder", .data = "big"}})));
   }
   SUBCASE("overlap") {
     // The second record is hidden in the data of the first.
     const std::string inner = test::zip({{.name = "x/data/0", .data = kStorage}});
     const std::string hidden = inner.substr(0, 30 + 8 + 24);
     const auto offset = static_cast<std::uint32_t>(30 + program.name.size() + program.data.size() + 30 + 5);
-    CHECK(contains(refusal(test::zip({program,
-                                      {.name = "x/pad", .data = hidden},
-                                      {.name = "x/data/0", .data = kStorage, .local_offset = offset}})),
-                   "overlap"));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\"", "\"x/pad\""),
+                open(test::zip({program,
+                                {.name = "x/pad", .data = hidden},
+                                {.name = "x/data/0", .data = kStorage, .local_offset = offset}})));
   }
 }
 

@@ -133,7 +133,7 @@ std::unique_ptr<RowSource> open_pnm(const Source& source);
 /// Null for tiles, planes of samples, and an image that its tag turns.
 std::unique_ptr<RowSource> open_tiff(const Source& source);
 
-/// Every decoder checks its own signature's file in full and throws Error where Pillow refuses.
+/// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.
 Decoded decode_jpeg(const Source& source);
 Decoded decode_png(const Source& source);
 Decoded decode_tiff(const Source& source);

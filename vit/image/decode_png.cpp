@@ -202,7 +202,7 @@ class PngRows final : public RowSource {
       : source_(source), headers_(headers), columns_{0, headers.width} {
     png_.rest = source.bytes;
     png_.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png_, on_png_error, on_png_warning);
-    if (png_.state == nullptr) refuse(source, "libpng cannot start");
+    VIT_CHECK(png_.state != nullptr, kWhere.with(ErrorKind::io), source.name, ": libpng cannot start");
     png_.info = png_create_info_struct(png_.state);
   }
   ~PngRows() override { png_destroy_read_struct(&png_.state, &png_.info, nullptr); }

@@ -27,7 +27,7 @@ class Cursor {
   }
   void skip(std::size_t count) { at_ += count; }
 
-  /// The next whole number after spaces and comments. Ends behind the one space that follows it.
+  /// The next integer after spaces and comments. Ends behind the one space that follows it.
   std::uint32_t number(std::uint32_t most) {
     skip_blanks();
     std::uint32_t value = 0;
@@ -240,7 +240,8 @@ std::unique_ptr<RowSource> open_pnm(const Source& source) {
 }
 
 Decoded decode_pnm(const Source& source) {
-  if (source.bytes.size() > 2 && source.bytes[1] == 'f' && is_space(source.bytes[2])) return decode_float_map(source);
+  if (source.bytes.size() > 2 && source.bytes[1] == 'f' && is_space(source.bytes[2]))
+    return decode_float_map(source);
   return decode_rows(*open_pnm(source));
 }
 

@@ -26,7 +26,7 @@ class MergeTable {
     TokenId left, right, merged;
   };
   MergeTable() = default;
-  /// Merges in the order of their ranks. Throws Error where two tokens merge twice; `name` is the file.
+  /// Merges in the order of their ranks. Throws Error if two tokens merge twice; `name` is the file.
   MergeTable(const std::vector<Pair>& pairs, const Where& where, std::string_view name);
   /// rank is kNone where the two do not merge.
   Merge find(TokenId left, TokenId right) const;
@@ -49,7 +49,7 @@ class MergeTable {
   std::size_t count_ = 0;
 };
 
-/// The pair of `left` and `right`. Throws Error where one of them is empty, or they or what they become are
+/// The pair of `left` and `right`. Throws Error if one of them is empty, or they or what they become are
 /// not in the vocabulary.
 MergeTable::Pair merge_pair(const Vocabulary& vocabulary, std::string_view left, std::string_view right,
                             const Where& where);

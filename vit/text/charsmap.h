@@ -17,7 +17,7 @@ namespace vit::internal {
 class Charsmap {
  public:
   Charsmap() = default;
-  /// Throws Error where lengths, values or replacements do not fit. `name` stands for the file in messages.
+  /// Throws Error if lengths, values or replacements do not fit. `name` stands for the file in messages.
   Charsmap(std::string_view bytes, const Where& where, std::string_view name);
 
   bool empty() const { return units_.empty(); }

@@ -34,7 +34,7 @@ std::array<unsigned char, 256> byte_order();
 struct ByteSymbols {
   std::array<TokenId, 256> inner{}, last{};
 };
-/// Throws Error where one is missing.
+/// Throws Error if one is missing.
 ByteSymbols find_byte_symbols(const Vocabulary& vocabulary);
 
 }  // namespace vit::internal

@@ -86,36 +86,7 @@ struct CloseText {
   void operator()(UText* text) const { utext_close(text); }
 };
 
-/// Bytes before the first that is not valid UTF-8; text.size() if all are.
-std::size_t valid_utf8_bytes(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    if (first < 0x80) {
-      ++at;
-      continue;
-    }
-    const std::size_t length = character_bytes(text[at]);
-    bool valid = first >= 0xC2 && first <= 0xF4 && length <= text.size() - at;
-    for (std::size_t i = 1; valid && i < length; ++i) {
-      valid = (static_cast<unsigned char>(text[at + i]) & 0xC0u) == 0x80;
-    }
-    if (valid && length > 2) {
-      // Longer forms than needed, surrogates, and what lies beyond Unicode.
-      std::size_t behind = at;
-      const char32_t c = next_code_point(text, behind);
-      valid = length == 3 ? c >= 0x800 && (c < 0xD800 || c > 0xDFFF) : c >= 0x10000 && c <= 0x10FFFF;
-    }
-    if (!valid) return at;
-    at += length;
-  }
-  return text.size();
-}
-
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-  return valid_utf8_bytes(text) == text.size();
-}
 
 void check_utf8(std::string_view text) {
   VIT_CHECK(text.size() <= std::size_t{std::numeric_limits<std::int32_t>::max()} / 4, kWhere, "a text of ",
@@ -136,26 +107,6 @@ char32_t next_code_point(std::string_view text, std::size_t& position) {
   for (std::size_t i = 1; i < length; ++i) c = (c << 6) | (bytes[position + i] & 0x3Fu);
   position += length;
   return c;
-}
-
-void append_utf8(std::string& text, char32_t code_point) {
-  const auto put = [&text](char32_t byte) { text += static_cast<char>(byte); };
-  const auto continuation = [&](int shift) { put(0x80 | ((code_point >> shift) & 0x3F)); };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0 | (code_point >> 6));
-    continuation(0);
-  } else if (code_point < 0x10000) {
-    put(0xE0 | (code_point >> 12));
-    continuation(6);
-    continuation(0);
-  } else {
-    put(0xF0 | (code_point >> 18));
-    continuation(12);
-    continuation(6);
-    continuation(0);
-  }
 }
 
 bool is_ascii(std::string_view text) {

@@ -7,17 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/utf8.h"
+
 namespace vit::internal {
 
-/// Whether `text` is valid UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
-bool is_utf8(std::string_view text);
 /// Throws Error unless `text` is valid UTF-8 of a length that ICU can count.
 void check_utf8(std::string_view text);
 
 /// Code point that starts at `text[position]`, which moves behind it. The text must be valid UTF-8.
 char32_t next_code_point(std::string_view text, std::size_t& position);
-
-void append_utf8(std::string& text, char32_t code_point);
 
 /// Bytes of the character that `first` starts in valid UTF-8.
 constexpr std::size_t character_bytes(char first) {

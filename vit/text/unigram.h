@@ -24,7 +24,7 @@ struct UnigramModel {
 
   /// Smallest and largest score of normal tokens; set by finish().
   double lowest = 0.0, highest = 0.0;
-  /// Throws Error where scores are missing or not finite.
+  /// Throws Error if scores are missing or not finite.
   void finish(const Vocabulary& vocabulary, const Where& where);
 };
 

@@ -18,7 +18,7 @@
 
 namespace vit::internal {
 
-/// Handle to one tensor; absent where the model has no such part.
+/// Handle to one tensor; absent if the model has no such part.
 class WeightTensor {
  public:
   using Loader = std::function<Tensor<float>()>;
@@ -31,7 +31,7 @@ class WeightTensor {
   const Shape& shape() const noexcept { return shape_; }
   /// The numbers as float32, C order. An absent tensor gives none.
   Tensor<float> load() const { return loader_ ? loader_() : Tensor<float>(); }
-  /// The tensor of the file that holds these very rows, in whatever type; null where they are made of others.
+  /// The tensor of the file that holds these very rows, in whatever type; null if they are made of others.
   const TensorEntry* stored() const noexcept { return stored_; }
 
  private:

@@ -24,6 +24,7 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/batch_plan.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/tile_meter.h"
 #include "vit/machine.h"
@@ -167,7 +168,10 @@ class Pass {
     return {{"images_per_pass", plan.images_per_pass},
             {"images_per_task", plan.images_per_task},
             {"tasks", plan.num_tasks},
-            {"shared_images", plan.num_shared}};
+            {"shared_images", plan.num_shared},
+            {"images_per_group",
+             internal::plan_group(static_cast<std::size_t>(combination.threads), combination.batch)
+                 .num_images(3 * combination.height * combination.width * sizeof(float))}};
   }
 
  private:
@@ -287,7 +291,8 @@ std::string result_lines(const ordered_json& result) {
   return out + " ms\n" +
          text("    ", plan["tasks"].get<std::size_t>(), " tasks of ",
               plan["images_per_task"].get<std::size_t>(), " images on one thread each, ",
-              plan["shared_images"].get<std::size_t>(), " images on all threads\n");
+              plan["shared_images"].get<std::size_t>(), " images on all threads; vit classify reads ",
+              plan["images_per_group"].get<std::size_t>(), " images at a time\n");
 }
 
 int bench(const BenchOptions& options) {

@@ -43,7 +43,7 @@ constexpr const char* kExamples =
     "  vit info --architecture vit_base_patch16_rope_224";
 
 constexpr const char* kNoPreprocessing =
-    "no file tells how pictures are prepared; prepared pixels (.npy) can be run";
+    "no file tells how images are preprocessed; preprocessed pixels (.npy) can be run";
 
 struct InfoOptions {
   CommonOptions common;

@@ -17,6 +17,7 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/folder.h"
 
 namespace vit::app {
@@ -202,7 +203,7 @@ void read_list(std::istream& standard_input, InputList& list) {
     const auto length =
         static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
     std::string_view path(line.data(), length);
-    if (number == 1) path = without_byte_order_mark(path);
+    if (number == 1) path = internal::without_byte_order_mark(path);
     if (path.ends_with('\r')) path.remove_suffix(1);
     if (!is_whole) {
       refuse(text("longer than ", kMaxPathBytes - 1, " bytes"));

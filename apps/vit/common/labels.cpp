@@ -8,6 +8,7 @@
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/label_table.h"
 #include "vit/weights/files/source_file.h"

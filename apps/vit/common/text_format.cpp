@@ -6,31 +6,16 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "vit/base/utf8.h"
+
 namespace vit::app {
 namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-struct Decoded {
-  char32_t code = kReplacement;
-  std::size_t bytes = 1;
-};
-
-/// The code point at the start of `text` (not empty): RFC 3629, no overlong forms, no surrogates.
-Decoded decode_first(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
-  char32_t code = lead & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0u) != 0x80u) return {};
-    code = (code << 6) | (byte(i) & 0x3Fu);
-  }
-  constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
-  return {code, length};
+/// The code point at the start of `text` (not empty); U+FFFD for a byte that is not UTF-8.
+internal::CodePoint decode_first(std::string_view text) {
+  return internal::first_code_point(text).value_or(internal::CodePoint{kReplacement, 1});
 }
 
 /// Marks, embeddings, overrides and isolates of the bidirectional algorithm (Unicode, UAX 9), and the two
@@ -57,7 +42,7 @@ void append_json_float(std::string& out, float value) {
 void append_json_string(std::string& out, std::string_view value) {
   out += '"';
   while (!value.empty()) {
-    const Decoded decoded = decode_first(value);
+    const internal::CodePoint decoded = decode_first(value);
     const std::string_view bytes = value.substr(0, decoded.bytes);
     if (decoded.code == '"' || decoded.code == '\\') {
       (out += '\\') += bytes;
@@ -106,7 +91,7 @@ std::string csv_field(std::string_view value) {
 std::string printable(std::string_view value) {
   std::string out;
   while (!value.empty()) {
-    const Decoded decoded = decode_first(value);
+    const internal::CodePoint decoded = decode_first(value);
     const std::string_view bytes = value.substr(0, decoded.bytes);
     const bool is_control = decoded.code < 0x20 || (decoded.code >= 0x7F && decoded.code < 0xA0);
     const bool is_broken = decoded.code == kReplacement && bytes.size() == 1;
@@ -129,15 +114,10 @@ std::string printable(std::string_view value) {
   return out;
 }
 
-std::string_view without_byte_order_mark(std::string_view value) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  return value.starts_with(kMark) ? value.substr(kMark.size()) : value;
-}
-
 std::u32string decode_utf8(std::string_view value) {
   std::u32string out;
   while (!value.empty()) {
-    const Decoded decoded = decode_first(value);
+    const internal::CodePoint decoded = decode_first(value);
     out += decoded.code;
     value.remove_prefix(decoded.bytes);
   }

@@ -20,8 +20,6 @@ std::string csv_field(std::string_view value);
 /// The same text with control characters, those that break lines or turn the direction of writing, and bytes
 /// that are not UTF-8 shown as \n, \t, \xNN, so that a file name cannot break a line or steer the terminal.
 std::string printable(std::string_view value);
-/// Without the byte order mark of UTF-8 that some editors put before a text.
-std::string_view without_byte_order_mark(std::string_view value);
 /// UTF-8 to code points; what is not UTF-8 becomes U+FFFD, one for each byte.
 std::u32string decode_utf8(std::string_view value);
 /// 1234567 -> "1,234,567".

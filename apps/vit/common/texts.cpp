@@ -8,6 +8,7 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/source_file.h"
 

@@ -60,7 +60,7 @@ void read_score(const TextTowerWeights& weights, const std::string& file, TextSc
   score.bias = static_cast<float>(bias);
 }
 
-/// Where to get what was asked for by the name of a repository, "" where `path` is not like one.
+/// Where to get what was asked for by the name of a repository, "" if `path` is not like one.
 std::string download_hint(const fs::path& path) {
   const std::string name = path.string();
   const std::size_t slash = name.find('/');
@@ -112,8 +112,7 @@ const std::optional<Json>& CheckpointFolder::json(const char* name) const {
   const fs::path file = folder_ / name;
   std::optional<Json> value;
   if (fs::exists(load_status(file, kWhere))) value = load_json(file);
-  VIT_CHECK(!value || value->is_object(), kWhere.with(ErrorKind::format), file.string(),
-            " must hold an object");
+  if (value) value->expect(Json::Kind::object);
   return json_.emplace(name, std::move(value)).first->second;
 }
 

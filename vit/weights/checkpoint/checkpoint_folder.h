@@ -27,18 +27,18 @@ class CheckpointFolder {
   /// Throws Error if there is no such file or folder.
   explicit CheckpointFolder(const std::filesystem::path& path, LoadOptions options = {});
 
-  /// The files that hold the weights; none where a folder has none, or several of which none is called as
+  /// The files that hold the weights; none if a folder has none, or several of which none is called as
   /// weights are. Of weights in shards, all weight files of their folder.
   std::vector<std::filesystem::path> weight_files() const;
 
   /// Whether open_clip_config.json, not config.json, describes these weights.
   bool open_clip_speaks() const;
 
-  /// Valid; by the configuration files alone where there are no weights.
+  /// Valid; by the configuration files alone if there are no weights.
   const ModelConfig& model_config() const;
 
   /// As the checkpoint's own files say, or as the architecture's published weights want it where the caller
-  /// named one; OpenCLIP's file counts in either case, for it speaks of these very weights. Nothing where no
+  /// named one; OpenCLIP's file counts in either case, for it speaks of these very weights. Nothing if no
   /// file tells.
   std::optional<PreprocessConfig> preprocess_config(const PreprocessLoadOptions& options = {}) const;
 
@@ -46,16 +46,16 @@ class CheckpointFolder {
   /// shape; otherwise throws Error naming them.
   Checkpoint load() const;
 
-  /// The text tower as its family reads it, valid; nothing where the checkpoint has none.
+  /// The text tower as its family reads it, valid; nothing if the checkpoint has none.
   const std::optional<TextReading>& text_reading() const;
-  /// The same for its tensors as load(); those of the image tower are not looked at. Throws Error where there
+  /// The same for its tensors as load(); those of the image tower are not looked at. Throws Error if there
   /// is no text tower.
   TextCheckpoint load_text() const;
 
  private:
   struct Read;
 
-  /// The file of that name as JSON, nothing where it is not there.
+  /// The file of that name as JSON, nothing if it is not there.
   const std::optional<Json>& json(const char* name) const;
   std::optional<Json> speaking_config() const;
   /// The checkpoint as its family, or the caller's layout, reads it.
@@ -86,7 +86,7 @@ class CheckpointFolder {
 };
 
 /// The preprocessing of a folder, or of the folder in which a weight file lies. Throws Error naming file and
-/// key for values out of range, for keys that ask for something that is not implemented, and where no file
+/// key for values out of range, for keys that ask for something that is not implemented, or if no file
 /// tells.
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path,
                                         const PreprocessLoadOptions& options = {});

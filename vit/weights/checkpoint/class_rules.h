@@ -11,7 +11,7 @@ namespace vit::internal {
 /// The file in which published taggers list their classes.
 inline constexpr const char* kTagFile = "selected_tags.csv";
 
-/// Fills `multi_label`, and labels and categories where the configuration has none and `folder` holds a
+/// Fills `multi_label`, and labels and categories if the configuration has none and `folder` holds a
 /// kTagFile with a row for each class. Throws Error for such a file that is no CSV.
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, Reading& reading);
 

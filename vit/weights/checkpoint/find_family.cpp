@@ -28,7 +28,7 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
   VIT_CHECK(!type, kWhere, files.weights_name,
             ": its config.json is one of transformers, with the model_type ", in_quotes(*type),
             ", and no family of Vision Transformers that is known here has that");
-  VIT_CHECK(files.has_weights, kWhere, files.config_name(),
+  VIT_CHECK(files.has_weights, kWhere.with(ErrorKind::io), files.config_name(),
             ": no file tells which model this is, and there are no weights");
   std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)

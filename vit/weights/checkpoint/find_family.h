@@ -1,4 +1,4 @@
-// Which family reads a checkpoint, and what is said where none does, or where its architecture is not known.
+// Which family reads a checkpoint, and what is said if none does or its architecture is not known.
 #pragma once
 
 #include "vit/weights/families/family.h"
@@ -8,7 +8,7 @@ namespace vit::internal {
 /// The first family that matches; sets files.match. Throws Error naming tensors and what would be known.
 const Family& find_family(SourceFiles& files);
 
-/// Reads as the family does, by the published architecture where it needs one. Throws Error naming those that
+/// Reads as the family does, by the published architecture if it needs one. Throws Error naming those that
 /// the tensors could be, and those whose names are close to the one that was given.
 Reading read_with(const Family& family, const SourceFiles& files);
 

@@ -19,7 +19,7 @@ constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
 constexpr std::string_view kNaFlex = "Siglip2";
 
-/// What a class says where the file is silent.
+/// What a class says if the file is silent.
 struct ProcessorClass {
   std::string_view name;
   ResizeFilter filter;
@@ -98,7 +98,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2 and CLIP are");
 }
 
-// Keys of other processors that would change the picture, where they are set.
+// Keys of other processors that would change the image if they are set.
 void refuse_unknown_steps(const Json& file, bool naflex) {
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
@@ -134,15 +134,11 @@ void set_shortest_edge(PreprocessConfig& config, std::size_t edge, std::size_t l
 }
 
 void read_size(const Json& size, bool square_from_int, PreprocessConfig& config) {
-  if (size.is_number()) {
-    const std::size_t edge = size.as_size(kEdgeRange);
-    return square_from_int ? set_squash(config, edge, edge) : set_shortest_edge(config, edge);
+  if (size.is_number() && !square_from_int) return set_shortest_edge(config, size.as_size(kEdgeRange));
+  if (!size.is_object()) {
+    const GridSize edges = read_edges(size);
+    return set_squash(config, edges.rows, edges.columns);
   }
-  if (size.is_array()) {
-    VIT_CHECK(size.size() == 2, kWhere, size.where(), " must be [height, width]");
-    return set_squash(config, size[0].as_size(kEdgeRange), size[1].as_size(kEdgeRange));
-  }
-  VIT_CHECK(size.is_object(), kWhere, size.where(), " must be a number, [height, width] or an object");
   const auto height = size.find_size("height", kEdgeRange);
   const auto width = size.find_size("width", kEdgeRange);
   const auto shortest = size.find_size("shortest_edge", kEdgeRange);
@@ -161,16 +157,11 @@ void read_size(const Json& size, bool square_from_int, PreprocessConfig& config)
 }
 
 void read_crop(const Json& size, PreprocessConfig& config) {
-  if (size.is_number()) {
-    config.crop_height = config.crop_width = size.as_size(kEdgeRange);
-  } else if (size.is_array()) {
-    VIT_CHECK(size.size() == 2, kWhere, size.where(), " must be [height, width]");
-    config.crop_height = size[0].as_size(kEdgeRange);
-    config.crop_width = size[1].as_size(kEdgeRange);
-  } else {
-    config.crop_height = size.at("height").as_size(kEdgeRange);
-    config.crop_width = size.at("width").as_size(kEdgeRange);
-  }
+  const GridSize edges =
+      size.is_object() ? GridSize{size.at("height").as_size(kEdgeRange), size.at("width").as_size(kEdgeRange)}
+                       : read_edges(size);
+  config.crop_height = edges.rows;
+  config.crop_width = edges.columns;
 }
 
 /// What a processor does that is no NaFlex: one size for all images.
@@ -214,8 +205,7 @@ std::array<double, 3> read_channels(const Json& value, ScalarForm scalar, double
   if (value.is_number() && scalar == ScalarForm::allowed) {
     channels.fill(value.as_double());
   } else {
-    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
-              " must be three numbers (R, G, B)");
+    value.expect_array(3, "three numbers (R, G, B)");
     for (std::size_t c = 0; c < 3; ++c) channels[c] = value[c].as_double();
   }
   for (const double channel : channels) {
@@ -237,7 +227,7 @@ std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
                                     const PreprocessLoadOptions& options) {
   const std::string& source = file.file();
-  VIT_CHECK(file.is_object(), kWhere, file.where(), " must hold an object");
+  file.expect(Json::Kind::object);
   const ProcessorClass& processor = find_class(file, model_type, source);
   const bool naflex = processor.name == kNaFlex;
   refuse_unknown_steps(file, naflex);

@@ -24,7 +24,7 @@ constexpr SizeRange kCount{0, 1u << 22};
 
 /// Every key must be one of `known`.
 void check_keys(const Json& object, const std::set<std::string>& known) {
-  VIT_CHECK(object.is_object(), kWhere, object.where(), " must be an object");
+  object.expect(Json::Kind::object);
   for (std::size_t i = 0; i < object.size(); ++i) {
     const std::string key(object[i].key());
     VIT_CHECK(known.contains(key), kWhere, object[i].where(), ": unknown key; known are ",
@@ -57,13 +57,11 @@ struct Reader {
     field = value.as_size(kCount);
   }
   void read(const Json& value, const std::string&, std::array<double, 3>& field) const {
-    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
-              " must be three numbers (R, G, B)");
+    value.expect_array(3, "three numbers (R, G, B)");
     for (std::size_t i = 0; i < 3; ++i) field[i] = value[i].as_double();
   }
   void read(const Json& value, const std::string&, std::array<unsigned char, 3>& field) const {
-    VIT_CHECK(value.is_array() && value.size() == 3, kWhere, value.where(),
-              " must be three numbers (R, G, B)");
+    value.expect_array(3, "three numbers (R, G, B)");
     for (std::size_t i = 0; i < 3; ++i) field[i] = static_cast<unsigned char>(value[i].as_size({0, 255}));
   }
   template <typename Enum>
@@ -90,7 +88,7 @@ struct Reader {
   }
   template <typename Visit>
   void nested(const Json& value, const std::string& name, const Visit& visit) const {
-    VIT_CHECK(value.is_object(), kWhere, value.where(), " must be an object");
+    value.expect(Json::Kind::object);
     std::set<std::string> own;
     visit(Reader{value, name + ".", given, own});
     check_keys(value, own);
@@ -101,7 +99,7 @@ std::vector<std::string> read_labels(const Json& layout) {
   std::vector<std::string> labels;
   const auto list = layout.find("labels");
   if (!list) return labels;
-  VIT_CHECK(list->is_array(), kWhere, list->where(), " must be an array of names");
+  list->expect(Json::Kind::array);
   for (std::size_t i = 0; i < list->size(); ++i) labels.emplace_back((*list)[i].as_string());
   return labels;
 }

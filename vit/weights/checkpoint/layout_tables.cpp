@@ -13,7 +13,7 @@ namespace {
 constexpr Where kWhere{"read_layout", ErrorKind::format};
 constexpr std::size_t kMaxName = 512, kMaxPieces = 64;
 
-/// Takes a number from the front of `text`; `fallback` where there is none.
+/// Takes a number from the front of `text`; `fallback` if there is none.
 std::uint8_t take_number(std::string_view& text, std::uint8_t fallback) {
   std::uint8_t number = fallback;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -61,7 +61,7 @@ void set_form(const Json& value, Row& row, Form form) {
 }
 
 void set_rows(const Json& value, Row& row) {
-  VIT_CHECK(value.is_array() && value.size() == 2, kWhere, value.where(), " must be [index, of]");
+  value.expect_array(2, "[index, of]");
   row.from.of = static_cast<std::uint8_t>(value[1].as_size({1, kMaxPieces}));
   row.from.index = static_cast<std::uint8_t>(value[0].as_size({0, row.from.of - std::size_t{1}}));
 }
@@ -154,12 +154,12 @@ void read_tensor(const Json& value, LayoutTables& tables) {
 std::shared_ptr<LayoutTables> read_layout_tables(const Json& layout) {
   auto tables = std::make_shared<LayoutTables>();
   const Json tensors = layout.at("tensors");
-  VIT_CHECK(tensors.is_object(), kWhere, tensors.where(), " must be an object");
+  tensors.expect(Json::Kind::object);
   for (std::size_t i = 0; i < tensors.size(); ++i) read_tensor(tensors[i], *tables);
   VIT_CHECK(is_sound(tables->rows), kWhere, tensors.where(),
             ": a tensor stands there twice, by itself and in a pair");
   if (const auto ignore = layout.find("ignore")) {
-    VIT_CHECK(ignore->is_object(), kWhere, ignore->where(), " must be an object of names and reasons");
+    ignore->expect(Json::Kind::object);
     for (std::size_t i = 0; i < ignore->size(); ++i) {
       const Json reason = (*ignore)[i];
       VIT_CHECK(!reason.key().empty() && !reason.as_string().empty(), kWhere, reason.where(),

@@ -43,10 +43,4 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
   return checkpoint;
 }
 
-std::vector<std::string> known_architectures() {
-  std::vector<std::string> names;
-  for (const Architecture& architecture : architectures()) names.emplace_back(architecture.name);
-  return names;
-}
-
 }  // namespace vit::internal

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "vit/config.h"
 #include "vit/image/preprocess.h"
@@ -38,8 +37,5 @@ Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions&
 /// for an unknown name.
 PreprocessConfig architecture_preprocess(const ModelConfig& config,
                                          const PreprocessLoadOptions& options = {});
-
-/// Names of all architectures known without a config.
-std::vector<std::string> known_architectures();
 
 }  // namespace vit::internal

@@ -12,7 +12,7 @@ namespace vit::internal {
 /// all files that are called as weights are.
 std::vector<std::filesystem::path> find_weights(const std::filesystem::path& folder);
 /// Among these files the two of dino.txt, the image tower's first: Meta publishes the backbone and what goes
-/// on top of it, with the text tower, apart. Nothing where they are not there.
+/// on top of it, with the text tower, apart. Nothing if they are not there.
 std::vector<std::filesystem::path> dinotxt_pair(const std::vector<std::filesystem::path>& files);
 /// All files of a folder that are called as weights are.
 std::vector<std::filesystem::path> list_weights(const std::filesystem::path& folder);
@@ -21,7 +21,7 @@ bool is_open_clip_name(const std::filesystem::path& file);
 /// Opens a weight file, or the index of shards, by its ending; what torch.compile puts into names is left
 /// out.
 TensorFile open_weights(const std::filesystem::path& file);
-/// The tensors of several files as those of one, called `path`. Throws Error where a name occurs twice.
+/// The tensors of several files as those of one, called `path`. Throws Error if a name occurs twice.
 TensorFile open_together(const std::vector<std::filesystem::path>& files, const std::filesystem::path& path);
 
 }  // namespace vit::internal

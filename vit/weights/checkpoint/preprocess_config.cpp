@@ -15,23 +15,18 @@ namespace {
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
 ResizeFilter timm_filter(const Json& value) {
-  const std::string_view name = value.as_string();
-  if (name == "bicubic") return ResizeFilter::bicubic;
-  if (name == "bilinear") return ResizeFilter::bilinear;
-  if (name == "lanczos") return ResizeFilter::lanczos;
-  if (name == "nearest") return ResizeFilter::nearest;
-  if (name == "box") return ResizeFilter::box;
-  if (name == "hamming") return ResizeFilter::hamming;
-  fail(kWhere, value.where(), " must be bicubic, bilinear, lanczos, nearest, box or hamming, found ",
-       in_quotes(name));
+  return read_choice<ResizeFilter>(value, {{"bicubic", ResizeFilter::bicubic},
+                                           {"bilinear", ResizeFilter::bilinear},
+                                           {"lanczos", ResizeFilter::lanczos},
+                                           {"nearest", ResizeFilter::nearest},
+                                           {"box", ResizeFilter::box},
+                                           {"hamming", ResizeFilter::hamming}});
 }
 
 TimmCropMode timm_crop_mode(const Json& value) {
-  const std::string_view name = value.as_string();
-  if (name == "center") return TimmCropMode::center;
-  if (name == "squash") return TimmCropMode::squash;
-  if (name == "border") return TimmCropMode::border;
-  fail(kWhere, value.where(), " must be center, squash or border, found ", in_quotes(name));
+  return read_choice<TimmCropMode>(
+      value,
+      {{"center", TimmCropMode::center}, {"squash", TimmCropMode::squash}, {"border", TimmCropMode::border}});
 }
 
 /// Whether the input size of a model that takes no other one is that of its arguments: older timm left the
@@ -53,10 +48,9 @@ void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
   }
   const auto size = args ? args->find("img_size") : std::nullopt;
   if (!size) return;
-  VIT_CHECK(!size->is_array() || size->size() == 2, kWhere, size->where(),
-            " must be one number or [height, width]");
-  timm.height = (size->is_array() ? (*size)[0] : *size).as_size(kEdgeRange);
-  timm.width = (size->is_array() ? (*size)[1] : *size).as_size(kEdgeRange);
+  const GridSize edges = read_edges(*size);
+  timm.height = edges.rows;
+  timm.width = edges.columns;
 }
 
 }  // namespace

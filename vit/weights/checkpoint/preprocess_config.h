@@ -21,7 +21,7 @@ bool is_timm_config(const Json& config);
 /// ask for something that is not implemented.
 PreprocessConfig read_timm_preprocess(const Json& config, const PreprocessLoadOptions& options);
 /// `file` is the object that describes a Hugging Face image processor, `model_type` that of config.json (""
-/// where unknown), which names the class where the object does not.
+/// where unknown), which names the class if the object does not.
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
                                     const PreprocessLoadOptions& options);
 /// The whole of open_clip_config.json.

@@ -3,13 +3,12 @@
 
 #include <array>
 
-#include "vit/config.h"
 #include "vit/weights/architectures/pixel_statistics.h"
+#include "vit/weights/families/source_files.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {
 
-constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
 constexpr SizeRange kPatchesRange{1, std::size_t{1} << 20};
 
 /// Whether one number may stand for all three channels.

@@ -25,7 +25,7 @@ struct FormSizes {
   std::size_t prefix_rows = 0;  // zeros in front of it
 };
 
-/// The one tensor whose rows are those of the part as they lie; null where they are joined, moved or masked.
+/// The one tensor whose rows are those of the part as they lie; null if they are joined, moved or masked.
 const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces);
 
 /// The numbers of a part of this shape: lent where one tensor stores them as they are, else joined from the

@@ -23,7 +23,7 @@ struct Reading {
   Layout layout;
   std::vector<std::span<const Ignored>> ignored{};
   std::vector<std::string> notes{};     // whose rules apply, what was assumed
-  std::shared_ptr<const void> texts{};  // what the names of tables point into, where they are not constants
+  std::shared_ptr<const void> texts{};  // what the names of tables point into, if they are not constants
 };
 
 struct Family {

@@ -89,7 +89,7 @@ void read_classifier(const SourceFiles& files, ModelConfig& c) {
 ModelConfig read_clip(const SourceFiles& files) {
   const Json& json = *files.config;
   ModelConfig c = read_hf_sizes(files, vision_config(json),
-                                {.patch_size = 32, .norm_eps = 1e-5, .activation = "quick_gelu"});
+                                {.patch_size = 32, .norm_eps = 1e-5, .activation = Activation::quick_gelu});
   c.family = "clip";
   c.patch_bias = false;
   c.norm_pre = true;
@@ -121,7 +121,7 @@ ModelConfig read_siglip(const SourceFiles& files) {
   const bool naflex = is_naflex(hf_model_type(files));
   ModelConfig c = read_hf_sizes(files, json,
                                 {.norm_eps = 1e-6,
-                                 .activation = "gelu_pytorch_tanh",
+                                 .activation = Activation::gelu_tanh,
                                  .own_override = naflex ? kMaxPatchesOverride : ""});
   c.family = "siglip";
   c.class_token = false;

@@ -4,7 +4,6 @@
 
 #include "vit/base/check.h"
 #include "vit/weights/families/timm_args.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {
@@ -12,27 +11,20 @@ namespace {
 constexpr Where kWhere{"hf_config", ErrorKind::format};
 
 void read_image_size(const Json& json, std::size_t fallback, ModelConfig& c) {
-  const SizeRange range{1, 1'000'000};
   const auto size = json.find("image_size");
-  c.image_height = c.image_width = fallback;
-  if (!size) return;
-  if (size->is_array()) {
-    VIT_CHECK(size->size() == 2, kWhere, size->where(), " must be one number or [height, width]");
-    c.image_height = (*size)[0].as_size(range);
-    c.image_width = (*size)[1].as_size(range);
-  } else {
-    c.image_height = c.image_width = size->as_size(range);
-  }
+  const GridSize edges = size ? read_edges(*size) : GridSize{fallback, fallback};
+  c.image_height = edges.rows;
+  c.image_width = edges.columns;
 }
 
 std::size_t read_patch_size(const Json& json, std::size_t fallback) {
   const SizeRange range{1, 1024};
   const auto size = json.find("patch_size");
   if (!size) return fallback;
-  if (!size->is_array()) return size->as_size(range);
-  VIT_CHECK(size->size() == 2 && (*size)[0].as_size(range) == (*size)[1].as_size(range), kWhere,
-            size->where(), " must be square");
-  return (*size)[0].as_size(range);
+  const GridSize edges = read_edges(*size, range);
+  VIT_CHECK(edges.rows == edges.columns, kWhere.with(ErrorKind::unsupported), size->where(),
+            " must be square");
+  return edges.rows;
 }
 
 }  // namespace
@@ -66,22 +58,25 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
   c.mlp_dim = json.find_size("intermediate_size").value_or(defaults.intermediate_size);
   c.patch_size = read_patch_size(json, defaults.patch_size);
   read_image_size(json, defaults.image_size, c);
-  VIT_CHECK(json.find_size("num_channels").value_or(3) == 3, kWhere, json.where(),
-            ": num_channels must be 3");
+  VIT_CHECK(json.find_size("num_channels").value_or(3) == 3, kWhere.with(ErrorKind::unsupported),
+            json.where(), ": num_channels must be 3");
   c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(defaults.norm_eps));
   c.activation = read_hf_activation(json, defaults.activation);
   return c;
 }
 
-Activation read_hf_activation(const Json& config, const char* fallback) {
-  const std::string name = config.find_string("hidden_act").value_or(fallback);
-  if (name == "gelu" || name == "gelu_python") return Activation::gelu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast") return Activation::gelu_tanh;
-  if (name == "quick_gelu") return Activation::quick_gelu;
-  if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "relu") return Activation::relu;
-  fail(kWhere.with(ErrorKind::unsupported), config.at("hidden_act").where(), ": unknown activation ",
-       in_quotes(name));
+Activation read_hf_activation(const Json& config, Activation fallback) {
+  const auto name = config.find("hidden_act");
+  if (!name) return fallback;
+  return read_choice<Activation>(*name, {{"gelu", Activation::gelu},
+                                         {"gelu_python", Activation::gelu},
+                                         {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                         {"gelu_new", Activation::gelu_tanh},
+                                         {"gelu_fast", Activation::gelu_tanh},
+                                         {"quick_gelu", Activation::quick_gelu},
+                                         {"silu", Activation::silu},
+                                         {"swish", Activation::silu},
+                                         {"relu", Activation::relu}});
 }
 
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResampling resampling) {

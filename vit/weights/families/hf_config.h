@@ -15,11 +15,11 @@ struct HfDefaults {
   std::size_t hidden_size = 768, num_layers = 12, num_heads = 12, intermediate_size = 3072;
   std::size_t patch_size = 16, image_size = 224;
   double norm_eps = 1e-12;
-  const char* activation = "gelu";
+  Activation activation = Activation::gelu;
   std::string_view own_override{};  // the one override that the page has; "" = none
 };
 
-/// config.json's model_type; "" where there is none.
+/// config.json's model_type; "" if there is none.
 std::string hf_model_type(const SourceFiles& files);
 
 /// Whether config.json names a class whose name contains `part`: "ForImageClassification", "WithProjection".
@@ -29,17 +29,17 @@ bool hf_class_contains(const Json& config, std::string_view part);
 /// messages and refuses --set, which speaks of timm's arguments.
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults);
 
-Activation read_hf_activation(const Json& config, const char* fallback);
+Activation read_hf_activation(const Json& config, Activation fallback);
 
 /// A learned table of `added_prefix_rows` rows and those of the native grid, resampled as transformers does.
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
                   TableResampling resampling = TableResampling::bicubic);
 
-/// Number of classes of the classifier called `name` (outside the image tower); 0 where there is none. Its
+/// Number of classes of the classifier called `name` (outside the image tower); 0 if there is none. Its
 /// two tensors decide, the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
-/// Class names in index order; nothing where id2label is absent, of another size or full of placeholders.
+/// Class names in index order; nothing if id2label is absent, of another size or full of placeholders.
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);
 
 /// What a file of ViT or DINOv2 calls the parts of its blocks. All published ones keep the names of the

@@ -70,7 +70,7 @@ TextConfig read_sizes(const SourceFiles& files, const Json& json, bool siglip) {
   c.context_length = json.find_size("max_position_embeddings", kCount).value_or(siglip ? 64 : 77);
   c.vocabulary_size = json.find_size("vocab_size", kCount).value_or(siglip ? 32000 : 49408);
   c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(siglip ? 1e-6 : 1e-5));
-  c.activation = read_hf_activation(json, siglip ? "gelu_pytorch_tanh" : "quick_gelu");
+  c.activation = read_hf_activation(json, siglip ? Activation::gelu_tanh : Activation::quick_gelu);
   return c;
 }
 

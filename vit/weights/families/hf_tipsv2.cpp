@@ -174,7 +174,7 @@ TextConfig read_text_config(const SourceFiles& files) {
   c.context_length = json.find_size("max_position_embeddings", kCount).value_or(64);
   c.vocabulary_size = json.find_size("vocab_size", kCount).value_or(32000);
   c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(1e-5));
-  c.activation = read_hf_activation(json, "relu");
+  c.activation = read_hf_activation(json, Activation::relu);
   c.scaled_tokens = json.find_bool("scale_sqrt_depth").value_or(true);
   c.sinusoidal_positions = true;
   c.mask = TextMask::padding;

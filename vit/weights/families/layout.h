@@ -91,7 +91,7 @@ constexpr bool fits(std::string_view pattern, std::string_view name) {
   return name == pattern;
 }
 
-/// Whether a table can be meant: every name has its {} where the part is a block's and nowhere else, and the
+/// Whether a table can be meant: every name has its {} exactly if the part is a block's, and the
 /// shares of every part fill it, in order. For static_assert beside each table.
 constexpr bool is_sound(std::span<const Row> table) {
   for (const Row& row : table) {
@@ -142,7 +142,7 @@ class Layout {
   /// The file does not have share `index` of the part: zeros.
   void set_zeros(Part part, std::size_t index);
   void set_form(Part part, Form form);
-  /// In the order in which they fill the part; none where the layout has no such part.
+  /// In the order in which they fill the part; none if the layout has no such part.
   std::span<const Source> sources(Part part, bool joint_head = false) const {
     return sources_[index_of(part, joint_head)];
   }

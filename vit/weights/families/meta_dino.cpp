@@ -30,6 +30,13 @@ constexpr Row kShared[] = {
 };
 static_assert(is_complete(kShared));
 
+/// The hidden width of a gated MLP, which no configuration tells: by the first block, so that a tensor of
+/// another width in a later one is the one that does not fit.
+void set_gated_width(const SourceFiles& files, TimmArgs& args) {
+  const TensorEntry* const out = files.find("blocks.0.mlp.w3.weight");
+  if (out != nullptr && out->shape.size() == 2) args.mlp_dim = out->shape[1];
+}
+
 // ------------------------------------------------------------------------------------------------- DINOv3
 
 constexpr Row kDinov3[] = {{Part::register_tokens, "storage_tokens"},
@@ -96,8 +103,7 @@ bool uses_stored_periods(const SourceFiles& files) {
 Reading read_dinov3_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, dinov3_layout(files, architecture.args));
   if (!follows_timm(files)) stored.global_pool = TimmPool::token;
-  if (files.find("blocks.0.mlp.w3.weight") != nullptr)  // of a gated MLP; the joint head has others
-    set_mlp_dim(files, ".mlp.w3.weight", stored);
+  set_gated_width(files, stored);
   Published model = read_published(files, architecture, stored, "Meta", kDinov3Keys);
   model.config.position.stored_periods = uses_stored_periods(files);
   add_joint_head(files, model.config);
@@ -141,7 +147,7 @@ Reading read_dinov2_as(const SourceFiles& files, const Architecture& architectur
   if (table != nullptr && table->shape.size() == 3) {
     // one row for the class token, none for registers
     if (table->shape[1] > 1) set_square_image(table->shape[1] - 1, stored);
-    set_mlp_dim(files, ".mlp.w3.weight", stored);
+    set_gated_width(files, stored);
   }
   Published model = read_published(files, architecture, stored, "Meta", kDinov2Keys);
   PositionConfig& position = model.config.position;

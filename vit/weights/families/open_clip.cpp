@@ -23,6 +23,9 @@ namespace {
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
 constexpr SizeRange kCount = kOpenClipCount;
 
+/// What projects the features of timm's models to the embedding.
+enum class TimmProj { outside, classifier, none };
+
 /// vision_cfg with OpenCLIP's defaults. timm_model_name outranks the sizes of OpenCLIP's own tower.
 struct VisionCfg {
   std::size_t layers = 12, width = 768, head_width = 64, patch_size = 16;
@@ -32,11 +35,11 @@ struct VisionCfg {
   bool final_ln_after_pool = false;
   bool tanh = false;  // act_kwargs
   double norm_eps = 1e-5;
-  std::string pool_type = "tok";
+  TimmPool pool_type = TimmPool::token;
 
   std::string timm_model_name{};
-  std::optional<std::string> timm_pool = "avg";  // nothing: the model's own
-  std::string timm_proj = "linear";              // "": the model's classifier projects
+  std::optional<TimmPool> timm_pool = TimmPool::avg;  // nothing: the model's own
+  TimmProj timm_proj = TimmProj::outside;
   bool timm_proj_bias = false;
 };
 
@@ -54,34 +57,32 @@ const std::map<std::string_view, Setter>& setters() {
       {"mlp_ratio", [](VisionCfg& c, const Json& v) { c.mlp_ratio = v.as_double(); }},
       {"patch_size",
        [](VisionCfg& c, const Json& v) {
-         VIT_CHECK(!v.is_array() || (v.size() == 2 && v[0].as_size() == v[1].as_size()), kWhere, v.where(),
-                   " must be square");
-         c.patch_size = (v.is_array() ? v[0] : v).as_size(kCount);
+         const GridSize edges = read_edges(v, kCount);
+         VIT_CHECK(edges.rows == edges.columns, kWhere, v.where(), " must be square");
+         c.patch_size = edges.rows;
        }},
       {"ls_init_value", [](VisionCfg& c, const Json&) { c.layer_scale = true; }},
       {"no_ln_pre", [](VisionCfg& c, const Json& v) { c.no_ln_pre = v.as_bool(); }},
       {"final_ln_after_pool", [](VisionCfg& c, const Json& v) { c.final_ln_after_pool = v.as_bool(); }},
       {"pool_type",
        [](VisionCfg& c, const Json& v) {
-         c.pool_type = one_of(v, {"tok", "avg"}, "other pooling is not implemented");
+         c.pool_type = read_choice<TimmPool>(v, {{"tok", TimmPool::token}, {"avg", TimmPool::avg}});
        }},
       {"act_kwargs",
        [](VisionCfg& c, const Json& v) {
          const auto value = only_member(v, "approximate");
-         c.tanh = value && one_of(*value, {"none", "tanh"}, "GELU has no such form") == "tanh";
+         c.tanh = value && read_choice<bool>(*value, {{"none", false}, {"tanh", true}});
        }},
       {"norm_kwargs",
        [](VisionCfg& c, const Json& v) {
          if (const auto value = only_member(v, "eps")) c.norm_eps = value->as_double();
        }},
       {"timm_model_name", [](VisionCfg& c, const Json& v) { c.timm_model_name = v.as_string(); }},
-      {"timm_pool",
-       [](VisionCfg& c, const Json& v) {
-         c.timm_pool = one_of(v, {"", "token", "avg", "map"}, "other pooling is not implemented");
-       }},
+      {"timm_pool", [](VisionCfg& c, const Json& v) { c.timm_pool = read_timm_pool(v); }},
       {"timm_proj",
        [](VisionCfg& c, const Json& v) {
-         c.timm_proj = one_of(v, {"", "none", "linear"}, "other projections are not implemented");
+         c.timm_proj = read_choice<TimmProj>(
+             v, {{"linear", TimmProj::outside}, {"none", TimmProj::none}, {"", TimmProj::classifier}});
        }},
       {"timm_proj_bias", [](VisionCfg& c, const Json& v) { c.timm_proj_bias = v.as_bool(); }},
   };
@@ -102,7 +103,7 @@ VisionCfg read_vision_cfg(const SourceFiles& files) {
     const std::string_view key = value.key();
     if (value.is_null()) {
       if (key == "timm_pool") cfg.timm_pool.reset();
-      if (key == "timm_proj") cfg.timm_proj = "";
+      if (key == "timm_proj") cfg.timm_proj = TimmProj::classifier;
     } else if (is_open_clip_switch(key)) {
       VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(), " is set, but not implemented");
     } else if (std::ranges::find(kInert, key) == std::end(kInert)) {
@@ -134,7 +135,7 @@ Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
   args.num_heads = cfg.width / cfg.head_width;
   args.mlp_ratio = cfg.mlp_ratio;
   args.num_classes = read_embed_dim(files);
-  args.global_pool = cfg.pool_type == "avg" ? TimmPool::avg : TimmPool::token;
+  args.global_pool = cfg.pool_type;
   args.fc_norm = cfg.final_ln_after_pool;
   args.layer_scale = cfg.layer_scale;
   args.pre_norm = !cfg.no_ln_pre;
@@ -182,13 +183,13 @@ Architecture timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
     args.image_height = image.rows;
     args.image_width = image.columns;
   }
-  args.num_classes = cfg.timm_proj == "none" ? 0 : read_embed_dim(files);
-  if (cfg.timm_proj == "linear") {
+  args.num_classes = cfg.timm_proj == TimmProj::none ? 0 : read_embed_dim(files);
+  if (cfg.timm_proj == TimmProj::outside) {
     // a pooling that is changed after construction leaves the last norm where it was
     if (!args.fc_norm) args.fc_norm = args.global_pool == TimmPool::avg;
-    if (cfg.timm_pool && !cfg.timm_pool->empty()) args.global_pool = parse_timm_pool(*cfg.timm_pool);
+    if (cfg.timm_pool && *cfg.timm_pool != TimmPool::none) args.global_pool = *cfg.timm_pool;
   } else if (cfg.timm_pool) {
-    args.global_pool = parse_timm_pool(*cfg.timm_pool);
+    args.global_pool = *cfg.timm_pool;
   }
   VIT_CHECK(args.global_pool != TimmPool::none, kWhere, files.config->where(),
             ": timm_pool \"\" keeps all tokens, which makes no embedding of the image");
@@ -202,7 +203,7 @@ static_assert(is_sound(kInnerProjection) && is_sound(kOuterProjection));
 Reading read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   const Architecture tower = timm_tower(files, cfg);
   Published model = read_published(files, tower, tower.args, "OpenCLIP", naflex_overrides(tower));
-  const bool outside = cfg.timm_proj == "linear";
+  const bool outside = cfg.timm_proj == TimmProj::outside;
   set_projection(model.config, !outside || cfg.timm_proj_bias);
   Layout layout = timm_layout(files, tower, model.args);
   if (outside) {
@@ -242,10 +243,7 @@ Reading read(const SourceFiles& files) {
 
 GridSize read_open_clip_image_size(const Json& vision_cfg) {
   const auto size = vision_cfg.find("image_size");
-  if (!size) return {224, 224};
-  if (!size->is_array()) return {size->as_size(SizeRange{1, 32768}), size->as_size(SizeRange{1, 32768})};
-  VIT_CHECK(size->size() == 2, kWhere, size->where(), " must be one number or [height, width]");
-  return {(*size)[0].as_size(SizeRange{1, 32768}), (*size)[1].as_size(SizeRange{1, 32768})};
+  return size ? read_edges(*size) : GridSize{224, 224};
 }
 
 constinit const Family kOpenClipFamily{

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {
@@ -22,16 +21,6 @@ constexpr std::string_view kModelFields[] = {
     "cast_dtype", "output_dict", "init_logit_bias", "init_logit_scale", "nonscalar_logit_scale"};
 
 }  // namespace
-
-std::string one_of(const Json& value, std::initializer_list<std::string_view> words, const char* why) {
-  const std::string_view found = value.as_string();
-  std::string wanted;
-  for (const std::string_view word : words) {
-    if (found == word) return std::string(found);
-    wanted += (wanted.empty() ? "" : ", ") + std::string(in_quotes(word));
-  }
-  fail(kWhere, value.where(), " is ", in_quotes(found), ", but ", why, "; ", wanted, " are");
-}
 
 std::optional<Json> only_member(const Json& kwargs, std::string_view key) {
   for (std::size_t i = 0; i < kwargs.size(); ++i) {

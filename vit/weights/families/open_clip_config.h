@@ -1,9 +1,7 @@
 // What the pages of OpenCLIP's towers share: reading open_clip_config.json field by field.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "vit/weights/families/source_files.h"
@@ -12,8 +10,6 @@ namespace vit::internal {
 
 inline constexpr SizeRange kOpenClipCount{1, 1'000'000};
 
-/// A string that must be one of `words`; otherwise throws Error, which gives `why` as the reason.
-std::string one_of(const Json& value, std::initializer_list<std::string_view> words, const char* why);
 /// The only member that an object of keyword arguments may hold here.
 std::optional<Json> only_member(const Json& kwargs, std::string_view key);
 /// Whether a field of vision_cfg or text_cfg changes the arithmetic in a way that is not implemented, if it

@@ -28,11 +28,10 @@ constexpr std::string_view kInert[] = {
     "hf_pooler_type",    "eos_id",           "final_ln_after_pool"};
 
 TextPooling pooling_of(const Json& value) {
-  const std::string name =
-      one_of(value, {"argmax", "eos", "last", "first"}, "other pooling is not implemented");
-  if (name == "eos") return TextPooling::end_token;
-  if (name == "last") return TextPooling::last;
-  return name == "first" ? TextPooling::first : TextPooling::largest_id;
+  return read_choice<TextPooling>(value, {{"argmax", TextPooling::largest_id},
+                                          {"eos", TextPooling::end_token},
+                                          {"last", TextPooling::last},
+                                          {"first", TextPooling::first}});
 }
 
 /// Fields of text_cfg that are not copied as they are.
@@ -61,13 +60,12 @@ bool set_field(const Json& value, TextConfig& c, Extras& extras) {
   } else if (key == "pool_type") {
     c.pooling = pooling_of(value);
   } else if (key == "proj_type") {
-    extras.has_projection =
-        one_of(value, {"linear", "none"}, "other projections are not implemented") == "linear";
+    extras.has_projection = read_choice<bool>(value, {{"linear", true}, {"none", false}});
   } else if (key == "proj_bias") {
     c.projection_bias = value.as_bool();
   } else if (key == "act_kwargs") {
     const auto form = only_member(value, "approximate");
-    extras.tanh = form && one_of(*form, {"none", "tanh"}, "GELU has no such form") == "tanh";
+    extras.tanh = form && read_choice<bool>(*form, {{"none", false}, {"tanh", true}});
   } else if (key == "norm_kwargs") {
     if (const auto eps = only_member(value, "eps")) c.norm_eps = static_cast<float>(eps->as_double());
   } else {

@@ -179,12 +179,6 @@ void set_square_image(std::size_t num_patches, TimmArgs& args) {
   args.image_height = args.image_width = edge * args.patch_size;
 }
 
-void set_mlp_dim(const SourceFiles& files, std::string_view ending, TimmArgs& args) {
-  for (const TensorEntry& entry : files.tensors.entries()) {
-    if (entry.name.ends_with(ending) && entry.shape.size() == 2) args.mlp_dim = entry.shape[1];
-  }
-}
-
 bool is_saved_by_timm(const SourceFiles& files) {
   return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
          !files.options.overrides.contains("rules");

@@ -1,6 +1,6 @@
 // Checkpoints of published architectures, whose names stand for the arguments of timm's models: what the
 // pages of timm, Naver, BAAI, Meta, OpenAI and OpenCLIP share. The configuration's own arguments count where
-// timm saved the folder, the tensors' sizes where the file is bare, and the caller's overrides in either
+// timm saved the folder, the tensors' sizes if the file is bare, and the caller's overrides in either
 // case.
 #pragma once
 
@@ -44,22 +44,20 @@ Published read_published(const SourceFiles& files, const Architecture& architect
 Reading finish(const SourceFiles& files, const Architecture& architecture, Published published, Layout layout,
                std::vector<std::span<const Ignored>> ignored, std::vector<std::string> notes = {});
 
-/// ModelOptions::architecture, else the config's; "" where neither is given.
+/// ModelOptions::architecture, else the config's; "" if neither is given.
 std::string architecture_name(const SourceFiles& files);
 /// Whether the architecture was given by a name of this library, and of this family where that is not "".
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family = "");
 /// Sets the image to a square of that many patches; leaves it where it is one already, though it be larger by
-/// a part of a patch, and where no square has so many.
+/// a part of a patch, or if no square has so many.
 void set_square_image(std::size_t num_patches, TimmArgs& args);
-/// The width of the hidden layer by the tensor that leaves it, in any block; leaves it where no file tells.
-void set_mlp_dim(const SourceFiles& files, std::string_view ending, TimmArgs& args);
 /// Whether timm saved the folder, with its name of the architecture and its preprocessing, and nobody asks
 /// for other rules. Its tensors may have the publisher's names all the same: timm converts them.
 bool is_saved_by_timm(const SourceFiles& files);
 /// Whether timm's rules hold: those of a folder that timm saved, or overrides["rules"] = "timm"; the other
 /// value is "publisher".
 bool follows_timm(const SourceFiles& files);
-/// Value of an override of the page's own, the first of `allowed` where it is not set; throws Error where it
+/// Value of an override of the page's own, the first of `allowed` if it is not set; throws Error if it
 /// is none of `allowed`.
 std::string own_option(const SourceFiles& files, const std::string& key,
                        std::span<const std::string_view> allowed);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "vit/base/check.h"
+#include "vit/weights/files/in_quotes.h"
+
 namespace vit::internal {
 
 const TensorEntry* SourceFiles::find(std::string_view name, Place place) const {
@@ -57,6 +60,19 @@ std::size_t SourceFiles::count_blocks(std::string_view stem, Place place) const 
 
 std::string SourceFiles::config_name() const {
   return config ? config->file() : weights_name;
+}
+
+void refuse_choice(const Json& value, const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(in_quotes(word));
+  fail(Where{"read_config", ErrorKind::unsupported}, value.where(), " is ", in_quotes(value.as_string()),
+       ", which is not implemented; ", listed(quoted, quoted.size()), quoted.size() == 1 ? " is" : " are");
+}
+
+GridSize read_edges(const Json& value, SizeRange range) {
+  if (value.is_number()) return {value.as_size(range), value.as_size(range)};
+  value.expect_array(2, "one number or [height, width]");
+  return {value[0].as_size(range), value[1].as_size(range)};
 }
 
 std::optional<Match> match_anchor(const SourceFiles& files, std::string_view anchor,

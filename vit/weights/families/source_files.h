@@ -2,17 +2,24 @@
 // caller says of it.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "vit/config.h"
 #include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/tensor_file.h"
 
 namespace vit::internal {
+
+/// Edges of images that configuration files may state.
+inline constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
 
 /// How a family found its tensors.
 struct Match {
@@ -21,7 +28,7 @@ struct Match {
 };
 
 struct SourceFiles {
-  const TensorFile& tensors;  // no entries where there are no weights
+  const TensorFile& tensors;  // no entries if there are no weights
   const LoadOptions& options;
   std::optional<Json> config{};  // config.json or open_clip_config.json; nothing for a bare file
   std::string weights_name{};    // path of the weight file, or of the folder without one, for messages
@@ -43,7 +50,25 @@ struct SourceFiles {
   std::string config_name() const;
 };
 
-/// The first of `prefixes` under which the file has a tensor `anchor`; nothing where none is. Without weights
+/// Throws Error (unsupported) that a word is none of these.
+[[noreturn]] void refuse_choice(const Json& value, const std::vector<std::string>& words);
+
+/// What a word of a configuration stands for. Throws Error for another word.
+template <typename Value>
+Value read_choice(const Json& value, std::initializer_list<std::pair<std::string_view, Value>> choices) {
+  const std::string_view found = value.as_string();
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : choices) {
+    if (found == word) return meaning;
+    words.emplace_back(word);
+  }
+  refuse_choice(value, words);
+}
+
+/// One number for both edges, or [height, width].
+GridSize read_edges(const Json& value, SizeRange range = kEdgeRange);
+
+/// The first of `prefixes` under which the file has a tensor `anchor`; nothing if none is. Without weights
 /// the first.
 std::optional<Match> match_anchor(const SourceFiles& files, std::string_view anchor,
                                   std::span<const std::string_view> prefixes);

@@ -24,7 +24,7 @@ struct TextReading {
 
 struct TextFamily {
   const char* name;
-  /// Nothing where the checkpoint is of another family or has no text tower. Files without weights are not
+  /// Nothing if the checkpoint is of another family or has no text tower. Files without weights are not
   /// asked for.
   std::optional<TextReading> (*read)(const SourceFiles& files);
 };

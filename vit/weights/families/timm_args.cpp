@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <numbers>
 #include <set>
 
 #include "vit/base/check.h"
+#include "vit/weights/families/source_files.h"
 #include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
@@ -20,34 +20,23 @@ constexpr Where kWhere{"timm_model_args", ErrorKind::format};
   fail(kWhere, value.where(), " must be ", wanted);
 }
 
+constexpr SizeRange kCounts{0, 1'000'000'000};
+
 std::size_t count(const Json& value) {
-  return value.as_size({0, 1'000'000'000});
+  return value.as_size(kCounts);
 }
 
 /// One number for both axes, or [rows, columns].
 GridSize pair(const Json& value) {
-  if (!value.is_array()) return {count(value), count(value)};
-  if (value.size() != 2) refuse(value, "a number or a list of two");
-  return {count(value[0]), count(value[1])};
-}
-
-std::string one_of(const Json& value, std::initializer_list<const char*> words) {
-  const std::string_view found = value.as_string();
-  std::string wanted = "one of";
-  for (const char* word : words) {
-    if (found == word) return std::string(found);
-    wanted += std::string(" \"") + word + "\"";
-  }
-  refuse(value, wanted);
+  return read_edges(value, kCounts);
 }
 
 Activation activation_of(const Json& value) {
-  const std::string name = one_of(value, {"gelu", "gelu_tanh", "quick_gelu", "silu", "relu"});
-  if (name == "gelu_tanh") return Activation::gelu_tanh;
-  if (name == "quick_gelu") return Activation::quick_gelu;
-  if (name == "silu") return Activation::silu;
-  if (name == "relu") return Activation::relu;
-  return Activation::gelu;
+  return read_choice<Activation>(value, {{"gelu", Activation::gelu},
+                                         {"gelu_tanh", Activation::gelu_tanh},
+                                         {"quick_gelu", Activation::quick_gelu},
+                                         {"silu", Activation::silu},
+                                         {"relu", Activation::relu}});
 }
 
 using Setter = std::function<void(TimmArgs&, const Json&)>;
@@ -74,9 +63,9 @@ const std::map<std::string, Setter>& setters() {
       {"pos_embed_grid_size", [](TimmArgs& a, const Json& v) { a.pos_embed_grid_size = pair(v); }},
       {"pos_embed_interp_mode",
        [](TimmArgs& a, const Json& v) {
-         a.pos_embed_interp_mode = one_of(v, {"bicubic", "bilinear"}) == "bilinear"
-                                       ? TableResampling::bilinear_antialias
-                                       : TableResampling::bicubic_antialias;
+         a.pos_embed_interp_mode =
+             read_choice<TableResampling>(v, {{"bicubic", TableResampling::bicubic_antialias},
+                                              {"bilinear", TableResampling::bilinear_antialias}});
        }},
       {"depth", [](TimmArgs& a, const Json& v) { a.depth = count(v); }},
       {"num_heads", [](TimmArgs& a, const Json& v) { a.num_heads = count(v); }},
@@ -86,10 +75,7 @@ const std::map<std::string, Setter>& setters() {
          a.mlp_dim = 0;
        }},
       {"num_classes", [](TimmArgs& a, const Json& v) { a.num_classes = count(v); }},
-      {"global_pool",
-       [](TimmArgs& a, const Json& v) {
-         a.global_pool = parse_timm_pool(one_of(v, {"", "token", "avg", "map"}));
-       }},
+      {"global_pool", [](TimmArgs& a, const Json& v) { a.global_pool = read_timm_pool(v); }},
       {"pool_include_prefix", [](TimmArgs& a, const Json& v) { a.pool_include_prefix = v.as_bool(); }},
       {"class_token", [](TimmArgs& a, const Json& v) { a.class_token = v.as_bool(); }},
       {"reg_tokens", [](TimmArgs& a, const Json& v) { a.reg_tokens = count(v); }},
@@ -98,7 +84,7 @@ const std::map<std::string, Setter>& setters() {
       {"use_abs_pos_emb", [](TimmArgs& a, const Json& v) { a.pos_embed = v.as_bool(); }},
       {"pos_embed",
        [](TimmArgs& a, const Json& v) {
-         a.pos_embed = one_of(v, {"", "none", "learn"}) == "learn";
+         a.pos_embed = read_choice<bool>(v, {{"learn", true}, {"none", false}, {"", false}});
        }},
       {"qkv_bias", [](TimmArgs& a, const Json& v) { a.qkv_bias = v.as_bool(); }},
       {"proj_bias", [](TimmArgs& a, const Json& v) { a.proj_bias = v.as_bool(); }},
@@ -121,21 +107,20 @@ const std::map<std::string, Setter>& setters() {
       {"scale_attn_inner", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
       {"attn_type",
        [](TimmArgs& a, const Json& v) {
-         a.attn_type = one_of(v, {"eva", "rope"}) == "eva" ? TimmAttention::eva : TimmAttention::rope;
+         a.attn_type =
+             read_choice<TimmAttention>(v, {{"eva", TimmAttention::eva}, {"rope", TimmAttention::rope}});
        }},
       {"use_rot_pos_emb", [](TimmArgs& a, const Json& v) { a.rope = v.as_bool(); }},
       {"rope_type",
        [](TimmArgs& a, const Json& v) {
-         const std::string name = one_of(v, {"cat", "mixed", "dinov3"});
-         a.rope_type = name == "mixed"    ? TimmRope::mixed
-                       : name == "dinov3" ? TimmRope::dinov3
-                                          : TimmRope::cat;
+         a.rope_type = read_choice<TimmRope>(
+             v, {{"cat", TimmRope::cat}, {"mixed", TimmRope::mixed}, {"dinov3", TimmRope::dinov3}});
        }},
       {"rope_temperature", [](TimmArgs& a, const Json& v) { a.rope_temperature = v.as_double(); }},
       {"rope_grid_offset", [](TimmArgs& a, const Json& v) { a.rope_grid_offset = v.as_double(); }},
       {"rope_grid_indexing",
        [](TimmArgs& a, const Json& v) {
-         a.rope_xy = one_of(v, {"ij", "xy"}) == "xy";
+         a.rope_xy = read_choice<bool>(v, {{"ij", false}, {"xy", true}});
        }},
       {"rope_rotate_half", [](TimmArgs& a, const Json& v) { a.rope_rotate_half = v.as_bool(); }},
       {"ref_feat_shape", [](TimmArgs& a, const Json& v) { a.ref_feat_shape = pair(v); }},
@@ -278,12 +263,10 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
 
 }  // namespace
 
-TimmPool parse_timm_pool(std::string_view word) {
-  if (word.empty()) return TimmPool::none;
-  if (word == "token") return TimmPool::token;
-  if (word == "avg") return TimmPool::avg;
-  if (word == "map") return TimmPool::map;
-  fail(kWhere, "no pooling of timm's is called ", in_quotes(word));
+TimmPool read_timm_pool(const Json& value) {
+  return read_choice<TimmPool>(
+      value,
+      {{"token", TimmPool::token}, {"avg", TimmPool::avg}, {"map", TimmPool::map}, {"", TimmPool::none}});
 }
 
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
@@ -299,22 +282,23 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
     return;
   }
   const auto setter = setters().find(key);
-  VIT_CHECK(setter != setters().end(), kWhere, value.where(), ": unknown model argument");
+  VIT_CHECK(setter != setters().end(), kWhere.with(ErrorKind::unsupported), value.where(),
+            ": unknown model argument");
   setter->second(args, value);
 }
 
 void apply_timm_config(TimmArgs& args, const Json& config) {
   const Json pretrained = config.find("pretrained_cfg").value_or(config);  // the older form is flat
   if (const auto size = pretrained.find("input_size")) {
-    VIT_CHECK(size->size() == 3, kWhere, size->where(), " must be [channels, height, width]");
-    args.image_height = (*size)[1].as_size({1, 1'000'000});
-    args.image_width = (*size)[2].as_size({1, 1'000'000});
+    size->expect_array(3, "[channels, height, width]");
+    args.image_height = (*size)[1].as_size(kEdgeRange);
+    args.image_width = (*size)[2].as_size(kEdgeRange);
   }
   if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
   // a global_pool that stands beside it is for people: timm reads the one in model_args
   if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
   if (const auto model_args = config.find("model_args")) {
-    VIT_CHECK(model_args->is_object(), kWhere, model_args->where(), " must be an object");
+    model_args->expect(Json::Kind::object);
     for (std::size_t i = 0; i < model_args->size(); ++i) {
       apply_timm_arg(args, std::string((*model_args)[i].key()), (*model_args)[i]);
     }

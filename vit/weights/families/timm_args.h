@@ -12,8 +12,8 @@
 
 namespace vit::internal {
 
-/// The pooling of that name of timm's; throws Error for another word.
-TimmPool parse_timm_pool(std::string_view word);
+/// The pooling that timm calls so; throws Error for another word.
+TimmPool read_timm_pool(const Json& value);
 
 /// Applies one model_args entry. Keys without effect on inference are accepted; an unknown key, or one whose
 /// value asks for something that is not implemented, throws Error naming file and key.

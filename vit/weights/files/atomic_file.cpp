@@ -35,8 +35,8 @@ int open_nameless(const std::filesystem::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path, std::string_view where)
-    : path_(std::move(path)), where_(where) {
+AtomicFile::AtomicFile(std::filesystem::path path, const Where& where)
+    : path_(std::move(path)), where_(where.operation()) {
   static std::atomic<unsigned> serial{0};  // several threads may write files of one name
   temporary_ = path_;
   temporary_ += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(serial.fetch_add(1));
@@ -54,7 +54,8 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::refuse(std::string_view action) const {
-  fail(where_, path_.string(), ": cannot be ", action, ": ", std::generic_category().message(errno));
+  fail(Where(where_, ErrorKind::io), path_.string(), ": cannot be ", action, ": ",
+       std::generic_category().message(errno));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

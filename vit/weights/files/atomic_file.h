@@ -7,17 +7,17 @@
 #include <string>
 #include <string_view>
 
-#include "vit/base/error.h"
+#include "vit/base/check.h"
 
 namespace vit::internal {
 
 /// Writes beside `path`, where the file system can into a file without a name, and gives it the name in
 /// commit(); without commit() what was written is gone and a former file of that name stays as it was. So a
 /// process that is killed leaves nothing behind, but on file systems that name every file. Every failure is
-/// an Error that names the file and the system's reason.
+/// an Error (io) that names the file and the system's reason.
 class AtomicFile {
  public:
-  AtomicFile(std::filesystem::path path, std::string_view where);
+  AtomicFile(std::filesystem::path path, const Where& where);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

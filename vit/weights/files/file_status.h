@@ -8,8 +8,8 @@
 
 namespace vit::internal {
 
-/// The file that a path leads to, links followed; of type not_found where there is none. Throws Error with
-/// the system's reason where it does not say: a loop of links, a name too long, a folder that may not be
+/// The file that a path leads to, links followed; of type not_found if there is none. Throws Error (io) with
+/// the system's reason if it does not say: a loop of links, a name too long, a folder that may not be
 /// read.
 inline std::filesystem::file_status load_status(const std::filesystem::path& path, const Where& where) {
   std::error_code error;

@@ -74,6 +74,10 @@ void Json::expect(Kind expected) const {
             to_string(kind()));
 }
 
+void Json::expect_array(std::size_t count, std::string_view wanted) const {
+  VIT_CHECK(is_array() && size() == count, kWhere, where(), " must be ", wanted);
+}
+
 std::size_t Json::size() const {
   return is_array() || is_object() ? document_->nodes[node_].value.range.count : 0;
 }
@@ -109,7 +113,7 @@ std::size_t Json::as_size(SizeRange range) const {
   expect(Kind::number);
   const JsonNode& node = document_->nodes[node_];
   const auto refuse = [&](const auto& found) {
-    fail(kWhere, where(), " must be a whole number from ", range.min, " to ", range.max, ", found ", found);
+    fail(kWhere, where(), " must be an integer from ", range.min, " to ", range.max, ", found ", found);
   };
   std::size_t value = 0;
   if (node.kind == NodeKind::unsigned_integer) {
@@ -132,12 +136,12 @@ std::int64_t Json::as_integer() const {
   if (node.kind == NodeKind::integer) return node.value.integer;
   if (node.kind == NodeKind::unsigned_integer) {
     VIT_CHECK(node.value.unsigned_integer <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, kWhere,
-              where(), " must be a whole number of 64 bits, found ", node.value.unsigned_integer);
+              where(), " must be an integer of 64 bits, found ", node.value.unsigned_integer);
     return static_cast<std::int64_t>(node.value.unsigned_integer);
   }
   const double real = node.value.real;
   VIT_CHECK(std::fabs(real) <= 0x1p53 && std::floor(real) == real, kWhere, where(),
-            " must be a whole number, found ", real);
+            " must be an integer, found ", real);
   return static_cast<std::int64_t>(real);
 }
 
@@ -157,13 +161,6 @@ bool Json::as_bool() const {
 std::string_view Json::as_string() const {
   expect(Kind::string);
   return document_->view(document_->nodes[node_].value.range);
-}
-
-std::vector<double> Json::as_doubles() const {
-  expect(Kind::array);
-  std::vector<double> values(size());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = (*this)[i].as_double();
-  return values;
 }
 
 std::optional<std::size_t> Json::find_size(std::string_view key, SizeRange range) const {

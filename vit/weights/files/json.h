@@ -1,4 +1,4 @@
-// JSON behind one door: strict parsing of untrusted text, and typed access whose Errors name file and key.
+// JSON: strict parsing of untrusted text, and typed access whose Errors name file and key.
 // What the keys mean is for the families and the preprocessing configuration.
 #pragma once
 
@@ -52,28 +52,31 @@ class Json {
   /// The file alone.
   const std::string& file() const;
 
+  /// Throws Error unless the value is of that kind.
+  void expect(Kind expected) const;
+  /// Throws Error unless the value is an array of `count` elements, in messages `wanted`: "[height, width]".
+  void expect_array(std::size_t count, std::string_view wanted) const;
+
   /// Number of elements or members, 0 for other kinds.
   std::size_t size() const;
   /// Element or, in the order of the file, member `index`.
   Json operator[](std::size_t index) const;
   /// The key under which an object holds this value; empty for elements and the root.
   std::string_view key() const;
-  /// The member `key`, or nothing where it is absent or null. Throws Error where this value is no object.
+  /// The member `key`, or nothing if it is absent or null. Throws Error if this value is no object.
   std::optional<Json> find(std::string_view key) const;
   /// The member `key`; absent or null is an Error.
   Json at(std::string_view key) const;
 
-  /// A whole number in `range`; 224 and 224.0 are whole, -1, 0.5 and "224" are not.
+  /// An integer in `range`: 224 or 224.0, not -1, 0.5 or "224".
   std::size_t as_size(SizeRange range = {}) const;
-  /// A whole number that fits 64 bits, exact.
+  /// An integer that fits 64 bits, exact.
   std::int64_t as_integer() const;
   /// A number; always finite.
   double as_double() const;
   bool as_bool() const;
   /// UTF-8; valid as long as any Json of the document lives.
   std::string_view as_string() const;
-  /// Elements of an array of numbers.
-  std::vector<double> as_doubles() const;
 
   /// Members that may be absent or null.
   std::optional<std::size_t> find_size(std::string_view key, SizeRange range = {}) const;
@@ -86,8 +89,6 @@ class Json {
   friend Json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits);
   Json(std::shared_ptr<const detail::JsonDocument> document, std::uint32_t node)
       : document_(std::move(document)), node_(node) {}
-  void expect(Kind expected) const;
-
   std::shared_ptr<const detail::JsonDocument> document_;
   std::uint32_t node_ = 0;
 };
@@ -100,7 +101,7 @@ Json parse_json(std::string_view text, std::string_view name, const JsonLimits& 
 /// The same for a file.
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-/// `text` as a JSON string with its quotes, ASCII only. Throws Error where it is not valid UTF-8.
+/// `text` as a JSON string with its quotes, ASCII only. Throws Error (argument) if it is not valid UTF-8.
 std::string json_string(std::string_view text);
 
 }  // namespace vit::internal

@@ -22,6 +22,7 @@ using detail::Range;
 using Nlohmann = nlohmann::json;
 
 constexpr Where kWhere{"json", ErrorKind::format};
+constexpr Where kLimit = kWhere.with(ErrorKind::unsupported);
 
 /// Walks the text and tells where it is, which the events of the parser do not.
 class CountingIterator {
@@ -133,7 +134,7 @@ class Builder {
 
   JsonNode& add(NodeKind kind) {
     if (document_.nodes.size() >= limits_.max_values)
-      refuse(text("more than ", limits_.max_values, " values"));
+      fail(kLimit, document_.name, ": more than ", limits_.max_values, " values");
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     if (!open_.empty()) pending_.push_back(index);
     JsonNode& node = document_.nodes.emplace_back();
@@ -144,7 +145,8 @@ class Builder {
   }
 
   bool open(NodeKind kind) {
-    if (open_.size() >= limits_.max_depth) refuse(text("nested deeper than ", limits_.max_depth));
+    VIT_CHECK(open_.size() < limits_.max_depth, kLimit, document_.name, ": nested deeper than ",
+              limits_.max_depth, " near byte ", position_ - begin_);
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     add(kind);
     open_.push_back({index, pending_.size()});
@@ -184,7 +186,7 @@ class Builder {
 namespace {
 
 void check_size(std::size_t num_bytes, std::string_view name, const JsonLimits& limits) {
-  VIT_CHECK(num_bytes <= limits.max_bytes && num_bytes < std::numeric_limits<std::uint32_t>::max(), kWhere,
+  VIT_CHECK(num_bytes <= limits.max_bytes && num_bytes < std::numeric_limits<std::uint32_t>::max(), kLimit,
             name, ": ", num_bytes, " bytes of JSON, at most ", limits.max_bytes, " are accepted");
 }
 
@@ -215,7 +217,7 @@ std::string json_string(std::string_view text) {
   try {
     return Nlohmann(text).dump(-1, ' ', true);
   } catch (const Nlohmann::exception&) {
-    fail(kWhere, in_quotes(text), " is not valid UTF-8");
+    fail(kWhere.with(ErrorKind::argument), in_quotes(text), " is not valid UTF-8");
   }
 }
 

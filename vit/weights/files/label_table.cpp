@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/source_file.h"
 
@@ -12,14 +13,12 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"labels", ErrorKind::format};
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// The rows of a CSV text, one at a time.
 class CsvReader {
  public:
-  CsvReader(std::string_view rest, const std::filesystem::path& file) : rest_(rest), file_(file) {
-    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-  }
+  CsvReader(std::string_view text, const std::filesystem::path& file)
+      : rest_(without_byte_order_mark(text)), file_(file) {}
 
   /// The fields of the next row that is not empty; nothing at the end.
   std::optional<std::vector<std::string>> next() {
@@ -98,8 +97,8 @@ std::optional<LabelTable> parse_label_table(std::string_view content, const std:
 
 std::optional<LabelTable> read_label_table(const std::filesystem::path& file) {
   const SourceFile source(file, kWhere);
-  VIT_CHECK(source.size() <= JsonLimits().max_bytes, kWhere, file.string(), ": ", source.size(),
-            " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
+  VIT_CHECK(source.size() <= JsonLimits().max_bytes, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
+            source.size(), " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
   return parse_label_table(source.text(), file);
 }
 

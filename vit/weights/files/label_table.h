@@ -13,7 +13,7 @@ namespace vit::internal {
 struct LabelTable {
   std::vector<std::string> names;  // column "name"
   std::vector<std::string>
-      categories;  // column "category", one for each name; none where there is no such column
+      categories;  // column "category", one for each name; none if there is no such column
 };
 
 /// Reads RFC 4180 with the columns of a header in any order. Nothing if no column is called "name". Throws

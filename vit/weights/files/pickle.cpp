@@ -11,8 +11,8 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/utf8.h"
 #include "vit/weights/files/in_quotes.h"
-#include "vit/weights/files/json.h"
 #include "vit/weights/files/pickle_machine.h"
 #include "vit/weights/files/zip_archive.h"
 
@@ -23,7 +23,7 @@ using pickle::Kind;
 using pickle::Program;
 using pickle::Value;
 
-constexpr std::string_view kWhere = "open_pickle";
+constexpr Where kWhere{"open_pickle", ErrorKind::format};
 // Averaged weights before raw ones, and the first four in timm's order.
 constexpr std::string_view kContainers[] = {
     "state_dict_ema", "model_ema", "state_dict", "model", "model_state_dict",
@@ -42,11 +42,12 @@ struct Archive {
 
   bool has(std::string_view name) const { return records.contains(folder + std::string(name)); }
 
-  /// The bytes of a record, or nothing where there is none. Throws Error where it is compressed.
+  /// The bytes of a record, or nothing if there is none. Throws Error if it is compressed.
   std::optional<StoredBytes> find(std::string_view name) const {
     const auto at = records.find(folder + std::string(name));
     if (at == records.end()) return std::nullopt;
-    VIT_CHECK(!at->second.compressed, kWhere, file->path().string(), ": record ", in_quotes(at->first),
+    VIT_CHECK(!at->second.compressed, kWhere.with(ErrorKind::unsupported), file->path().string(), ": record ",
+              in_quotes(at->first),
               " is compressed; PyTorch stores its records plain (archive packed again by another program?)");
     return at->second.bytes;
   }
@@ -56,7 +57,7 @@ Archive open_archive(const std::filesystem::path& path) {
   Archive archive{.file = std::make_shared<const SourceFile>(path, kWhere), .records = {}, .folder = {}};
   const std::string name = path.string();
   if (!looks_like_zip(*archive.file)) {
-    VIT_CHECK(archive.file->text(0, 1) != "\x80", kWhere, name,
+    VIT_CHECK(archive.file->text(0, 1) != "\x80", kWhere.with(ErrorKind::unsupported), name,
               ": a pickle without zip archive, the format before PyTorch 1.6; load it there and torch.save() "
               "it again");
     refuse_download_leftovers(*archive.file, name, kWhere);
@@ -72,20 +73,20 @@ Archive open_archive(const std::filesystem::path& path) {
   }
   VIT_CHECK(num_programs == 1, kWhere, name, ": holds ", num_programs,
             " records */data.pkl, expected one (not a PyTorch checkpoint?)");
-  VIT_CHECK(archive.folder.size() <= kMaxFolderName, kWhere, name, ": its records lie in ",
-            in_quotes(archive.folder), ", a name of ", archive.folder.size(), " bytes, at most ",
-            kMaxFolderName, " are accepted");
-  VIT_CHECK(!archive.has("constants.pkl"), kWhere, name,
+  VIT_CHECK(archive.folder.size() <= kMaxFolderName, kWhere.with(ErrorKind::unsupported), name,
+            ": its records lie in ", in_quotes(archive.folder), ", a name of ", archive.folder.size(),
+            " bytes, at most ", kMaxFolderName, " are accepted");
+  VIT_CHECK(!archive.has("constants.pkl"), kWhere.with(ErrorKind::unsupported), name,
             ": a TorchScript program, expected a checkpoint; save its state_dict() instead");
   const auto byte_order = archive.find("byteorder");
   const std::string order =
       byte_order ? archive.file->text(byte_order->begin(), byte_order->size()) : "little";
-  VIT_CHECK(order == "little", kWhere, name, ": byte order ", in_quotes(order),
+  VIT_CHECK(order == "little", kWhere.with(ErrorKind::unsupported), name, ": byte order ", in_quotes(order),
             ", only little-endian files can be read");
   return archive;
 }
 
-/// The strides, or nothing where the elements lie row-major without gaps; dimensions of size 1 have no say.
+/// The strides, or nothing if the elements lie row-major without gaps; dimensions of size 1 have no say.
 std::vector<std::size_t> meaningful_strides(const pickle::TensorRecord& tensor) {
   std::size_t expected = 1;
   for (std::size_t i = tensor.shape.size(); i-- > 0;) {
@@ -104,7 +105,7 @@ class EntryBuilder {
     const pickle::TensorRecord& tensor = program_.tensors[value.index];
     const pickle::Storage& storage = program_.storages[tensor.storage];
     const std::string label = "tensor " + in_quotes(tensor_name);
-    json_string(tensor_name);  // refuses names that are not UTF-8
+    VIT_CHECK(is_utf8(tensor_name), kWhere, name_, ": the name of ", label, " is not valid UTF-8");
     const auto bytes = storage_bytes(storage, label);
 
     TensorEntry entry{.name = std::string(tensor_name),
@@ -116,22 +117,32 @@ class EntryBuilder {
                       .file = archive_.file};
     // A stride of 0 repeats elements, so the shape alone does not bound what a reader must allocate; the file
     // does.
-    const std::size_t num_bytes = checked_mul(entry.num_elements(), storage.type->element_bytes, kWhere);
+    std::size_t num_bytes = storage.type->element_bytes;
+    for (const std::size_t size : entry.shape) {
+      VIT_CHECK(!product_overflows(num_bytes, size), kWhere, name_, ": ", label,
+                " has a shape of more numbers than any file holds");
+      num_bytes *= size;
+    }
     const std::size_t file_bytes = archive_.file->size();
     VIT_CHECK(num_bytes <= file_bytes, kWhere, name_, ": ", label, " of ", num_bytes,
               " bytes is larger than the file");
     // Many names for one storage multiply it just so.
-    num_bytes_ = checked_add(num_bytes_, num_bytes, kWhere);
+    num_bytes_ += num_bytes;  // cannot overflow: at most kMaxSharing times the file so far, and the file
     VIT_CHECK(num_bytes_ / kMaxSharing <= file_bytes, kWhere, name_, ": up to ", label, " the tensors have ",
               num_bytes_, " bytes, more than ", kMaxSharing, " times the file of ", file_bytes,
               " (storages shared by many tensors?)");
     if (num_bytes == 0) return entry;
+    const auto check_inside = [&](bool condition) {
+      VIT_CHECK(condition, kWhere, name_, ": ", label, " reaches beyond the ", storage.num_elements,
+                " elements of its storage");
+    };
     std::size_t last = tensor.offset;
+    check_inside(last < storage.num_elements);
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-      last = checked_add(last, checked_mul(tensor.shape[i] - 1, tensor.strides[i], kWhere), kWhere);
+      const std::size_t steps = tensor.shape[i] - 1;
+      check_inside(steps == 0 || tensor.strides[i] <= (storage.num_elements - 1 - last) / steps);
+      last += steps * tensor.strides[i];
     }
-    VIT_CHECK(last < storage.num_elements, kWhere, name_, ": ", label, " reaches element ", last,
-              " of a storage with ", storage.num_elements);
     entry.strides = meaningful_strides(tensor);
     entry.bytes = bytes.part(tensor.offset * storage.type->element_bytes,
                              (last - tensor.offset + 1) * storage.type->element_bytes);
@@ -143,9 +154,10 @@ class EntryBuilder {
     const auto bytes = archive_.find("data/" + std::string(storage.key));
     VIT_CHECK(bytes.has_value(), kWhere, name_, ": ", label, " lies in storage ", in_quotes(storage.key),
               ", which the archive lacks");
-    const std::size_t num_bytes = checked_mul(storage.num_elements, storage.type->element_bytes, kWhere);
-    VIT_CHECK(bytes->size() == num_bytes, kWhere, name_, ": ", label, " lies in a storage of ", bytes->size(),
-              " bytes, ", num_bytes, " were announced");
+    const std::size_t element_bytes = storage.type->element_bytes;
+    VIT_CHECK(bytes->size() % element_bytes == 0 && bytes->size() / element_bytes == storage.num_elements,
+              kWhere, name_, ": ", label, " lies in a storage of ", bytes->size(), " bytes, ",
+              storage.num_elements, " elements of ", element_bytes, " were announced");
     return *bytes;
   }
 

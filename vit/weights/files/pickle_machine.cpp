@@ -9,7 +9,6 @@
 namespace vit::internal::pickle {
 namespace {
 
-constexpr std::string_view kWhere = "open_pickle";
 constexpr std::size_t kMaxGlobalLength = 256;
 
 // Names of Python's pickletools.
@@ -68,7 +67,7 @@ class Machine {
   Program run() {
     check(read<std::uint8_t>() == static_cast<std::uint8_t>(Op::proto), "it does not begin as a pickle does");
     const auto protocol = read<std::uint8_t>();
-    check(protocol >= 2 && protocol <= 5, "protocol ", int{protocol}, ", expected 2 to 5");
+    builder_.support(protocol >= 2 && protocol <= 5, "protocol ", int{protocol}, ", expected 2 to 5");
     for (;;) {
       builder_.set_position(at_);
       const auto op = static_cast<Op>(read<std::uint8_t>());
@@ -129,7 +128,7 @@ class Machine {
   // ------------------------------------------------------------------------------------------------ stack
 
   void push(Value value) {
-    check(stack_.size() < kMaxObjects, "more than ", kMaxObjects, " objects on the stack");
+    builder_.support(stack_.size() < kMaxObjects, "more than ", kMaxObjects, " objects on the stack");
     stack_.push_back(value);
   }
 
@@ -216,7 +215,7 @@ class Machine {
   bool run_container(Op op) {
     switch (op) {
       case Op::mark:
-        check(marks_.size() < kMaxObjects, "too many marks");
+        builder_.support(marks_.size() < kMaxObjects, "too many marks");
         marks_.push_back(stack_.size());
         return true;
       case Op::empty_list: push({.kind = Kind::list}); return true;
@@ -271,8 +270,8 @@ class Machine {
       case Op::newobj: {
         const bool empty = pop(Kind::tuple).count == 0;
         const Value global = pop(Kind::global);
-        check(global.global == Global::namespace_ && empty,
-              "it makes a new object that is no argparse.Namespace");
+        builder_.support(global.global == Global::namespace_ && empty,
+                         "it makes a new object that is no argparse.Namespace");
         push({.kind = Kind::object});
         return true;
       }
@@ -297,8 +296,8 @@ class Machine {
 }  // namespace
 
 void check_size(std::size_t num_bytes, std::string_view name) {
-  VIT_CHECK(num_bytes <= kMaxPickleBytes, kWhere, name, ": a pickle of ", num_bytes, " bytes, at most ",
-            kMaxPickleBytes, " are accepted");
+  VIT_CHECK(num_bytes <= kMaxPickleBytes, kOpen.with(ErrorKind::unsupported), name, ": a pickle of ",
+            num_bytes, " bytes, at most ", kMaxPickleBytes, " are accepted");
 }
 
 Program run(std::span<const std::byte> bytes, std::string_view name) {

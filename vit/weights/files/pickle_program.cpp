@@ -62,7 +62,7 @@ const char* to_string(Kind kind) {
 
 void ProgramBuilder::charge(std::size_t count) {
   num_objects_ += count;
-  check(num_objects_ <= kMaxObjects, "more than ", kMaxObjects, " objects");
+  support(num_objects_ <= kMaxObjects, "more than ", kMaxObjects, " objects");
 }
 
 Value ProgramBuilder::find_global(std::string_view module, std::string_view name) const {
@@ -74,8 +74,9 @@ Value ProgramBuilder::find_global(std::string_view module, std::string_view name
       return {.kind = Kind::global, .global = Global::storage_type, .storage_type = &type};
     }
   }
-  check(false, "it names ", in_quotes(std::string(module) + "." + std::string(name)),
-        ", which tensors do not need, and is refused (save the state_dict alone, or convert to safetensors)");
+  support(
+      false, "it names ", in_quotes(std::string(module) + "." + std::string(name)),
+      ", which tensors do not need, and is refused (save the state_dict alone, or convert to safetensors)");
   return {};
 }
 
@@ -106,8 +107,8 @@ Value ProgramBuilder::make_storage(const Value& id) {
             parts[1].global == Global::storage_type && parts[2].kind == Kind::string &&
             parts[3].kind == Kind::string,
         "it refers to something outside that is no tensor storage");
-  check(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
-        " bytes, at most ", kMaxStorageKey, " are accepted");
+  support(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
+          " bytes, at most ", kMaxStorageKey, " are accepted");
   charge(1);
   program_.storages.push_back({parts[1].storage_type, parts[2].string, to_size(parts[4])});
   return {.kind = Kind::storage, .index = program_.storages.size() - 1};
@@ -132,7 +133,7 @@ Value ProgramBuilder::call(const Value& function, const Value& argument_tuple) {
     case Global::namespace_:
     case Global::storage_type: break;
   }
-  check(false, "it calls a class that checkpoints do not call");
+  support(false, "it calls a class that checkpoints do not call");
   return {};
 }
 
@@ -154,8 +155,8 @@ std::size_t ProgramBuilder::to_size(const Value& value) const {
 
 std::vector<std::size_t> ProgramBuilder::to_sizes(const Value& tuple) const {
   const auto values = items(tuple);
-  check(values.size() <= TensorEntry::kMaxRank, "a tensor has ", values.size(), " dimensions, at most ",
-        TensorEntry::kMaxRank, " can be read");
+  support(values.size() <= TensorEntry::kMaxRank, "a tensor has ", values.size(), " dimensions, at most ",
+          TensorEntry::kMaxRank, " can be read");
   std::vector<std::size_t> sizes;
   for (const Value& value : values) sizes.push_back(to_size(value));
   return sizes;
@@ -168,7 +169,7 @@ Value ProgramBuilder::make_tensor(std::span<const Value> arguments) {
   // Metadata marks a tensor as negated or conjugated, which its numbers do not show.
   const bool plain = arguments.size() == 6 || arguments[6].kind == Kind::none ||
                      (arguments[6].kind == Kind::dict && program_.dicts[arguments[6].index].empty());
-  check(plain, "a tensor carries a pending negation or conjugation (save tensor.resolve_neg())");
+  support(plain, "a tensor carries a pending negation or conjugation (save tensor.resolve_neg())");
   TensorRecord tensor{arguments[0].index, to_size(arguments[1]), to_sizes(arguments[2]),
                       to_sizes(arguments[3])};
   check(tensor.shape.size() == tensor.strides.size(), "a tensor of ", tensor.shape.size(), " dimensions has ",

@@ -92,6 +92,8 @@ struct Program {
 constexpr std::size_t kMaxObjects = 1'000'000;
 constexpr std::size_t kMaxStorageKey = 256;  // PyTorch counts: "0", "1", ...
 
+constexpr Where kOpen{"open_pickle", ErrorKind::format};
+
 /// Fills the tables of a Program; every object that does not fit is an Error with the place set by
 /// set_position().
 class ProgramBuilder {
@@ -100,10 +102,15 @@ class ProgramBuilder {
 
   void set_position(std::size_t byte) { position_ = byte; }
 
-  /// Throws Error, naming the file and the position, where the condition does not hold.
+  /// Throws Error (format), naming the file and the position, if the condition does not hold.
   template <typename... Parts>
   void check(bool condition, const Parts&... parts) const {
-    VIT_CHECK(condition, "open_pickle", name_, ": at byte ", position_, " of the pickle: ", parts...);
+    check(kOpen, condition, parts...);
+  }
+  /// The same check for pickles that are well-formed and yet not understood: Error (unsupported).
+  template <typename... Parts>
+  void support(bool condition, const Parts&... parts) const {
+    check(kOpen.with(ErrorKind::unsupported), condition, parts...);
   }
   /// Counts objects that are kept for good, at most kMaxObjects.
   void charge(std::size_t count);
@@ -125,6 +132,11 @@ class ProgramBuilder {
   std::size_t to_size(const Value& value) const;
   std::vector<std::size_t> to_sizes(const Value& tuple) const;
   Value make_tensor(std::span<const Value> arguments);
+
+  template <typename... Parts>
+  void check(const Where& where, bool condition, const Parts&... parts) const {
+    VIT_CHECK(condition, where, name_, ": at byte ", position_, " of the pickle: ", parts...);
+  }
 
   std::string name_;
   std::size_t position_ = 0;

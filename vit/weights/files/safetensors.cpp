@@ -22,8 +22,8 @@ static_assert(std::endian::native == std::endian::little, "the formats are littl
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kOpen = "open_safetensors";
-constexpr std::string_view kWrite = "write_safetensors";
+constexpr Where kOpen{"open_safetensors", ErrorKind::format};
+constexpr Where kWrite{"write_safetensors", ErrorKind::argument};
 constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // limit of the reference reader
 constexpr std::size_t kPrefixBytes = 8;
 constexpr char kMetadataKey[] = "__metadata__";
@@ -54,8 +54,11 @@ struct Located {
 };
 
 Located read_entry(const Json& value, const std::string& file_name) {
+  const auto check_as = [&](ErrorKind kind, bool condition, const auto&... parts) {
+    VIT_CHECK(condition, kOpen.with(kind), file_name, ": tensor ", in_quotes(value.key()), parts...);
+  };
   const auto check = [&](bool condition, const auto&... parts) {
-    VIT_CHECK(condition, kOpen, file_name, ": tensor ", in_quotes(value.key()), parts...);
+    check_as(ErrorKind::format, condition, parts...);
   };
   check(value.is_object(), " is not described by an object");
   check(value.size() == 3, " is described by ", value.size(),
@@ -66,13 +69,14 @@ Located read_entry(const Json& value, const std::string& file_name) {
   const std::string_view type_name = value.at("dtype").as_string();
   const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                         [&](const StoredType& known) { return known.name == type_name; });
-  check(type != std::end(kTypes), " has the unknown type ", in_quotes(type_name));
+  check_as(ErrorKind::unsupported, type != std::end(kTypes), " has the unknown type ", in_quotes(type_name));
   out.entry.dtype = type->dtype;
   out.entry.dtype_name = type->name;
 
   const Json shape = value.at("shape");
-  check(shape.is_array() && shape.size() <= TensorEntry::kMaxRank, " has no shape of at most ",
-        TensorEntry::kMaxRank, " dimensions");
+  check(shape.is_array(), " has no shape");
+  check_as(ErrorKind::unsupported, shape.size() <= TensorEntry::kMaxRank, " has ", shape.size(),
+           " dimensions, at most ", TensorEntry::kMaxRank, " can be read");
   std::size_t num_bits = type->bits;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::size_t size = shape[i].as_size();
@@ -92,6 +96,7 @@ Located read_entry(const Json& value, const std::string& file_name) {
 }
 
 std::map<std::string, std::string> read_metadata(const Json& value) {
+  value.expect(Json::Kind::object);
   std::map<std::string, std::string> out;
   for (std::size_t i = 0; i < value.size(); ++i) out.emplace(value[i].key(), value[i].as_string());
   return out;
@@ -134,7 +139,7 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
   const std::string name = path.string();
   const std::string header = read_header(*file, name);
   const Json root = parse_json(header, name + " (header)", {.max_bytes = kMaxHeaderBytes});
-  VIT_CHECK(root.is_object(), kOpen, name, ": the header is no JSON object");
+  root.expect(Json::Kind::object);
 
   TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
   std::vector<Located> tensors;
@@ -142,7 +147,6 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
   for (std::size_t i = 0; i < root.size(); ++i) {
     const Json value = root[i];
     if (value.key() == kMetadataKey) {
-      VIT_CHECK(value.is_object(), kOpen, name, ": __metadata__ is no object");
       contents.metadata = read_metadata(value);
     } else {
       tensors.push_back(read_entry(value, name));

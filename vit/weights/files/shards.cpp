@@ -10,7 +10,8 @@
 namespace vit::internal {
 namespace {
 
-constexpr const char* kWhere = "open_shards";
+constexpr Where kWhere{"open_shards", ErrorKind::format};
+constexpr Where kMismatch = kWhere.with(ErrorKind::mismatch);
 constexpr std::size_t kMaxFileName = 255;  // of the systems
 
 }  // namespace
@@ -19,9 +20,9 @@ TensorFile open_shards(const std::filesystem::path& path,
                        TensorFile (*open_shard)(const std::filesystem::path&)) {
   const Json index = load_json(path);
   const std::string name = path.string();
-  VIT_CHECK(index.is_object(), kWhere, name, ": the index is no JSON object");
   const Json weight_map = index.at("weight_map");
-  VIT_CHECK(weight_map.is_object() && weight_map.size() > 0, kWhere, name, ": weight_map names no tensor");
+  weight_map.expect(Json::Kind::object);
+  VIT_CHECK(weight_map.size() > 0, kWhere, name, ": weight_map names no tensor");
 
   std::map<std::string, std::size_t> num_expected;  // tensors per shard
   for (std::size_t i = 0; i < weight_map.size(); ++i) {
@@ -40,14 +41,14 @@ TensorFile open_shards(const std::filesystem::path& path,
     const TensorFile file = open_shard(path.parent_path() / shard);
     for (const TensorEntry& entry : file.entries()) {
       const auto listed = weight_map.find(entry.name);
-      VIT_CHECK(listed.has_value(), kWhere, name, ": ", entry.describe(), " is not in the weight_map");
-      VIT_CHECK(listed->as_string() == shard, kWhere, name, ": ", entry.describe(), " belongs into ",
+      VIT_CHECK(listed.has_value(), kMismatch, name, ": ", entry.describe(), " is not in the weight_map");
+      VIT_CHECK(listed->as_string() == shard, kMismatch, name, ": ", entry.describe(), " belongs into ",
                 in_quotes(listed->as_string()));
       contents.entries.push_back(entry);
     }
     if (file.entries().size() != expected) {
       for (std::size_t i = 0; i < weight_map.size(); ++i) {
-        VIT_CHECK(weight_map[i].as_string() != shard || file.find(weight_map[i].key()) != nullptr, kWhere,
+        VIT_CHECK(weight_map[i].as_string() != shard || file.find(weight_map[i].key()) != nullptr, kMismatch,
                   name, ": tensor ", in_quotes(weight_map[i].key()), " is missing from ", in_quotes(shard));
       }
     }

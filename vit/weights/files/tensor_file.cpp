@@ -17,7 +17,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kWhere = "tensor_file";
+constexpr Where kWhere{"tensor_file", ErrorKind::format};
 
 template <typename Stored>
 Stored load_at(const std::byte* bytes) {
@@ -87,14 +87,14 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
 }
 
 [[noreturn]] void refuse_type(const TensorEntry& entry) {
-  fail(kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
+  fail(kWhere.with(ErrorKind::unsupported), entry.describe(), " has elements of type ", entry.dtype_name,
        "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
 }
 
 template <typename Out>
 void convert_checked(const TensorEntry& entry, std::span<Out> out) {
-  VIT_CHECK(out.size() == entry.num_elements(), kWhere, entry.describe(), ": room for ", out.size(),
-            " elements, expected ", entry.num_elements());
+  VIT_CHECK(out.size() == entry.num_elements(), kWhere.with(ErrorKind::argument), entry.describe(),
+            ": room for ", out.size(), " elements, expected ", entry.num_elements());
   switch (entry.dtype) {
     case Dtype::f32: return convert_all<FromF32>(entry, out);
     case Dtype::f16: return convert_all<FromF16>(entry, out);
@@ -126,8 +126,9 @@ void convert(const TensorEntry& entry, std::span<double> out) {
 }
 
 void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> out) {
-  VIT_CHECK(matrix.shape.size() == 2 && row < matrix.shape[0] && out.size() == matrix.shape[1], kWhere,
-            matrix.describe(), " has no row ", row, " of ", out.size(), " numbers");
+  VIT_CHECK(matrix.shape.size() == 2 && row < matrix.shape[0] && out.size() == matrix.shape[1],
+            kWhere.with(ErrorKind::argument), matrix.describe(), " has no row ", row, " of ", out.size(),
+            " numbers");
   const std::size_t step = matrix.strides.empty() ? matrix.shape[1] : matrix.strides[0];
   const std::size_t stride = matrix.strides.empty() ? 1 : matrix.strides[1];
   const std::size_t first = row * step;
@@ -154,18 +155,14 @@ TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t cou
 }
 
 Tensor<float> to_float(const TensorEntry& entry) {
-  VIT_CHECK(is_floating(entry.dtype), kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
-            ", expected floating-point numbers");
-  VIT_CHECK(entry.shape.size() <= Shape::kMaxRank, kWhere, entry.describe(), " has ", entry.shape.size(),
-            " dimensions, at most ", Shape::kMaxRank, " can be used");
+  VIT_CHECK(entry.shape.size() <= Shape::kMaxRank, kWhere.with(ErrorKind::unsupported), entry.describe(),
+            " has ", entry.shape.size(), " dimensions, at most ", Shape::kMaxRank, " can be used");
   Tensor<float> out{Shape(entry.shape)};
   convert(entry, out.flat());
   return out;
 }
 
 std::vector<double> to_double(const TensorEntry& entry) {
-  VIT_CHECK(is_floating(entry.dtype), kWhere, entry.describe(), " has elements of type ", entry.dtype_name,
-            ", expected floating-point numbers");
   std::vector<double> out(entry.num_elements());
   convert(entry, std::span(out));
   return out;
@@ -194,7 +191,8 @@ const TensorEntry* TensorFile::find(std::string_view name) const noexcept {
 
 const TensorEntry& TensorFile::at(std::string_view name) const {
   const TensorEntry* const entry = find(name);
-  VIT_CHECK(entry != nullptr, kWhere, contents_.path.string(), ": has no tensor ", in_quotes(name));
+  VIT_CHECK(entry != nullptr, kWhere.with(ErrorKind::mismatch), contents_.path.string(), ": has no tensor ",
+            in_quotes(name));
   return *entry;
 }
 

@@ -41,7 +41,7 @@ void convert(const TensorEntry& entry, std::span<float> out);
 void convert(const TensorEntry& entry, std::span<double> out);
 
 /// Row `row` of a matrix; out.size() must be its number of columns. Allocates nothing. Throws Error as
-/// convert does, and where there is no such row.
+/// convert does, and if there is no such row.
 void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> out);
 
 /// The rows [first, first + count) of the first dimension, as a tensor of the same name; the rows must exist.
@@ -60,20 +60,20 @@ class TensorFile {
     std::string container;
     std::vector<std::string> ignored;
   };
-  /// For the readers. Throws Error where a name occurs twice.
+  /// For the readers. Throws Error if a name occurs twice.
   explicit TensorFile(Contents contents);
 
   const std::filesystem::path& path() const noexcept { return contents_.path; }
   /// In the order of their data.
   std::span<const TensorEntry> entries() const noexcept { return contents_.entries; }
-  /// nullptr where the checkpoint has no such tensor.
+  /// nullptr if the checkpoint has no such tensor.
   const TensorEntry* find(std::string_view name) const noexcept;
-  /// Throws Error where the checkpoint has no such tensor.
+  /// Throws Error if the checkpoint has no such tensor.
   const TensorEntry& at(std::string_view name) const;
   const Contents& contents() const noexcept { return contents_; }
   /// Free text of the writer: __metadata__ of safetensors.
   const std::map<std::string, std::string>& metadata() const noexcept { return contents_.metadata; }
-  /// The member of a pickle that holds the tensors, such as "state_dict_ema"; "" where they lie at the top.
+  /// The member of a pickle that holds the tensors, such as "state_dict_ema"; "" if they lie at the top.
   const std::string& container() const noexcept { return contents_.container; }
   /// Members that are no tensors or another set of them (pickle: epoch, optimizer, ...), for `vit info`.
   const std::vector<std::string>& ignored() const noexcept { return contents_.ignored; }

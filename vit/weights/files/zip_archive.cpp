@@ -51,8 +51,8 @@ struct Directory {
 
 class ZipReader {
  public:
-  ZipReader(const SourceFile& file, std::string_view where)
-      : file_(file), name_(file.path().string()), where_(where) {}
+  ZipReader(const SourceFile& file, const Where& where)
+      : file_(file), name_(file.path().string()), where_(where.with(ErrorKind::format)) {}
 
   std::vector<Record> read_records() {
     directory_ = find_directory();
@@ -111,7 +111,8 @@ class ZipReader {
 
   Directory find_directory() const {
     const std::size_t end = find_end();
-    check(read<std::uint16_t>(end + 4) == 0 && read<std::uint16_t>(end + 6) == 0, "it spans several volumes");
+    VIT_CHECK(read<std::uint16_t>(end + 4) == 0 && read<std::uint16_t>(end + 6) == 0,
+              where_.with(ErrorKind::unsupported), name_, ": a zip archive of several volumes");
     const auto num_records = read<std::uint16_t>(end + 10);
     const auto num_bytes = read<std::uint32_t>(end + 12);
     const auto offset = read<std::uint32_t>(end + 16);
@@ -184,7 +185,8 @@ class ZipReader {
   /// The local header must say the same; it alone knows where the data begins.
   void check_local(Record& record) const {
     const std::string label = "record " + in_quotes(record.name);
-    check((record.flags & kEncrypted) == 0, label, " is encrypted");
+    VIT_CHECK((record.flags & kEncrypted) == 0, where_.with(ErrorKind::unsupported), name_, ": ", label,
+              " is encrypted");
     check(record.method != 0 || record.stored_bytes == record.plain_bytes, label,
           " is stored plain, yet has two different sizes");
     const std::size_t at = record.local_offset;
@@ -224,7 +226,7 @@ class ZipReader {
   mutable std::string window_;
   mutable std::size_t window_begin_ = 0;
   std::string name_;
-  std::string_view where_;
+  Where where_;
   Directory directory_;
 };
 
@@ -237,13 +239,13 @@ bool looks_like_zip(const SourceFile& file) {
   return signature == kLocalSignature || signature == kEndSignature;
 }
 
-ZipRecords open_zip(const SourceFile& file, std::string_view where) {
+ZipRecords open_zip(const SourceFile& file, const Where& where) {
   ZipRecords out;
   for (const Record& record : ZipReader(file, where).read_records()) {
     const ZipRecord found{StoredBytes(file, record.data_begin, record.stored_bytes), record.method != 0};
     const bool is_new = out.emplace(record.name, found).second;
-    VIT_CHECK(is_new, where, file.path().string(), ": damaged zip archive: record ", in_quotes(record.name),
-              " occurs twice");
+    VIT_CHECK(is_new, where.with(ErrorKind::format), file.path().string(), ": damaged zip archive: record ",
+              in_quotes(record.name), " occurs twice");
   }
   return out;
 }

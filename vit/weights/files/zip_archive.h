@@ -24,9 +24,10 @@ using ZipRecords = std::map<std::string, ZipRecord, std::less<>>;
 /// Whether the file begins as a zip archive does.
 bool looks_like_zip(const SourceFile& file);
 
-/// Reads the central directory, zip64 included, and checks it against the local headers. Throws Error where a
-/// record is compressed or encrypted, lies outside the file, overlaps another, disagrees with its local
-/// header, or has the name of another. Checksums are not compared: PyTorch can be told to leave them out.
-ZipRecords open_zip(const SourceFile& file, std::string_view where);
+/// Reads the central directory, zip64 included, and checks it against the local headers. Throws Error
+/// (format) if a record lies outside the file, overlaps another, disagrees with its local header, or has the
+/// name of another, and Error (unsupported) if one is encrypted. Checksums are not compared: PyTorch can be
+/// told to leave them out.
+ZipRecords open_zip(const SourceFile& file, const Where& where);
 
 }  // namespace vit::internal
