@@ -27,6 +27,9 @@ void validate_position(const ModelConfig& c) {
   }
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
             "rope scaling is asked for, but the model has no rotary positions to scale");
+  VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
+            "rope scaling with truncate rounds places on a ladder of frequencies, but those of this model "
+            "are learned");
   if (p.rope == RopeKind::none) return;
   // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
   const GridSize grid = c.native_grid();

@@ -98,6 +98,10 @@ TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and
   CHECK(plain.exit_code == 1);
   CHECK(contains(plain.err, "no rotary positions"));
   CHECK(run_vit(with_model("classify", {"--rope-scaling", "dynamic", folder / "a.ppm"})).exit_code == 2);
+  const RunResult learned =
+      run_vit({"info", "--model", golden_model("rope-mixed"), "--rope-scaling", "yarn,truncate=true"});
+  CHECK(learned.exit_code == 1);
+  CHECK(contains(learned.err, "truncate rounds places on a ladder"));
 }
 
 TEST_CASE("apps: evaluate knows classes by label and index") {

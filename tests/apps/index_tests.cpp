@@ -281,6 +281,8 @@ TEST_CASE("apps: duplicates are connected components, best resolution first") {
     CHECK(run("duplicates", {folder / "in", "--threshold", std::to_string(threshold), "--format", "json"})
               .out == found.out);
   }
+  CHECK(run("duplicates", {folder / "in/100.ppm"}).out == "no groups among 1 image\n");
+  CHECK(run("duplicates", {folder / "in/100.ppm", "--format", "json"}).out.empty());
   CHECK(lines_of(run_vit({"duplicates", folder / "index", "--threshold", "1"}).out)
             .front()
             .starts_with("group 0: "));

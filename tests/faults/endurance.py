@@ -36,18 +36,19 @@ def main():
         with list_path.open("w") as out:
             for _ in range(1_000_000 // len(paths)):
                 out.writelines(f"{p}\n" for p in paths)
-        arguments = [vit, *command, "-", "--model", model, "--threads", "1", "--progress", "always"]
+        arguments = [vit, *command, "-", "--model", model, "--threads", "2", "--progress", "always"]
         if command[0] == "embed":
             arguments += ["--output", str(output) + "/"]
         else:
             arguments += ["--format", "csv"]
         log = pathlib.Path(folder) / "log"
         with list_path.open() as stdin, log.open("wb") as err:
-            process = subprocess.Popen(arguments, stdin=stdin, stdout=subprocess.DEVNULL, stderr=err)
+            process = subprocess.Popen(arguments, stdin=stdin, stdout=subprocess.DEVNULL, stderr=err,
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         samples = []
         start = time.monotonic()
         while time.monotonic() - start < float(seconds):
-            time.sleep(2)
+            time.sleep(0.5)
             if process.poll() is not None:
                 break
             done = re.findall(rb"(\d+)/\d+", log.read_bytes()[-4000:])

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
+#include <thread>
 
 #include "tests/support/rng.h"
 
@@ -142,6 +144,50 @@ TEST_CASE("faults: a call that fails leaves the output whole or absent") {
     CHECK(num_failed["fwrite"] >= 1);
     std::filesystem::remove(run.output);
   }
+}
+
+TEST_CASE("faults: two runs that write one output leave it whole") {
+  const TestFolder folder;
+  write_images(folder);
+  for (const std::string name : {"x.npz", "x.safetensors", "x.jsonl"}) {
+    const std::vector<std::string> arguments =
+        with_model("embed", {folder / "in", "--output", folder / name});
+    REQUIRE(run_vit(arguments).exit_code == 0);
+    const std::string plain = read_text(folder / name);
+    for (int round = 0; round < 3; ++round) {
+      std::filesystem::remove(folder / name);
+      RunResult results[2];
+      std::thread other([&] { results[1] = run_vit(arguments); });
+      results[0] = run_vit(arguments);
+      other.join();
+      CHECK((results[0].exit_code == 0 || results[1].exit_code == 0));
+      for (const RunResult& result : results) {
+        CAPTURE(result.err);
+        CHECK((result.exit_code == 0 || contains(result.err, "another run is writing")));
+      }
+      CHECK((read_text(folder / name) == plain));
+    }
+  }
+}
+
+TEST_CASE("faults: names of files may hold any bytes") {
+  const TestFolder folder;
+  const std::vector<std::string> names{"\xFF\xFE.ppm", "line\nbreak.ppm", "tab\t.ppm",
+                                       "\x1B[31m.ppm", "-.ppm",           " .ppm"};
+  for (const std::string& name : names) write_picture(folder / ("in/" + name), 30, 30, 1);
+  const RunResult listed = run_vit(with_model("classify", {folder / "in", "--format", "json"}));
+  CHECK(listed.exit_code == 0);
+  CHECK(lines_of(listed.out).size() == names.size());
+  const std::string output = folder / "out\xFF\n.npy";
+  const RunResult embedded = run_vit(with_model("embed", {folder / "in", "--output", output}));
+  CAPTURE(embedded.err);
+  CHECK(embedded.exit_code == 0);
+  CHECK(parse_npy(read_text(output)).shape.front() == names.size());
+  write_text(folder / "in/\xFF\n\x1B[2J.png", "no image");
+  const RunResult refused = run_vit(with_model("classify", {folder / "in", "--format", "csv"}));
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.num_errors() == 1);  // the name has no line of its own, and moves no cursor
+  CHECK(!contains(refused.err, "\x1B"));
 }
 
 TEST_CASE("faults: reads may return less than was asked for") {

@@ -175,13 +175,13 @@ void run_paths(std::string_view input) {
     if (c == '/' && (text.empty() || text.ends_with('\n'))) text += folder.path().string();
     text += c;
   }
-  if (text.find("..") != text.npos) fail("paths", "leads out of the folder");
+  if (text.find("..") != text.npos) internal::fail("paths", "leads out of the folder");
   std::istringstream standard_input(text);
   const std::vector<std::string> arguments{"-"};
   const app::InputList list = app::list_inputs(arguments, standard_input);
   if (list.inputs.empty() && list.failures.empty())
     throw std::logic_error("neither images nor why there are none");
-  if (!list.failures.empty()) fail("paths", "not all of them lead to images");
+  if (!list.failures.empty()) internal::fail("paths", "not all of them lead to images");
 }
 
 std::vector<std::string> paths_seeds() {

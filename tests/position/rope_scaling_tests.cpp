@@ -335,7 +335,8 @@ TEST_CASE("rope scaling: rules are read and written, mistakes are told") {
                             "linear,axes=x",
                             "yarn,attention_factor=0",
                             "none,temperature=2",
-                            "linear;factor=2"}) {
+                            "linear;factor=2",
+                            "linear\n"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(parse_rope_scaling(wrong), Error);
   }

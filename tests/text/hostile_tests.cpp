@@ -92,6 +92,14 @@ TEST_CASE("text: tokenizer.json, refused by name") {
   CHECK_ERROR(ErrorKind::unsupported, ("Surprise"), frame_of(file));
 }
 
+TEST_CASE("text: tokenizer.json, messages stay one line whatever its keys are") {
+  CHECK_ERROR(ErrorKind::unsupported, (R"("a\x0ab")"), parse(R"({"a\nb": 1})"));
+  CHECK_ERROR(ErrorKind::unsupported, (R"("a\x0ab")"), parse(R"({"model": {"type": "BPE", "a\nb": 1}})"));
+  TokenizerJson file = parse(pairs_model(R"({"a": 0})", "[]"));
+  file.normalizer = R"({"type": "a\nb"})";
+  CHECK_ERROR(ErrorKind::unsupported, (R"("a\x0ab")"), normalizer_steps(file));
+}
+
 TEST_CASE("text: SentencePiece models") {
   const std::string valid = piece("<unk>", 2) + piece("a", 1) + piece("\u2581", 1);
   CHECK(parse_sentencepiece(valid, "m").vocabulary.count() == 3);

@@ -131,9 +131,10 @@ void ModelReader::read_member(const std::string& key) {
     VIT_CHECK(!json.boolean(), kUnsupported, name, ": ignore_merges");
   } else if (key == "dropout") {
     const std::string_view value = json.skip();
-    VIT_CHECK(value == "null" || value == "0.0" || value == "0", kUnsupported, name, ": dropout ", value);
+    VIT_CHECK(value == "null" || value == "0.0" || value == "0", kUnsupported, name, ": dropout ",
+              in_quotes(value));
   } else {
-    fail(kUnsupported, name, ": model.", key, " is not known");
+    fail(kUnsupported, name, ": model.", plain_or_quoted(key), " is not known");
   }
 }
 
@@ -145,9 +146,10 @@ void ModelReader::read() {
 TextModel ModelReader::finish() {
   VIT_CHECK(has_vocabulary, kWhere, name, ": model.vocab is missing");
   if (type.empty()) type = has_scores ? "Unigram" : "BPE";
-  VIT_CHECK(type == "BPE" || type == "Unigram", kUnsupported, name, ": models of type ", type,
-            "; BPE and Unigram are read");
-  VIT_CHECK(has_scores == (type == "Unigram"), kWhere, name, ": model.vocab does not fit the type ", type);
+  VIT_CHECK(type == "BPE" || type == "Unigram", kUnsupported, name, ": models of type ",
+            plain_or_quoted(type), "; BPE and Unigram are read");
+  VIT_CHECK(has_scores == (type == "Unigram"), kWhere, name, ": model.vocab does not fit the type ",
+            plain_or_quoted(type));
   if (type == "Unigram") {
     VIT_CHECK(unknown_id.has_value(), kUnsupported, name, ": a Unigram model without unk_id");
     UnigramModel model;
@@ -213,7 +215,7 @@ TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
     } else if (key == "version" || key == "truncation" || key == "padding" || key == "decoder") {
       json.skip();  // of no influence on ids: length and padding are the model's
     } else {
-      fail(kUnsupported, name, ": ", key, " is not known");
+      fail(kUnsupported, name, ": ", plain_or_quoted(key), " is not known");
     }
   }
   json.finish();

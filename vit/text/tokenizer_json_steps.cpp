@@ -3,6 +3,7 @@
 
 #include "vit/base/check.h"
 #include "vit/text/tokenizer_json.h"
+#include "vit/weights/files/in_quotes.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {
@@ -50,7 +51,7 @@ NormalizerStep replace_step(const Json& step) {
   const std::string expression = pattern.find_string("Regex").value_or("");
   if (expression == "\\s+") return {.kind = Kind::replace_spaces, .content = content, .least = 1};
   if (expression == " {2,}") return {.kind = Kind::replace_spaces, .content = content, .least = 2};
-  refuse(step, "the regular expression '" + expression + "'");
+  refuse(step, "the regular expression " + in_quotes(expression));
 }
 
 void append_normalizer(const Json& step, NormalizerSteps& steps) {
@@ -78,7 +79,7 @@ void append_normalizer(const Json& step, NormalizerSteps& steps) {
     steps.push_back({.kind = Kind::charsmap,
                      .charsmap = Charsmap(base64(map), kWhere.with(ErrorKind::format), map.where())});
   } else {
-    refuse(step, "the normalizer " + type);
+    refuse(step, "the normalizer " + plain_or_quoted(type));
   }
 }
 
@@ -92,7 +93,7 @@ SplitterStep metaspace_step(const Json& step) {
   } else if (scheme == "never" || !step.find_bool("add_prefix_space").value_or(true)) {
     made.prepend = SplitterStep::Prepend::never;
   } else if (scheme != "always") {
-    refuse(step, "the prepend_scheme " + scheme);
+    refuse(step, "the prepend_scheme " + plain_or_quoted(scheme));
   }
   made.cut = step.find_bool("split").value_or(true);
   return made;
@@ -136,7 +137,7 @@ void append_splitter(const Json& step, SplitterSteps& steps) {
                   !step.find_bool("add_prefix_space").value_or(true),
               kWhere, step.where(), ": ByteLevel is known behind CLIP's expression only");
   } else {
-    refuse(step, "the pre-tokenizer " + type);
+    refuse(step, "the pre-tokenizer " + plain_or_quoted(type));
   }
 }
 
@@ -206,7 +207,7 @@ Frame frame_of(const TokenizerJson& file) {
     return {{id("cls")}, {id("sep")}};
   }
   if (type == "ByteLevel") return {};
-  refuse(processor, "the post-processor " + type);
+  refuse(processor, "the post-processor " + plain_or_quoted(type));
 }
 
 }  // namespace vit::internal

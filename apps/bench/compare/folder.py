@@ -7,15 +7,14 @@ The model is a ViT of transformers as downloaded, or one with drawn weights of D
 weights. `pipeline` is transformers' image-feature-extraction pipeline on paths, `timm` a DataLoader with as many workers as threads,
 `onnx` what timm exports, fed by Pillow and numpy in batches. Every engine runs in a process of its own, by turns, and its vectors are
 compared with those of vit. Seconds count from the first path to the last vector, imports and weights loaded before; vit's are those of the
-whole program less those of a run on one image. Memory is the peak of the largest process. Measurements are added to WORK/folder.jsonl;
---rounds 0 prints their table.
+whole program less those of a run on one image. Memory is the peak of the engine's process, without the workers of the DataLoader.
+Measurements are added to WORK/folder.jsonl; --rounds 0 prints their table.
 """
 
 import argparse
 import functools
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -174,6 +173,12 @@ def run_program(options, paths, output):
     return time.perf_counter() - start, usage.ru_maxrss
 
 
+def peak_kib():
+    """Of this process; getrusage() would count what its parent held when it started this one."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0])
+
+
 def measure(options):
     """In a process of its own: one engine, its line of the file of measurements."""
     paths, output = paths_of(options), options.work / f"{options.engine}.npy"
@@ -186,7 +191,7 @@ def measure(options):
         start = time.perf_counter()
         vectors = run(paths)
         seconds = time.perf_counter() - start
-        memory = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        memory = peak_kib()
         np.save(output, vectors)
     found, expected = np.load(output).astype(np.float64), np.load(options.work / "vit.npy").astype(np.float64)
     length = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)

@@ -49,7 +49,9 @@ def main() -> None:
 
         context = ray.data.DataContext.get_current()
         context.checkpoint_config = CheckpointConfig(id_column="path", checkpoint_path=options.checkpoint)
-    rows = read(options.images, options.format, 8 * options.workers).map_batches(
+    images = read(options.images, options.format, 8 * options.workers)
+    # Some readers of Ray make one block of many small files, which one worker would get.
+    rows = images.repartition(target_num_rows_per_block=256).map_batches(
         vitcpp.ray.Embedder,
         fn_constructor_kwargs={"model": options.model},
         batch_format="pyarrow",

@@ -40,7 +40,8 @@ std::string described(const RunModel& of) {
 void RunModel::check_same(const RunModel& other, const std::string& where) const {
   VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
                 dtype == other.dtype && pad == other.pad && channels == other.channels,
-            kWhere, where, ": made by ", described(*this), ", and this run has ", described(other));
+            kWhere, where, ": made by ", printable(described(*this)), ", and this run has ",
+            printable(described(other)));
 }
 
 std::string RunModel::members() const {
@@ -78,7 +79,8 @@ void RunFacts::check_same(const RunFacts& other, const std::string& where) const
   for (const auto& [key, value] : other.others) {
     const auto found = std::ranges::find(others, key, &std::pair<std::string, std::string>::first);
     const std::string former = found == others.end() ? "unknown" : found->second;
-    VIT_CHECK(former == value, kWhere, where, ": made with ", key, " ", former, ", and this run has ", value);
+    VIT_CHECK(former == value, kWhere, where, ": made with ", key, " ", printable(former),
+              ", and this run has ", value);
   }
 }
 

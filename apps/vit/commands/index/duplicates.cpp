@@ -146,6 +146,8 @@ int duplicates(const DuplicatesOptions& options) {
     if (!options.html.empty()) page.sections.push_back(page_section(group, number));
     ++number;
   }
+  if (number == 0 && options.format == Format::text)
+    out = text("no groups among ", count_of(collection.files.size(), "image"), "\n");
   print_result(out);
   if (!options.html.empty()) {
     page.facts.push_back(

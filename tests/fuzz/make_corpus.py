@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Writes the images of tests/fuzz/corpus that no golden file has: one for each layout that a decoder tells apart.
+Needs Pillow."""
+
+import io
+import pathlib
+import random
+import struct
+import zlib
+
+from PIL import Image
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+
+
+def write(target, name, data):
+    path = CORPUS / target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def picture(mode, size=(9, 5)):
+    random.seed(f"{mode}{size}")
+    image = Image.new("RGBA", size)
+    image.putdata([tuple(random.randrange(256) for _ in range(4)) for _ in range(size[0] * size[1])])
+    return image.convert("RGB").quantize(16) if mode == "P" else image.convert("RGB").convert(mode) \
+        if mode not in ("RGBA", "LA") else image.convert(mode)
+
+
+def saved(image, kind, **options):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width, height, depth, color, rows, *chunks, interlace=0):
+    head = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlace)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + b"".join(chunks) + chunk(b"IDAT", zlib.compress(rows)) +
+            chunk(b"IEND", b""))
+
+
+def pngs():
+    rows = b"".join(bytes([filter_type]) + bytes(range(16 * filter_type, 16 * filter_type + 8)) for filter_type in range(5))
+    palette = chunk(b"PLTE", bytes(range(48)))
+    transparent = chunk(b"tRNS", bytes((0, 128, 255)))
+    for depth in (1, 2, 4, 8):
+        write("png", f"palette_{depth}", png(64 // depth, 5, depth, 3, rows, palette, transparent))
+        write("png", f"grey_{depth}", png(64 // depth, 5, depth, 0, rows, chunk(b"tRNS", b"\0\1")))
+    write("png", "grey_16", png(4, 5, 16, 0, rows, chunk(b"tRNS", b"\0\1")))
+    write("png", "no_palette", png(8, 5, 8, 3, rows))
+    rgb = b"".join(bytes([filter_type]) + bytes(range(24)) for filter_type in range(5))
+    write("png", "rgb_transparent", png(8, 5, 8, 2, rgb, chunk(b"tRNS", struct.pack(">HHH", 0, 1, 2))))
+    write("png", "rgb_16", png(4, 5, 16, 2, rgb))
+    write("png", "grey_alpha_16", png(2, 5, 16, 4, rows))
+    write("png", "rgba_16", png(3, 5, 16, 6, rgb))
+    write("png", "interlaced", png(1, 1, 8, 2, b"\0abc", interlace=1))
+    write("png", "two_headers", png(8, 5, 8, 0, rows, chunk(b"IHDR", struct.pack(">IIBBBBB", 9, 5, 8, 0, 0, 0, 0))))
+    exif = b"Exif\0\0MM\0*\0\0\0\x08\0\1\x01\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+    write("png", "exif", png(8, 5, 8, 0, rows, chunk(b"eXIf", exif[6:])))
+    profile = f"\nexif\n      {len(exif)}\n{exif.hex()}\n".encode()
+    write("png", "profile_packed", png(8, 5, 8, 0, rows, chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(profile))))
+    write("png", "profile", png(8, 5, 8, 0, rows, chunk(b"tEXt", b"Raw profile type exif\0" + profile)))
+    packet = b'<x:xmpmeta tiff:Orientation="3"/>'
+    for flag, text in ((0, packet), (1, zlib.compress(packet))):
+        write("png", f"xmp_{flag}", png(8, 5, 8, 0, rows, chunk(b"iTXt", b"XML:com.adobe.xmp\0" + bytes((flag, 0, 0, 0)) + text)))
+
+
+def tiff(tags, data, order="<"):
+    """Tags: number -> values, of 32 bits; a value of None is where the data start."""
+    count = len(tags) + 1
+    extra_at = 8 + 2 + 12 * count + 4
+    extra, entries = b"", b""
+    total = sum(4 * len(values) for values in tags.values() if len(values) > 1)
+    tags = dict(tags)
+    for number in sorted(tags):
+        values = [extra_at + total + (value[1] if isinstance(value, tuple) else 0) if value is None or isinstance(value, tuple)
+                  else value for value in tags[number]]
+        packed = struct.pack(f"{order}{len(values)}I", *values)
+        if len(values) > 1:
+            place, extra = struct.pack(order + "I", extra_at + len(extra)), extra + packed
+        else:
+            place = packed
+        entries += struct.pack(order + "HHI", number, 4, len(values)) + place
+    entries += struct.pack(order + "HHI", 65000, 4, 1) + struct.pack(order + "I", 0)
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8)
+    return head + struct.pack(order + "H", count) + entries + b"\0\0\0\0" + extra + data
+
+
+def tiffs():
+    for compression in ("raw", "tiff_lzw", "packbits", "tiff_adobe_deflate", "jpeg"):
+        for mode in ("1", "L", "P", "RGB", "RGBA", "CMYK", "LA", "I;16"):
+            try:
+                image = picture("L").convert("I;16") if mode == "I;16" else picture(mode)
+                write("tiff", f"{compression}_{mode.replace(';', '_')}", saved(image, "TIFF", compression=compression))
+            except (OSError, ValueError, KeyError):
+                pass
+    base = {256: [20], 257: [18], 258: [8], 259: [1], 262: [1], 277: [1]}
+    tiles = {322: [16], 323: [16], 324: [(0, 0), (0, 256), (0, 512), (0, 768)], 325: [256] * 4}
+    write("tiff", "tiles", tiff({**base, **tiles}, bytes(range(256)) * 4))
+    write("tiff", "tiles_large", tiff({**base, **tiles, 322: [65536], 323: [65536]}, bytes(range(256)) * 4))
+    write("tiff", "tiles_big_endian", tiff({**base, **tiles}, bytes(range(256)) * 4, ">"))
+    planes = {**base, 258: [8, 8, 8], 262: [2], 277: [3], 284: [2], 278: [18],
+              273: [(0, 0), (0, 360), (0, 720)], 279: [360] * 3}
+    write("tiff", "planes", tiff(planes, bytes(range(240)) * 5))
+    write("tiff", "palette", tiff({**base, 262: [3], 273: [None], 278: [18], 279: [360], 320: list(range(0, 76800, 100))},
+                                  bytes(range(180)) * 2))
+    write("tiff", "no_size", tiff({256: [20], 258: [8]}, b""))
+    write("tiff", "white_is_zero", tiff({**base, 262: [0], 273: [None], 278: [18], 279: [360]}, bytes(range(180)) * 2))
+    alpha = {**base, 258: [8] * 4, 262: [2], 277: [4], 338: [1], 273: [None], 278: [18], 279: [1440]}
+    write("tiff", "premultiplied", tiff(alpha, bytes(range(240)) * 6))
+
+
+def bmps():
+    for name, masks in (("rgba", (0xFF0000, 0xFF00, 0xFF, 0xFF000000)), ("bgra", (0xFF, 0xFF00, 0xFF0000, 0xFF000000)),
+                        ("555", (0x7C00, 0x3E0, 0x1F, 0)), ("none", (0, 0, 0, 0)), ("odd", (0xF0, 0xF00, 0xF, 0))):
+        for bits in (16, 24, 32):
+            head = struct.pack("<IiiHHIIiiII", 108, 4, 2, 1, bits, 3, 0, 0, 0, 0, 0) + struct.pack("<4I", *masks)
+            head = head.ljust(108, b"\0")
+            data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 108) + head + bytes(range(32))
+            write("bmp", f"masks_{name}_{bits}", data)
+    for mode in ("1", "L", "P", "RGB", "RGBA"):
+        write("bmp", "saved_" + mode, saved(picture(mode), "BMP"))
+    write("bmp", "os2", b"BM" + struct.pack("<IHHI", 0, 0, 0, 26) + struct.pack("<IHHHH", 12, 4, 2, 1, 24) + bytes(24))
+    write("bmp", "top_down", b"BM" + struct.pack("<IHHI", 0, 0, 0, 54) + struct.pack("<IiiHHIIiiII", 40, 4, -2, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(24))
+
+
+def others():
+    for mode in ("L", "RGB", "CMYK"):
+        for name, options in (("plain", {}), ("progressive", {"progressive": True}), ("restarts", {"restart_marker_blocks": 1})):
+            write("jpeg", f"{mode}_{name}", saved(picture(mode, (17, 9)), "JPEG", **options))
+    exif = Image.Exif()
+    exif[0x112] = 8
+    write("jpeg", "exif", saved(picture("RGB"), "JPEG", exif=exif))
+    write("jpeg", "xmp", saved(picture("RGB"), "JPEG", xmp=b'<x:xmpmeta tiff:Orientation="5"/>'))
+    for mode in ("RGB", "RGBA"):
+        write("webp", f"lossless_{mode}", saved(picture(mode), "WEBP", lossless=True))
+        write("webp", f"lossy_{mode}", saved(picture(mode), "WEBP", exif=exif))
+    write("webp", "animated", saved(picture("RGB"), "WEBP", save_all=True, append_images=[picture("L").convert("RGB")]))
+    for mode in ("L", "LA", "RGB", "RGBA"):
+        for name, options in (("jp2", {}), ("j2k", {"no_jp2": True}), ("tiles", {"tile_size": (4, 4)}), ("layers", {"quality_mode": "rates", "quality_layers": [4, 2], "irreversible": True})):
+            write("jpeg2000", f"{mode}_{name}", saved(picture(mode, (16, 16)), "JPEG2000", **options))
+    for mode in ("L", "P", "RGB"):
+        write("gif", "saved_" + mode, saved(picture(mode), "GIF"))
+    write("gif", "interlaced", saved(picture("L", (9, 19)), "GIF", interlace=1))
+    # Codes that nothing defines, and data that say that they end before the pixels do.
+    head = b"GIF89a\4\0\1\0\x80\0\0\x0a\x14\x1e\xc8\xd2\xdc,\0\0\0\0\4\0\1\0\0\2"
+    write("gif", "undefined_code", head + b"\2\xcc\3\0;")
+    write("gif", "early_end", head + b"\2\x4c\1\0;")
+    write("json", "zero_byte", b"{}\0 rubbish")
+    for number, rule in enumerate(("linear", "ntk,axes=common,factor=2", "yarn,beta_fast=4,beta_slow=0.5,attention_factor=1.25,temperature=log",
+                                   "none,factor=2", "yarn,beta_fast=x", "linear\n", "linear,scale=2", "ntk,beta_fast=4")):
+        write("rope_scaling", f"rule_{number}", rule.encode())
+    huge = bytearray.fromhex("4978464904000000030000000000000000001000000000000000100000000000010000000"
+                             "00c00000000000000") + bytes(48)
+    huge[41] = 2
+    write("index_vectors", "huge", bytes(huge))
+
+
+if __name__ == "__main__":
+    pngs()
+    tiffs()
+    bmps()
+    others()
