@@ -90,7 +90,7 @@ Decoded decode_ico(const Source& source) {
   constexpr std::string_view kPng = "\x89PNG\r\n\x1A\n";
   if (std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size())
           .starts_with(kPng)) {
-    Decoded decoded = decode_png(image);
+    Decoded decoded = decode_png({image.bytes, image.name, image.max_pixels, source.alpha});
     decoded.orientation = 1;
     return decoded;
   }
