@@ -2,12 +2,6 @@
 # kernels need none of it; with VIT_HARDEN=OFF nothing is added.
 option(VIT_HARDEN "Protect the stack, the relocations and the C library's calls of the program" ON)
 
-if(PROJECT_IS_TOP_LEVEL)
-  # A build tree has no libraries of its own beside the program. Left empty, CMake would pad the place of the installed
-  # path with colons, and to the loader an empty path is the folder in which the program is started.
-  set(CMAKE_BUILD_RPATH "${CMAKE_INSTALL_RPATH}")
-endif()
-
 function(vit_harden target)
   if(NOT VIT_HARDEN OR VIT_SANITIZE OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     return()
@@ -18,5 +12,8 @@ function(vit_harden target)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
     target_link_options(${target} PRIVATE -pie "LINKER:-z,relro,-z,now,-z,noexecstack")
+    # It links no library of the build tree. CMake would pad the place of the installed path with colons, and to the
+    # loader an empty path is the folder in which the program is started.
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
   endif()
 endfunction()
