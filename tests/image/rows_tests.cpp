@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -197,10 +197,10 @@ std::string compare(const vit::Preprocessor& preprocessor, const Bytes& file, vi
   if (rows.message != whole.message) return "\"" + rows.message + "\" instead of \"" + whole.message + "\"";
   if (rows.kind != whole.kind) return "another kind of error";
   if (rows.image_size != whole.image_size) return "another image size";
-  const bool is_same =
-      rows.pixels.size() == whole.pixels.size() &&
-      std::memcmp(rows.pixels.data(), whole.pixels.data(), rows.pixels.size() * sizeof(float)) == 0;
-  return is_same ? "" : "other pixels";
+  const auto equal_bits = [](float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  };
+  return std::ranges::equal(rows.pixels, whole.pixels, equal_bits) ? "" : "other pixels";
 }
 
 using vit::PillowRelease;
