@@ -150,14 +150,14 @@ std::vector<std::string> index_files_seeds() {
   return index_seeds("files.jsonl");
 }
 
+/// Flat indexes alone: FAISS checks neither the graphs nor the lists of other types, and a damaged one may
+/// end the process.
 void run_index_vectors(std::string_view input) {
+  if (!input.starts_with("IxF")) internal::fail("index_vectors", "not the name of a flat index");
   if (Index* const index = flat_index()) index->read("vectors.faiss", input);
 }
 std::vector<std::string> index_vectors_seeds() {
-  std::vector<std::string> seeds = index_seeds("vectors.faiss");
-  if (seeds.empty()) return seeds;
-  for (const char* type : {"SQfp16", "HNSW4"}) seeds.push_back(Index(type).original("vectors.faiss"));
-  return seeds;
+  return index_seeds("vectors.faiss");
 }
 
 void run_paths(std::string_view input) {
