@@ -110,17 +110,13 @@ int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 /// them may, too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
 
-/// Where a bitmap stands: in a file of its own, there without the file header (.dib), or in an icon, where
-/// the rows of a mask follow and its height counts them.
-enum class BitmapKind { file, headless, icon };
-
-/// A bitmap, and where its pixels lie in the source.
-struct Bitmap {
-  Decoded decoded;
+/// A bitmap in an icon, and where its pixels lie in the source.
+struct IconBitmap {
+  Image image;
   std::size_t pixels = 0;
 };
 
-Bitmap decode_bitmap(const Source& source, BitmapKind kind);
+IconBitmap decode_icon_bitmap(const Source& source);
 
 /// All rows of `rows`, which was not started. Transparency has been dealt with.
 Decoded decode_rows(RowSource& rows);

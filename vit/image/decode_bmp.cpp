@@ -93,6 +93,10 @@ void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std:
   }
 }
 
+/// Where a bitmap stands: in a file of its own, there without the file header (.dib), or in an icon, where
+/// the rows of a mask follow and its height counts them.
+enum class BitmapKind { file, headless, icon };
+
 Header read_header(const Source& source, const Bytes& bytes, BitmapKind kind) {
   Header header;
   const std::size_t start = kind == BitmapKind::file ? 14 : 0;
@@ -217,8 +221,11 @@ void map_row(const Header& header, const std::uint8_t* in, ColumnRange columns, 
 
 class BmpRows final : public RowSource {
  public:
-  explicit BmpRows(const Source& source)
-      : source_(source), bytes_(source_), header_(read_header(source_, bytes_, BitmapKind::file)) {}
+  BmpRows(const Source& source, BitmapKind kind)
+      : source_(source), bytes_(source_), header_(read_header(source_, bytes_, kind)) {}
+
+  /// Where the pixels lie in the source.
+  std::size_t pixels() const { return header_.pixels; }
 
   ImageSize size() const override { return {header_.height, header_.width}; }
   int orientation() const override { return 1; }
@@ -269,43 +276,8 @@ class BmpRows final : public RowSource {
 
 }  // namespace
 
-Bitmap decode_bitmap(const Source& source, BitmapKind kind) {
-  const Bytes bytes(source);
-  const Header header = read_header(source, bytes, kind);
-  Bitmap bitmap{.decoded = {}, .pixels = header.pixels};
-  Decoded& decoded = bitmap.decoded;
-  decoded.image = Image(header.height, header.width);
-  const auto target = [&](std::size_t y) {
-    return decoded.image.row(header.top_down ? y : header.height - 1 - y);
-  };
-  if (header.compression == kRle8 || header.compression == kRle4) {
-    const std::vector<std::uint8_t> indices = unpack_runs(source, header);
-    for (std::size_t y = 0; y < header.height; ++y) {
-      for (std::size_t x = 0; x < header.width; ++x) {
-        std::copy_n(header.palette[indices[y * header.width + x]].data(), 3, target(y) + 3 * x);
-      }
-    }
-    return bitmap;
-  }
-  const std::size_t stride = (std::size_t{header.width} * header.bits + 31) / 32 * 4;
-  const bool has_alpha = header.bits == 32 && header.masks.alpha != 0;
-  if (has_alpha) decoded.alpha = Tensor<std::uint8_t>(Shape{header.height, header.width});
-  for (std::size_t y = 0; y < header.height; ++y) {
-    // The padding of the last row may be missing.
-    const std::size_t used = (std::size_t{header.width} * header.bits + 7) / 8;
-    const std::uint8_t* const row = bytes.at(header.pixels + y * stride, used);
-    map_row(header, row, {0, header.width}, target(y));
-    if (!has_alpha) continue;
-    const std::size_t out_y = header.top_down ? y : header.height - 1 - y;
-    for (std::size_t x = 0; x < header.width; ++x) {
-      decoded.alpha.data()[out_y * header.width + x] = channel(le32(row + 4 * x), header.masks.alpha);
-    }
-  }
-  return bitmap;
-}
-
 std::unique_ptr<RowSource> open_bmp(const Source& source) {
-  return std::make_unique<BmpRows>(source);
+  return std::make_unique<BmpRows>(source, BitmapKind::file);
 }
 
 Decoded decode_bmp(const Source& source) {
@@ -313,7 +285,13 @@ Decoded decode_bmp(const Source& source) {
 }
 
 Decoded decode_dib(const Source& source) {
-  return decode_bitmap(source, BitmapKind::headless).decoded;
+  BmpRows rows(source, BitmapKind::headless);
+  return decode_rows(rows);
+}
+
+IconBitmap decode_icon_bitmap(const Source& source) {
+  BmpRows rows(source, BitmapKind::icon);
+  return {.image = decode_rows(rows).image, .pixels = rows.pixels()};
 }
 
 }  // namespace vit::internal::codecs

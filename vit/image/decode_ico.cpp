@@ -86,16 +86,19 @@ void read_opacity(const Source& source, std::span<const std::uint8_t> pixels, De
 
 Decoded decode_ico(const Source& source) {
   const Entry entry = choose_entry(source);
-  const Source image{source.bytes.subspan(entry.offset), source.name, source.max_pixels};
+  Source image = source;
+  image.bytes = source.bytes.subspan(entry.offset);
   constexpr std::string_view kPng = "\x89PNG\r\n\x1A\n";
   if (std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size())
           .starts_with(kPng)) {
-    Decoded decoded = decode_png({image.bytes, image.name, image.max_pixels, source.alpha});
+    Decoded decoded = decode_png(image);
     decoded.orientation = 1;
     return decoded;
   }
-  Bitmap bitmap = decode_bitmap(image, BitmapKind::icon);
-  Decoded decoded = std::move(bitmap.decoded);
+  image.alpha = Alpha::drop;  // the icon tells what is transparent
+  IconBitmap bitmap = decode_icon_bitmap(image);
+  Decoded decoded;
+  decoded.image = std::move(bitmap.image);
   decoded.alpha = Tensor<std::uint8_t>(Shape{decoded.image.height(), decoded.image.width()});
   constexpr std::uint32_t kBitsWithOpacity = 32;
   if (entry.bits == kBitsWithOpacity) {
