@@ -1,9 +1,9 @@
 // The one place that decides which images are read and computed together, and by how many threads.
 //
-//   all inputs               ->  groups                      read by all threads, then computed; see
-//   GroupPlan a group, size by size    ->  passes of images_per_pass   activations stay near the caches a
-//   pass                   ->  num_tasks tasks of images_per_task, one thread each, then num_shared images
-//                                by all: | task | task | task | task | shared |
+//   all inputs            ->  groups, read by all threads and then computed: GroupPlan
+//   a group, size by size ->  passes of images_per_pass: activations stay near the caches
+//   a pass                ->  num_tasks tasks of images_per_task, one thread each,
+//                             then num_shared images by all: | task | task | task | shared |
 //
 // Results do not depend on it.
 #pragma once

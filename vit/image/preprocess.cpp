@@ -292,8 +292,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
     if (orientation != 1) {
       std::uint8_t* const upright = buffers.rgb.take(num_values);
       const ImageSize size{edges.rows.count, edges.columns.count};
-      const ImageSize stored =
-          internal::is_transposed(orientation) ? ImageSize{size.width, size.height} : size;
+      const ImageSize stored = internal::upright_size(size, orientation);  // rows and columns swap back
       internal::turn_upright(part, stored, orientation, upright);
       part = upright;
     }
