@@ -58,6 +58,18 @@ Inputs inputs_of(const FloatAxis& axis) {
   return inputs;
 }
 
+/// The pass across rows: the weighted sum of the inputs of one output, each a row that `row_at` finds.
+template <typename RowAt>
+void sum_rows(const FloatAxis& axis, std::size_t output, std::size_t row_floats, float* sums,
+              const RowAt& row_at) {
+  std::fill_n(sums, row_floats, 0.0f);
+  for (std::size_t j = 0; j < axis.count[output]; ++j) {
+    const float weight = axis.weights[axis.offset[output] + j];
+    const float* const from = row_at(axis.first[output] + j);
+    for (std::size_t x = 0; x < row_floats; ++x) sums[x] += from[x] * weight;
+  }
+}
+
 void resize_weighted(const PixelRows& in, const float (&levels)[256], const AxisSpan& column_span,
                      const AxisSpan& row_span, ResizeFilter filter, int threads, ResizeMemory& memory,
                      TensorView<float> out) {
@@ -89,12 +101,8 @@ void resize_weighted(const PixelRows& in, const float (&levels)[256], const Axis
   float* const all_sums = memory.sums.take(checked_mul(num_threads, row_floats, kResize));
   parallel_for(height, threads, [&](std::size_t y, int thread) {
     float* const sums = all_sums + static_cast<std::size_t>(thread) * row_floats;
-    std::fill_n(sums, row_floats, 0.0f);
-    for (std::size_t j = 0; j < rows.count[y]; ++j) {
-      const float weight = rows.weights[rows.offset[y] + j];
-      const float* const from = between + (rows.first[y] + j - wanted.first) * row_floats;
-      for (std::size_t x = 0; x < row_floats; ++x) sums[x] += from[x] * weight;
-    }
+    sum_rows(rows, y, row_floats, sums,
+             [&](std::size_t from) { return between + (from - wanted.first) * row_floats; });
     write_planes(sums, y, out);
   });
 }
@@ -227,14 +235,9 @@ void FloatRowResize::resize_weighted(RowSource& rows, TensorView<float> out) con
         continue;
       }
       const FloatAxis& axis = *row_axis_;
-      const std::size_t first = axis.first[output] - first_row_;
-      if (first + axis.count[output] > arrived.end()) break;
-      std::fill_n(sums, row_floats, 0.0f);
-      for (std::size_t j = 0; j < axis.count[output]; ++j) {
-        const float weight = axis.weights[axis.offset[output] + j];
-        const float* const from = arrived.row(first + j);
-        for (std::size_t x = 0; x < row_floats; ++x) sums[x] += from[x] * weight;
-      }
+      if (axis.first[output] - first_row_ + axis.count[output] > arrived.end()) break;
+      sum_rows(axis, output, row_floats, sums,
+               [&](std::size_t from) { return arrived.row(from - first_row_); });
       write_planes(sums, output, out);
     }
   }
