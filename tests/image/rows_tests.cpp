@@ -65,7 +65,7 @@ Bytes jpeg(const JpegLayout& layout, Rng& rng) {
 }
 
 /// The JPEG with an EXIF block that notes the orientation.
-Bytes turned(const Bytes& file, std::uint8_t orientation) {
+Bytes rotated(const Bytes& file, std::uint8_t orientation) {
   // One entry: orientation (0x0112), type SHORT, one of them.
   const Bytes exif = {'E',  'x', 'i', 'f', 0, 0, 'I', 'I', 42,          0, 8, 0, 0, 0, 1, 0,
                       0x12, 1,   3,   0,   1, 0, 0,   0,   orientation, 0, 0, 0, 0, 0, 0, 0};
@@ -311,26 +311,26 @@ TEST_CASE("image: rows of the sample files are those of the whole image") {
   CHECK(num_files > 60);  // two of each: JPEG, PNG, TIFF, BMP, PNM
 }
 
-TEST_CASE("image: a turned image is preprocessed to the same bits as rows and as a whole, by every rule") {
+TEST_CASE("image: a rotated image is preprocessed to the same bits as rows and as a whole, by every rule") {
   Rng rng(8);
   vit::PreprocessMemory memory;
   const Bytes wide = jpeg({.width = 150, .height = 60}, rng);
   const Bytes tall = jpeg({.width = 20, .height = 333}, rng);
   const vit::DecodeOptions upright{.orientation = vit::Orientation::apply};
-  REQUIRE(vit::decode_bytes(as_file(turned(wide, 6)), upright, "memory").size() == vit::ImageSize{150, 60});
+  REQUIRE(vit::decode_bytes(as_file(rotated(wide, 6)), upright, "memory").size() == vit::ImageSize{150, 60});
   for (vit::PreprocessConfig config : all_rules()) {
     config.apply_orientation = true;
     const vit::Preprocessor preprocessor(config);
     CAPTURE(preprocessor.describe());
     for (std::uint8_t orientation = 1; orientation <= 8; ++orientation) {
       CAPTURE(orientation);
-      CHECK(compare(preprocessor, turned(wide, orientation), memory) == "");
-      CHECK(compare(preprocessor, turned(tall, orientation), memory) == "");
+      CHECK(compare(preprocessor, rotated(wide, orientation), memory) == "");
+      CHECK(compare(preprocessor, rotated(tall, orientation), memory) == "");
     }
   }
 }
 
-TEST_CASE("image: rows of a turned image are those that are stored") {
+TEST_CASE("image: rows of a rotated image are those that are stored") {
   for (const char* const name : {"orientation_6.jpg", "orientation_6.png"}) {
     const Bytes file = read_bytes(vit::test::data_path("golden/preprocess/decode") / name);
     const vit::DecodeOptions upright{.orientation = vit::Orientation::apply};

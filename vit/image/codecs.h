@@ -126,7 +126,7 @@ std::unique_ptr<RowSource> open_jpeg(const Source& source);
 std::unique_ptr<RowSource> open_png(const Source& source);
 std::unique_ptr<RowSource> open_bmp(const Source& source);
 std::unique_ptr<RowSource> open_pnm(const Source& source);
-/// Null for tiles, planes of samples, and an image that its tag turns.
+/// Null for tiles, planes of samples, and an image that its tag rotates.
 std::unique_ptr<RowSource> open_tiff(const Source& source);
 
 /// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.

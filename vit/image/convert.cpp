@@ -48,7 +48,7 @@ void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out) {
   }
 }
 
-void turn_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out) {
+void rotate_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out) {
   const ImageSize upright = upright_size(stored, orientation);
   const bool transposed = is_transposed(orientation);
   for (std::size_t y = 0; y < upright.height; ++y) {

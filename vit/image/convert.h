@@ -38,6 +38,6 @@ constexpr bool flips_y(int orientation) {
 
 /// RGB pixels of the size `stored`, whose top row and left column lie as the EXIF value says, to the upright
 /// image.
-void turn_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out);
+void rotate_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out);
 
 }  // namespace vit::internal

@@ -139,7 +139,7 @@ bool is_text(std::span<const std::uint8_t> bytes) {
 Image rotated(const Image& image, int orientation) {
   const ImageSize size = internal::upright_size(image.size(), orientation);
   Image out(size.height, size.width);
-  internal::turn_upright(image.data(), image.size(), orientation, out.data());
+  internal::rotate_upright(image.data(), image.size(), orientation, out.data());
   return out;
 }
 

@@ -445,8 +445,8 @@ class TiffRows final : public RowSource {
   }
 
   bool has_rows() const {
-    const bool is_turned = layout_.orientation >= 2 && layout_.orientation <= 8;
-    return TIFFIsTiled(tiff_.get()) == 0 && !layout_.separate && !is_turned &&
+    const bool is_rotated = layout_.orientation >= 2 && layout_.orientation <= 8;
+    return TIFFIsTiled(tiff_.get()) == 0 && !layout_.separate && !is_rotated &&
            layout_.photometric != PHOTOMETRIC_YCBCR;
   }
   ImageSize size() const override { return {layout_.height, layout_.width}; }

@@ -252,9 +252,9 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
   const int orientation = config_.apply_orientation ? source->orientation() : 1;
   const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
-  const bool takes_turned = !in_float && config_.filter != ResizeFilter::nearest;
+  const bool takes_rotated = !in_float && config_.filter != ResizeFilter::nearest;
   if (config_.pad_to_square && in.height != in.width) return std::nullopt;
-  if (orientation != 1 && !takes_turned) return std::nullopt;
+  if (orientation != 1 && !takes_rotated) return std::nullopt;
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   Plan edges;
   std::optional<internal::RowResize> resize;
@@ -293,7 +293,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
       std::uint8_t* const upright = buffers.rgb.take(num_values);
       const ImageSize size{edges.rows.count, edges.columns.count};
       const ImageSize stored = internal::upright_size(size, orientation);  // rows and columns swap back
-      internal::turn_upright(part, stored, orientation, upright);
+      internal::rotate_upright(part, stored, orientation, upright);
       part = upright;
     }
     write_bytes({part, edges.rows.count, edges.columns.count}, edges, out.pixels);

@@ -226,8 +226,8 @@ class VIT_API Preprocessor {
   /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
   /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
   /// strips), no image is in memory: rows are resized by one thread as they are decoded, and what the crop
-  /// leaves out is skipped. Rules that pad to a square, and those that turn the image and resize it in float
-  /// or to the nearest pixel, take the whole image. `name` stands for the file in messages.
+  /// leaves out is skipped. Rules that pad to a square, and those that rotate the image and resize it in
+  /// float or to the nearest pixel, take the whole image. `name` stands for the file in messages.
   FilePixels run_bytes(std::span<const std::byte> file, const std::string& name, PreprocessMemory& memory,
                        int threads = 1) const;
   /// The normalized planes of an image file. Throws Error as decode_file() and run() do.

@@ -50,15 +50,15 @@ constexpr std::size_t kStripRows = 16;
 
 /// resize() of an image of rows that are stored as an EXIF orientation says: `in`, `target` and `window` are
 /// upright. Integer sums do not depend on the order of their terms, so that weights of the mirrored axes do,
-/// and only the result is turned.
+/// and only the result is rotated.
 class RowResize {
  public:
   /// Throws Error where resize() does, and for filter nearest of an image that is not upright.
   RowResize(ImageSize in, ImageSize target, const ResizeWindow& window, const ResampleOptions& options,
             int orientation, ResizeMemory& memory);
   /// Takes all of `rows`, which was not started, and writes the window to `out`, 3 bytes a pixel, as stored:
-  /// for turn_upright(). What the memory holds must be what the constructor left. Throws Error if the file of
-  /// the rows is damaged.
+  /// for rotate_upright(). What the memory holds must be what the constructor left. Throws Error if the file
+  /// of the rows is damaged.
   void run(RowSource& rows, std::uint8_t* out) const;
 
  private:

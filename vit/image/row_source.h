@@ -32,7 +32,7 @@ class RowSource {
   RowSource& operator=(const RowSource&) = delete;
 
   virtual ImageSize size() const = 0;
-  /// EXIF value 1..8 by which the image of these rows is turned if the orientation is to be applied.
+  /// EXIF value 1..8 by which the image of these rows is rotated if the orientation is to be applied.
   virtual int orientation() const = 0;
   /// Prepares for the first row; only the columns `wanted` will be looked at. Returns the columns that rows
   /// hold: `wanted` and what is decoded along with them.
