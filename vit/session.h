@@ -39,8 +39,9 @@ struct PassPlan {
 };
 
 /// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
-/// Model. Images are run in their own order, those of one size in common forward passes. A session that has
-/// seen images like these allocates nothing, if the object for the results is reused as well.
+/// Model. Images are run in their own order, those of one size in common forward passes. A session whose
+/// threads have all seen images like these allocates nothing, if the object for the results is reused as
+/// well.
 class VIT_API Session {
  public:
   explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
