@@ -21,7 +21,7 @@
   check('every image has a card', all.length === items.length && all.length > 20);
   check('cards are in the order of the inputs', all.join() === items.map(item => baseName(item.name)).join());
   const first = document.querySelector('.frame img');
-  await until(() => first.complete);
+  await until(() => first.complete && first.naturalWidth > 0);
   check('a thumbnail is loaded', first.naturalWidth > 32 && first.src.startsWith('data:image/webp;base64,'));
 
   await type('CAT_');

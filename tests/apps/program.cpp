@@ -152,7 +152,7 @@ void write_npy(const std::string& path, TensorView<const float> values) {
 std::vector<float> NpyArray::floats() const {
   REQUIRE(descr == "<f4");
   std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 

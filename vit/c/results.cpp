@@ -134,7 +134,10 @@ vit_status vit_results::first_failure() const {
 }
 
 vit_status vit_results_create(vit_results** results) {
-  return guarded([&] { object_at(results, "results") = new vit_results; });
+  return guarded([&] {
+    vit_results*& out = object_at(results, "results");
+    out = new vit_results;
+  });
 }
 
 void vit_results_free(vit_results* results) {

@@ -112,6 +112,7 @@ PageItem page_item(const Row& row) {
 int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   if (options.shard) take_shard(list, *options.shard);
+  confine(options.common, list.inputs, options.classes.files(), {options.html});
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
   const ClassSelection selection(options.selection, classes);
@@ -165,6 +166,7 @@ Command classify_command() {
   command.options.push_back(shard_option(options->shard));
   add_selection_options(command.options, options->selection);
   add_class_options(command.options, options->classes);
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

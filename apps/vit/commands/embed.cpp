@@ -252,6 +252,7 @@ int embed(const EmbedOptions& options) {
     take_shard(list, *options.shard);
     take_shard(texts.names, *options.shard);
   }
+  confine(options.common, list.inputs, {options.texts.tower.tokenizer}, {options.output});
   if (options.inputs.empty()) return embed_texts(options, format, texts);
   check_has_weights(options.common);
   ImageAndText towers = load_towers(options, !texts.names.empty());
@@ -335,6 +336,7 @@ Command embed_command() {
             .flag = &options->resume}},
       .run = [options] { return embed(*options); }};
   add_text_vector_options(command.options, options->texts);
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

@@ -183,10 +183,14 @@ int evaluate(const EvaluateOptions& options) {
   if (options.scale_consistency) {
     if (options.classes.are_given())
       fail_usage("--scale-consistency compares features; it takes no option of classes");
+    confine(options.common, {}, {options.folder}, {});
     return evaluate_scales(
         {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == Format::json},
         options.common);
   }
+  std::vector<std::filesystem::path> files = options.classes.files();
+  files.push_back(options.folder);
+  confine(options.common, {}, std::move(files), {});
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
   ImageRun run("evaluate", options.common, classes.model());
@@ -239,6 +243,7 @@ Command evaluate_command() {
                                .target = parsed_target(options->sizes, parse_sizes)}},
                   .run = [options] { return evaluate(*options); }};
   add_class_options(command.options, options->classes);
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

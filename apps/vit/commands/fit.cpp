@@ -209,6 +209,7 @@ int fit(const FitCommandOptions& options) {
   check_usage(options);
   LabeledImages images = read_folder(options.folder);
   check_no_weights(options.output, options.common);
+  confine(options.common, images.list.inputs, {}, {options.output});
   ImageRun run("fit", options.common);
   const FeatureList features = parse_features(options.features, run.model().config());
   if (features.features.size() != 1 || !is_vector(features.features.front().kind))
@@ -291,6 +292,7 @@ Command fit_command() {
                   .options = {},
                   .run = [options] { return fit(*options); }};
   add_fit_options(command.options, *options);
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

@@ -150,6 +150,7 @@ int preprocess(const PreprocessOptions& options) {
   if (format == ResultFormat::png && list.inputs.size() > 1) {
     fail_usage("--output: a .png takes one image, found ", list.inputs.size(), "; use .npz or .safetensors");
   }
+  confine(options.common, list.inputs, {}, {options.output});
   const std::optional<Preprocessor> found = find_preprocessor(options.common);
   const Preprocessor* const preprocessor = found ? &*found : nullptr;
   if (preprocessor == nullptr && (is_cropped || are_images(list.inputs)))
@@ -204,6 +205,7 @@ Command preprocess_command() {
                    .target = choice_target(options->stage, kStages)},
                   shard_option(options->shard)},
       .run = [options] { return preprocess(*options); }};
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

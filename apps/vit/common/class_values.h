@@ -24,6 +24,10 @@ struct ClassOptions {
   ClassTextOptions texts;
 
   bool are_given() const { return !labels.empty() || !classifier.empty() || texts.are_given(); }
+  /// All that are to be read.
+  std::vector<std::filesystem::path> files() const {
+    return {labels, classifier, texts.file, texts.templates.file, texts.tower.tokenizer};
+  }
 };
 void add_class_options(std::vector<Option>& list, ClassOptions& options);
 

@@ -12,12 +12,10 @@ std::filesystem::path data_dir() {
     return from_environment;
   }
   std::error_code unknown;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
-  if (!unknown) {
-    const fs::path installed = program.parent_path().parent_path() / "share" / "vit";
-    if (fs::is_directory(installed, unknown)) return installed;
-  }
-  return VIT_SOURCE_DATA_DIR;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  const fs::path built = folder / "data";  // a link in the build tree
+  if (fs::is_directory(built / "model", unknown)) return built;
+  return folder.parent_path() / "share" / "vit";
 }
 
 }  // namespace vit::app

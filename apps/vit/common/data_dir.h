@@ -5,8 +5,8 @@
 
 namespace vit::app {
 
-/// VIT_DATA_DIR of the environment, else share/vit beside the bin/ that the program runs from, else the data/
-/// of the sources that it was built from.
+/// VIT_DATA_DIR of the environment, else data/ beside the program, which the build tree has, else share/vit
+/// beside the bin/ that the program runs from.
 std::filesystem::path data_dir();
 
 }  // namespace vit::app

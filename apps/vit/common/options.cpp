@@ -8,6 +8,7 @@
 #include "apps/vit/common/color.h"
 #include "apps/vit/common/data_dir.h"
 #include "apps/vit/common/option_values.h"
+#include "apps/vit/common/sandbox.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/machine.h"
@@ -229,6 +230,16 @@ Option shard_option(std::optional<Shard>& shard) {
           .target = parsed_target(shard, parse_shard)};
 }
 
+Option sandbox_option(CommonOptions& options) {
+  return {.name = "--sandbox",
+          .type_name = "",
+          .help =
+              "For images from strangers: the process can read its inputs and the model, write beside its "
+              "outputs, and do nothing else (Linux)",
+          .flag = &options.sandbox,
+          .group = kRunGroup};
+}
+
 Option labels_option(std::filesystem::path& labels) {
   return {.name = "--labels",
           .type_name = "FILE",
@@ -269,6 +280,19 @@ std::filesystem::path model_path(const CommonOptions& options) {
   VIT_CHECK(std::filesystem::exists(shipped), "load model", shipped.string(),
             ": the model that ships with vit is not there; name one with --model");
   return shipped;
+}
+
+void confine(const CommonOptions& options, std::span<const Input> inputs,
+             std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs) {
+  if (!options.sandbox) return;
+  SandboxRules rules{.reads = std::move(others), .outputs = std::move(outputs)};
+  const std::filesystem::path model = std::filesystem::absolute(model_path(options));
+  rules.reads.push_back(std::filesystem::is_directory(model) ? model : model.parent_path());
+  rules.reads.push_back(options.model_options.layout);
+  for (const Input& input : inputs) {
+    if (rules.reads.back() != input.path) rules.reads.emplace_back(input.path);  // a .tar has many
+  }
+  enter_sandbox(rules);
 }
 
 std::shared_ptr<const Model> load_model(const CommonOptions& options) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct CommonOptions {
   SessionOptions session{};  // threads, images per batch, input size
   ProgressMode progress = ProgressMode::automatic;
   bool quiet = false;
+  bool sandbox = false;
 
   /// Whether only --architecture is given: random weights, or no weights at all.
   bool is_architecture_alone() const { return model.empty() && !model_options.architecture.empty(); }
@@ -40,6 +42,8 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options,
 Option inputs_option(std::vector<std::string>& inputs);
 /// --shard I/N; a run without it has no value, and is the whole.
 Option shard_option(std::optional<Shard>& shard);
+/// --sandbox, of commands that call confine().
+Option sandbox_option(CommonOptions& options);
 /// --labels FILE
 Option labels_option(std::filesystem::path& labels);
 
@@ -53,6 +57,10 @@ void check_no_weights(const std::filesystem::path& output, const CommonOptions& 
 
 /// --model, or the model that ships with the program. Throws Error if that is missing.
 std::filesystem::path model_path(const CommonOptions& options);
+/// With --sandbox: from now on this process reads the model, the inputs and `others`, and writes beside the
+/// outputs. See enter_sandbox().
+void confine(const CommonOptions& options, std::span<const Input> inputs,
+             std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs);
 std::shared_ptr<const Model> load_model(const CommonOptions& options);
 
 }  // namespace vit::app

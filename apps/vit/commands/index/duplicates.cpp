@@ -101,6 +101,7 @@ PageSection page_section(const Group& group, std::size_t number) {
 int embed_collection(const DuplicatesOptions& options, Collection& out) {
   InputList list = list_inputs(options.inputs, std::cin);
   check_html(options.html, list.inputs, options.common);
+  confine(options.common, list.inputs, {}, {options.html});
   ImageRun run("duplicates", options.common);
   const VectorFeature feature(options.features, run.model().config());
   run.start(std::move(list));
@@ -132,6 +133,7 @@ int duplicates(const DuplicatesOptions& options) {
   if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
     check_html(options.html, {}, options.common);
     collection = read_collection(options.inputs.front());
+    confine_collection(options.common, {}, collection.files, options.html);
   } else {
     code = embed_collection(options, collection);
   }
@@ -189,6 +191,7 @@ Command duplicates_command() {
             .target = choice_target(options->format, kFormats)},
            html_option(options->html)},
       .run = [options] { return duplicates(*options); }};
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

@@ -125,6 +125,7 @@ std::string loss_text(const IndexFacts& facts) {
 int index(const IndexOptions& options) {
   VectorIndex::check_available();
   InputList list = list_inputs(options.inputs, std::cin);
+  confine(options.common, list.inputs, {}, {options.output});
   ImageRun run("index", options.common);
   const VectorFeature feature(options.features, run.model().config());
   const IndexModel model = index_model(options.common, run.model(), feature);
@@ -189,6 +190,7 @@ Command index_command() {
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
             .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})}},
       .run = [options] { return index(*options); }};
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/vit/common/color.h"
+#include "apps/vit/common/html/thumbnails.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 
@@ -62,6 +63,19 @@ void take_options(const IndexModel& model, CommonOptions& options) {
     options.model_options.square_color = parse_color(model.pad);
   if (!options.model_options.channels && model.channels == "bgr")
     options.model_options.channels = ChannelOrder::bgr;
+}
+
+void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
+                        std::span<const IndexedFile> indexed, const std::filesystem::path& html,
+                        const std::filesystem::path& tokenizer) {
+  if (!options.sandbox) return;
+  std::vector<std::filesystem::path> others{tokenizer};
+  if (!html.empty()) {
+    std::vector<std::string> names;
+    for (const IndexedFile& file : indexed) names.push_back(file.file);
+    for (const Input& input : find_inputs(names)) others.emplace_back(input.path);
+  }
+  confine(options, inputs, std::move(others), {html});
 }
 
 IndexedFile describe_input(const Input& input) {

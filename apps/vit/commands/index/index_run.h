@@ -1,6 +1,7 @@
 // Embedding images for an index: one vector of length 1 for each.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -27,6 +28,11 @@ struct VectorFeature {
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
 /// Takes from an index what the command line leaves open: the model, the size and the precision.
 void take_options(const IndexModel& model, CommonOptions& options);
+
+/// confine() of a command whose page `html`, if it is to write one, shows images of an index.
+void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
+                        std::span<const IndexedFile> indexed, const std::filesystem::path& html,
+                        const std::filesystem::path& tokenizer = {});
 
 /// What the file system tells about an input; width and height are left open. Throws Error if it is gone.
 IndexedFile describe_input(const Input& input);

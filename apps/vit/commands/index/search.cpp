@@ -114,9 +114,11 @@ Query mean_of(std::span<const Query> queries) {
 }
 
 /// The vectors of images; the exit code.
-int embed_images(const SearchOptions& options, const IndexModel& model, std::vector<Query>& queries) {
+int embed_images(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
+  const IndexModel& model = contents.facts.model;
   InputList list = list_inputs(options.queries, std::cin);
   check_html(options.html, list.inputs, options.common);
+  confine_collection(options.common, list.inputs, contents.files, options.html);
   ImageRun run("search", options.common);
   const VectorFeature feature(model.features, run.model().config());
   model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
@@ -128,9 +130,11 @@ int embed_images(const SearchOptions& options, const IndexModel& model, std::vec
 }
 
 /// The vectors of texts; the exit code.
-int embed_texts(const SearchOptions& options, const IndexModel& model, std::vector<Query>& queries) {
+int embed_texts(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
+  const IndexModel& model = contents.facts.model;
   const std::vector<std::string> texts = read_texts(options.texts);
   check_has_weights(options.common);
+  confine_collection(options.common, {}, contents.files, options.html, options.tower.tokenizer);
   hold_interrupts();
   ImageAndText towers = ImageAndText::load(model_path(options.common), options.common.model_options,
                                            text_options(options.common, options.tower));
@@ -171,8 +175,8 @@ int search(SearchOptions options) {
   if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
   take_options(contents.facts.model, options.common);
   std::vector<Query> queries;
-  const int code = options.queries.empty() ? embed_texts(options, contents.facts.model, queries)
-                                           : embed_images(options, contents.facts.model, queries);
+  const int code = options.queries.empty() ? embed_texts(options, contents, queries)
+                                           : embed_images(options, contents, queries);
   if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
   std::string out = options.format == Format::csv ? "query,rank,file,score\n" : "";
   HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
@@ -231,6 +235,7 @@ Command search_command() {
       .run = [options] { return search(*options); }};
   add_text_options(command.options, options->texts);
   add_tokenizer_options(command.options, options->tower);
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }

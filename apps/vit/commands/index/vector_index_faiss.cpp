@@ -93,6 +93,14 @@ class BoundedReader : public faiss::IOReader {
   std::size_t position_ = 0;
 };
 
+/// The metric of an index as a number: a damaged file may hold one that FAISS has no name for.
+int metric_of(const faiss::Index& index) {
+  static_assert(sizeof index.metric_type == sizeof(int));
+  int metric = 0;
+  std::memcpy(&metric, &index.metric_type, sizeof metric);
+  return metric;
+}
+
 bool is_better(const Hit& a, const Hit& b) {
   return a.score > b.score || (a.score == b.score && a.index < b.index);
 }
@@ -170,7 +178,7 @@ VectorIndex VectorIndex::read(const std::filesystem::path& path) {
     auto state = std::make_unique<State>();
     BoundedReader reader(path);
     state->index.reset(faiss::read_index(&reader));
-    VIT_CHECK(state->index->metric_type == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
+    VIT_CHECK(metric_of(*state->index) == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
               ": compares by another metric than the inner product; it was not written by vit index");
     return VectorIndex(std::move(state));
   } catch (const Error&) {

@@ -48,6 +48,7 @@ int show(const ShowOptions& options) {
   }
   check_html(options.html, list.inputs, options.common);
   check_has_weights(options.common);
+  confine(options.common, list.inputs, {}, {options.output, options.data, options.html});
   PatchRun run(load_model(options.common), options.common.session);
   check_preprocessing(list.inputs, run.model());
   Progress progress("show", list.inputs.size(), options.common.progress_mode());
@@ -69,6 +70,7 @@ Command show_command() {
                   .footer = kFooter,
                   .options = show_option_list(*options),
                   .run = [options] { return show(*options); }};
+  command.options.push_back(sandbox_option(options->common));
   add_common_options(command.options, options->common);
   return command;
 }
