@@ -44,16 +44,13 @@ constexpr const char* kExamples =
     "classes.safetensors\n"
     "  vit classify --model siglip2/ --classes-file classes.safetensors photos/";
 
-enum class Format { text, json, csv };
-constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
-
 struct ClassifyOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::optional<Shard> shard;
   ClassOptions classes;
   SelectionOptions selection;
-  Format format = Format::text;
+  PrintFormat format = PrintFormat::text;
   std::filesystem::path html;
 };
 
@@ -123,16 +120,16 @@ int classify(const ClassifyOptions& options) {
 
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
   const bool is_first = !options.shard || options.shard->index == 0;  // parts are joined
-  if (options.format == Format::csv && is_first) print_result("file,rank,index,label,probability\n");
+  if (options.format == PrintFormat::csv && is_first) print_result("file,rank,index,label,probability\n");
   run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
     const std::span<const float> values = classes.of(outputs);
     std::string defect = defect_of(values);
     if (!defect.empty()) return defect;
     const std::vector<Prediction> top = selection.of(values);
     const Row row{run.inputs()[index].name, top};
-    const std::string lines = options.format == Format::json  ? as_json(row)
-                              : options.format == Format::csv ? as_csv(row)
-                                                              : as_text(row, colors);
+    const std::string lines = options.format == PrintFormat::json  ? as_json(row)
+                              : options.format == PrintFormat::csv ? as_csv(row)
+                                                                   : as_text(row, colors);
     run.progress().clear();
     print_result(lines);
     if (!options.html.empty()) items.push_back(page_item(row));
@@ -160,7 +157,7 @@ Command classify_command() {
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text, json (one object a line) or csv",
-                               .target = choice_target(options->format, kFormats)},
+                               .target = choice_target(options->format, kPrintFormats)},
                               html_option(options->html)},
                   .run = [options] { return classify(*options); }};
   command.options.push_back(shard_option(options->shard));

@@ -79,7 +79,7 @@ struct EmbedOptions {
 };
 
 /// Why nobody can use these features; "" if one can.
-std::string defect_of(std::span<const ResultArray> arrays) {
+std::string defect_of_arrays(std::span<const ResultArray> arrays) {
   for (const ResultArray& array : arrays) {
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
     if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
@@ -229,7 +229,7 @@ int embed_to_parts(const EmbedOptions& options, ResultFormat format, const Featu
     std::string failure = image.failure;
     if (image.outputs) {
       const std::vector<ResultArray> arrays = features_of(options, features, *image.outputs, scratch);
-      failure = defect_of(arrays);
+      failure = defect_of_arrays(arrays);
       if (failure.empty()) return parts.add(name, image.size, digest, arrays);
     }
     parts.add_failed(name, failure);
@@ -274,7 +274,7 @@ int embed(const EmbedOptions& options) {
   std::vector<std::vector<float>> scratch;
   run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
     const std::vector<ResultArray> arrays = features_of(options, features, outputs, scratch);
-    std::string defect = defect_of(arrays);
+    std::string defect = defect_of_arrays(arrays);
     return defect.empty() ? writer->add(run.inputs()[index].name, arrays) : defect;
   });
   writer->finish();

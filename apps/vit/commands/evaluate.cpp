@@ -39,14 +39,11 @@ constexpr const char* kExamples =
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"
     "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
 
-enum class Format { text, json };
-constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
-
 struct EvaluateOptions {
   CommonOptions common;
   fs::path folder;
   ClassOptions classes;
-  Format format = Format::text;
+  PrintFormat format = PrintFormat::text;
   bool scale_consistency = false;
   std::vector<std::size_t> sizes;
 };
@@ -185,7 +182,7 @@ int evaluate(const EvaluateOptions& options) {
       fail_usage("--scale-consistency compares features; it takes no option of classes");
     confine(options.common, {}, {options.folder}, {});
     return evaluate_scales(
-        {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == Format::json},
+        {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == PrintFormat::json},
         options.common);
   }
   std::vector<std::filesystem::path> files = options.classes.files();
@@ -209,7 +206,7 @@ int evaluate(const EvaluateOptions& options) {
   VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder.string(),
             ": no image could be evaluated");
   const ordered_json result = result_json(confusion, labels, run.progress());
-  const std::string printed = options.format == Format::json
+  const std::string printed = options.format == PrintFormat::json
                                   ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                                   : as_text(result);
   print_result(printed);
@@ -231,7 +228,7 @@ Command evaluate_command() {
                               {.name = "--format",
                                .type_name = "FORMAT",
                                .help = "text or json",
-                               .target = choice_target(options->format, kFormats)},
+                               .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
                               {.name = "--scale-consistency",
                                .type_name = "",
                                .help = "Compare the patch features of the images below FOLDER, which need no "

@@ -51,7 +51,7 @@ ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, 
           {"sizes", std::move(sizes)}};
 }
 
-std::string as_text(const ordered_json& result) {
+std::string scales_text(const ordered_json& result) {
   std::string out = text("cosine of the patch features of ", result["images"].get<std::size_t>(),
                          " images and of themselves at another size, at the same place and elsewhere\n");
   for (const ordered_json& row : result["sizes"]) {
@@ -109,7 +109,7 @@ int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
   VIT_CHECK(images > 0 || interrupted(), "evaluate", options.folder.string(),
             ": no image could be evaluated");
   const ordered_json result = result_json(scales, run, images, run.progress().num_failed());
-  print_result(options.as_json ? result.dump() + "\n" : as_text(result));
+  print_result(options.as_json ? result.dump() + "\n" : scales_text(result));
   return exit_code(run.progress());
 }
 

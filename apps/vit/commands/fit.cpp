@@ -52,8 +52,6 @@ constexpr const char* kFooter =
     "  vit evaluate --classifier pets.safetensors pets_for_testing/\n"
     "  vit fit --model vit_base/ --method knn --k 10 --format json pets/ --output pets.safetensors";
 
-enum class Format { text, json };
-constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
 constexpr Named<FitMethod> kMethods[]{
     {"logistic", FitMethod::logistic}, {"knn", FitMethod::knn}, {"centroid", FitMethod::centroid}};
 constexpr std::size_t kMaxNeighbors = std::size_t{1} << 20;
@@ -67,7 +65,7 @@ struct FitCommandOptions {
   std::string features;
   std::optional<std::size_t> neighbors;
   std::optional<double> strength;
-  Format format = Format::text;
+  PrintFormat format = PrintFormat::text;
 };
 
 /// Images below label folders; classes[i] is the label of list.inputs[i].
@@ -197,8 +195,8 @@ ClassifierHead fit_rows(const FitCommandOptions& options, const TrainingRows& ro
 }
 
 void check_usage(const FitCommandOptions& options) {
-  constexpr std::array kFileFormats{ResultFormat::safetensors};
-  result_format(options.output, kFileFormats);
+  constexpr std::array kHeadFormats{ResultFormat::safetensors};
+  result_format(options.output, kHeadFormats);
   if (options.neighbors && options.method != FitMethod::knn) fail_usage("--k is for --method knn");
   if (options.strength && options.method != FitMethod::logistic)
     fail_usage("--strength is for --method logistic");
@@ -238,8 +236,9 @@ int fit(const FitCommandOptions& options) {
   save_head(options.output, head);
   const std::string note = fold_note(head, rows.classes);
   if (!note.empty() && !options.common.quiet) print_failure("", note);
-  print_result(options.format == Format::json ? result_json(head, run.progress().num_failed()).dump() + "\n"
-                                              : as_text(head, options.output));
+  print_result(options.format == PrintFormat::json
+                   ? result_json(head, run.progress().num_failed()).dump() + "\n"
+                   : as_text(head, options.output));
   return exit_code(run.progress());
 }
 
@@ -279,7 +278,7 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
   list.push_back({.name = "--format",
                   .type_name = "FORMAT",
                   .help = "text or json",
-                  .target = choice_target(options.format, kFormats)});
+                  .target = choice_target(options.format, kPrintFormatsWithoutCsv)});
 }
 
 }  // namespace

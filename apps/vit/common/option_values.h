@@ -43,6 +43,13 @@ Target integer_target(T& destination, T min, T max) {
 template <typename T>
 using Named = std::pair<std::string_view, T>;
 
+/// --format of results that are printed.
+enum class PrintFormat { text, json, csv };
+inline constexpr Named<PrintFormat> kPrintFormats[]{
+    {"text", PrintFormat::text}, {"json", PrintFormat::json}, {"csv", PrintFormat::csv}};
+inline constexpr Named<PrintFormat> kPrintFormatsWithoutCsv[]{{"text", PrintFormat::text},
+                                                              {"json", PrintFormat::json}};
+
 /// One of `choices`, which must outlive the target; the default shown is the one that `destination` holds.
 template <typename T, std::size_t N>
 Target choice_target(T& destination, const Named<T> (&choices)[N]) {

@@ -49,7 +49,7 @@ std::string option_specs(const Option& option) {
   return out;
 }
 
-std::string command_case(const Command& command) {
+std::string zsh_case(const Command& command) {
   std::string out = "      (" + command.name + ")\n        _arguments -S \\\n" +
                     "        '(- *)'{-h,--help}'[Print this help message and exit]'";
   std::string positionals;
@@ -83,7 +83,7 @@ std::string zsh_completion(std::span<const Command> commands) {
       "    '1:command:->command' '*::argument:->argument'\n"
       "  case $state in\n    (command) _describe -t commands command commands ;;\n"
       "    (argument)\n      case $words[1] in\n";
-  for (const Command& command : commands) out += command_case(command);
+  for (const Command& command : commands) out += zsh_case(command);
   return out + "      esac ;;\n  esac\n}\n\n_vit \"$@\"\n";
 }
 

@@ -27,15 +27,12 @@ constexpr const char* kFooter =
     "  vit duplicates photos.index\n"
     "  vit duplicates photos/ --threshold 0.98 --format json";
 
-enum class Format { text, json };
-constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}};
-
 struct DuplicatesOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::string features;
   double threshold = 0.95;
-  Format format = Format::text;
+  PrintFormat format = PrintFormat::text;
   std::filesystem::path html;
 };
 
@@ -144,11 +141,11 @@ int duplicates(const DuplicatesOptions& options) {
   for (std::vector<std::size_t>& members :
        connected_components(collection.vectors, options.threshold, options.common.session.threads)) {
     const Group group = group_of(collection, std::move(members));
-    out += options.format == Format::json ? as_json(group, number) : as_text(group, number);
+    out += options.format == PrintFormat::json ? as_json(group, number) : as_text(group, number);
     if (!options.html.empty()) page.sections.push_back(page_section(group, number));
     ++number;
   }
-  if (number == 0 && options.format == Format::text)
+  if (number == 0 && options.format == PrintFormat::text)
     out = text("no groups among ", count_of(collection.files.size(), "image"), "\n");
   print_result(out);
   if (!options.html.empty()) {
@@ -188,7 +185,7 @@ Command duplicates_command() {
            {.name = "--format",
             .type_name = "FORMAT",
             .help = "text or json (one group a line)",
-            .target = choice_target(options->format, kFormats)},
+            .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
            html_option(options->html)},
       .run = [options] { return duplicates(*options); }};
   command.options.push_back(sandbox_option(options->common));

@@ -33,8 +33,6 @@ constexpr const char* kFooter =
     "  vit search clip.index --text \"a dog on a beach\"\n"
     "  vit search photos.index queries/ --each --format csv --parameters nprobe=32";
 
-enum class Format { text, json, csv };
-constexpr Named<Format> kFormats[]{{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
 constexpr std::size_t kMaxTop = std::size_t{1} << 20;
 
 struct SearchOptions {
@@ -44,7 +42,7 @@ struct SearchOptions {
   TextInputs texts;
   TextTowerOptions tower;
   std::size_t top = 10;
-  Format format = Format::text;
+  PrintFormat format = PrintFormat::text;
   bool each = false;
   std::string parameters;
   std::filesystem::path html;
@@ -178,14 +176,14 @@ int search(SearchOptions options) {
   const int code = options.queries.empty() ? embed_texts(options, contents, queries)
                                            : embed_images(options, contents, queries);
   if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
-  std::string out = options.format == Format::csv ? "query,rank,file,score\n" : "";
+  std::string out = options.format == PrintFormat::csv ? "query,rank,file,score\n" : "";
   HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
   for (const Query& query : queries) {
     const std::vector<Hit> hits =
         contents.index.search(query.vector, options.top, options.common.session.threads);
-    out += options.format == Format::json  ? as_json(query, hits, contents.files)
-           : options.format == Format::csv ? as_csv(query, hits, contents.files)
-                                           : as_text(query, hits, contents.files);
+    out += options.format == PrintFormat::json  ? as_json(query, hits, contents.files)
+           : options.format == PrintFormat::csv ? as_csv(query, hits, contents.files)
+                                                : as_text(query, hits, contents.files);
     if (!options.html.empty())
       page.sections.push_back(page_section(query, !options.queries.empty(), hits, contents.files));
   }
@@ -222,7 +220,7 @@ Command search_command() {
                   {.name = "--format",
                    .type_name = "FORMAT",
                    .help = "text, json (one object a line) or csv",
-                   .target = choice_target(options->format, kFormats)},
+                   .target = choice_target(options->format, kPrintFormats)},
                   {.name = "--each",
                    .type_name = "",
                    .help = "Search for every query instead of the mean of all",
