@@ -42,7 +42,8 @@ PreprocessLoadOptions internal::preprocess_options(const ModelOptions& options) 
           .pillow = options.pillow,
           .exif = options.exif,
           .square_color = options.square_color,
-          .channels = options.channels};
+          .channels = options.channels,
+          .max_pixels = options.max_pixels};
 }
 
 struct Model::Parts {

@@ -40,6 +40,11 @@ TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
   fails(with_model("embed", {picture, "--output", folder / "missing/x.npz"}), "missing");
   fails(with_model("embed", {picture, "--output", "/proc/x.npz"}), "/proc/x.npz");
   fails(with_model("preprocess", {picture, "--output", folder / "missing/x.npz"}), "missing");
+  fails(with_model("classify", {picture, "--max-pixels", "899"}), "30 x 30, the limit is 899");
+  fails(with_model("preprocess", {picture, "--max-pixels", "899", "--output", folder / "x.npz"}),
+        "30 x 30, the limit is 899");
+  CHECK(run_vit(with_model("classify", {picture, "--max-pixels", "900"})).exit_code == 0);
+  std::filesystem::remove(folder / "x.npz");
   fails(with_model("evaluate", {folder / "missing"}), "missing");
   fails(with_model("evaluate", {folder / "empty"}), "empty");
   CHECK(folder.names() == std::vector<std::string>{"a.ppm", "empty"});

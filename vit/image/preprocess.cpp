@@ -117,7 +117,8 @@ Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
 
 DecodeOptions Preprocessor::decode_options() const noexcept {
   return {.orientation = config_.apply_orientation ? Orientation::apply : Orientation::ignore,
-          .alpha = config_.alpha_on_white ? Alpha::on_white : Alpha::drop};
+          .alpha = config_.alpha_on_white ? Alpha::on_white : Alpha::drop,
+          .max_pixels = config_.max_pixels};
 }
 
 /// What is resized: three channels, and a square where the rules want one.

@@ -113,6 +113,7 @@ struct PreprocessConfig {
   bool pad_to_square = false;
   std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
   ChannelOrder channels = ChannelOrder::rgb;
+  std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
 
   std::string source;  // file and class it was read from, for messages and `vit info`
 };

@@ -35,6 +35,7 @@ constexpr Named<ProgressMode> kProgressModes[]{
     {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
 
 constexpr std::size_t kMaxShards = 1'000'000'000;
+constexpr std::size_t kMostPixels = 1'000'000'000'000;  // of --max-pixels
 
 /// An integer from 1 to kMaxInputEdge, or 0.
 std::size_t parse_edge(std::string_view digits) {
@@ -163,6 +164,11 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
        .help = "Order in which the model takes the colors: rgb or bgr",
        .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
        .group = kPreprocessGroup});
+  list.push_back({.name = "--max-pixels",
+                  .type_name = "N",
+                  .help = "Largest image that is decoded; larger ones are errors",
+                  .target = integer_target(preprocess.max_pixels, std::size_t{1}, kMostPixels),
+                  .group = kPreprocessGroup});
 }
 
 void add_batch_options(std::vector<Option>& list, SessionOptions& session) {

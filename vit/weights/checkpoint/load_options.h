@@ -35,7 +35,8 @@ struct PreprocessLoadOptions {
   ExifChoice exif = ExifChoice::automatic;
   /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
   std::optional<std::array<unsigned char, 3>> square_color{};
-  std::optional<ChannelOrder> channels{};  // nothing = as the checkpoint says
+  std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
+  std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
 };
 
 /// What ModelOptions ask of the files; vit/model.cpp.

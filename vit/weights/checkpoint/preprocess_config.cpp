@@ -92,6 +92,7 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
 
 void apply_choices(PreprocessConfig& config, const PreprocessLoadOptions& options) {
   if (options.channels) config.channels = *options.channels;
+  config.max_pixels = options.max_pixels;
   if (!options.square_color) return;
   config.pad_to_square = true;
   config.square_color = *options.square_color;
