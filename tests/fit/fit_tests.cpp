@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
 #include "vit/analysis/folds.h"
+#include "vit/analysis/logistic.h"
 #include "vit/analysis/standardize.h"
 #include "vit/base/check.h"
 #include "vit/weights/files/safetensors.h"
@@ -225,6 +227,19 @@ TEST_CASE("fit: folds without a class, and labels of one image") {
   CHECK(alone.num_folds == 5);  // one of them learns one class only, and is right never
   CHECK(fit_knn(features, Classes{0, 1, 2, 3, 4, 5}).num_folds == 0);
   CHECK(best_of(values_of(fit_knn(features, Classes{0, 1, 2, 3, 4, 5}), row_of(features, 4))) == 4);
+}
+
+TEST_CASE("fit: iterations that do not suffice are told, and can be gone on with") {
+  const Golden golden("four");
+  const Tensor<float> features = golden.floats("features");
+  const Classes classes = golden.classes();
+  std::vector<std::size_t> rows(classes.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  const internal::Standardization standard = internal::standardization_of(features);
+  internal::LogisticRegression regression({features, classes, rows}, standard, count_of(classes), 1);
+  CHECK(!regression.fit(1e4, {.max_iterations = 2}));
+  CHECK(std::ranges::any_of(regression.functions().numbers, [](double x) { return x != 0; }));
+  CHECK(regression.fit(1e4, {}));
 }
 
 TEST_CASE("fit: what cannot be fitted") {

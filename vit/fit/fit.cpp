@@ -23,7 +23,7 @@ using internal::Standardization;
 constexpr Where kWhere{"fit", ErrorKind::argument};
 // Of the optimum; of the folds, where only predictions are counted, a hundredth of the gradient that
 // scikit-learn's LogisticRegression ends with.
-constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9};
+constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9, .max_iterations = 10000};
 constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
 constexpr std::size_t kNumStrengths = 10;
 
@@ -158,6 +158,8 @@ std::vector<double> score_strengths(const TrainingSet& set, const Division& divi
   }
   internal::LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
   for (const double strength : strengths) {
+    // Only predictions count: a strength without a minimum in sight is judged by what it has after the last
+    // iteration, as scikit-learn does with a warning.
     regression.fit(strength, kFoldOptimum);
     scores.push_back(accuracy(
         set, division,
@@ -222,7 +224,8 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   const std::vector<std::size_t> rows = all_rows(set);
   internal::LogisticRegression regression({features, classes, rows}, standard, set.num_classes,
                                           options.threads);
-  regression.fit(*head.strength, kOptimum);
+  VIT_CHECK(regression.fit(*head.strength, kOptimum), kWhere, "no minimum after ", kOptimum.max_iterations,
+            " iterations with strength ", *head.strength, "; a smaller strength is easier");
   set_functions(head, regression.functions(), standard);
   return head;
 }
