@@ -12,6 +12,7 @@
 #include "vit/analysis/neighbors.h"
 #include "vit/analysis/standardize.h"
 #include "vit/base/check.h"
+#include "vit/fit/memory.h"
 
 namespace vit {
 namespace {
@@ -42,7 +43,8 @@ std::vector<std::size_t> count_classes(std::span<const std::uint32_t> classes, s
   return counts;
 }
 
-TrainingSet checked(TensorView<const float> features, std::span<const std::uint32_t> classes) {
+TrainingSet checked(TensorView<const float> features, std::span<const std::uint32_t> classes,
+                    FitMethod method) {
   VIT_CHECK(features.rank() == 2 && features.dim(0) == classes.size(), kWhere, "features of shape ",
             features.shape().to_string(), " for the classes of ", classes.size(), " images");
   VIT_CHECK(!classes.empty() && features.dim(1) > 0, kWhere, "no features");
@@ -57,6 +59,7 @@ TrainingSet checked(TensorView<const float> features, std::span<const std::uint3
     VIT_CHECK(std::ranges::all_of(row, [](float x) { return std::isfinite(x); }), kWhere,
               "the features of image ", r, " are not finite");
   }
+  internal::check_fit_memory(method, classes.size(), features.dim(1), num_classes, 0);
   return {.features = features, .classes = classes, .num_classes = num_classes};
 }
 
@@ -207,7 +210,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
                           const FitOptions& options) {
   VIT_CHECK(!options.strength || (*options.strength > 0 && std::isfinite(*options.strength)), kWhere,
             "the strength must be above 0, got ", *options.strength);
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::logistic);
   const Standardization standard = internal::standardization_of(features);
   ClassifierHead head = head_of(set, FitMethod::logistic);
   head.num_folds = possible_folds(set, options);
@@ -233,7 +236,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
 ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::uint32_t> classes,
                        const FitOptions& options) {
   VIT_CHECK(options.neighbors > 0, kWhere, "no neighbors to vote");
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::knn);
   ClassifierHead head = head_of(set, FitMethod::knn);
   head.num_folds = possible_folds(set, options);
   head.neighbors = options.neighbors;
@@ -255,7 +258,7 @@ ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::ui
 
 ClassifierHead fit_centroid(TensorView<const float> features, std::span<const std::uint32_t> classes,
                             const FitOptions& options) {
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::centroid);
   const Standardization standard = internal::standardization_of(features);
   ClassifierHead head = head_of(set, FitMethod::centroid);
   head.num_folds = possible_folds(set, options);
