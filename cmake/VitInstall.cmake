@@ -37,6 +37,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindOpenJPEG.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindAVIF.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindHEIF.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/FindLCMS2.cmake"
         DESTINATION "${VIT_CMAKE_DIR}" COMPONENT development)
 
 set(VIT_PC_REQUIRES "")
@@ -52,6 +53,9 @@ if(vit_type STREQUAL "STATIC_LIBRARY")
   endif()
   if(HEIF_FOUND)
     string(APPEND VIT_PC_REQUIRES " libheif")
+  endif()
+  if(LCMS2_FOUND)
+    string(APPEND VIT_PC_REQUIRES " lcms2")
   endif()
 endif()
 file(RELATIVE_PATH VIT_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")

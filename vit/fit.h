@@ -94,7 +94,8 @@ struct VIT_API ClassifierHead {
 /// (of two classes: of its binary loss, which has one vector), found in double by L-BFGS. `features` (n, C);
 /// `classes` (n) of 0 .. K - 1, each of which needs an image, and K >= 2. Memory beyond the features: 8 (30
 /// (C + 1) K + 2 C^2) bytes and 128 MiB, or 8 K bytes for each of 128 images where that is more. Throws Error
-/// for sizes that do not fit and for features that are not finite.
+/// for sizes that do not fit and for features that are not finite, and before it begins if the system has no
+/// such memory to give.
 VIT_API ClassifierHead fit_linear(TensorView<const float> features, std::span<const std::uint32_t> classes,
                                   const FitOptions& options = {});
 

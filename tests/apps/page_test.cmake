@@ -1,5 +1,5 @@
-# Opens a page of `vit classify --html` in Chromium: as it is, to see that its own policy lets it run, and with the steps
-# of page_test.js, which need another policy.
+# Opens pages of `vit classify`, `duplicates` and `search --html` in Chromium: one as it is, to see that its own policy
+# lets it run, and all with the steps of page_test.js and page_sections_test.js, which need another policy.
 #   cmake -DVIT=PROGRAM -DCHROMIUM=PROGRAM -DROOT=<source dir> -DFOLDER=<scratch> -P page_test.cmake
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
@@ -24,14 +24,40 @@ if(NOT dom MATCHES "class=\"card\"[^>]*title=\"[^\"]*cat_tabby.jpg\"")
   message(FATAL_ERROR "The script of the page did not run under its policy.")
 endif()
 
-file(READ "${FOLDER}/page.html" page)
-file(READ "${ROOT}/tests/apps/page_test.js" steps)
-string(REGEX REPLACE "<meta http-equiv=[^>]*>" "" page "${page}")
-string(REPLACE "</body>" "<script>${steps}</script></body>" page "${page}")
-file(WRITE "${FOLDER}/steps.html" "${page}")
-open_page("${FOLDER}/steps.html" dom)
-string(REGEX MATCH "<body>.*" found "${dom}")
-if(found MATCHES "FAILS" OR NOT found MATCHES "end of the page test")
-  message(FATAL_ERROR "${found}")
+# Opens the page with the script `steps` behind its own.
+function(use_page file steps)
+  file(READ "${file}" page)
+  file(READ "${ROOT}/tests/apps/${steps}" script)
+  string(REGEX REPLACE "<meta http-equiv=[^>]*>" "" page "${page}")
+  string(REPLACE "</body>" "<script>${script}</script></body>" page "${page}")
+  file(WRITE "${FOLDER}/steps.html" "${page}")
+  open_page("${FOLDER}/steps.html" dom)
+  string(REGEX MATCH "<body>.*" found "${dom}")
+  if(found MATCHES "FAILS" OR NOT found MATCHES "end of the page test")
+    message(FATAL_ERROR "${file}: ${found}")
+  endif()
+  message(STATUS "${file}: ${found}")
+endfunction()
+
+use_page("${FOLDER}/page.html" page_test.js)
+
+execute_process(COMMAND "${VIT}" duplicates "${ROOT}/data/images" --threshold 0.8 --html "${FOLDER}/duplicates.html"
+                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "vit duplicates --html: ${errors}")
 endif()
-message(STATUS "${found}")
+use_page("${FOLDER}/duplicates.html" page_sections_test.js)
+
+execute_process(COMMAND "${VIT}" index "${ROOT}/data/images" --output "${FOLDER}/index"
+                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
+if(errors MATCHES "has no FAISS")
+  message(STATUS "no page of vit search: ${errors}")
+  return()
+endif()
+execute_process(COMMAND "${VIT}" search "${FOLDER}/index" "${ROOT}/data/images/frog_brown.png" "${ROOT}/data/images/ship_cargo.jpg"
+                        --each --html "${FOLDER}/search.html"
+                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "vit search --html: ${errors}")
+endif()
+use_page("${FOLDER}/search.html" page_sections_test.js)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
 #include "vit/analysis/folds.h"
+#include "vit/analysis/logistic.h"
 #include "vit/analysis/standardize.h"
 #include "vit/base/check.h"
+#include "vit/fit/memory.h"
 #include "vit/weights/files/safetensors.h"
 
 namespace vit {
@@ -227,6 +230,19 @@ TEST_CASE("fit: folds without a class, and labels of one image") {
   CHECK(best_of(values_of(fit_knn(features, Classes{0, 1, 2, 3, 4, 5}), row_of(features, 4))) == 4);
 }
 
+TEST_CASE("fit: iterations that do not suffice are told, and can be gone on with") {
+  const Golden golden("four");
+  const Tensor<float> features = golden.floats("features");
+  const Classes classes = golden.classes();
+  std::vector<std::size_t> rows(classes.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  const internal::Standardization standard = internal::standardization_of(features);
+  internal::LogisticRegression regression({features, classes, rows}, standard, count_of(classes), 1);
+  CHECK(!regression.fit(1e4, {.max_iterations = 2}));
+  CHECK(std::ranges::any_of(regression.functions().numbers, [](double x) { return x != 0; }));
+  CHECK(regression.fit(1e4, {}));
+}
+
 TEST_CASE("fit: what cannot be fitted") {
   const auto refusal = [](const Tensor<float>& features, const Classes& classes,
                           const FitOptions& options = {}) {
@@ -243,6 +259,20 @@ TEST_CASE("fit: what cannot be fitted") {
   CHECK(test::contains(refusal(features, {0, 1, 0, 1}, {.strength = 0.0}), "above 0"));
   features.data()[7] = std::numeric_limits<float>::quiet_NaN();
   CHECK(test::contains(refusal(features, {0, 1, 0, 1}), "image 2"));
+}
+
+TEST_CASE("fit: memory that the system does not have is refused before it is taken") {
+  const Tensor<float> features(Shape{2, std::size_t{1} << 22});  // with a covariance of 128 TiB
+  const Classes classes{0, 1};
+  CHECK_ERROR(ErrorKind::io, ("4194304 features and 2 classes", "MiB are available"),
+              fit_linear(features, classes));
+  CHECK(fit_centroid(features, classes).num_images == 2);
+  // many thousands of classes are what the formula says, and sizes beyond all integers are no small ones
+  CHECK(internal::fit_memory(FitMethod::logistic, 20000, 160, 10000) ==
+        8 * (30 * 161 * 10000ull + 2 * 160 * 160) + (128 << 20));
+  CHECK(internal::fit_memory(FitMethod::knn, 100000, 768, 10) == 4ull * 100000 * 768);
+  constexpr std::size_t kHuge = std::size_t{1} << 62;
+  CHECK(internal::fit_memory(FitMethod::centroid, kHuge, kHuge, kHuge) > kHuge);
 }
 
 TEST_CASE("fit: heads are read as they were written") {

@@ -108,6 +108,9 @@ def tiffs():
     write("tiff", "planes", tiff(planes, bytes(range(240)) * 5))
     write("tiff", "palette", tiff({**base, 262: [3], 273: [None], 278: [18], 279: [360], 320: list(range(0, 76800, 100))},
                                   bytes(range(180)) * 2))
+    lab = {**base, 258: [8, 8, 8], 262: [8], 277: [3], 278: [7]}
+    write("tiff", "lab", tiff({**lab, 273: [(0, 0), (0, 420), (0, 840)], 279: [420, 420, 240]}, bytes(range(216)) * 5))
+    write("tiff", "lab_planes", tiff({**planes, 262: [8]}, bytes(range(240)) * 5))
     write("tiff", "no_size", tiff({256: [20], 258: [8]}, b""))
     write("tiff", "white_is_zero", tiff({**base, 262: [0], 273: [None], 278: [18], 279: [360]}, bytes(range(180)) * 2))
     alpha = {**base, 258: [8] * 4, 262: [2], 277: [4], 338: [1], 273: [None], 278: [18], 279: [1440]}

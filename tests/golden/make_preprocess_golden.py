@@ -42,9 +42,10 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=1) + "\n")
 
 
-def tiff(data, entries):
-    """A little-endian TIFF of one strip, for what Pillow does not write; `entries` are {tag: (type, values)}."""
-    entries = {**entries, 273: (4, [8]), 279: (4, [len(data)])}
+def tiff(data, entries, num_strips=1):
+    """A little-endian TIFF of strips alike, for what Pillow does not write; `entries` are {tag: (type, values)}."""
+    length = len(data) // num_strips
+    entries = {**entries, 273: (4, [8 + length * i for i in range(num_strips)]), 279: (4, [length] * num_strips)}
     directory = 8 + len(data) + len(data) % 2
     after = directory + 2 + 12 * len(entries) + 4
     lines, values = struct.pack("<H", len(entries)), b""
@@ -75,6 +76,14 @@ def tiff_of_old_jpeg(image):
                        530: (3, [2, 2])})
 
 
+def tiff_of_planes(image, photometric):
+    """Three planes of 8 bits, one after another."""
+    bands = [band.tobytes() for band in image.split()]
+    return tiff(b"".join(bands), {256: (3, [image.width]), 257: (3, [image.height]), 258: (3, [8, 8, 8]), 259: (3, [1]),
+                                  262: (3, [photometric]), 277: (3, [3]), 278: (3, [image.height]), 284: (3, [2])},
+                len(bands))
+
+
 def decode_files():
     folder = ROOT / "decode"
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,6 +97,7 @@ def decode_files():
     wide = synthetic(14, 22)[:, :, 0].astype(np.uint16) * 2
     grey16 = Image.fromarray(wide)
     grey_alpha = Image.merge("LA", (picture.convert("L"), alpha))
+    lab = Image.frombytes("LAB", (22, 14), synthetic(14, 22).tobytes())
     bitmap_icon = {"bitmap_format": "bmp", "sizes": [(11, 7), (22, 14)]}
     files = {
         "baseline.jpg": (picture, {"quality": 80}),
@@ -133,6 +143,8 @@ def decode_files():
         "ycbcr.tif": (picture.convert("YCbCr"), {"compression": "tiff_lzw"}),
         "grey12.tif": tiff_of_12_bits(wide),
         "old_jpeg.tif": tiff_of_old_jpeg(picture),
+        "lab.tif": (lab, {"compression": "tiff_lzw"}),
+        "lab_planes.tif": tiff_of_planes(lab, 8),
     }
     results = {}
     for name, content in files.items():
@@ -142,7 +154,7 @@ def decode_files():
             content[0].save(folder / name, **content[1])
         opened = Image.open(folder / name)
         entry = {"sha256": sha256(np.asarray(opened.convert("RGB"))), "size": list(opened.size)}
-        if "A" in opened.getbands() or opened.info.get("transparency") is not None:
+        if (opened.mode != "LAB" and "A" in opened.getbands()) or opened.info.get("transparency") is not None:
             white = Image.new("RGBA", opened.size, (255, 255, 255, 255))
             flat = Image.alpha_composite(white, Image.open(folder / name).convert("RGBA")).convert("RGB")
             entry["sha256_on_white"] = sha256(np.asarray(flat))

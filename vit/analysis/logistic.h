@@ -46,9 +46,9 @@ class LogisticRegression {
   LogisticRegression(const LabeledRows& data, const Standardization& standardization, std::size_t num_classes,
                      int threads);
 
-  /// Moves the functions to the minimum of the objective over n and strength. Throws Error if that takes too
-  /// many iterations.
-  void fit(double strength, const MinimizeOptions& options);
+  /// Moves the functions to the minimum of the objective over n and strength, or towards it: false if
+  /// options.max_iterations do not suffice. Throws Error for features that are too large.
+  bool fit(double strength, const MinimizeOptions& options);
   const LinearFunctions& functions() const noexcept { return functions_; }
 
  private:

@@ -12,6 +12,7 @@
 #include "vit/analysis/neighbors.h"
 #include "vit/analysis/standardize.h"
 #include "vit/base/check.h"
+#include "vit/fit/memory.h"
 
 namespace vit {
 namespace {
@@ -23,7 +24,7 @@ using internal::Standardization;
 constexpr Where kWhere{"fit", ErrorKind::argument};
 // Of the optimum; of the folds, where only predictions are counted, a hundredth of the gradient that
 // scikit-learn's LogisticRegression ends with.
-constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9};
+constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9, .max_iterations = 10000};
 constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
 constexpr std::size_t kNumStrengths = 10;
 
@@ -42,7 +43,8 @@ std::vector<std::size_t> count_classes(std::span<const std::uint32_t> classes, s
   return counts;
 }
 
-TrainingSet checked(TensorView<const float> features, std::span<const std::uint32_t> classes) {
+TrainingSet checked(TensorView<const float> features, std::span<const std::uint32_t> classes,
+                    FitMethod method) {
   VIT_CHECK(features.rank() == 2 && features.dim(0) == classes.size(), kWhere, "features of shape ",
             features.shape().to_string(), " for the classes of ", classes.size(), " images");
   VIT_CHECK(!classes.empty() && features.dim(1) > 0, kWhere, "no features");
@@ -57,6 +59,7 @@ TrainingSet checked(TensorView<const float> features, std::span<const std::uint3
     VIT_CHECK(std::ranges::all_of(row, [](float x) { return std::isfinite(x); }), kWhere,
               "the features of image ", r, " are not finite");
   }
+  internal::check_fit_memory(method, classes.size(), features.dim(1), num_classes, 0);
   return {.features = features, .classes = classes, .num_classes = num_classes};
 }
 
@@ -158,6 +161,8 @@ std::vector<double> score_strengths(const TrainingSet& set, const Division& divi
   }
   internal::LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
   for (const double strength : strengths) {
+    // Only predictions count: a strength without a minimum in sight is judged by what it has after the last
+    // iteration, as scikit-learn does with a warning.
     regression.fit(strength, kFoldOptimum);
     scores.push_back(accuracy(
         set, division,
@@ -205,7 +210,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
                           const FitOptions& options) {
   VIT_CHECK(!options.strength || (*options.strength > 0 && std::isfinite(*options.strength)), kWhere,
             "the strength must be above 0, got ", *options.strength);
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::logistic);
   const Standardization standard = internal::standardization_of(features);
   ClassifierHead head = head_of(set, FitMethod::logistic);
   head.num_folds = possible_folds(set, options);
@@ -222,7 +227,8 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   const std::vector<std::size_t> rows = all_rows(set);
   internal::LogisticRegression regression({features, classes, rows}, standard, set.num_classes,
                                           options.threads);
-  regression.fit(*head.strength, kOptimum);
+  VIT_CHECK(regression.fit(*head.strength, kOptimum), kWhere, "no minimum after ", kOptimum.max_iterations,
+            " iterations with strength ", *head.strength, "; a smaller strength is easier");
   set_functions(head, regression.functions(), standard);
   return head;
 }
@@ -230,7 +236,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
 ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::uint32_t> classes,
                        const FitOptions& options) {
   VIT_CHECK(options.neighbors > 0, kWhere, "no neighbors to vote");
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::knn);
   ClassifierHead head = head_of(set, FitMethod::knn);
   head.num_folds = possible_folds(set, options);
   head.neighbors = options.neighbors;
@@ -252,7 +258,7 @@ ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::ui
 
 ClassifierHead fit_centroid(TensorView<const float> features, std::span<const std::uint32_t> classes,
                             const FitOptions& options) {
-  const TrainingSet set = checked(features, classes);
+  const TrainingSet set = checked(features, classes, FitMethod::centroid);
   const Standardization standard = internal::standardization_of(features);
   ClassifierHead head = head_of(set, FitMethod::centroid);
   head.num_folds = possible_folds(set, options);

@@ -99,6 +99,10 @@ inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
   }
 }
 
+/// CIELab of D50 (L from 0 to 255, a and b with 128 for 0) to sRGB, `count` pixels of 3 bytes in place, as
+/// Pillow 13 does. Needs a library that is optional; without it throws Error by refuse_missing().
+void lab_to_rgb(const Source& source, std::uint8_t* pixels, std::size_t count);
+
 /// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it), 1 where it
 /// says anything else; 0 where it has none.
 int exif_orientation(std::span<const std::uint8_t> exif) noexcept;

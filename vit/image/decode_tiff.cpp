@@ -141,6 +141,8 @@ bool is_readable(const Layout& layout) {
     case PHOTOMETRIC_PALETTE:
       return plain && bits <= 8 && 8 % bits == 0 && (layout.num_samples == 1 || bits == 8);
     case PHOTOMETRIC_SEPARATED: return plain && (bits == 8 || bits == 16) && layout.num_samples >= 4;
+    case PHOTOMETRIC_CIELAB:
+      return layout.format == SAMPLEFORMAT_UINT && bits == 8 && layout.num_samples == 3;
     default: return false;
   }
 }
@@ -188,9 +190,12 @@ Layout read_layout(const Source& source, TIFF* tiff) {
                        " bits, format ", layout.format, ", photometric interpretation ", layout.photometric,
                        " is not read");
   }
-  layout.num_colors = layout.photometric == PHOTOMETRIC_RGB         ? 3
-                      : layout.photometric == PHOTOMETRIC_SEPARATED ? 4
-                                                                    : 1;
+  switch (layout.photometric) {
+    case PHOTOMETRIC_RGB:
+    case PHOTOMETRIC_CIELAB: layout.num_colors = 3; break;
+    case PHOTOMETRIC_SEPARATED: layout.num_colors = 4; break;
+    default: layout.num_colors = 1;
+  }
   std::uint16_t num_extra = 0;
   std::uint16_t* extra = nullptr;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &num_extra, &extra);
@@ -323,7 +328,7 @@ class Mapper {
  public:
   Mapper(const Layout& layout, const Samples& samples) : layout_(layout), samples_(samples) {}
 
-  /// One pixel's color; returns its opacity.
+  /// One pixel's color, of CIELab what lab_to_rgb() takes; returns its opacity.
   std::uint8_t map(std::size_t x, std::size_t y, std::uint8_t* rgb) const {
     switch (layout_.photometric) {
       case PHOTOMETRIC_PALETTE: {
@@ -339,6 +344,13 @@ class Mapper {
       }
       case PHOTOMETRIC_RGB:
         for (std::size_t c = 0; c < 3; ++c) rgb[c] = high_byte(sample(x, y, c));
+        break;
+      case PHOTOMETRIC_CIELAB:
+        // a and b are signed. Pillow takes those of planes as if they were not.
+        for (std::size_t c = 0; c < 3; ++c) {
+          const bool is_signed = c > 0 && !layout_.separate;
+          rgb[c] = static_cast<std::uint8_t>(*sample(x, y, c).bytes ^ (is_signed ? 0x80 : 0));
+        }
         break;
       default: std::fill_n(rgb, 3, grey(sample(x, y, 0)));
     }
@@ -431,6 +443,7 @@ void read_pixels(const Source& source, const Stream& stream, TIFF* tiff, const L
       const std::uint8_t alpha = mapper.map(x, y, decoded.image.row(y) + 3 * x);
       if (layout.has_alpha) decoded.alpha.data()[y * layout.width + x] = alpha;
     }
+    if (layout.photometric == PHOTOMETRIC_CIELAB) lab_to_rgb(source, decoded.image.row(y), layout.width);
   }
 }
 
@@ -465,10 +478,12 @@ class TiffRows final : public RowSource {
     for (; count > 0; --count, ++next_y_) {
       read_strip();
       const std::size_t y = next_y_ % rows_per_strip_;
+      std::uint8_t* const row = rows;
       for (std::size_t x = columns_.begin; x < columns_.end; ++x, rows += 3) {
         const std::uint8_t alpha = mapper.map(x, y, rows);
         if (on_white) composite_on_white(rows, alpha);
       }
+      if (layout_.photometric == PHOTOMETRIC_CIELAB) lab_to_rgb(source_, row, columns_.count());
     }
   }
   void skip(std::size_t count) override {

@@ -132,8 +132,9 @@ struct DecodeOptions {
 
 /// Reads JPEG (grey, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
 /// (of an animation the first image), AVIF, HEIF (HEIC), BMP (with and without the file header), Windows
-/// icons (the largest image), PNM (P1 to P6, Pf) and JPEG 2000 (up to 16 bits). GIF, AVIF and HEIF need
-/// giflib, libavif and libheif when the library is built. Throws Error naming the file and the cause, of kind
+/// icons (the largest image), PNM (P1 to P6, Pf) and JPEG 2000 (up to 16 bits). GIF, AVIF, HEIF and TIFF in
+/// CIELab need giflib, libavif, libheif and Little CMS (lcms2) when the library is built. Throws Error naming
+/// the file and the cause, of kind
 /// `io` if the file is missing or unreadable or memory is short, `format` if it is damaged, empty or no
 /// image, and `unsupported` if it has a format or a layout that is not read (PSD, JPEG XL, ...) or that this
 /// build has no library for, or more than max_pixels. Differs from Pillow on some damaged files: a wrong

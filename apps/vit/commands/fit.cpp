@@ -25,6 +25,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/fit.h"
+#include "vit/fit/memory.h"
 
 namespace vit::app {
 namespace {
@@ -45,7 +46,8 @@ constexpr const char* kFooter =
     "Labels with fewer than 5 images are missing from some folds; if no label has two, there is no\n"
     "cross-validation, and the strength is 1.\n"
     "Memory for n images, C features and K labels: 4 n C bytes for the features; logistic: and\n"
-    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB; knn: and 4 n C bytes.\n"
+    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB; knn: and 4 n C bytes; centroid: and 12 K C bytes. What\n"
+    "the system cannot give is refused before the images are read.\n"
     "Examples:\n"
     "  vit fit pets/ --output pets.safetensors\n"
     "  vit classify --classifier pets.safetensors photo.jpg\n"
@@ -181,6 +183,13 @@ std::string as_text(const ClassifierHead& head, const fs::path& output) {
   return out + ": " + printable(output.string()) + "\n";
 }
 
+/// Now rather than after hours of embedding.
+void check_memory(const FitCommandOptions& options, const LabeledImages& images, std::size_t num_features) {
+  const std::size_t num_images = images.classes.size();
+  internal::check_fit_memory(options.method, num_images, num_features, images.labels.size(),
+                             num_images * num_features * sizeof(float));
+}
+
 ClassifierHead fit_rows(const FitCommandOptions& options, const TrainingRows& rows) {
   const FitOptions fit_options{.strength = options.strength,
                                .neighbors = options.neighbors.value_or(FitOptions().neighbors),
@@ -220,6 +229,7 @@ int fit(const FitCommandOptions& options) {
     const ResultArray array = features.arrays(outputs).front();
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.last());
     if (!are_finite(numbers)) return std::string("the features are not finite; damaged pixels or weights?");
+    if (rows.classes.empty()) check_memory(options, images, numbers.size());
     rows.add(array, images.classes[index], images.classes.size());
     return std::string();
   });

@@ -109,7 +109,7 @@ void Show::add_to_page(const Input& input, std::span<const std::string> caption,
 
 void Show::write_html() {
   HtmlPage page{.title = "vit show",
-                .facts = {count_of(page_.size(), "picture")},
+                .facts = {count_of(page_.size(), "image")},
                 .images = PageImages::large,
                 .sections = {}};
   page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
