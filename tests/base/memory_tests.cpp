@@ -95,6 +95,23 @@ TEST_CASE("base: large blocks take memory where they are touched, and give it ba
   block = Tensor<std::byte>();
   CHECK(resident_kilobytes() < before + kHalf);
 }
+
+TEST_CASE("base: blocks that come and go between small ones that stay leave no holes behind") {
+  constexpr std::size_t kBytes = std::size_t{3} * 224 * 224 * sizeof(float);  // the pixels of an image
+  static_assert(kBytes < kMappedBytes);
+  std::vector<std::vector<char>> stay;
+  const auto run_group = [&] {
+    std::vector<Tensor<std::byte>> group;
+    for (int image = 0; image < 16; ++image) {
+      group.emplace_back(Shape{kBytes});
+      stay.emplace_back(48);
+    }
+  };
+  for (int i = 0; i < 5; ++i) run_group();
+  const std::size_t before = resident_kilobytes();
+  for (int i = 0; i < 50; ++i) run_group();
+  CHECK(resident_kilobytes() < before + (std::size_t{16} << 10));
+}
 #endif
 
 }  // namespace vit

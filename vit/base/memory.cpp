@@ -11,11 +11,14 @@
 #include "vit/base/checked.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define VIT_MAPS_MEMORY 0
+#define VIT_CHECKS_OVERRUNS
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define VIT_MAPS_MEMORY 0
+#define VIT_CHECKS_OVERRUNS
 #endif
+#endif
+#if defined(VIT_CHECKS_OVERRUNS)
+#define VIT_MAPS_MEMORY 0
 #endif
 #if !defined(VIT_MAPS_MEMORY) && defined(__unix__)
 #include <sys/mman.h>
@@ -32,7 +35,7 @@ namespace vit::internal {
 namespace {
 
 constexpr std::size_t kAskedBytes = std::size_t{256} << 20;  // smaller blocks are not worth the question
-constexpr std::align_val_t kAlignment{64};                   // one cache line, one AVX-512 register
+constexpr std::size_t kAlignment = 64;                       // one cache line, one AVX-512 register
 
 #if VIT_MAPS_MEMORY
 
@@ -59,6 +62,36 @@ void* map_zeroed(std::size_t bytes) {
 
 #endif
 
+#if defined(VIT_CHECKS_OVERRUNS)  // to the byte
+
+void* allocate_aligned(std::size_t bytes) {
+  return ::operator new (bytes, std::align_val_t{kAlignment});
+}
+void release_aligned(void* memory) noexcept {
+  ::operator delete (memory, std::align_val_t{kAlignment});
+}
+
+#else
+
+// Not from the aligned operator new: the C library (glibc before 2.38) cuts an aligned block out of a larger
+// one and, once it is freed, does not find it again for the next block of that size. Streams of images grew
+// by holes in the heap.
+void* allocate_aligned(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() - kAlignment) throw std::bad_alloc();
+  void* const whole = ::operator new(bytes + kAlignment);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(whole) % kAlignment;
+  char* const begin = static_cast<char*>(whole) + (kAlignment - past);
+  std::memcpy(begin - sizeof whole, &whole, sizeof whole);
+  return begin;
+}
+void release_aligned(void* memory) noexcept {
+  void* whole;
+  std::memcpy(&whole, static_cast<char*>(memory) - sizeof whole, sizeof whole);
+  ::operator delete(whole);
+}
+
+#endif
+
 }  // namespace
 
 void* allocate_zeroed(std::size_t bytes) {
@@ -67,7 +100,7 @@ void* allocate_zeroed(std::size_t bytes) {
 #if VIT_MAPS_MEMORY
   if (bytes >= kMappedBytes) return map_zeroed(bytes);
 #endif
-  return std::memset(::operator new(bytes, kAlignment), 0, bytes);
+  return std::memset(allocate_aligned(bytes), 0, bytes);
 }
 
 void release_zeroed(void* memory, std::size_t bytes) noexcept {
@@ -78,7 +111,7 @@ void release_zeroed(void* memory, std::size_t bytes) noexcept {
   }
 #endif
   static_cast<void>(bytes);
-  ::operator delete(memory, kAlignment);
+  release_aligned(memory);
 }
 
 }  // namespace vit::internal

@@ -162,7 +162,7 @@ def onnx_engine(options):
 def run_program(options, paths, output):
     """Seconds and peak KiB of the program."""
     command = [str(options.vit), "embed", "-", "--quiet", "--model", str(options.model), "--threads", str(options.threads),
-               "--features", "cls", "--output", str(output)]
+               "--output", str(output)]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
     process.stdin.write("".join(f"{path}\n" for path in paths))

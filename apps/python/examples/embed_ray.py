@@ -10,24 +10,39 @@ from __future__ import annotations
 
 import argparse
 import os
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import ray
+from ray.data.datasource import FileBasedDatasource
 
 import vitcpp.ray
+
+
+class Shards(FileBasedDatasource):  # type: ignore[misc]
+    """Rows of the images in tar files, named as `vit embed` names them. Ray's reader of WebDataset gives no Arrow tables,
+    which checkpoints need, and keys that two shards may share."""
+
+    def _read_stream(self, file: Any, path: str) -> Iterator[pa.Table]:
+        with tarfile.open(fileobj=file, mode="r|") as archive:
+            for member in archive:
+                data = archive.extractfile(member) if member.name.endswith((".jpg", ".png")) else None
+                if data:
+                    yield pa.table({"path": [f"{path}/{member.name}"], "bytes": [data.read()]})
 
 
 def read(images: str, kind: str, blocks: int) -> Any:
     """Rows in so many blocks: what workers share out, and what a checkpoint counts."""
     if kind == "parquet":  # columns path and bytes
         return ray.data.read_parquet(images, override_num_blocks=blocks)
-    if kind == "tar":  # shards of WebDataset; the suffix of a member is its column
-        shards = ray.data.read_webdataset(images, suffixes=["png", "jpg"], decoder=False, override_num_blocks=blocks)
-        return shards.map(lambda row: {"path": row["__key__"], "bytes": row.get("png") or row.get("jpg")})
+    if kind == "tar":  # shards of WebDataset
+        return ray.data.read_datasource(Shards(images, file_extensions=["tar"]), override_num_blocks=blocks)
     if kind == "paths":
         paths = [str(path) for path in sorted(Path(images).rglob("*")) if path.suffix in (".jpg", ".png")]
-        return ray.data.from_items([{"path": path} for path in paths], override_num_blocks=blocks).map(lambda row: {"file": row["path"], **row})
+        return ray.data.from_items([{"path": path} for path in paths], override_num_blocks=blocks)
     return ray.data.read_binary_files(images, include_paths=True, override_num_blocks=blocks)
 
 
@@ -41,9 +56,14 @@ def main() -> None:
     parser.add_argument("--format", choices=("binary", "paths", "parquet", "tar"), default="binary")
     parser.add_argument("--checkpoint", help="folder: rows that are in it are not computed again")
     options = parser.parse_args()
+    if options.checkpoint and options.format == "paths":  # Ray would compute and write them a second time
+        parser.error("--checkpoint: Ray leaves out only rows that it reads from files; use --format binary")
 
-    if "RAY_ADDRESS" not in os.environ:  # no cluster: this machine, with a CPU beside the workers for what reads and writes
-        ray.init(num_cpus=options.workers * options.threads + 1)
+    if "RAY_ADDRESS" not in os.environ:
+        # No cluster: this machine, with a CPU beside the workers for what reads and writes, and one that the filter of a
+        # checkpoint keeps as long as the run lasts; without it a run that goes on would wait for ever.
+        others = 2 if options.checkpoint else 1
+        ray.init(num_cpus=options.workers * options.threads + others)
     if options.checkpoint:
         from ray.data.checkpoint import CheckpointConfig
 
@@ -53,7 +73,7 @@ def main() -> None:
     # Some readers of Ray make one block of many small files, which one worker would get.
     rows = images.repartition(target_num_rows_per_block=256).map_batches(
         vitcpp.ray.Embedder,
-        fn_constructor_kwargs={"model": options.model},
+        fn_constructor_kwargs={"model": options.model, "drop": options.format != "paths"},  # the path stays
         batch_format="pyarrow",
         batch_size=64,
         num_cpus=options.threads,
