@@ -415,7 +415,7 @@ VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_sess
 typedef struct vit_prediction {
   size_t index; /* of the class */
   const char* label;
-  float probability; /* softmax over all classes; the sigmoid of models that were trained with it */
+  float probability; /* softmax over all classes; the sigmoid, or the value itself, of models trained so */
   float logit;
 } vit_prediction;
 

@@ -106,6 +106,8 @@ struct VIT_API ModelConfig {
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
   /// Classes do not exclude each other: each has a sigmoid, where others share a softmax.
   bool multi_label = false;
+  /// The outputs are values of their own, not classes (problem_type "regression" of transformers).
+  bool regression = false;
 
   /// d
   std::size_t head_width() const {
@@ -124,6 +126,7 @@ struct VIT_API ModelConfig {
 
 /// What makes probabilities of the model's logits.
 constexpr ClassActivation class_activation(const ModelConfig& config) {
+  if (config.regression) return ClassActivation::none;
   return config.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
 }
 

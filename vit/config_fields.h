@@ -163,6 +163,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("head_input", c.head_input);
   visit("num_classes", c.num_classes);
   visit("multi_label", c.multi_label, Shown::unless_default);
+  visit("regression", c.regression, Shown::unless_default);
 }
 
 /// All fields but the source.

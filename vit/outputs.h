@@ -121,7 +121,7 @@ VIT_API void normalize(std::span<float> vector);
 struct Prediction {
   std::size_t index;  // class
   std::string label;
-  float probability;  // softmax over all classes, or sigmoid of this one
+  float probability;  // softmax over all classes, or sigmoid of this one; of a regression, the logit
   float logit;
 };
 

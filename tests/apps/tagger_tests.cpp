@@ -162,7 +162,21 @@ TEST_CASE("apps: --activation is the checkpoint's unless it is chosen") {
   CHECK(with(multi, {"--activation", "auto"}) != doctest::Approx(1.0));
   CHECK(with(multi, {"--activation", "softmax"}) == doctest::Approx(1.0));
   CHECK(with(golden_model("hf-vit"), {}) == doctest::Approx(1.0));
-  refused(tag({image("wide"), "--activation", "relu"}), 2, "auto, softmax, sigmoid");
+  refused(tag({image("wide"), "--activation", "relu"}), 2, "auto, softmax, sigmoid, none");
+
+  const std::string values = folder / "values";  // of a regression, as transformers' pipeline gives them
+  fs::copy(golden_model("hf-vit"), values);
+  config = read_text(values + "/config.json");
+  config.insert(config.find('{') + 1, "\"problem_type\": \"regression\",");
+  write_text(values + "/config.json", config);
+  const RunResult regression = tag({image("wide"), "--format", "json"}, values);
+  REQUIRE(regression.exit_code == 0);
+  const Json top = parse_json(regression.out, "stdout").at("top");
+  for (std::size_t i = 0; i < top.size(); ++i)
+    CHECK(top[i].at("probability").as_double() == top[i].at("logit").as_double());
+  CHECK_FALSE(contains(tag({image("wide"), "--format", "text"}, values).out, "%"));
+  refused(tag({image("wide"), "--threshold", "0.5"}, values), 2, "--threshold");
+  refused(run_vit({"evaluate", "--model", values, folder.path()}), 1, "regression");
 }
 
 TEST_CASE("apps: --labels reads tables of names and categories") {

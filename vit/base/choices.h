@@ -27,8 +27,8 @@ constexpr const char* to_string(Activation activation) {
 }
 
 /// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
-/// a sigmoid each.
-enum class ClassActivation { softmax, sigmoid };
+/// a sigmoid each. Of a regression, whose outputs are values and no classes, nothing is made.
+enum class ClassActivation { softmax, sigmoid, none };
 
 /// What the products of the blocks are computed in.
 enum class Precision {

@@ -21,6 +21,7 @@ std::vector<float> softmax(std::span<const float> logits) {
 
 std::vector<float> probabilities(std::span<const float> logits, ClassActivation activation) {
   if (activation == ClassActivation::softmax) return softmax(logits);
+  if (activation == ClassActivation::none) return {logits.begin(), logits.end()};
   std::vector<float> out;
   out.reserve(logits.size());
   for (const float logit : logits) out.push_back(static_cast<float>(1.0 / (1.0 + std::exp(-double{logit}))));

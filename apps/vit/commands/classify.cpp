@@ -59,11 +59,13 @@ struct Row {
   const std::vector<Prediction>& top;
 };
 
-std::string as_text(const Row& row, bool colors) {
+std::string as_text(const Row& row, bool are_probabilities, bool colors) {
   std::string out = (colors ? "\x1b[1m" : "") + printable(row.file) + (colors ? "\x1b[0m" : "") + "\n";
   for (const Prediction& prediction : row.top) {
     char number[32];
-    std::snprintf(number, sizeof number, "  %6.2f %%  ", 100.0 * static_cast<double>(prediction.probability));
+    const double value = static_cast<double>(prediction.probability);
+    std::snprintf(number, sizeof number, are_probabilities ? "  %6.2f %%  " : "  %9.6g  ",
+                  are_probabilities ? 100.0 * value : value);
     out += number + printable(prediction.label) + "\n";
   }
   return out;
@@ -127,9 +129,10 @@ int classify(const ClassifyOptions& options) {
     if (!defect.empty()) return defect;
     const std::vector<Prediction> top = selection.of(values);
     const Row row{run.inputs()[index].name, top};
-    const std::string lines = options.format == PrintFormat::json  ? as_json(row)
-                              : options.format == PrintFormat::csv ? as_csv(row)
-                                                                   : as_text(row, colors);
+    const std::string lines = options.format == PrintFormat::json ? as_json(row)
+                              : options.format == PrintFormat::csv
+                                  ? as_csv(row)
+                                  : as_text(row, selection.are_probabilities(), colors);
     run.progress().clear();
     print_result(lines);
     if (!options.html.empty()) items.push_back(page_item(row));
@@ -139,7 +142,7 @@ int classify(const ClassifyOptions& options) {
   if (!options.html.empty()) {
     HtmlPage page{.title = "vit classify",
                   .facts = {count_of(items.size(), "image")},
-                  .scores = PageScores::probability};
+                  .scores = selection.are_probabilities() ? PageScores::probability : PageScores::number};
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items)});
     write_run_page(options.html, std::move(page), run.inputs(), options.common);
   }

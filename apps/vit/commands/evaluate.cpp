@@ -190,6 +190,8 @@ int evaluate(const EvaluateOptions& options) {
   confine(options.common, {}, std::move(files), {});
   ClassValues classes(options.common, options.classes);
   if (interrupted()) return kInterruptedExitCode;
+  VIT_CHECK(classes.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
+            ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
   ImageRun run("evaluate", options.common, classes.model());
   const Labels& labels = classes.labels();
   Dataset dataset = read_dataset(options.folder, labels);

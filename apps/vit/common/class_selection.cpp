@@ -20,7 +20,8 @@ std::optional<ClassActivation> parse_activation(const std::string& name) {
   if (name == "auto") return std::nullopt;
   if (name == "softmax") return ClassActivation::softmax;
   if (name == "sigmoid") return ClassActivation::sigmoid;
-  fail_value("one of auto, softmax, sigmoid", name);
+  if (name == "none") return ClassActivation::none;
+  fail_value("one of auto, softmax, sigmoid, none", name);
 }
 
 Threshold parse_threshold(const std::string& entry) {
@@ -87,18 +88,22 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
   list.push_back(
       {.name = "--activation",
        .type_name = "NAME",
-       .help = "Probabilities: softmax over all classes, sigmoid of each, or auto (as the model was trained)",
+       .help =
+           "Probabilities: softmax over all classes, sigmoid of each, none (the values of a regression), or "
+           "auto (as the model was trained)",
        .target = offering(parsed_target(options.activation, parse_activation, "auto"),
-                          {"auto", "softmax", "sigmoid"})});
+                          {"auto", "softmax", "sigmoid", "none"})});
 }
 
 ClassSelection::ClassSelection(const SelectionOptions& options, const ClassValues& classes)
     : classes_(classes),
       activation_(options.activation.value_or(classes.activation())),
       top_(options.top.value_or(kDefaultTop)) {
-  if (classes.has_head() && activation_ == ClassActivation::sigmoid)
-    fail_usage("--activation sigmoid: the classes of --classifier exclude each other; they have a softmax");
+  if (classes.has_head() && activation_ != ClassActivation::softmax)
+    fail_usage("--activation: the classes of --classifier exclude each other; they have a softmax");
   if (options.thresholds.empty()) return;
+  if (!are_probabilities())
+    fail_usage("--threshold P is of probabilities; this model gives values (a regression)");
   if (options.top) fail_usage("--top and --threshold: give one of them");
   thresholds_ = thresholds_of(options.thresholds, classes.labels());
 }

@@ -32,6 +32,8 @@ class ClassSelection {
   /// Keeps a reference to `classes`. Throws UsageError for options that contradict each other or the classes.
   ClassSelection(const SelectionOptions& options, const ClassValues& classes);
 
+  /// Whether Prediction::probability is one, and not the value of a regression.
+  bool are_probabilities() const { return activation_ != ClassActivation::none; }
   /// The classes that these values tell, best first.
   std::vector<Prediction> of(std::span<const float> values) const;
 

@@ -19,11 +19,17 @@ bool is_multi_label(const SourceFiles& files, std::size_t num_classes) {
   return num_classes == 1 && !hf_model_type(files).empty();
 }
 
+bool is_regression(const SourceFiles& files) {
+  return files.config && files.config->find_string("problem_type") == "regression";
+}
+
 }  // namespace
 
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, Reading& reading) {
   ModelConfig& config = reading.config;
-  config.multi_label = config.multi_label || is_multi_label(files, config.num_classes);
+  config.regression = is_regression(files);
+  config.multi_label =
+      !config.regression && (config.multi_label || is_multi_label(files, config.num_classes));
   if (!config.labels.empty()) return;
   const std::filesystem::path path = folder / kTagFile;
   if (!std::filesystem::exists(load_status(path, {"load_checkpoint", ErrorKind::io}))) return;

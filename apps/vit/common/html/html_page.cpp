@@ -137,7 +137,7 @@ ordered_json page_json(const HtmlPage& page, std::size_t max_bytes, ThumbnailTex
   ordered_json facts = ordered_json::array();
   for (const std::string& fact : page.facts) facts.push_back(printable(fact));
   ordered_json out{{"facts", facts},
-                   {"scores", page.scores == PageScores::probability ? "probability" : "cosine"},
+                   {"scores", page.scores == PageScores::probability ? "probability" : "number"},
                    {"large", page.images == PageImages::large},
                    {"sections", std::move(sections)}};
   if (const std::size_t count = thumbnails.num_left_out(); count != 0)

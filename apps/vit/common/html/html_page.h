@@ -44,13 +44,13 @@ struct PageSection {
   std::vector<PageItem> items;
 };
 
-enum class PageScores { cosine, probability };
+enum class PageScores { number, probability };
 enum class PageImages { thumbnails, large };
 
 struct HtmlPage {
   std::string title;                 // of the browser's window
   std::vector<std::string> facts{};  // of one line below it
-  PageScores scores = PageScores::cosine;
+  PageScores scores = PageScores::number;
   PageImages images = PageImages::thumbnails;
   std::vector<PageSection> sections{};
 };
