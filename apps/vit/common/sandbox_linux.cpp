@@ -150,7 +150,8 @@ constexpr int kCalls[] = {
     SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(fchmod),
     // memory
     SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise), SCMP_SYS(brk),
-    SCMP_SYS(membarrier),
+    SCMP_SYS(membarrier), SCMP_SYS(pipe),
+    SCMP_SYS(pipe2),  // by which sanitizers learn whether memory can be read
     // threads and time
     SCMP_SYS(futex), SCMP_SYS(futex_waitv), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list),
     SCMP_SYS(set_tid_address), SCMP_SYS(rseq), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity),
