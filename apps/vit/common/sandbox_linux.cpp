@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -153,17 +154,24 @@ constexpr int kCalls[] = {
     SCMP_SYS(membarrier), SCMP_SYS(pipe),
     SCMP_SYS(pipe2),  // by which sanitizers learn whether memory can be read
     // threads and time
-    SCMP_SYS(futex), SCMP_SYS(futex_waitv), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list),
-    SCMP_SYS(set_tid_address), SCMP_SYS(rseq), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_getparam), SCMP_SYS(sched_getscheduler), SCMP_SYS(getcpu),
-    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-    SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
+    SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(set_tid_address),
+    SCMP_SYS(rseq), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_setaffinity),
+    SCMP_SYS(sched_getparam), SCMP_SYS(sched_getscheduler), SCMP_SYS(getcpu), SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
+    SCMP_SYS(time), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(poll), SCMP_SYS(ppoll),
     // this process and its machine
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
     SCMP_SYS(restart_syscall), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getppid), SCMP_SYS(getuid),
     SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(tgkill), SCMP_SYS(getrandom),
     SCMP_SYS(getrusage), SCMP_SYS(getrlimit), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(arch_prctl)};
+
+/// A condition on an argument of a call: that it is `value`, or that it is where `mask` has ones.
+scmp_arg_cmp equals(unsigned argument, std::uint64_t value) {
+  return {.arg = argument, .op = SCMP_CMP_EQ, .datum_a = value, .datum_b = 0};
+}
+scmp_arg_cmp equals_under(std::uint64_t mask, unsigned argument, std::uint64_t value) {
+  return {.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
+}
 
 class SystemCalls {
  public:
@@ -176,20 +184,19 @@ class SystemCalls {
     constexpr std::uint64_t kEmptied = O_ACCMODE | O_TRUNC;
     for (const std::uint64_t bits :
          {O_RDONLY + 0, O_WRONLY + 0, O_RDWR + 0, O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC}) {
-      allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kEmptied, bits)});
-      allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kEmptied, bits)});
+      allow(SCMP_SYS(open), {equals_under(kEmptied, 1, bits)});
+      allow(SCMP_SYS(openat), {equals_under(kEmptied, 2, bits)});
     }
     // A thread, not a process; what hides its flags in memory is answered as an old kernel would, and the C
     // library takes the other.
     constexpr std::uint64_t kThread = 0x10000;  // CLONE_THREAD
-    allow(SCMP_SYS(clone), {SCMP_A0(SCMP_CMP_MASKED_EQ, kThread, kThread)});
+    allow(SCMP_SYS(clone), {equals_under(kThread, 0, kThread)});
     add(SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), {});
     for (const unsigned long request : {TCGETS + 0ul, TIOCGWINSZ + 0ul, FIONREAD + 0ul})
-      allow(SCMP_SYS(ioctl), {SCMP_A1(SCMP_CMP_EQ, request)});
+      allow(SCMP_SYS(ioctl), {equals(1, request)});
     // limits are read, names given, and only of this process
-    allow(SCMP_SYS(prlimit64), {SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0)});
-    allow(SCMP_SYS(prctl), {SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)});
-    allow(SCMP_SYS(prctl), {SCMP_A0(SCMP_CMP_EQ, PR_SET_VMA)});
+    allow(SCMP_SYS(prlimit64), {equals(0, 0), equals(2, 0)});
+    allow(SCMP_SYS(prctl), {equals(0, PR_SET_NAME)});
   }
 
   void enforce() const { check(::seccomp_load(filter_.get())); }
@@ -208,6 +215,13 @@ class SystemCalls {
 
   const std::unique_ptr<void, void (*)(void*)> filter_;
 };
+
+/// The OpenMP runtime of clang begins with shared memory, in a folder that will be closed, and ends the
+/// process without it.
+void start_openmp() {
+  const auto ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_in_parallel"));
+  if (ask != nullptr) ask();
+}
 
 /// Waits for the confined process and ends as it ended.
 [[noreturn]] void end_as(pid_t child) {
@@ -239,6 +253,7 @@ void enter_sandbox(const SandboxRules& rules) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail_errno("privileges cannot be given up");
+  start_openmp();
   restrict_files(landlock, rules);
   calls.enforce();
 }
