@@ -3,6 +3,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -217,10 +218,12 @@ class SystemCalls {
 };
 
 /// The OpenMP runtime of clang begins with shared memory, in a folder that will be closed, and ends the
-/// process without it.
+/// process without it. Its name for that is removed at once: later it could not be.
 void start_openmp() {
   const auto ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_in_parallel"));
-  if (ask != nullptr) ask();
+  if (ask == nullptr) return;
+  ask();
+  ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
 }
 
 /// Waits for the confined process and ends as it ended.
