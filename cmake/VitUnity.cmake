@@ -24,6 +24,7 @@ function(vit_unite list)
     get_filename_component(folder "${source}" DIRECTORY)
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
     get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
+    file(RELATIVE_PATH folder "${CMAKE_CURRENT_SOURCE_DIR}" "${folder}")  # every checkout has the same names
     string(MD5 group "${folder} ${options} ${definitions}")
     list(APPEND groups ${group})
     list(APPEND sources_of_${group} "${source}")
