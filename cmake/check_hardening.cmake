@@ -12,3 +12,8 @@ endif()
 if(found MATCHES "TEXTREL")
   message(SEND_ERROR "${PROGRAM}: its code is changed when it is loaded")
 endif()
+# Two checkouts give the same bytes: none of them may be in the program. Debug information would name it.
+file(STRINGS ${PROGRAM} paths REGEX "${ROOT}/")
+if(paths AND NOT BUILD_TYPE MATCHES "Deb")
+  message(SEND_ERROR "${PROGRAM}: holds paths of this checkout: ${paths}")
+endif()

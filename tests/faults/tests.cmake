@@ -3,6 +3,7 @@ find_program(VIT_READELF readelf)
 mark_as_advanced(VIT_READELF)
 if(TARGET vit_program AND VIT_READELF AND VIT_HARDEN AND NOT VIT_SANITIZE)
   add_test(NAME hardening COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:vit_program>" "-DREADELF=${VIT_READELF}"
+                                  -DROOT=${PROJECT_SOURCE_DIR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
                                   -P "${PROJECT_SOURCE_DIR}/cmake/check_hardening.cmake")
 endif()
 
