@@ -1,23 +1,14 @@
 // Uses a page of several sections, of `vit duplicates` or `vit search --each`, as page_test.js does one of `vit classify`.
-(async () => {
-  const found = [];
-  const check = (what, holds) => found.push((holds ? 'holds: ' : 'FAILS: ') + what);
-  const settle = () => new Promise(done => setTimeout(done, 300));
+testPage(async ({check, settle, type}) => {
   const boxes = () => Array.from(document.querySelectorAll('main section')).filter(box => !box.hidden);
   const cards = box => Array.from((box || document).querySelectorAll('.card'));
   const names = box => cards(box).map(card => card.querySelector('.name').textContent);
   const scores = box => cards(box).map(card => Number(card.querySelector('.badge').textContent));
-  const type = async text => {
-    filter.value = text;
-    filter.dispatchEvent(new Event('input'));
-    await settle();
-  };
   const choose = async key => {
     order.value = key;
     order.dispatchEvent(new Event('change'));
     await settle();
   };
-  await settle();
   const all = names();
   check('there are several sections, each with a title and cards',
         boxes().length > 1 && boxes().every(box => box.querySelector('h2').textContent && cards(box).length > 0));
@@ -50,6 +41,4 @@
   document.getElementById('previous').click();
   check('and leads to the one before', document.getElementById('viewer-name').textContent === shown[last - 1].name);
   check('the page is no wider than its window', document.documentElement.scrollWidth <= window.innerWidth);
-  check('nothing was fetched', performance.getEntriesByType('resource').every(entry => entry.name.startsWith('data:')));
-  document.body.replaceChildren(found.join('\n') + '\nend of the page test');
-})().catch(error => document.body.replaceChildren('FAILS: ' + error.stack));
+});

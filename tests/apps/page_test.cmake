@@ -3,11 +3,13 @@
 #   cmake -DVIT=PROGRAM -DCHROMIUM=PROGRAM -DROOT=<source dir> -DFOLDER=<scratch> -P page_test.cmake
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
-execute_process(COMMAND "${VIT}" classify "${ROOT}/data/images" --html "${FOLDER}/page.html"
-                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
-if(NOT status EQUAL 0)
-  message(FATAL_ERROR "vit classify --html: ${errors}")
-endif()
+# Makes `file` by a command of the program.
+function(make_page file)
+  execute_process(COMMAND "${VIT}" ${ARGN} --html "${file}" RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "vit ${ARGN} --html: ${errors}")
+  endif()
+endfunction()
 
 function(open_page file out)
   execute_process(COMMAND "${CHROMIUM}" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1200,900
@@ -19,6 +21,7 @@ function(open_page file out)
   set(${out} "${dom}" PARENT_SCOPE)
 endfunction()
 
+make_page("${FOLDER}/page.html" classify "${ROOT}/data/images")
 open_page("${FOLDER}/page.html" dom)
 if(NOT dom MATCHES "class=\"card\"[^>]*title=\"[^\"]*cat_tabby.jpg\"")
   message(FATAL_ERROR "The script of the page did not run under its policy.")
@@ -27,9 +30,10 @@ endif()
 # Opens the page with the script `steps` behind its own.
 function(use_page file steps)
   file(READ "${file}" page)
+  file(READ "${ROOT}/tests/apps/page_steps.js" tools)
   file(READ "${ROOT}/tests/apps/${steps}" script)
   string(REGEX REPLACE "<meta http-equiv=[^>]*>" "" page "${page}")
-  string(REPLACE "</body>" "<script>${script}</script></body>" page "${page}")
+  string(REPLACE "</body>" "<script>${tools}${script}</script></body>" page "${page}")
   file(WRITE "${FOLDER}/steps.html" "${page}")
   open_page("${FOLDER}/steps.html" dom)
   string(REGEX MATCH "<body>.*" found "${dom}")
@@ -41,11 +45,7 @@ endfunction()
 
 use_page("${FOLDER}/page.html" page_test.js)
 
-execute_process(COMMAND "${VIT}" duplicates "${ROOT}/data/images" --threshold 0.8 --html "${FOLDER}/duplicates.html"
-                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
-if(NOT status EQUAL 0)
-  message(FATAL_ERROR "vit duplicates --html: ${errors}")
-endif()
+make_page("${FOLDER}/duplicates.html" duplicates "${ROOT}/data/images" --threshold 0.8)
 use_page("${FOLDER}/duplicates.html" page_sections_test.js)
 
 execute_process(COMMAND "${VIT}" index "${ROOT}/data/images" --output "${FOLDER}/index"
@@ -54,10 +54,6 @@ if(errors MATCHES "has no FAISS")
   message(STATUS "no page of vit search: ${errors}")
   return()
 endif()
-execute_process(COMMAND "${VIT}" search "${FOLDER}/index" "${ROOT}/data/images/frog_brown.png" "${ROOT}/data/images/ship_cargo.jpg"
-                        --each --html "${FOLDER}/search.html"
-                RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
-if(NOT status EQUAL 0)
-  message(FATAL_ERROR "vit search --html: ${errors}")
-endif()
+make_page("${FOLDER}/search.html" search "${FOLDER}/index" "${ROOT}/data/images/frog_brown.png"
+          "${ROOT}/data/images/ship_cargo.jpg" --each)
 use_page("${FOLDER}/search.html" page_sections_test.js)

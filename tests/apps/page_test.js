@@ -1,9 +1,5 @@
-// Uses a page as a person does, and leaves what it found as text. Put behind the script of a page of
-// `vit classify data/images` by page_test.cmake.
-(async () => {
-  const found = [];
-  const check = (what, holds) => found.push((holds ? 'holds: ' : 'FAILS: ') + what);
-  const settle = () => new Promise(done => setTimeout(done, 300));
+// Uses a page of `vit classify data/images` as a person does.
+testPage(async ({check, settle, type}) => {
   // Decoding does not hold up the browser's virtual time: it may end later than settle().
   const until = async holds => {
     for (let i = 0; i < 50 && !holds(); ++i) await settle();
@@ -11,12 +7,6 @@
   const cards = () => Array.from(document.querySelectorAll('.card'));
   const names = () => cards().map(card => card.querySelector('.name').textContent);
   const press = key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
-  const type = async text => {
-    filter.value = text;
-    filter.dispatchEvent(new Event('input'));
-    await settle();
-  };
-  await settle();
   const all = names();
   check('every image has a card', all.length === items.length && all.length > 20);
   check('cards are in the order of the inputs', all.join() === items.map(item => baseName(item.name)).join());
@@ -60,6 +50,4 @@
   viewer.close();
   viewer.dispatchEvent(new Event('close'));  // the browser's own may come after the end of its virtual time
   check('whose card has the focus then', document.activeElement === cards()[all.length - 2]);
-  check('nothing was fetched', performance.getEntriesByType('resource').every(entry => entry.name.startsWith('data:')));
-  document.body.replaceChildren(found.join('\n') + '\nend of the page test');
-})().catch(error => document.body.replaceChildren('FAILS: ' + error.stack));
+});
