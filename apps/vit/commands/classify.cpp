@@ -166,8 +166,7 @@ Command classify_command() {
   command.options.push_back(shard_option(options->shard));
   add_selection_options(command.options, options->selection);
   add_class_options(command.options, options->classes);
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

@@ -336,8 +336,7 @@ Command embed_command() {
             .flag = &options->resume}},
       .run = [options] { return embed(*options); }};
   add_text_vector_options(command.options, options->texts);
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

@@ -242,8 +242,7 @@ Command evaluate_command() {
                                .target = parsed_target(options->sizes, parse_sizes)}},
                   .run = [options] { return evaluate(*options); }};
   add_class_options(command.options, options->classes);
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

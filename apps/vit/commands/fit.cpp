@@ -301,8 +301,7 @@ Command fit_command() {
                   .options = {},
                   .run = [options] { return fit(*options); }};
   add_fit_options(command.options, *options);
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

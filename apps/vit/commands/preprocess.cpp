@@ -205,8 +205,7 @@ Command preprocess_command() {
                    .target = choice_target(options->stage, kStages)},
                   shard_option(options->shard)},
       .run = [options] { return preprocess(*options); }};
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

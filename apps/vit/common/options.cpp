@@ -216,6 +216,17 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options, Batch
   add_run_options(list, options);
 }
 
+void add_image_run_options(std::vector<Option>& list, CommonOptions& options) {
+  list.push_back(
+      {.name = "--sandbox",
+       .type_name = "",
+       .help = "For images from strangers: the process can read its inputs and the model, write beside its "
+               "outputs, and do nothing else (Linux)",
+       .flag = &options.sandbox,
+       .group = kRunGroup});
+  add_common_options(list, options);
+}
+
 Option inputs_option(std::vector<std::string>& inputs) {
   return {.name = "INPUT",
           .type_name = "",
@@ -234,16 +245,6 @@ Option shard_option(std::optional<Shard>& shard) {
               "Only part I, from 0, of N contiguous parts of the inputs; the N outputs joined in order are "
               "that of one run",
           .target = parsed_target(shard, parse_shard)};
-}
-
-Option sandbox_option(CommonOptions& options) {
-  return {.name = "--sandbox",
-          .type_name = "",
-          .help =
-              "For images from strangers: the process can read its inputs and the model, write beside its "
-              "outputs, and do nothing else (Linux)",
-          .flag = &options.sandbox,
-          .group = kRunGroup};
 }
 
 Option labels_option(std::filesystem::path& labels) {

@@ -38,12 +38,12 @@ enum class BatchOptions { single, lists };
 /// Adds the shared options, grouped, to those of a command.
 void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
+/// The same, and --sandbox: for commands that read images, which call confine() once they know them.
+void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
 /// The positional INPUT...
 Option inputs_option(std::vector<std::string>& inputs);
 /// --shard I/N; a run without it has no value, and is the whole.
 Option shard_option(std::optional<Shard>& shard);
-/// --sandbox, of commands that call confine().
-Option sandbox_option(CommonOptions& options);
 /// --labels FILE
 Option labels_option(std::filesystem::path& labels);
 

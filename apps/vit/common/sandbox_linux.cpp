@@ -17,7 +17,6 @@
 #include <initializer_list>
 #include <iostream>
 #include <memory>
-#include <set>
 #include <string>
 #include <system_error>
 

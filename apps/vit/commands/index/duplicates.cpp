@@ -188,8 +188,7 @@ Command duplicates_command() {
             .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
            html_option(options->html)},
       .run = [options] { return duplicates(*options); }};
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

@@ -190,8 +190,7 @@ Command index_command() {
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
             .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})}},
       .run = [options] { return index(*options); }};
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

@@ -233,8 +233,7 @@ Command search_command() {
       .run = [options] { return search(*options); }};
   add_text_options(command.options, options->texts);
   add_tokenizer_options(command.options, options->tower);
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 

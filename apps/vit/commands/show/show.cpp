@@ -70,8 +70,7 @@ Command show_command() {
                   .footer = kFooter,
                   .options = show_option_list(*options),
                   .run = [options] { return show(*options); }};
-  command.options.push_back(sandbox_option(options->common));
-  add_common_options(command.options, options->common);
+  add_image_run_options(command.options, options->common);
   return command;
 }
 
