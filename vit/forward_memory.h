@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "vit/layers/activations.h"
+#include "vit/layers/pass_watch.h"
 #include "vit/layers/stage_timer.h"
 
 namespace vit::internal {
@@ -25,6 +26,10 @@ class ForwardMemory {
   /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
   void measure_stages(StageTimes* times) noexcept { times_ = times; }
 
+  /// Passes tell `watch` how far they are, which must outlive them; null = nobody.
+  void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
+  PassWatch* watch() const noexcept { return watch_; }
+
   /// Where layers that work on a lane add their time.
   StageTimes* times_of(Lane& lane) const noexcept { return times_ != nullptr ? &lane.times : nullptr; }
   /// Adds `share` of what the lanes measured to the times asked for; n lanes that ran side by side had 1 / n
@@ -42,6 +47,7 @@ class ForwardMemory {
 
  private:
   StageTimes* times_ = nullptr;
+  PassWatch* watch_ = nullptr;
 };
 
 }  // namespace vit::internal

@@ -95,6 +95,10 @@ std::size_t Session::workspace_bytes() const noexcept {
   return state_->memory.bytes();
 }
 
+void Session::watch_passes(PassWatch* watch) noexcept {
+  state_->memory.watch_passes(watch);
+}
+
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model_->grid_for(height, width);
   const BatchPlan plan =

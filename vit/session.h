@@ -21,6 +21,10 @@
 #include "vit/outputs.h"
 
 namespace vit {
+namespace internal {
+class ImageStream;
+class PassWatch;
+}  // namespace internal
 
 /// How a Session runs its images.
 struct SessionOptions {
@@ -86,11 +90,14 @@ class VIT_API Session {
 
  private:
   struct State;
+  /// Passes tell `watch` how far they are; null = nobody.
+  void watch_passes(internal::PassWatch* watch) noexcept;
   template <typename Fill>
   void run_sorted(const Request& request, Results& results, const Fill& fill);
 
   std::shared_ptr<const Model> model_;
   std::unique_ptr<State> state_;
+  friend class internal::ImageStream;
 };
 
 /// Labels for images: Classifier("model/").classify("photo.jpg"). Probabilities are those of a softmax, or of
@@ -187,9 +194,11 @@ using ConsumeImage = std::function<void(const StreamedImage&)>;
 
 /// Progress and cancellation of for_each_image.
 struct StreamOptions {
-  /// Called after each result with the number of inputs that are done and that of all.
-  std::function<void(std::size_t done, std::size_t count)> on_progress{};
-  /// Asked before each file and each group; true ends the stream.
+  /// Called in the calling thread after each result and, while a group is computed, after each block, with
+  /// the number of inputs that are done, those under way in part, and that of all.
+  std::function<void(double done, std::size_t count)> on_progress{};
+  /// Asked before each file and, in the calling thread, before each group and after each block; true ends the
+  /// stream.
   std::function<bool()> is_cancelled{};
 };
 

@@ -12,6 +12,7 @@
 #include "vit/batch_plan.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
+#include "vit/layers/pass_watch.h"
 
 namespace vit {
 using namespace internal;
@@ -85,11 +86,13 @@ class PixelReader {
   ImageSize size_;  // of the image read last; of preprocessed pixels none is known
 };
 
+}  // namespace
+
 /// One run of for_each_image.
-class Stream {
+class internal::ImageStream {
  public:
-  Stream(Session& session, std::size_t count, const std::function<ImageSource(std::size_t)>& source,
-         const Request& request, const ConsumeImage& consume, const StreamOptions& options)
+  ImageStream(Session& session, std::size_t count, const std::function<ImageSource(std::size_t)>& source,
+              const Request& request, const ConsumeImage& consume, const StreamOptions& options)
       : session_(session),
         count_(count),
         source_(source),
@@ -100,11 +103,15 @@ class Stream {
         plan_(plan_group(memory_.size(), session.options().batch)) {}
 
   std::size_t run() {
-    while (next_ < count_ && !is_cancelled()) {
-      first_ = next_;
-      read_group();
-      if (is_cancelled()) break;
-      compute_group();
+    try {
+      while (next_ < count_ && !is_cancelled()) {
+        first_ = next_;
+        read_group();
+        if (is_cancelled()) break;
+        compute_group();
+      }
+    } catch (const PassCancelled&) {
+      // no image of the group was whole
     }
     return done_;
   }
@@ -154,6 +161,7 @@ class Stream {
   /// Computes the items [begin, end), whose pixels are pixels_: together, and if the memory does not suffice
   /// one by one.
   void compute(std::size_t begin, std::size_t end) {
+    num_unread_ = end - begin - pixels_.size();
     const bool is_done = run_session(pixels_);
     std::size_t number = 0;  // of those that were read
     for (std::size_t i = begin; i < end; ++i) {
@@ -171,6 +179,9 @@ class Stream {
 
   /// False if the memory did not suffice.
   bool run_session(std::span<const TensorView<const float>> pixels) {
+    PassWatch watch([this](double images) { report(static_cast<double>(done_ + num_unread_) + images); },
+                    options_.is_cancelled);
+    const Watched watched(session_, watch);
     try {
       session_.run_pixels(pixels, request_, results_);
       return true;
@@ -187,8 +198,26 @@ class Stream {
               .failure = failure,
               .kind = items_[item].kind});
     ++done_;
-    if (options_.on_progress) options_.on_progress(done_, count_);
+    report(static_cast<double>(done_));
   }
+
+  /// Images of a group that are computed count as done before they are handed out.
+  void report(double done) {
+    reported_ = std::max(reported_, done);
+    if (options_.on_progress) options_.on_progress(reported_, count_);
+  }
+
+  /// While it lives, passes of a session are watched.
+  class Watched {
+   public:
+    Watched(Session& session, PassWatch& watch) : session_(session) { session_.watch_passes(&watch); }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    ~Watched() { session_.watch_passes(nullptr); }
+
+   private:
+    Session& session_;
+  };
 
   Session& session_;
   const std::size_t count_;
@@ -208,14 +237,14 @@ class Stream {
   std::vector<TensorView<const float>> pixels_;  // (3, H, W) each, of the images computed together
   Results results_;
   std::size_t done_ = 0;
+  std::size_t num_unread_ = 0;  // of the items that are computed, those that could not be read
+  double reported_ = 0;         // to on_progress
 };
-
-}  // namespace
 
 std::size_t for_each_image(Session& session, std::size_t count,
                            const std::function<ImageSource(std::size_t)>& source, const Request& request,
                            const ConsumeImage& consume, const StreamOptions& options) {
-  return Stream(session, count, source, request, consume, options).run();
+  return ImageStream(session, count, source, request, consume, options).run();
 }
 
 std::size_t for_each_image(Session& session, std::span<const std::filesystem::path> files,

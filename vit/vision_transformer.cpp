@@ -47,14 +47,12 @@ std::size_t VisionTransformer::num_leading_tokens(const Request& request) const 
 }
 
 // image -> patches -> tokens -> blocks -> head
-void VisionTransformer::run(const Images& images, int threads, ForwardMemory::Lane& lane,
-                            StageTimes* times) const {
+void VisionTransformer::run(const Images& images, const Pass& pass) const {
   const Request& request = images.request;
   Outputs& outputs = images.outputs;
   const auto part_of = [&](Tensor<float>& all) { return all.view().part(images.first, images.count()); };
-  Activations& a = lane.activations;
-  a.reserve(activation_shape(images, threads), arithmetic_of(*kernels_, precision_));
-  const Pass pass{.activations = a, .threads = threads, .times = times};
+  Activations& a = pass.activations;
+  a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
   const std::size_t num_leading = num_leading_tokens(request);
 
   layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
@@ -128,13 +126,19 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
         memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
       parallel_for(plan.num_tasks, threads, [&](std::size_t task, int thread) {
         ForwardMemory::Lane& lane = memory.lanes[static_cast<std::size_t>(thread)];
-        run(images(task * at_once, at_once), 1, lane, memory.times_of(lane));
+        run(images(task * at_once, at_once),
+            {.activations = lane.activations, .threads = 1, .times = memory.times_of(lane)});
       });
+      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_tasks * at_once);
       memory.collect_times(1.0 / static_cast<double>(num_threads));
     }
     if (plan.num_shared != 0) {
       ForwardMemory::Lane& lane = memory.lanes.front();
-      run(images(num_images - plan.num_shared, plan.num_shared), threads, lane, memory.times_of(lane));
+      run(images(num_images - plan.num_shared, plan.num_shared), {.activations = lane.activations,
+                                                                  .threads = threads,
+                                                                  .times = memory.times_of(lane),
+                                                                  .watch = memory.watch()});
+      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_shared);
       memory.collect_times(1.0);
     }
   });

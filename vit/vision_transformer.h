@@ -47,7 +47,7 @@ class VisionTransformer {
  private:
   /// Images [first_image, first_image + count) of a forward pass.
   struct Images;
-  void run(const Images& images, int threads, ForwardMemory::Lane& lane, StageTimes* times) const;
+  void run(const Images& images, const Pass& pass) const;
   ActivationShape activation_shape(const Images& images, int threads) const;
 
   ModelConfig config_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/support/allocation_count.h"
@@ -35,8 +36,8 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
   for (const int threads : {1, 2}) {
     Session session(Model::load(test::data_path("model")),
                     {.threads = threads, .input_size = {.kind = InputSize::Kind::native}});
-    const Image wide(64, 96), square(80, 80);
-    const std::vector<ImageView> images{wide.view(), square.view(), wide.view()};
+    const Image wide(64, 96), square(80, 80), tall(96, 64);
+    const std::vector<ImageView> images{wide.view(), square.view(), wide.view(), tall.view(), tall.view()};
     const Request request{.logits = true, .pooled = true, .tokens = true};
     Outputs outputs;
     Results results;
@@ -46,6 +47,33 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
     session.run(images, request, results);
     CHECK(results[1].tokens().data() == kept);
     CHECK(std::ranges::equal(results[0].pooled(), outputs[0].pooled()));
+  }
+}
+
+TEST_CASE("session: images of many sizes give the bits that each gives alone") {
+  const auto model = Model::load(test::data_path("model"));
+  // rows and columns of patches of 4 pixels; some sizes twice
+  std::vector<Tensor<float>> pixels;
+  for (const auto& [rows, columns] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {3, 5}, {14, 14}, {40, 7}, {16, 20}, {14, 14}, {33, 32}, {20, 16}, {2, 2}, {7, 40}, {16, 20}}) {
+    pixels.emplace_back(Shape{3, 4 * rows, 4 * columns});
+    std::size_t i = 0;
+    for (float& value : pixels.back().flat()) value = std::sin(static_cast<float>(i++ + 17 * pixels.size()));
+  }
+  const std::vector<TensorView<const float>> views(pixels.begin(), pixels.end());
+  const Request request{.logits = true, .tokens = true};
+  for (const int threads : {1, 2, 3}) {
+    for (const std::size_t batch : {0, 2}) {
+      Session together(model, {.threads = threads, .batch = batch}), alone(model, {.threads = threads});
+      const Results results = together.run_pixels(views, request);
+      REQUIRE(results.size() == views.size());
+      for (std::size_t i = 0; i < views.size(); ++i) {
+        const Results expected = alone.run_pixels(std::span(views).subspan(i, 1), request);
+        CHECK(std::ranges::equal(results[i].logits(), expected[0].logits()));
+        CHECK(std::ranges::equal(results[i].tokens().flat(), expected[0].tokens().flat()));
+        CHECK(results[i].grid() == expected[0].grid());
+      }
+    }
   }
 }
 

@@ -95,12 +95,13 @@ void Encoder::forward(TensorView<float> tokens, const PositionContext& position,
       attention.num_queries = input.num_leading;
       const TensorView<float> rows(leading.data(), Shape{num_images * input.num_leading, tokens.dim(2)});
       blocks_[layer].forward_queries(x, attention, rows, pass);
-      continue;
+    } else {
+      blocks_[layer].forward(x, attention, pass);
+      for (std::size_t i = 0; i < taps.blocks.size(); ++i) {
+        if (taps.blocks[i] == layer) keep(taps.block_tokens[i]);
+      }
     }
-    blocks_[layer].forward(x, attention, pass);
-    for (std::size_t i = 0; i < taps.blocks.size(); ++i) {
-      if (taps.blocks[i] == layer) keep(taps.block_tokens[i]);
-    }
+    if (pass.watch) pass.watch->add_block(num_images, layer + 1, blocks_.size());
   }
   roll_out(entered, position, input, num_images, pass);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vit/layers/activations.h"
+#include "vit/layers/pass_watch.h"
 #include "vit/layers/stage_timer.h"
 
 namespace vit::internal {
@@ -10,6 +11,7 @@ struct Pass {
   Activations& activations;
   int threads = 1;              // 0 = all
   StageTimes* times = nullptr;  // where layers add their time; null = nowhere
+  PassWatch* watch = nullptr;   // told of each block; null = nobody is
 };
 
 }  // namespace vit::internal

@@ -24,7 +24,7 @@ void ImageRun::start(InputList list, Digests digests) {
   list_ = std::move(list);
   reader_.emplace(list_.inputs, digests);
   session_.emplace(model_, options_.session);
-  progress_.emplace(name_, list_.inputs.size(), options_.progress_mode());
+  progress_.emplace(name_, list_.inputs.size() + list_.failures.size(), options_.progress_mode());
   if (!options_.quiet) report_notes(list_, *progress_);
   report_failures(list_, *progress_);
 }
@@ -48,7 +48,11 @@ void ImageRun::for_each_input(const Request& request, const ConsumeSized& consum
       progress_->add_failed(list_.inputs[image.index].name, failure);
     }
   };
-  for_each_image(*session_, list_.inputs.size(), source, request, take, {.is_cancelled = interrupted});
+  // inputs that were refused before the run count for the bar, but not for the stream
+  const auto num_refused = static_cast<double>(progress_->num_failed());
+  const auto show = [&](double done, std::size_t) { progress_->show_partial(num_refused + done); };
+  for_each_image(*session_, list_.inputs.size(), source, request, take,
+                 {.on_progress = show, .is_cancelled = interrupted});
 }
 
 void ImageRun::run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume) {

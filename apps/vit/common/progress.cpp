@@ -65,6 +65,11 @@ void Progress::add_done(std::size_t count) {
   if (Clock::now() - last_draw_ >= kDrawInterval || num_done_ + num_failed_ >= total_) draw();
 }
 
+void Progress::show_partial(double ended) {
+  partial_ = ended;
+  if (Clock::now() - last_draw_ >= kDrawInterval) draw();
+}
+
 void Progress::add_failed(std::string_view name, std::string_view cause) {
   ++num_failed_;
   clear();
@@ -85,16 +90,19 @@ void Progress::draw() {
   if (!shown_) return;
   last_draw_ = Clock::now();
   const std::size_t ended = std::min(num_done_ + num_failed_, total_);
-  const std::size_t filled = total_ == 0 ? kBarWidth : ended * kBarWidth / total_;
+  const double reached =
+      std::min(std::max(static_cast<double>(ended), partial_), static_cast<double>(total_));
+  const double share = total_ == 0 ? 1.0 : reached / static_cast<double>(total_);
+  const auto filled = static_cast<std::size_t>(share * kBarWidth);
   const std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
+  const double per_second = (reached - static_cast<double>(num_failed_)) / seconds();
   std::string rate;
-  if (num_done_ > 0 && seconds() > 0) {
-    const double per_second = static_cast<double>(num_done_) / seconds();
+  if (per_second > 0) {
     char text[32];
-    std::snprintf(text, sizeof text, "  %.1f ", per_second);
-    rate =
-        text + unit_ + "/s" +
-        (ended < total_ ? ", " + duration(static_cast<double>(total_ - ended) / per_second) + " left" : "");
+    std::snprintf(text, sizeof text, per_second < 1 ? "  %.2g " : "  %.1f ", per_second);
+    rate = text + unit_ + "/s" +
+           (ended < total_ ? ", " + duration((static_cast<double>(total_) - reached) / per_second) + " left"
+                           : "");
   }
   std::fprintf(stderr, "\r\x1b[K%s [%s] %zu/%zu%s", what_.c_str(), bar.c_str(), ended, total_, rate.c_str());
   std::fflush(stderr);

@@ -19,6 +19,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add_done(std::size_t count);
+  /// The same with images that are under way in part: `ended` counts those done and failed.
+  void show_partial(double ended);
   /// One line "vit: NAME: CAUSE".
   void add_failed(std::string_view name, std::string_view cause);
   /// Removes the bar and says `summary` where progress is shown.
@@ -41,6 +43,7 @@ class Progress {
   bool drawn_ = false;
   std::size_t num_done_ = 0;
   std::size_t num_failed_ = 0;
+  double partial_ = 0;  // images done, failed and under way
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_draw_{};
 };
