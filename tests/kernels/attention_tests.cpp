@@ -343,6 +343,8 @@ TEST_CASE("kernels: attention agrees with the reference for every number of toke
     }
     check_head(with, {.tokens = 1025, .head_dim = 64, .prefix = 1, .pairing = RopePairing::halves}, 20);
     check_head(with, {.tokens = 577, .head_dim = 24, .prefix = 1, .rotated = false}, 9);
+    const std::size_t more_than_once = kQueriesAtOnce + 41;
+    check_head(with, {.tokens = more_than_once, .head_dim = 8, .prefix = 1}, more_than_once);
   }
 }
 

@@ -166,6 +166,41 @@ TEST_CASE("layers: the logits of attention are multiplied by the factor of the p
     check(*table, {.embed_dim = 24, .num_heads = 3, .head_dim = 16, .logit_factor = 1.7});
 }
 
+TEST_CASE("layers: a head of a long sequence gets the bits that it gets alone") {
+  // Keys and values of four heads are more than is looked for in a cache, those of one are not.
+  constexpr std::size_t kHeads = 4, kHeadDim = 64, kTokens = 4200, kQueries = 300, kWidth = kHeads * kHeadDim;
+  test::Rng rng(8);
+  const Tensor<float> qkv = rng.tensor({kTokens, 3 * kWidth});
+  const kernels::Arithmetic& arithmetic = *kernels::default_kernels().float32;
+  const auto run = [&](std::size_t first_head, std::size_t num_heads) {
+    const std::size_t width = num_heads * kHeadDim;
+    const auto columns = [&](std::size_t third) {
+      return TensorView<const float>(qkv.data() + third * kWidth + first_head * kHeadDim, {kTokens, width},
+                                     3 * kWidth);
+    };
+    Activations activations;
+    activations.reserve({.num_tokens = kTokens,
+                         .embed_dim = width,
+                         .attention_dim = width,
+                         .num_heads = num_heads,
+                         .threads = 2},
+                        arithmetic);
+    Tensor<float> out(Shape{kQueries, width});
+    attend({.queries = columns(0), .query_rows_per_image = kTokens, .keys = columns(1), .values = columns(2)},
+           {.num_images = 1, .num_tokens = kTokens, .num_queries = kQueries}, num_heads, out.view(),
+           arithmetic.attention, {.activations = activations, .threads = 2});
+    return out;
+  };
+  const Tensor<float> together = run(0, kHeads);
+  for (std::size_t head = 0; head < kHeads; ++head) {
+    const Tensor<float> alone = run(head, 1);
+    for (std::size_t query = 0; query < kQueries; ++query) {
+      CHECK(std::equal(alone.view().row(query), alone.view().row(query) + kHeadDim,
+                       together.view().row(query) + head * kHeadDim));
+    }
+  }
+}
+
 TEST_CASE("layers: texts of different lengths get the bits that each gets alone") {
   const std::size_t width = 24, heads = 3;
   const std::vector<std::size_t> starts{0, 3, 14, 15, 55};

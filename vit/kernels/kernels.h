@@ -112,10 +112,10 @@ struct KeyValueArgs {
   float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
-/// Queries of a call that meet keys and values together while those are in the second-level cache: what is
-/// kept of them (64 KB where heads are 64 wide) and a block of keys and values (126 KB) fit into 256 KB. Each
-/// byte that comes from farther away then serves 64 operations: a core needs less than 2 GB/s.
-constexpr std::size_t kQueriesAtOnce = 128;
+/// Queries of a call that meet a block of keys and values (126 KB where heads are 64 wide) together while it
+/// is in the second-level cache: at most these, 0.5 KB kept of each. Each byte that comes from farther away
+/// serves half as many operations as there are queries: of 128, a core needs less than 4 GB/s.
+constexpr std::size_t kQueriesAtOnce = 512;
 
 /// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
 struct AttentionArgs {

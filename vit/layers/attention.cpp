@@ -15,6 +15,8 @@ constexpr Where kWhere{"Attention", ErrorKind::mismatch};
 
 // Whole tiles of queries for any vector width.
 constexpr std::size_t kTokensPerTask = 32;
+// Keys and values of which a core finds most in the last-level cache, on a machine that it shares.
+constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
 
 /// The columns of one of q, k, v inside fused rows (rows, 3C).
 TensorView<const float> view_third(const TensorView<float>& qkv, std::size_t third, std::size_t channels) {
@@ -164,26 +166,34 @@ class AttentionPass {
 
   /// Calls run(image of the pass, head, first token, last token, thread) as tasks of part_size tokens, where
   /// images have count_of(image) of them, at most `most`. Those of the same tokens follow each other: threads
-  /// meet rows again that they computed.
+  /// meet rows again that they computed. Of long sequences those of the same head do: its keys and values may
+  /// still be in a cache, those of all heads are not.
   template <typename Count, typename Run>
   void for_each_part(std::size_t num_images, std::size_t most, std::size_t part_size, Count&& count_of,
                      Run&& run) const {
+    const bool by_head = num_heads_ * packed_bytes() > kCachedBytes;
     const std::size_t parts = ceil_div(most, part_size);
     parallel_for(num_images * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
-      const std::size_t first = task / num_heads_ % parts * part_size;
       const std::size_t image = task / (num_heads_ * parts), count = count_of(image);
+      const std::size_t in_image = task % (num_heads_ * parts);
+      const std::size_t first = (by_head ? in_image % parts : in_image / num_heads_) * part_size;
       if (first >= count) return;
-      run(image, task % num_heads_, first, std::min(first + part_size, count),
-          static_cast<std::size_t>(thread));
+      run(image, by_head ? in_image / parts : in_image % num_heads_, first,
+          std::min(first + part_size, count), static_cast<std::size_t>(thread));
     });
   }
 
-  /// Queries of a task: as many as share keys and values, but tasks enough for the threads to end together.
+  /// Bytes of the keys and values of a head.
+  std::size_t packed_bytes() const { return packed_floats_ * sizeof(float); }
+
+  /// Queries of a task, which share keys and values: more of them where those come from memory, but tasks
+  /// enough for the threads to end together.
   std::size_t queries_per_task(std::size_t num_images) const {
-    constexpr std::size_t kTasksPerThread = 16;
+    constexpr std::size_t kTasksPerThread = 16, kQueriesFromCache = 128;
+    const std::size_t most = packed_bytes() > kCachedBytes ? kernels::kQueriesAtOnce : kQueriesFromCache;
     const std::size_t tasks = kTasksPerThread * static_cast<std::size_t>(resolve_threads(pass_.threads));
     const std::size_t share = num_images * num_heads_ * input_.num_queries / tasks;
-    return std::clamp(share / kTokensPerTask * kTokensPerTask, kTokensPerTask, kernels::kQueriesAtOnce);
+    return std::clamp(share / kTokensPerTask * kTokensPerTask, kTokensPerTask, most);
   }
 
   void pack(std::size_t first_image, std::size_t num_images) const {
