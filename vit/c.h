@@ -52,7 +52,7 @@ extern "C" {
 /* Result of a call: VIT_OK, or the kind of failure; vit_last_error() tells it in words. */
 typedef int32_t vit_status;
 enum {
-  VIT_OK = 0,
+  VIT_OK = 0,                /* done */
   VIT_ERROR_ARGUMENT = 1,    /* the call is wrong: a value out of range, a shape that does not fit */
   VIT_ERROR_IO = 2,          /* the system refused: a file is missing or unreadable, no more memory */
   VIT_ERROR_FORMAT = 3,      /* a file is damaged, truncated, or not what its name says */
@@ -74,18 +74,25 @@ VIT_API const char* vit_version(void);
 /* Revision of this interface, to be compared by programs that load the library at run time: a program made
  * for revision n runs with every later one that has the same soname. */
 #define VIT_C_REVISION 1
+/* The revision of the library that is linked. */
 VIT_API int32_t vit_c_revision(void);
 
 /* -------------------------------------------------------------------------------------------- arrays */
 
-enum { VIT_FLOAT32 = 0, VIT_FLOAT64 = 1, VIT_UINT8 = 2, VIT_INT32 = 3 };
+/* Types of the numbers in arrays. */
+enum {
+  VIT_FLOAT32 = 0, /* float */
+  VIT_FLOAT64 = 1, /* double */
+  VIT_UINT8 = 2,   /* uint8_t */
+  VIT_INT32 = 3    /* int32_t */
+};
 
 /* Numbers that the library owns, row-major without gaps. How long they live is told by who hands them out. */
 typedef struct vit_array {
-  const void* data;
-  int32_t dtype; /* VIT_FLOAT32, ... */
-  uint32_t ndim; /* 1 to 5 */
-  size_t shape[5];
+  const void* data; /* the first number */
+  int32_t dtype;    /* VIT_FLOAT32, ... */
+  uint32_t ndim;    /* 1 to 5 */
+  size_t shape[5];  /* of which ndim count, outermost first */
 } vit_array;
 
 /* Names of results. Letters: n inputs, h, w patches per column and row, T = prefix + h w tokens, C =
@@ -110,7 +117,9 @@ enum {
 /* What a run gives, input by input. Used for another run it keeps its memory. */
 typedef struct vit_results vit_results;
 
+/* Results without inputs, to be filled by a run. */
 VIT_API vit_status vit_results_create(vit_results** results);
+/* Frees the results and every array that they gave. */
 VIT_API void vit_results_free(vit_results* results);
 
 /* Inputs of the last run; 0 before one, after a call that was wrong as a whole, and for NULL. */
@@ -140,15 +149,40 @@ VIT_API vit_status vit_results_one(const vit_results* results, size_t index, uin
 
 /* A checkpoint ready to run, and the preprocessing that belongs to it. */
 
-enum { VIT_PRECISION_FLOAT32 = 0, VIT_PRECISION_BFLOAT16 = 1, VIT_PRECISION_INT8 = 2 };
-enum { VIT_RESAMPLER_AUTO = 0, VIT_RESAMPLER_PILLOW = 1, VIT_RESAMPLER_TORCHVISION = 2 };
-enum { VIT_PILLOW_13_0 = 0, VIT_PILLOW_12_2 = 1, VIT_PILLOW_12_1 = 2 }; /* release whose bytes are made */
-enum { VIT_EXIF_AUTO = 0, VIT_EXIF_APPLY = 1, VIT_EXIF_IGNORE = 2 };
-enum { VIT_CHANNELS_AUTO = 0, VIT_CHANNELS_RGB = 1, VIT_CHANNELS_BGR = 2 };
+/* What the products of the blocks are computed in. */
+enum {
+  VIT_PRECISION_FLOAT32 = 0,  /* as stored, or widened */
+  VIT_PRECISION_BFLOAT16 = 1, /* weights rounded to bfloat16 while loading */
+  VIT_PRECISION_INT8 = 2      /* weights quantized to 8 bits while loading */
+};
+/* Whose arithmetic resizes images. */
+enum {
+  VIT_RESAMPLER_AUTO = 0,       /* that of the checkpoint's library */
+  VIT_RESAMPLER_PILLOW = 1,     /* Pillow's 8-bit passes */
+  VIT_RESAMPLER_TORCHVISION = 2 /* torch's 8-bit kernel */
+};
+/* Release of Pillow whose bytes are made: the order of its passes changed. */
+enum {
+  VIT_PILLOW_13_0 = 0, /* from 13.0 */
+  VIT_PILLOW_12_2 = 1, /* 12.2 */
+  VIT_PILLOW_12_1 = 2  /* up to 12.1 */
+};
+/* What becomes of the orientation that an EXIF tag tells. */
+enum {
+  VIT_EXIF_AUTO = 0,  /* as the checkpoint's library does */
+  VIT_EXIF_APPLY = 1, /* images are rotated upright */
+  VIT_EXIF_IGNORE = 2 /* pixels as stored */
+};
+/* Order of the planes that the model sees. */
+enum {
+  VIT_CHANNELS_AUTO = 0, /* as the checkpoint says */
+  VIT_CHANNELS_RGB = 1,  /* R, G, B */
+  VIT_CHANNELS_BGR = 2   /* B, G, R */
+};
 
 /* How a model is loaded. 0 and NULL in every member but struct_size are the defaults. */
 typedef struct vit_model_options {
-  size_t struct_size;
+  size_t struct_size;           /* sizeof the struct, set by the caller */
   const char* architecture;     /* timm's or the publisher's name; bare weight files need it */
   const char* const* overrides; /* timm's model_args: key, value, key, value, ... */
   size_t num_overrides;         /* pairs */
@@ -173,32 +207,33 @@ VIT_API vit_status vit_model_load(const char* path, const vit_model_options* opt
 /* A model of a known architecture with seeded random weights, for tests and timings. */
 VIT_API vit_status vit_model_random(const char* architecture, const vit_model_options* options,
                                     vit_model** model);
+/* Frees the model; the weights go with the last object made from them. */
 VIT_API void vit_model_free(vit_model* model);
 
 /* Facts of a model. Texts live as long as the model. */
 typedef struct vit_model_info {
-  size_t struct_size;
-  size_t image_height; /* native input, pixels */
-  size_t image_width;
-  size_t patch_size; /* pixels */
-  size_t embed_dim;  /* C */
-  size_t depth;      /* blocks */
-  size_t num_heads;
-  size_t num_prefix_tokens; /* class, distillation and register tokens */
-  size_t projection_dim;    /* E of VIT_PROJECTED; 0: there is none */
-  size_t num_classes;       /* 0: there is no classifier */
-  int32_t has_class_token;
-  int32_t has_pooled;
+  size_t struct_size;        /* sizeof the struct, set by the caller */
+  size_t image_height;       /* native input, pixels */
+  size_t image_width;        /* native input, pixels */
+  size_t patch_size;         /* pixels */
+  size_t embed_dim;          /* C */
+  size_t depth;              /* blocks */
+  size_t num_heads;          /* of each block */
+  size_t num_prefix_tokens;  /* class, distillation and register tokens */
+  size_t projection_dim;     /* E of VIT_PROJECTED; 0: there is none */
+  size_t num_classes;        /* 0: there is no classifier */
+  int32_t has_class_token;   /* not 0: VIT_CLS can be asked for */
+  int32_t has_pooled;        /* not 0: VIT_POOLED can be asked for */
   int32_t has_preprocessing; /* whether images can be run; preprocessed pixels always can */
   int32_t precision;         /* VIT_PRECISION_FLOAT32, ... */
   const char* kernels;       /* name */
-  const char* path;
-  const char* fingerprint; /* 16 hexadecimal digits that tell models apart, whatever the precision */
-  const char* config;      /* every value of the configuration as a JSON object */
-  const char* preprocess;  /* every value of the preprocessing as a JSON object; NULL if no file tells */
+  const char* path;          /* as it was given to load */
+  const char* fingerprint;   /* 16 hexadecimal digits that tell models apart, whatever the precision */
+  const char* config;        /* every value of the configuration as a JSON object */
+  const char* preprocess;    /* every value of the preprocessing as a JSON object; NULL if no file tells */
 } vit_model_info;
 
-/* The caller sets info->struct_size; nothing beyond it is written. */
+/* Facts of a model. The caller sets info->struct_size; nothing beyond it is written. */
 VIT_API vit_status vit_model_describe(const vit_model* model, vit_model_info* info);
 /* Name of class `index` < num_classes, its number if the checkpoint has no names; lives as long as the model.
  */
@@ -206,36 +241,53 @@ VIT_API vit_status vit_model_label(const vit_model* model, size_t index, const c
 
 /* -------------------------------------------------------------------------------------------- inputs */
 
-enum { VIT_INPUT_PATH = 0, VIT_INPUT_ENCODED = 1, VIT_INPUT_PIXELS = 2, VIT_INPUT_PREPROCESSED = 3 };
-enum { VIT_RGB = 0, VIT_BGR = 1, VIT_RGBA = 2, VIT_BGRA = 3, VIT_GREY = 4 };
+/* What an input is. */
+enum {
+  VIT_INPUT_PATH = 0,        /* an image file */
+  VIT_INPUT_ENCODED = 1,     /* an image file in memory */
+  VIT_INPUT_PIXELS = 2,      /* 8-bit pixels */
+  VIT_INPUT_PREPROCESSED = 3 /* normalized planes, float32 */
+};
+/* Order of the bytes of a pixel. */
+enum {
+  VIT_RGB = 0,  /* R, G, B */
+  VIT_BGR = 1,  /* B, G, R */
+  VIT_RGBA = 2, /* R, G, B, alpha */
+  VIT_BGRA = 3, /* B, G, R, alpha */
+  VIT_GREY = 4  /* one byte */
+};
 
 /* One input. Of several in an array all have the same struct_size. What it points at must live until the call
  * returns, and is not copied. */
 typedef struct vit_input {
-  size_t struct_size;
-  int32_t kind;     /* VIT_INPUT_PATH, ... */
-  int32_t format;   /* of PIXELS: VIT_RGB, ... */
-  const char* path; /* of PATH: an image file */
-  const void* data; /* ENCODED: the bytes of an image file; PIXELS: (height, width, 1, 3 or 4) bytes, rows
-                       from the top; PREPROCESSED: (3, height, width) float32, normalized */
-  size_t size;      /* of ENCODED: bytes */
-  size_t height;    /* of PIXELS and PREPROCESSED, in pixels */
-  size_t width;
-  size_t row_stride; /* of PIXELS: bytes from one row to the next; 0: rows without gaps */
+  size_t struct_size; /* sizeof the struct, set by the caller */
+  int32_t kind;       /* VIT_INPUT_PATH, ... */
+  int32_t format;     /* of PIXELS: VIT_RGB, ... */
+  const char* path;   /* of PATH: an image file */
+  const void* data;   /* ENCODED: the bytes of an image file; PIXELS: (height, width, 1, 3 or 4) bytes, rows
+                         from the top; PREPROCESSED: (3, height, width) float32, normalized */
+  size_t size;        /* of ENCODED: bytes */
+  size_t height;      /* of PIXELS and PREPROCESSED, in pixels */
+  size_t width;       /* the same */
+  size_t row_stride;  /* of PIXELS: bytes from one row to the next; 0: rows without gaps */
 } vit_input;
 
 /* --------------------------------------------------------------------------------------- preprocessing */
 
-enum { VIT_SIZE_MODEL = 0, VIT_SIZE_NATIVE = 1, VIT_SIZE_FIXED = 2 };
+/* Where the size of preprocessed images comes from. */
+enum {
+  VIT_SIZE_MODEL = 0,  /* the checkpoint's own */
+  VIT_SIZE_NATIVE = 1, /* each image's own, edges floored to the patch size */
+  VIT_SIZE_FIXED = 2   /* the checkpoint's rules for another target */
+};
 
 /* The size that preprocessing makes. */
 typedef struct vit_size_options {
-  size_t struct_size;
-  int32_t kind; /* VIT_SIZE_MODEL: the checkpoint's own; NATIVE: each image's size, edges floored to the patch
-                   size; FIXED: the checkpoint's rules for another target */
-  int32_t threads; /* of preprocessing; 0: all cores. Results do not depend on it. */
-  size_t height;   /* of FIXED, pixels */
-  size_t width;
+  size_t struct_size; /* sizeof the struct, set by the caller */
+  int32_t kind;       /* VIT_SIZE_MODEL, ... */
+  int32_t threads;    /* of preprocessing; 0: all cores. Results do not depend on it. */
+  size_t height;      /* of FIXED, pixels */
+  size_t width;       /* of FIXED, pixels */
 } vit_size_options;
 
 /* Images to the pixels that a model takes. */
@@ -247,6 +299,7 @@ VIT_API vit_status vit_preprocessor_load(const char* path, const vit_model_optio
 /* That of a loaded model. */
 VIT_API vit_status vit_preprocessor_create(const vit_model* model, const vit_size_options* size,
                                            vit_preprocessor** preprocessor);
+/* Frees the preprocessor and its description. */
 VIT_API void vit_preprocessor_free(vit_preprocessor* preprocessor);
 
 /* The rules in words, a few lines; lives as long as the preprocessor. NULL for NULL. */
@@ -264,15 +317,15 @@ VIT_API vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, co
 
 /* Whose cleaning of texts applies; auto: the library of the folder. */
 enum {
-  VIT_TEXT_LIBRARY_AUTO = 0,
-  VIT_TEXT_LIBRARY_TRANSFORMERS = 1,
-  VIT_TEXT_LIBRARY_OPEN_CLIP = 2,
-  VIT_TEXT_LIBRARY_OPENAI = 3
+  VIT_TEXT_LIBRARY_AUTO = 0,         /* open_clip where its configuration is there, else transformers */
+  VIT_TEXT_LIBRARY_TRANSFORMERS = 1, /* transformers 5 */
+  VIT_TEXT_LIBRARY_OPEN_CLIP = 2,    /* open_clip 3, perception_models */
+  VIT_TEXT_LIBRARY_OPENAI = 3        /* openai/CLIP, dino.txt */
 };
 
 /* How a text tower is loaded. 0 and NULL in every member but struct_size are the defaults. */
 typedef struct vit_text_options {
-  size_t struct_size;
+  size_t struct_size;       /* sizeof the struct, set by the caller */
   const char* architecture; /* as in vit_model_options */
   const char* tokenizer; /* supplies the vocabulary where a model comes without one: a folder, or a file with
                             CLIP's merges */
@@ -284,22 +337,24 @@ typedef struct vit_text_options {
 /* A checkpoint's text tower with its tokenizer. */
 typedef struct vit_text_tower vit_text_tower;
 
-/* UNSUPPORTED if the checkpoint has no text tower, IO if its tokenizer is missing, and as vit_model_load().
- */
+/* Loads the text tower of a checkpoint. UNSUPPORTED if it has none, IO if its tokenizer is missing, and as
+ * vit_model_load(). */
 VIT_API vit_status vit_text_tower_load(const char* path, const vit_text_options* options,
                                        vit_text_tower** tower);
-/* Both towers of a checkpoint over one mapping of its files. */
+/* Both towers of a checkpoint, whose files are opened once. */
 VIT_API vit_status vit_model_and_text_load(const char* path, const vit_model_options* options,
                                            const vit_text_options* text_options, vit_model** model,
                                            vit_text_tower** tower);
+/* Frees the tower; the weights go with the last object made from them. */
 VIT_API void vit_text_tower_free(vit_text_tower* tower);
 
 /* Working memory and settings of one thread over a text tower that several may share. */
 typedef struct vit_text_encoder vit_text_encoder;
 
-/* `threads`: 0 = all cores; vectors do not depend on it. */
+/* An encoder over a tower. `threads`: 0 = all cores; vectors do not depend on it. */
 VIT_API vit_status vit_text_encoder_create(const vit_text_tower* tower, int32_t threads,
                                            vit_text_encoder** encoder);
+/* Frees the encoder. */
 VIT_API void vit_text_encoder_free(vit_text_encoder* encoder);
 
 /* Vectors of texts as VIT_TEXT (n, E). `sizes`: bytes of each text, NULL if all end with a zero. `normalize`:
@@ -314,13 +369,15 @@ VIT_API vit_status vit_text_encoder_run(vit_text_encoder* encoder, const char* c
 /* Texts to token ids. */
 typedef struct vit_tokenizer vit_tokenizer;
 
-/* A folder as published, or a file with CLIP's merges. `library`: VIT_TEXT_LIBRARY_AUTO, ... */
+/* Loads a folder as published, or a file with CLIP's merges. `library`: VIT_TEXT_LIBRARY_AUTO, ... */
 VIT_API vit_status vit_tokenizer_load(const char* path, int32_t library, vit_tokenizer** tokenizer);
 /* The tokenizer of a model, with its context length. `path` supplies the vocabulary where the model comes
  * without one; NULL where it does not. */
 VIT_API vit_status vit_tokenizer_load_for_model(const char* model, const char* path, int32_t library,
                                                 vit_tokenizer** tokenizer);
+/* That of a loaded text tower. */
 VIT_API vit_status vit_tokenizer_create(const vit_text_tower* tower, vit_tokenizer** tokenizer);
+/* Frees the tokenizer and the tokens that it gave. */
 VIT_API void vit_tokenizer_free(vit_tokenizer* tokenizer);
 
 /* Tokens that the model takes; 0 if nothing tells, and for NULL. */
@@ -343,31 +400,33 @@ VIT_API vit_status vit_tokenizer_token(const vit_tokenizer* tokenizer, int32_t i
 
 /* How a session runs its images. */
 typedef struct vit_session_options {
-  size_t struct_size;
-  int32_t threads;   /* that decode or compute, at most 1024; 0: all cores. Results do not depend on it. */
-  int32_t size_kind; /* what preprocessing makes: VIT_SIZE_MODEL, ... of vit_size_options */
-  size_t height;     /* of VIT_SIZE_FIXED, pixels */
-  size_t width;
-  size_t batch; /* images of a forward pass; 0: chosen from their size. Results do not depend on it. */
+  size_t struct_size; /* sizeof the struct, set by the caller */
+  int32_t threads;    /* that decode or compute, at most 1024; 0: all cores. Results do not depend on it. */
+  int32_t size_kind;  /* what preprocessing makes: VIT_SIZE_MODEL, ... of vit_size_options */
+  size_t height;      /* of VIT_SIZE_FIXED, pixels */
+  size_t width;       /* of VIT_SIZE_FIXED, pixels */
+  size_t batch;       /* images of a forward pass; 0: chosen from their size. Results do not depend on it. */
 } vit_session_options;
 
 /* Working memory and settings of one thread over a model that several may share. */
 typedef struct vit_session vit_session;
 
+/* A session over a model. ARGUMENT for a number of threads or a size out of range. */
 VIT_API vit_status vit_session_create(const vit_model* model, const vit_session_options* options,
                                       vit_session** session);
+/* Frees the session. */
 VIT_API void vit_session_free(vit_session* session);
 
 /* What a run hands out. Nothing asked for stands for VIT_PROJECTED where the model has it, else VIT_POOLED,
  * as `vit embed` does. */
 typedef struct vit_request {
-  size_t struct_size;
-  uint32_t features;     /* VIT_POOLED | VIT_CLS | ... up to VIT_LOGITS */
-  int32_t normalize;     /* not 0: vectors (all that have the shape (n, C)) are divided by their length */
-  const int64_t* blocks; /* numbers of blocks for VIT_BLOCK, negative ones from the end */
-  size_t num_blocks;
+  size_t struct_size;       /* sizeof the struct, set by the caller */
+  uint32_t features;        /* VIT_POOLED | VIT_CLS | ... up to VIT_LOGITS */
+  int32_t normalize;        /* not 0: vectors (all that have the shape (n, C)) are divided by their length */
+  const int64_t* blocks;    /* numbers of blocks for VIT_BLOCK, negative ones from the end */
+  size_t num_blocks;        /* of blocks */
   const int64_t* attention; /* numbers of blocks for VIT_ATTENTION */
-  size_t num_attention;
+  size_t num_attention;     /* of attention */
 } vit_request;
 
 /* Runs inputs of any kinds and sizes; results come in their order. Inputs that fail (a missing or damaged
@@ -400,6 +459,7 @@ VIT_API vit_status vit_classifier_load_vectors(const vit_model* model, const cha
 /* Writes the vectors of a zero-shot classifier, atomically: safetensors with the tensor `text` (K, E) and the
  * names in the metadata. */
 VIT_API vit_status vit_classifier_save_vectors(const vit_classifier* classifier, const char* path);
+/* Frees the classifier and the names that it gave. */
 VIT_API void vit_classifier_free(vit_classifier* classifier);
 
 /* Classes K; 0 for NULL. */
@@ -413,10 +473,10 @@ VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_sess
 
 /* A class and how probable it is. */
 typedef struct vit_prediction {
-  size_t index; /* of the class */
-  const char* label;
+  size_t index;      /* of the class */
+  const char* label; /* name, or the number where there is none */
   float probability; /* softmax over all classes; the sigmoid, or the value itself, of models trained so */
-  float logit;
+  float logit;       /* as the model gives it */
 } vit_prediction;
 
 /* The most probable classes of input `index` of a run of this classifier, best first, equal ones in their
@@ -430,32 +490,51 @@ VIT_API vit_status vit_classifier_top(const vit_classifier* classifier, const vi
  * row-major, L tokens, H heads, d channels of a head, F frequencies: d / 4 per axis in 2D, d / 2 in 1D.
  * Numbers are computed in double and rounded once. */
 
-enum { VIT_COORDINATES_INDEX = 0, VIT_COORDINATES_SCALED = 1, VIT_COORDINATES_CENTERED = 2 };
-enum { VIT_CENTERED_BY_EACH_AXIS = 0, VIT_CENTERED_BY_SHORTER_SIDE = 1, VIT_CENTERED_BY_LONGER_SIDE = 2 };
-enum { VIT_X_THEN_Y = 0, VIT_Y_THEN_X = 1 };
-enum { VIT_PAIR_NEIGHBORS = 0, VIT_PAIR_HALVES = 1 }; /* pair i is channels (2i, 2i + 1), or (i, i + d / 2) */
+/* Rules of coordinates; vit_rope_options has the formulas. */
+enum {
+  VIT_COORDINATES_INDEX = 0,   /* rope-vit, SAM 2 */
+  VIT_COORDINATES_SCALED = 1,  /* EVA-02 */
+  VIT_COORDINATES_CENTERED = 2 /* DINOv3 */
+};
+/* The length that centered coordinates divide an axis by. */
+enum {
+  VIT_CENTERED_BY_EACH_AXIS = 0,    /* its own */
+  VIT_CENTERED_BY_SHORTER_SIDE = 1, /* both by the lesser */
+  VIT_CENTERED_BY_LONGER_SIDE = 2   /* both by the larger */
+};
+/* Which axis the first half of the pairs belongs to. */
+enum {
+  VIT_X_THEN_Y = 0, /* columns first */
+  VIT_Y_THEN_X = 1  /* rows first */
+};
+/* Channels of pair i. */
+enum {
+  VIT_PAIR_NEIGHBORS = 0, /* (2i, 2i + 1) */
+  VIT_PAIR_HALVES = 1     /* (i, i + d / 2) */
+};
 
 /* The choices of a rotary encoding of a grid. Coordinate of patch index i of G along an axis:
  *   INDEX     i + offset                      rope-vit, SAM 2
  *   SCALED    (i + offset) / G * reference    EVA-02
  *   CENTERED  2 (i + 0.5 + offset) / G - 1    DINOv3 */
 typedef struct vit_rope_options {
-  size_t struct_size;
-  int32_t coordinates;
-  int32_t centered_by;
-  int32_t axis_order;
-  int32_t pairing;
-  double offset;
-  size_t reference_rows;
-  size_t reference_columns;
-  int32_t dtype; /* of the table: VIT_FLOAT32 or VIT_FLOAT64 */
-  int32_t reserved;
+  size_t struct_size;       /* sizeof the struct, set by the caller */
+  int32_t coordinates;      /* VIT_COORDINATES_INDEX, ... */
+  int32_t centered_by;      /* of CENTERED: VIT_CENTERED_BY_EACH_AXIS, ... */
+  int32_t axis_order;       /* VIT_X_THEN_Y, ... */
+  int32_t pairing;          /* VIT_PAIR_NEIGHBORS, ... */
+  double offset;            /* added to the index of a patch */
+  size_t reference_rows;    /* of SCALED */
+  size_t reference_columns; /* of SCALED */
+  int32_t dtype;            /* of the table: VIT_FLOAT32 or VIT_FLOAT64 */
+  int32_t reserved;         /* 0 */
 } vit_rope_options;
 
 /* Coordinates t_x, t_y (N each), written to the caller's memory. ARGUMENT for an empty grid. */
 VIT_API vit_status vit_grid_coordinates(size_t rows, size_t columns, const vit_rope_options* options,
                                         double* t_x, double* t_y);
 
+/* Formulas of frequencies; a and b are parameters of vit_rope_frequencies(). */
 enum {
   VIT_FREQUENCIES_THETA = 0,   /* a^(-k / F), a = theta */
   VIT_FREQUENCIES_EXP_PI = 1,  /* exp(-pi k / F) */
@@ -480,6 +559,7 @@ VIT_API vit_status vit_rope_mixed(size_t rows, size_t columns, const double* fre
  */
 VIT_API vit_status vit_rope_line(const double* positions, size_t num_positions, const double* frequencies,
                                  size_t count, const vit_rope_options* options, vit_rope_table** table);
+/* Frees the table and the arrays that it gave. */
 VIT_API void vit_rope_table_free(vit_rope_table* table);
 
 /* Cosines and sines, in the shapes above; they live as long as the table. */
@@ -490,9 +570,10 @@ VIT_API vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* co
 VIT_API vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* shape, uint32_t ndim,
                                    size_t num_prefix_tokens);
 
+/* Layouts of fixed rows. */
 enum {
-  VIT_SINUSOIDAL_LINE = 0,    /* rows tokens, columns must be 1: sin and cos in turns (Vaswani et al. 2017) */
-  VIT_SINUSOIDAL_GRID = 1,    /* first half of the channels for the column, second half for the row */
+  VIT_SINUSOIDAL_LINE = 0, /* rows tokens, columns must be 1: sin and cos interleaved (Vaswani et al. 2017) */
+  VIT_SINUSOIDAL_GRID = 1, /* first half of the channels for the column, second half for the row */
   VIT_SINUSOIDAL_QUARTERS = 2 /* sin x, cos x, sin y, cos y, as in big_vision and SimpleViT */
 };
 /* (rows columns, dim) fixed rows, written to the caller's memory as `dtype`. Usual base: 10000. ARGUMENT if 2

@@ -30,8 +30,8 @@ enum class MlpKind {
 
 /// What the image embedding `pooled` is made of.
 enum class Pooling {
-  none,  // no pooled vector
-  class_token,
+  none,                    // no pooled vector
+  class_token,             // after the final norm
   class_and_distillation,  // mean of both tokens
   patch_mean,              // mean over patch tokens, prefix excluded
   attention,               // learned query over all tokens, then a residual MLP
@@ -39,16 +39,16 @@ enum class Pooling {
 
 /// What the classifier reads.
 enum class HeadInput {
-  pooled,
+  pooled,                  // C wide
   class_and_patch_mean,    // concatenation, 2 C wide (DINOv2, Meta DINOv3)
   class_and_distillation,  // two classifiers, logits averaged (distilled DeiT)
 };
 
 /// Attention pooling as a head (SigLIP, Perception Encoder): one learned query over all tokens, then an MLP.
 struct AttentionPoolConfig {
-  std::size_t num_heads = 0;
-  std::size_t mlp_dim = 0;
-  Activation activation = Activation::gelu;
+  std::size_t num_heads = 0;                 // of the query, over C channels
+  std::size_t mlp_dim = 0;                   // hidden width
+  Activation activation = Activation::gelu;  // of the MLP
 };
 
 /// Architecture of a model: what its layers are and how large.
@@ -58,49 +58,49 @@ struct VIT_API ModelConfig {
   std::string library;       // whose numbers are reproduced: "timm", "transformers", "Meta", ...
 
   std::size_t image_height = 224;  // native input, pixels
-  std::size_t image_width = 224;
-  std::size_t patch_size = 16;
-  bool fixed_size = false;  // the reference refuses any other input size
+  std::size_t image_width = 224;   // native input, pixels
+  std::size_t patch_size = 16;     // P: edge of a patch, pixels
+  bool fixed_size = false;         // the reference refuses any other input size
 
-  std::size_t embed_dim = 768;
-  std::size_t depth = 12;
-  std::size_t num_heads = 12;
-  std::size_t head_dim = 0;    // d; 0 = embed_dim / num_heads
-  std::size_t mlp_dim = 3072;  // hidden width; of one branch where gated
+  std::size_t embed_dim = 768;  // C
+  std::size_t depth = 12;       // blocks
+  std::size_t num_heads = 12;   // H
+  std::size_t head_dim = 0;     // d; 0 = embed_dim / num_heads
+  std::size_t mlp_dim = 3072;   // hidden width; of one branch where gated
 
-  bool patch_norm = false;  // LayerNorm on the pixels of a patch, before they are projected
-  bool patch_bias = true;
-  bool embed_norm = false;  // LayerNorm on the projected patch, before positions are added
-  bool class_token = true;
-  bool distillation_token = false;
+  bool patch_norm = false;              // LayerNorm on the pixels of a patch, before they are projected
+  bool patch_bias = true;               // of the projection of patches
+  bool embed_norm = false;              // LayerNorm on the projected patch, before positions are added
+  bool class_token = true;              // first of the prefix tokens
+  bool distillation_token = false;      // behind the class token (DeiT)
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
-  PositionConfig position;
+  PositionConfig position;              // rows added to the tokens, rotations of q and k
 
-  float norm_eps = 1e-6f;
-  bool norm_pre = false;  // LayerNorm before block 0
-  bool qkv_bias = true;   // a family whose k has none supplies zeros
-  bool proj_bias = true;
-  bool mlp_bias = true;
-  bool attention_norm = false;  // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
-  MlpKind mlp = MlpKind::plain;
-  Activation activation = Activation::gelu;
-  bool mlp_norm = false;  // LayerNorm on the hidden vector (EVA-02 base, large)
-  bool layer_scale = false;
-  bool token_norm = true;    // final LayerNorm on all tokens
-  bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
+  float norm_eps = 1e-6f;        // of all norms but that of a joint head
+  bool norm_pre = false;         // LayerNorm before block 0
+  bool qkv_bias = true;          // a family whose k has none supplies zeros
+  bool proj_bias = true;         // of the projection behind attention
+  bool mlp_bias = true;          // of both layers
+  bool attention_norm = false;   // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
+  MlpKind mlp = MlpKind::plain;  // two or three matrices
+  Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
+  bool mlp_norm = false;                     // LayerNorm on the hidden vector (EVA-02 base, large)
+  bool layer_scale = false;                  // both branches of a block are multiplied by a vector (C)
+  bool token_norm = true;                    // final LayerNorm on all tokens
+  bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
 
-  Pooling pooling = Pooling::class_token;
+  Pooling pooling = Pooling::class_token;  // what `pooled` is made of
   bool pooler = false;  // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
-  AttentionPoolConfig attention_pool;
-  std::size_t projection_dim = 0;  // joint image-text space; 0 = none
-  bool projection_bias = false;
+  AttentionPoolConfig attention_pool;  // of Pooling::attention
+  std::size_t projection_dim = 0;      // joint image-text space; 0 = none
+  bool projection_bias = false;        // of that projection
   /// Blocks of a joint head, which make the projected vector of the tokens after the final norm (dino.txt):
   /// nothing is rotated, q, k and v have no bias, the MLP is gated by SiLU, layer scale, a LayerNorm at the
   /// end; then class token and mean of the patches side by side, E = 2 C. 0 = none.
   std::size_t joint_depth = 0;
-  std::size_t joint_mlp_dim = 0;  // hidden width of one branch
-  float joint_norm_eps = 1e-5f;
-  HeadInput head_input = HeadInput::pooled;
+  std::size_t joint_mlp_dim = 0;              // hidden width of one branch
+  float joint_norm_eps = 1e-5f;               // of its norms
+  HeadInput head_input = HeadInput::pooled;   // what the classifier reads
   std::size_t num_classes = 0;                // 0 = no classifier
   std::vector<std::string> labels;            // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
@@ -160,9 +160,9 @@ enum class TextPooling {
 struct TextScore {
   /// How scores become probabilities.
   using Kind = ClassActivation;
-  Kind kind = Kind::softmax;
-  float scale = 1.0f;  // exp(logit_scale) of what is stored, or 1 / temperature
-  float bias = 0.0f;   // logit_bias
+  Kind kind = Kind::softmax;  // over the texts, or of each
+  float scale = 1.0f;         // exp(logit_scale) of what is stored, or 1 / temperature
+  float bias = 0.0f;          // logit_bias
 };
 
 /// Architecture of a text tower: what its layers are and how large.
@@ -173,22 +173,22 @@ struct VIT_API TextConfig {
 
   std::size_t vocabulary_size = 49408;  // rows of the token table
   std::size_t context_length = 77;      // places
-  std::size_t width = 512;
-  std::size_t depth = 12;
-  std::size_t num_heads = 8;
-  std::size_t mlp_dim = 2048;
+  std::size_t width = 512;              // D
+  std::size_t depth = 12;               // blocks
+  std::size_t num_heads = 8;            // of D / num_heads channels
+  std::size_t mlp_dim = 2048;           // hidden width
 
   bool scaled_tokens = false;  // token vectors are multiplied by sqrt(width) (TIPSv2)
-  bool sinusoidal_positions =
-      false;  // sines and cosines that no file stores (TIPSv2); else a table of T rows
-  float norm_eps = 1e-5f;
-  Activation activation = Activation::gelu;
-  bool qkv_bias = true;
-  TextMask mask = TextMask::causal;
-  TextPooling pooling = TextPooling::largest_id;
-  std::int32_t end_token = 0;      // of TextPooling::end_token
-  std::size_t projection_dim = 0;  // 0 = none: the pooled token is the vector
-  bool projection_bias = false;
+  /// Sines and cosines that no file stores (TIPSv2), otherwise a table of T rows.
+  bool sinusoidal_positions = false;
+  float norm_eps = 1e-5f;                         // of all norms
+  Activation activation = Activation::gelu;       // of the MLPs
+  bool qkv_bias = true;                           // q, k and v have a bias
+  TextMask mask = TextMask::causal;               // which tokens a token attends to
+  TextPooling pooling = TextPooling::largest_id;  // which token is the vector of a text
+  std::int32_t end_token = 0;                     // of TextPooling::end_token
+  std::size_t projection_dim = 0;                 // 0 = none: the pooled token is the vector
+  bool projection_bias = false;                   // of that projection
 
   /// Nothing where the checkpoint holds a text tower alone.
   std::optional<TextScore> score{};
@@ -213,16 +213,16 @@ VIT_API const char* to_string(TextScore::Kind kind);
 
 /// One tensor of the file and what became of it.
 struct TensorUse {
-  std::string name;  // in the file
-  std::vector<std::size_t> shape;
-  std::string dtype;
-  std::string feeds;            // the tensors of the model that it feeds; "" if it is ignored
-  std::string ignored_because;  // why nothing needs it; "" if it is used
+  std::string name;                // in the file
+  std::vector<std::size_t> shape;  // outermost first
+  std::string dtype;               // of the elements, as the file names it
+  std::string feeds;               // the tensors of the model that it feeds; "" if it is ignored
+  std::string ignored_because;     // why nothing needs it; "" if it is used
 };
 
 /// What loading found.
 struct LoadReport {
-  std::filesystem::path path;
+  std::filesystem::path path;                // as it was given to load
   std::vector<std::filesystem::path> files;  // weight files read
   std::string stored_dtype;                  // of most numbers
   /// 16 hexadecimal digits that tell models apart: the same for one model wherever its files lie and in

@@ -26,7 +26,11 @@
 namespace vit {
 
 /// How labels follow from features.
-enum class FitMethod { logistic, knn, centroid };
+enum class FitMethod {
+  logistic,  // multinomial logistic regression
+  knn,       // nearest neighbors by cosine
+  centroid,  // nearest centroid
+};
 
 /// "logistic", "knn" or "centroid".
 VIT_API const char* to_string(FitMethod method);
@@ -48,21 +52,22 @@ struct FitOptions {
 
 /// A classifier on features: what is fitted, saved, loaded and applied.
 struct VIT_API ClassifierHead {
-  FitMethod method = FitMethod::logistic;
-  std::vector<std::string> labels;  // (K) names of the classes
+  FitMethod method = FitMethod::logistic;  // which of the tensors below it has
+  std::vector<std::string> labels;         // (K) names of the classes
 
   std::string features;     // what the head reads: "pooled", "projected", "cls" or "logits"
   std::string model;        // name of the model, for messages
   std::string fingerprint;  // LoadReport::fingerprint of the model; "" = of any
 
   // logistic and centroid: values = coefficients ((x - mean) / scale) + intercepts
-  Tensor<float> mean, scale;   // (C), as scikit-learn's StandardScaler
+  Tensor<float> mean;          // (C), as mean_ of scikit-learn's StandardScaler
+  Tensor<float> scale;         // (C), as its scale_
   Tensor<float> coefficients;  // (K, C), as coef_ of LogisticRegression; of two classes -coef_ / 2, coef_ / 2
   Tensor<float> intercepts;    // (K)
   // knn
   Tensor<float> vectors;               // (n, C) the images of length 1
-  std::vector<std::uint32_t> classes;  // (n)
-  std::size_t neighbors = 20;
+  std::vector<std::uint32_t> classes;  // (n), below K
+  std::size_t neighbors = 20;          // that vote
 
   // how it was fitted
   std::size_t num_images = 0;                    // n
@@ -78,7 +83,7 @@ struct VIT_API ClassifierHead {
   ///             kNoVotes for a class without any
   /// Throws Error if the sizes do not fit.
   void apply(std::span<const float> x, std::span<float> values) const;
-  static constexpr float kNoVotes = -1000.0f;
+  static constexpr float kNoVotes = -1000.0f;  // value of a class without neighbors
 
   /// Notes model and features that the head belongs to.
   void attach(const Model& from, std::string feature_name);

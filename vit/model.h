@@ -35,9 +35,9 @@ struct ModelOptions {
   /// Rotary positions on grids other than the trained one: position/rope.h has the rules. Nothing =
   /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
   std::optional<RopeScaling> rope_scaling{};
-  ResamplerChoice resampler = ResamplerChoice::automatic;
-  PillowRelease pillow = PillowRelease::from_13_0;
-  ExifChoice exif = ExifChoice::automatic;
+  ResamplerChoice resampler = ResamplerChoice::automatic;  // whose arithmetic resizes images
+  PillowRelease pillow = PillowRelease::from_13_0;         // whose bytes Resampler::pillow makes
+  ExifChoice exif = ExifChoice::automatic;                 // what becomes of the EXIF orientation
   /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
   std::optional<std::array<unsigned char, 3>> square_color{};
   std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
@@ -61,10 +61,10 @@ class VIT_API Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  const ModelConfig& config() const noexcept;
-  Precision precision() const noexcept;
-  const char* kernels() const noexcept;  // name
-  const LoadReport& report() const noexcept;
+  const ModelConfig& config() const noexcept;  // architecture
+  Precision precision() const noexcept;        // of blocks and attention pooling
+  const char* kernels() const noexcept;        // name
+  const LoadReport& report() const noexcept;   // what loading found
   /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
 
@@ -95,9 +95,9 @@ class VIT_API Model {
 
 /// A checkpoint looked at, but not packed.
 struct CheckpointDescription {
-  ModelConfig config;
+  ModelConfig config;                          // architecture
   std::optional<PreprocessConfig> preprocess;  // nothing if no file tells
-  LoadReport report;
+  LoadReport report;                           // files and tensors
 };
 /// What Model::load would load. Throws Error as it does.
 VIT_API CheckpointDescription describe_checkpoint(const std::filesystem::path& path,

@@ -46,14 +46,18 @@ class ImageOutputs;
 /// Results of one forward pass over B images of one size; empty where not requested. Reusing the object for
 /// the same shapes allocates nothing.
 struct VIT_API Outputs {
-  Tensor<float> logits, pooled, projected, tokens, embedded;
+  Tensor<float> logits;                          // (B, num_classes)
+  Tensor<float> pooled;                          // (B, C)
+  Tensor<float> projected;                       // (B, E), not normalized
+  Tensor<float> tokens;                          // (B, T, C), after the final norm, prefix first
+  Tensor<float> embedded;                        // (B, T, C), entering block 0
   std::vector<Tensor<float>> blocks;             // (B, T, C) each, in the order of the request
   std::vector<Tensor<float>> attention;          // (B, heads, T, T) each, in the order of the request
   std::vector<Tensor<float>> attention_queries;  // (B, heads, T) each, in the order of the request
   std::vector<Tensor<float>> rollout;            // (B, T) each, in the order of the request
   GridSize grid;                                 // patches per column and row of the images
   std::size_t num_images = 0;                    // B
-  std::size_t num_prefix_tokens = 0;
+  std::size_t num_prefix_tokens = 0;             // class, distillation and register tokens
   bool has_class_token = false;  // the first of the prefix tokens; models with registers alone have none
 
   /// The part of image `index`, below num_images.
@@ -65,6 +69,7 @@ struct VIT_API Outputs {
 /// again. Each function throws Error if its numbers were not requested.
 class VIT_API ImageOutputs {
  public:
+  /// The part of image `index`, below outputs.num_images; `outputs` must outlive it.
   ImageOutputs(const Outputs& outputs, std::size_t index) : outputs_(&outputs), index_(index) {}
 
   std::span<const float> logits() const;                         // (num_classes)
@@ -81,7 +86,9 @@ class VIT_API ImageOutputs {
   /// Class token after the final norm (C). Needs Request::tokens; throws Error for a model that has none.
   std::span<const float> class_token() const;
 
+  /// h x w.
   GridSize grid() const noexcept { return outputs_->grid; }
+  /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens; }
 
  private:
@@ -93,8 +100,8 @@ class VIT_API ImageOutputs {
 /// nothing.
 class VIT_API Results {
  public:
-  std::size_t size() const noexcept { return places_.size(); }
-  bool empty() const noexcept { return places_.empty(); }
+  std::size_t size() const noexcept { return places_.size(); }  // images
+  bool empty() const noexcept { return places_.empty(); }       // nothing was run
   /// The outputs of input `index`, valid as long as these results are not run into again.
   ImageOutputs operator[](std::size_t index) const&;
   ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into results that are gone
@@ -120,9 +127,9 @@ VIT_API void normalize(std::span<float> vector);
 /// A class and how probable it is.
 struct Prediction {
   std::size_t index;  // class
-  std::string label;
+  std::string label;  // name, or the number where there is none
   float probability;  // softmax over all classes, or sigmoid of this one; of a regression, the logit
-  float logit;
+  float logit;        // as the model gives it
 };
 
 /// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
@@ -140,15 +147,25 @@ VIT_API std::vector<Prediction> predictions_above(std::span<const float> logits,
 
 // ------------------------------------------------------------------------------------------------------ time
 
-/// norms: those before attention and MLP, with the rounding of their rows for bfloat16 and int8.
-enum class Stage { patchify, embed, norms, qkv, attention, proj, mlp, head };
+/// Parts of a forward pass.
+enum class Stage {
+  patchify,   // pixels to rows of patches
+  embed,      // their projection, positions and prefix tokens
+  norms,      // those before attention and MLP, with the rounding of their rows for bfloat16 and int8
+  qkv,        // projection to queries, keys and values
+  attention,  // rotation, products, softmax
+  proj,       // projection behind attention
+  mlp,        // of the blocks
+  head,       // final norm, pooling, projection and classifier
+};
 
+/// Names of the stages, in the order of Stage.
 inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",
                                                         "attention", "proj",  "mlp",   "head"};
 
 /// Seconds of wall clock per stage, summed over passes.
 struct StageTimes {
-  std::array<double, kStageNames.size()> seconds{};
+  std::array<double, kStageNames.size()> seconds{};  // in the order of Stage
 };
 
 }  // namespace vit

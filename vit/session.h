@@ -36,10 +36,10 @@ struct SessionOptions {
 /// How images of one size are computed: in passes of images_per_pass; a pass as num_tasks tasks of
 /// images_per_task, one thread each, and then num_shared images by all threads. Results do not depend on it.
 struct PassPlan {
-  std::size_t images_per_pass = 1;
-  std::size_t images_per_task = 1;
-  std::size_t num_tasks = 0;
-  std::size_t num_shared = 0;
+  std::size_t images_per_pass = 1;  // of all passes but the last
+  std::size_t images_per_task = 1;  // computed one after the other by one thread
+  std::size_t num_tasks = 0;        // of a pass
+  std::size_t num_shared = 0;       // images of a pass that all threads compute together
 };
 
 /// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
@@ -48,13 +48,14 @@ struct PassPlan {
 /// well.
 class VIT_API Session {
  public:
+  /// Throws Error (argument) for a null model, and for a number of threads or an input size out of range.
   explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  const Model& model() const noexcept { return *model_; }
-  const SessionOptions& options() const noexcept;
+  const Model& model() const noexcept { return *model_; }  // lives as long as the session
+  const SessionOptions& options() const noexcept;          // as they were given
   /// Throws Error if no file of the checkpoint tells how images are preprocessed.
   const Preprocessor& preprocessor() const;
 
@@ -104,7 +105,9 @@ class VIT_API Session {
 /// sigmoids where the model was trained for several classes at once.
 class VIT_API Classifier {
  public:
+  /// The model's own classes. Throws Error (mismatch) if the checkpoint has no classifier.
   explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
+  /// The same of a folder or weight file; throws Error as Model::load() does.
   explicit Classifier(const std::filesystem::path& path, SessionOptions options = {},
                       const ModelOptions& model_options = {});
   /// Classes of `head`, which was fitted on features of this model, instead of the model's own. Throws Error
@@ -119,7 +122,7 @@ class VIT_API Classifier {
   std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
   /// Images in memory, of any sizes: the predictions of each.
   std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
-  Session& session() noexcept { return session_; }
+  Session& session() noexcept { return session_; }  // what runs the images
 
  private:
   std::vector<Prediction> predict(const ImageOutputs& outputs, std::size_t top);
@@ -134,7 +137,9 @@ class VIT_API Classifier {
 /// Embeddings of images: the pooled vector and the map of patch features.
 class VIT_API FeatureExtractor {
  public:
+  /// Features of a loaded model.
   explicit FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options = {});
+  /// The same of a folder or weight file; throws Error as Model::load() does.
   explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
                             const ModelOptions& model_options = {});
   /// An image file, read as the checkpoint wants it read. The results are valid until the next call: pooled()
@@ -146,8 +151,8 @@ class VIT_API FeatureExtractor {
   ImageOutputs extract(const ImageView& image) &;
   template <typename Source>
   ImageOutputs extract(const Source& source) && =
-      delete;  // the results would point into an object that is gone
-  Session& session() noexcept { return session_; }
+      delete;                                       // the results would point into an object that is gone
+  Session& session() noexcept { return session_; }  // what runs the images
 
  private:
   Session session_;
@@ -171,8 +176,8 @@ using LoadPixels = std::function<Tensor<float>()>;
 /// An image file that is read when its turn comes, such as a member of an archive. `read` is called in any
 /// thread of the stream; `name` stands for the file in messages.
 struct LoadFile {
-  std::string name;
-  std::function<std::vector<std::byte>()> read;
+  std::string name;                              // for messages
+  std::function<std::vector<std::byte>()> read;  // the bytes of the file; what it throws is the failure
 };
 
 /// An input: a file, a file in memory or one that is read elsewhere, pixels, or pixels that are preprocessed

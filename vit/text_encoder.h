@@ -45,11 +45,11 @@ class VIT_API TextTower {
   TextTower(const TextTower&) = delete;
   TextTower& operator=(const TextTower&) = delete;
 
-  const TextConfig& config() const noexcept;
-  const Tokenizer& tokenizer() const noexcept;
-  Precision precision() const noexcept;
-  const char* kernels() const noexcept;  // name
-  const LoadReport& report() const noexcept;
+  const TextConfig& config() const noexcept;    // architecture
+  const Tokenizer& tokenizer() const noexcept;  // with the tower's vocabulary
+  Precision precision() const noexcept;         // of blocks
+  const char* kernels() const noexcept;         // name
+  const LoadReport& report() const noexcept;    // what loading found
 
   /// The ids of a text, padded and cut to the context length as the library does it. Throws Error unless
   /// `text` is UTF-8.
@@ -65,10 +65,10 @@ class VIT_API TextTower {
   std::unique_ptr<const Parts> parts_;
 };
 
-/// Both towers of one checkpoint, over one mapping of its files.
+/// Both towers of one checkpoint, whose files are opened once.
 struct VIT_API ImageAndText {
-  std::shared_ptr<const Model> image;
-  std::shared_ptr<const TextTower> text;
+  std::shared_ptr<const Model> image;     // image tower
+  std::shared_ptr<const TextTower> text;  // text tower
 
   /// Model::load and TextTower::load at once. `text_options.architecture` counts where it is set, else that
   /// of `image_options`.
@@ -78,12 +78,12 @@ struct VIT_API ImageAndText {
 
 /// A text tower looked at, but not packed.
 struct TextDescription {
-  TextConfig config;
-  LoadReport report;
+  TextConfig config;  // architecture
+  LoadReport report;  // files and tensors
   /// Nothing where the files come without a vocabulary and none was given; then `tokenizer_missing` says what
   /// is missing and where it is published.
   std::optional<Tokenizer> tokenizer;
-  std::string tokenizer_missing;
+  std::string tokenizer_missing;  // one line; "" if there is a tokenizer
 };
 /// What TextTower::load would load; nothing if the checkpoint has no text tower. Throws Error as load does,
 /// but not for a tokenizer that is missing.
@@ -106,15 +106,17 @@ struct TextEncoderOptions {
 /// number of threads.
 class VIT_API TextEncoder {
  public:
+  /// Throws Error (argument) for a null tower.
   explicit TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOptions options = {});
+  /// The same of a folder or weight file; throws Error as TextTower::load() does.
   explicit TextEncoder(const std::filesystem::path& path, TextEncoderOptions options = {},
                        const TextOptions& text_options = {});
   ~TextEncoder();
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
 
-  const TextTower& tower() const noexcept { return *tower_; }
-  const TextEncoderOptions& options() const noexcept;
+  const TextTower& tower() const noexcept { return *tower_; }  // lives as long as the encoder
+  const TextEncoderOptions& options() const noexcept;          // as they were given
 
   /// Tokenizes and encodes texts. Throws Error unless all are UTF-8, and names the first that is not.
   void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings);

@@ -20,8 +20,8 @@ namespace vit {
 
 /// Named vectors of classes.
 struct ClassVectors {
-  std::vector<std::string> names;
-  Tensor<float> vectors;  // (n, E), each of length 1
+  std::vector<std::string> names;  // (n)
+  Tensor<float> vectors;           // (n, E), each of length 1
 };
 
 /// The template that transformers' zero-shot pipeline puts labels into.
@@ -37,8 +37,8 @@ VIT_API std::string fill_template(const std::string& text, const std::string& la
 VIT_API ClassVectors encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
                                     std::span<const std::string> templates = {});
 
-/// A safetensors file with the tensor "text" (n, E) and the names in its metadata. Written whole or not at
-/// all.
+/// A safetensors file with the tensor "text" (n, E) and the names in its metadata. Written
+/// atomically. Throws Error (io) if it cannot be written.
 VIT_API void save_class_vectors(const ClassVectors& classes, const std::filesystem::path& file);
 /// The reverse; vectors are normalized while they are read. Throws Error naming the file if it is no such
 /// file, or if a vector is not finite.
@@ -60,10 +60,10 @@ class VIT_API ZeroShotClassifier {
   ZeroShotClassifier(TextEncoder& encoder, std::vector<std::string> classes,
                      std::span<const std::string> templates = {});
 
-  std::size_t size() const noexcept { return classes_.names.size(); }
-  std::size_t embedding_dim() const noexcept { return classes_.vectors.shape().last(); }
-  const ClassVectors& classes() const noexcept { return classes_; }
-  const TextScore& score() const noexcept { return score_; }
+  std::size_t size() const noexcept { return classes_.names.size(); }                     // n
+  std::size_t embedding_dim() const noexcept { return classes_.vectors.shape().last(); }  // E
+  const ClassVectors& classes() const noexcept { return classes_; }                       // in their order
+  const TextScore& score() const noexcept { return score_; }  // from cosines to logits
 
   /// Scaled cosines with the vector of an image (E), which need not be normalized -> logits (n). Throws Error
   /// if the vector has another length.

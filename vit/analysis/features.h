@@ -34,7 +34,7 @@ class VIT_API PcaAccumulator {
 
   /// Adds rows (..., C). Throws Error if C differs from the rows before.
   void add(TensorView<const float> rows);
-  std::size_t num_rows() const noexcept;
+  std::size_t num_rows() const noexcept;  // added so far
   /// The first `num_components` principal components of all rows. Throws Error for more of them than there
   /// are rows or features.
   PrincipalComponents fit(std::size_t num_components) const;
@@ -46,9 +46,9 @@ class VIT_API PcaAccumulator {
 
 /// Row `first` of one set and row `second` of another, each the nearest of its set to the other.
 struct NearestPair {
-  std::size_t first = 0;
-  std::size_t second = 0;
-  double cosine = 0;
+  std::size_t first = 0;   // row of a
+  std::size_t second = 0;  // row of b
+  double cosine = 0;       // of the two rows
 };
 
 /// Pairs of rows of a (..., C) and b (..., C), each of which has the largest cosine with the other among its

@@ -5,7 +5,7 @@ namespace vit {
 
 /// Nonlinearity of an MLP.
 enum class Activation {
-  none,
+  none,        // x
   gelu,        // 0.5 x (1 + erf(x / sqrt 2)), the exact form
   gelu_tanh,   // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
   quick_gelu,  // x sigmoid(1.702 x), OpenAI CLIP
@@ -28,11 +28,15 @@ constexpr const char* to_string(Activation activation) {
 
 /// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
 /// a sigmoid each. Of a regression, whose outputs are values and no classes, nothing is made.
-enum class ClassActivation { softmax, sigmoid, none };
+enum class ClassActivation {
+  softmax,  // over all classes; probabilities sum to 1
+  sigmoid,  // of each class
+  none,     // values stay as they are
+};
 
 /// What the products of the blocks are computed in.
 enum class Precision {
-  float32,
+  float32,   // weights, activations and sums
   bfloat16,  // weights rounded to bfloat16 while loading, and where the machine multiplies pairs, activations
   int8,      // weights quantized to 8 bits for each output while loading, activations for each row
 };

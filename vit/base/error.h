@@ -43,11 +43,13 @@ constexpr const char* to_string(ErrorKind kind) {
 /// trailing newline: the operation in brackets, then what was expected and found, with file and tensor named.
 class VIT_API Error : public std::runtime_error {
  public:
+  /// `where` is the operation, without brackets.
   Error(std::string_view where, std::string_view message, ErrorKind kind = ErrorKind::argument)
       : std::runtime_error("[" + std::string(where) + "] " + std::string(message)),
         where_(where),
         kind_(kind) {}
 
+  /// What kind of failure it is; ErrorKind::argument unless it was thrown as another.
   ErrorKind kind() const noexcept { return kind_; }
 
   /// The operation that failed, for example "load_safetensors".

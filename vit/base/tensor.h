@@ -17,22 +17,27 @@ namespace vit {
 /// Up to four sizes, outermost first. A scalar has rank 0 and one element.
 class VIT_API Shape {
  public:
-  static constexpr std::size_t kMaxRank = 4;
+  static constexpr std::size_t kMaxRank = 4;  // largest number of dimensions
 
   Shape() = default;
+  /// Shape{2, 197, 768}. Throws Error for more than kMaxRank sizes.
   Shape(std::initializer_list<std::size_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+  /// The same from sizes in memory.
   explicit Shape(std::span<const std::size_t> sizes) : rank_(sizes.size()) {
     if (rank_ > kMaxRank) throw Error("Shape", "at most 4 dimensions, got " + std::to_string(rank_));
     for (std::size_t i = 0; i < rank_; ++i) sizes_[i] = sizes[i];
   }
 
-  std::size_t rank() const noexcept { return rank_; }
-  std::size_t operator[](std::size_t i) const noexcept { return sizes_[i]; }
-  std::size_t last() const noexcept { return rank_ == 0 ? 1 : sizes_[rank_ - 1]; }
+  std::size_t rank() const noexcept { return rank_; }                         // number of dimensions
+  std::size_t operator[](std::size_t i) const noexcept { return sizes_[i]; }  // i < rank()
+  std::size_t last() const noexcept {
+    return rank_ == 0 ? 1 : sizes_[rank_ - 1];
+  }  // innermost size; 1 for a scalar
   /// Product of all sizes; throws Error on overflow.
   std::size_t num_elements() const { return product_of(rank_); }
   /// Product of all sizes but the last.
   std::size_t num_rows() const { return product_of(rank_ == 0 ? 0 : rank_ - 1); }
+  /// Equal ranks and sizes.
   bool operator==(const Shape& other) const noexcept {
     if (rank_ != other.rank_) return false;
     for (std::size_t i = 0; i < rank_; ++i) {
@@ -56,7 +61,9 @@ template <typename T>
 class TensorView {
  public:
   TensorView() = default;
+  /// Rows without gaps.
   TensorView(T* data, Shape shape) : data_(data), shape_(shape), row_stride_(shape.last()) {}
+  /// `row_stride`: elements from the start of one row to the next.
   TensorView(T* data, Shape shape, std::size_t row_stride)
       : data_(data), shape_(shape), row_stride_(row_stride) {}
   /// TensorView<T> converts to TensorView<const T>.
@@ -64,17 +71,17 @@ class TensorView {
   requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) TensorView(const TensorView<U>& other)
       : data_(other.data()), shape_(other.shape()), row_stride_(other.row_stride()) {}
 
-  T* data() const noexcept { return data_; }
-  const Shape& shape() const noexcept { return shape_; }
-  std::size_t rank() const noexcept { return shape_.rank(); }
-  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }
-  std::size_t num_rows() const { return shape_.num_rows(); }
-  std::size_t num_columns() const noexcept { return shape_.last(); }
-  std::size_t num_elements() const { return shape_.num_elements(); }
-  std::size_t row_stride() const noexcept { return row_stride_; }
-  bool is_contiguous() const noexcept { return row_stride_ == shape_.last(); }
-  bool empty() const noexcept { return data_ == nullptr; }
-  T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }
+  T* data() const noexcept { return data_; }                           // first element; null if there is none
+  const Shape& shape() const noexcept { return shape_; }               // sizes of all dimensions
+  std::size_t rank() const noexcept { return shape_.rank(); }          // number of dimensions
+  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }  // i < rank()
+  std::size_t num_rows() const { return shape_.num_rows(); }           // all leading dimensions flattened
+  std::size_t num_columns() const noexcept { return shape_.last(); }   // last dimension
+  std::size_t num_elements() const { return shape_.num_elements(); }   // product of all sizes
+  std::size_t row_stride() const noexcept { return row_stride_; }      // in elements
+  bool is_contiguous() const noexcept { return row_stride_ == shape_.last(); }  // rows have no gaps
+  bool empty() const noexcept { return data_ == nullptr; }                      // points at nothing
+  T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }      // r < num_rows()
 
   /// All numbers as one span; the view must be contiguous.
   std::span<T> flat() const {
@@ -124,7 +131,7 @@ class VIT_API TensorMemory {
   }
   ~TensorMemory() { release(); }
 
-  void* data() const noexcept { return data_; }
+  void* data() const noexcept { return data_; }  // null for no elements
 
  private:
   void release() noexcept;
@@ -141,21 +148,23 @@ class Tensor {
 
  public:
   Tensor() = default;
+  /// All zeros. Throws Error if the size overflows, std::bad_alloc if there is no such memory.
   explicit Tensor(Shape shape) : memory_(shape, sizeof(T)), shape_(shape) {}
 
-  TensorView<T> view() noexcept { return {data(), shape_}; }
-  TensorView<const T> view() const noexcept { return {data(), shape_}; }
-  operator TensorView<T>() noexcept { return view(); }
-  operator TensorView<const T>() const noexcept { return view(); }
+  TensorView<T> view() noexcept { return {data(), shape_}; }  // all of it; valid while the tensor lives
+  TensorView<const T> view() const noexcept { return {data(), shape_}; }  // the same, read only
+  operator TensorView<T>() noexcept { return view(); }                    // view()
+  operator TensorView<const T>() const noexcept { return view(); }        // view()
 
-  T* data() noexcept { return static_cast<T*>(memory_.data()); }
+  T* data() noexcept { return static_cast<T*>(memory_.data()); }  // first element; null if there is none
+  /// First element; null if there is none.
   const T* data() const noexcept { return static_cast<const T*>(memory_.data()); }
-  const Shape& shape() const noexcept { return shape_; }
-  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }
-  std::size_t num_elements() const { return shape_.num_elements(); }
-  bool empty() const noexcept { return memory_.data() == nullptr; }
-  std::span<T> flat() { return {data(), empty() ? 0 : num_elements()}; }
-  std::span<const T> flat() const { return {data(), empty() ? 0 : num_elements()}; }
+  const Shape& shape() const noexcept { return shape_; }                  // sizes of all dimensions
+  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }     // i < rank of the shape
+  std::size_t num_elements() const { return shape_.num_elements(); }      // product of all sizes
+  bool empty() const noexcept { return memory_.data() == nullptr; }       // owns nothing
+  std::span<T> flat() { return {data(), empty() ? 0 : num_elements()}; }  // all elements in order
+  std::span<const T> flat() const { return {data(), empty() ? 0 : num_elements()}; }  // all elements in order
 
  private:
   TensorMemory memory_;

@@ -20,13 +20,19 @@ inline constexpr std::size_t kMaxImagePixels = 178'956'970;
 
 /// Size in pixels.
 struct ImageSize {
-  std::size_t height = 0;
-  std::size_t width = 0;
+  std::size_t height = 0;  // H
+  std::size_t width = 0;   // W
   bool operator==(const ImageSize&) const = default;
 };
 
 /// Order of the bytes of a pixel. `bgr` and `bgra` are OpenCV's; alpha is not premultiplied.
-enum class PixelFormat { rgb, bgr, rgba, bgra, grey };
+enum class PixelFormat {
+  rgb,   // R, G, B
+  bgr,   // B, G, R
+  rgba,  // R, G, B, alpha
+  bgra,  // B, G, R, alpha
+  grey,  // one byte
+};
 
 /// 3, 4 or 1.
 constexpr std::size_t bytes_per_pixel(PixelFormat format) {
@@ -40,13 +46,14 @@ constexpr std::size_t bytes_per_pixel(PixelFormat format) {
   return 0;
 }
 
+/// Whether the last byte of a pixel is its opacity.
 constexpr bool has_alpha(PixelFormat format) {
   return bytes_per_pixel(format) == 4;
 }
 
 /// How pixels lie in memory.
 struct PixelLayout {
-  PixelFormat format = PixelFormat::rgb;
+  PixelFormat format = PixelFormat::rgb;  // order of the bytes of a pixel
   std::size_t row_stride = 0;  // bytes from the start of one row to the next; 0 = rows without gaps
 };
 
@@ -63,15 +70,15 @@ class VIT_API ImageView {
   /// Throws Error if `pixels` is null though the image has pixels, or if a row does not fit its stride.
   ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {});
 
-  const std::uint8_t* data() const noexcept { return data_; }
-  const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }
-  std::size_t height() const noexcept { return height_; }
-  std::size_t width() const noexcept { return width_; }
-  PixelFormat format() const noexcept { return format_; }
+  const std::uint8_t* data() const noexcept { return data_; }  // first byte of the first row
+  const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }  // y < height()
+  std::size_t height() const noexcept { return height_; }                                    // H
+  std::size_t width() const noexcept { return width_; }                                      // W
+  PixelFormat format() const noexcept { return format_; }  // order of the bytes of a pixel
   /// Bytes from the start of one row to the start of the next.
   std::size_t row_stride() const noexcept { return row_stride_; }
-  ImageSize size() const noexcept { return {height_, width_}; }
-  bool empty() const noexcept { return height_ == 0 || width_ == 0; }
+  ImageSize size() const noexcept { return {height_, width_}; }        // H x W
+  bool empty() const noexcept { return height_ == 0 || width_ == 0; }  // no pixels
 
  private:
   const std::uint8_t* data_ = nullptr;
@@ -85,22 +92,23 @@ class VIT_API ImageView {
 class Image {
  public:
   Image() = default;
+  /// A black image. Throws Error if the size overflows, std::bad_alloc if there is no such memory.
   Image(std::size_t height, std::size_t width) : pixels_(Shape{height, width, 3}) {}
 
-  std::uint8_t* data() noexcept { return pixels_.data(); }
-  const std::uint8_t* data() const noexcept { return pixels_.data(); }
-  std::uint8_t* row(std::size_t y) noexcept { return data() + y * row_stride(); }
-  const std::uint8_t* row(std::size_t y) const noexcept { return data() + y * row_stride(); }
-  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(0); }
-  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(1); }
-  std::size_t row_stride() const noexcept { return 3 * width(); }
-  ImageSize size() const noexcept { return {height(), width()}; }
-  bool empty() const noexcept { return pixels_.empty(); }
+  std::uint8_t* data() noexcept { return pixels_.data(); }              // first byte of the first row
+  const std::uint8_t* data() const noexcept { return pixels_.data(); }  // first byte of the first row
+  std::uint8_t* row(std::size_t y) noexcept { return data() + y * row_stride(); }              // y < height()
+  const std::uint8_t* row(std::size_t y) const noexcept { return data() + y * row_stride(); }  // y < height()
+  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(0); }  // H
+  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(1); }   // W
+  std::size_t row_stride() const noexcept { return 3 * width(); }  // bytes of a row
+  ImageSize size() const noexcept { return {height(), width()}; }  // H x W
+  bool empty() const noexcept { return pixels_.empty(); }          // no pixels
 
   /// The image must outlive the view: there is none of a temporary.
   ImageView view() const& { return {data(), height(), width()}; }
   ImageView view() const&& = delete;
-  operator ImageView() const& { return view(); }
+  operator ImageView() const& { return view(); }  // view()
   operator ImageView() const&& = delete;
 
  private:
@@ -125,9 +133,9 @@ enum class Orientation {
 
 /// How a file becomes an Image.
 struct DecodeOptions {
-  Orientation orientation = Orientation::ignore;
-  Alpha alpha = Alpha::drop;
-  std::size_t max_pixels = kMaxImagePixels;
+  Orientation orientation = Orientation::ignore;  // what becomes of the EXIF orientation
+  Alpha alpha = Alpha::drop;                      // what becomes of transparency
+  std::size_t max_pixels = kMaxImagePixels;       // height * width; a larger image is an Error
 };
 
 /// Reads JPEG (grey, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF

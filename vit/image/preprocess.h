@@ -20,9 +20,16 @@ namespace vit {
 // ----------------------------------------------------------------------------------------------------- rules
 
 /// Kernel of the resampling.
-enum class ResizeFilter { nearest, lanczos, bilinear, bicubic, box, hamming };  // Pillow's enum order 0..5
+enum class ResizeFilter {  // Pillow's enum order 0..5
+  nearest,                 // the pixel whose area holds the center
+  lanczos,                 // sinc with a sinc window, radius 3
+  bilinear,                // triangle, radius 1
+  bicubic,                 // a = -0.5, radius 2
+  box,                     // mean of an area
+  hamming,                 // sinc with a Hamming window, radius 1
+};
 
-/// Whose arithmetic resizes the picture.
+/// Whose arithmetic resizes the image.
 enum class Resampler {
   pillow,             // 22-bit fixed point, two 8-bit passes
   torchvision_uint8,  // torch antialias kernel on 8-bit data
@@ -30,14 +37,18 @@ enum class Resampler {
 };
 
 /// Order of Pillow's two passes, which changed between releases.
-enum class PillowRelease { up_to_12_1, from_12_2, from_13_0 };
+enum class PillowRelease {
+  up_to_12_1,  // columns first
+  from_12_2,   // rows first for images more than 100 times as high as wide
+  from_13_0,   // rows first where they shrink more than twice as much as columns
+};
 
 /// The size that an image is brought to before it is cropped.
 enum class ResizeRule {
-  none,
+  none,           // kept as it is
   squash,         // straight to (resize_height, resize_width)
   shortest_edge,  // shortest edge to resize_height, other edge = trunc(S * long / short)
-  cover,          // scale so that both edges cover the target, half-even rounding (timm centre, non-square)
+  cover,          // scale so that both edges cover the target, half-even rounding (timm center, non-square)
   contain,        // scale so that both edges fit the target, half-even rounding (timm border)
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
   patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
@@ -49,10 +60,13 @@ enum class CropRounding {
   floor,      // Hugging Face
 };
 
-/// Where an odd pixel of padding goes when the picture is smaller than the crop.
-enum class PadRounding { extra_bottom_right, extra_top_left };
+/// Where an odd pixel of padding goes if the image is smaller than the crop.
+enum class PadRounding {
+  extra_bottom_right,  // below and to the right of the image: timm, Hugging Face torchvision
+  extra_top_left,      // above and to the left of it: Hugging Face pil
+};
 
-/// How 8-bit values become normalised floats; each form is bit-exact to its library.
+/// How 8-bit values become normalized floats; each form is bit-exact to its library.
 enum class NormalizeRule {
   divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
   fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
@@ -60,51 +74,54 @@ enum class NormalizeRule {
 };
 
 /// In which order the model sees the planes of an image. Mean and standard deviation stay with their color.
-enum class ChannelOrder { rgb, bgr };
+enum class ChannelOrder {
+  rgb,  // R, G, B
+  bgr,  // B, G, R
+};
 
 /// The size that preprocessing makes.
 struct InputSize {
   /// Where the size comes from.
   enum class Kind {
     model,   // what the checkpoint's preprocessing makes
-    native,  // each picture in its own size, edges floored to a multiple of the patch size by a centre crop
+    native,  // each image in its own size, edges floored to a multiple of the patch size by a center crop
     fixed,   // the checkpoint's resize and crop rules with another target
   };
-  Kind kind = Kind::model;
-  std::size_t height = 0;  // of fixed
-  std::size_t width = 0;
+  Kind kind = Kind::model;  // where the size comes from
+  std::size_t height = 0;   // of fixed, pixels
+  std::size_t width = 0;    // of fixed, pixels
 };
 
 /// How an image becomes the pixels (3, H, W) that a model takes.
 struct PreprocessConfig {
-  Resampler resampler = Resampler::pillow;
-  PillowRelease pillow = PillowRelease::from_13_0;
-  ResizeFilter filter = ResizeFilter::bicubic;
+  Resampler resampler = Resampler::pillow;          // whose arithmetic resizes
+  PillowRelease pillow = PillowRelease::from_13_0;  // of Resampler::pillow
+  ResizeFilter filter = ResizeFilter::bicubic;      // kernel of the resampling
 
-  ResizeRule resize = ResizeRule::shortest_edge;
-  std::size_t resize_height = 256;
-  std::size_t resize_width = 256;
-  std::size_t longest_edge = 0;  // upper bound for shortest_edge; 0 = none
-  std::size_t max_patches = 0;   // of patches
-  std::size_t patch_size = 0;    // of patches: their edge in pixels
+  ResizeRule resize = ResizeRule::shortest_edge;  // the size before the crop
+  std::size_t resize_height = 256;                // pixels; the edge of shortest_edge
+  std::size_t resize_width = 256;                 // pixels
+  std::size_t longest_edge = 0;                   // upper bound for shortest_edge; 0 = none
+  std::size_t max_patches = 0;                    // of patches
+  std::size_t patch_size = 0;                     // of patches: their edge in pixels
   /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
   double crop_pct = 0.0;
 
-  bool crop = true;
-  std::size_t crop_height = 224;
-  std::size_t crop_width = 224;
+  bool crop = true;               // to crop_height x crop_width around the center, or pad to it
+  std::size_t crop_height = 224;  // pixels
+  std::size_t crop_width = 224;   // pixels
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
-  CropRounding crop_rounding = CropRounding::half_even;
-  PadRounding pad_rounding = PadRounding::extra_bottom_right;
-  std::array<unsigned char, 3> pad_color{0, 0, 0};
+  CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
+  PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
+  std::array<unsigned char, 3> pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop
 
-  NormalizeRule normalize = NormalizeRule::divide_then_normalize;
-  bool rescale = true;  // false: pixel values stay 0..255
-  double rescale_factor = 1.0 / 255.0;
-  bool subtract_mean = true;                        // false: no normalisation
-  std::array<double, 3> mean{0.485, 0.456, 0.406};  // R, G, B
-  std::array<double, 3> std{0.229, 0.224, 0.225};
+  NormalizeRule normalize = NormalizeRule::divide_then_normalize;  // order of the operations below
+  bool rescale = true;                                             // false: pixel values stay 0..255
+  double rescale_factor = 1.0 / 255.0;                             // of pixel values
+  bool subtract_mean = true;                                       // false: no normalization
+  std::array<double, 3> mean{0.485, 0.456, 0.406};                 // R, G, B
+  std::array<double, 3> std{0.229, 0.224, 0.225};                  // R, G, B
 
   bool apply_orientation = false;  // rotate by the EXIF tag before anything else
   bool alpha_on_white = false;     // composite transparency on white instead of dropping it
@@ -112,8 +129,8 @@ struct PreprocessConfig {
   /// rest at the bottom or right, as published taggers do with Image.paste.
   bool pad_to_square = false;
   std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
-  ChannelOrder channels = ChannelOrder::rgb;
-  std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
+  ChannelOrder channels = ChannelOrder::rgb;           // of the planes that the model sees
+  std::size_t max_pixels = kMaxImagePixels;            // of an image file; larger ones are an Error
 
   std::string source;  // file and class it was read from, for messages and `vit info`
 };
@@ -131,8 +148,8 @@ enum class ResamplerChoice {
 /// What becomes of the orientation that an EXIF tag tells.
 enum class ExifChoice {
   automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
-  apply,
-  ignore,
+  apply,      // always
+  ignore,     // never
 };
 
 // ---------------------------------------------------------------------------------------------------- images
@@ -184,10 +201,10 @@ class VIT_API PreprocessMemory {
 /// corner, so the center of pixel 0 is at 0.5. The point (x, y) of the result shows the point (left + x *
 /// x_step, top + y * y_step) of the source; padding shows points outside of it.
 struct SourceMap {
-  double left = 0;
-  double top = 0;
+  double left = 0;    // source pixels
+  double top = 0;     // source pixels
   double x_step = 1;  // source pixels per pixel of the result
-  double y_step = 1;
+  double y_step = 1;  // source pixels per pixel of the result
 };
 
 /// What became of an image file.
@@ -202,10 +219,11 @@ class VIT_API Preprocessor {
  public:
   /// Throws Error for rules that contradict themselves or that no resampler has.
   explicit Preprocessor(const PreprocessConfig& config);
+  /// The rules of with_input_size().
   Preprocessor(const PreprocessConfig& config, const InputSize& size, std::size_t patch_size)
       : Preprocessor(with_input_size(config, size, patch_size)) {}
 
-  const PreprocessConfig& config() const noexcept { return config_; }
+  const PreprocessConfig& config() const noexcept { return config_; }  // the rules that it follows
   /// How files are to be decoded for these rules.
   DecodeOptions decode_options() const noexcept;
 

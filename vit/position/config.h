@@ -11,14 +11,14 @@ namespace vit {
 
 /// Patches of an image: rows of the grid are patches along the height, columns along the width.
 struct GridSize {
-  std::size_t rows = 0;
-  std::size_t columns = 0;
+  std::size_t rows = 0;     // along the height
+  std::size_t columns = 0;  // along the width
   bool operator==(const GridSize&) const = default;
 };
 
 /// Rows that are added to the tokens before the first block.
 enum class AddedTable {
-  none,
+  none,                // nothing is added
   patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
   prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
 };
@@ -33,11 +33,17 @@ enum class TableResampling {
 };
 
 /// When resampling is skipped.
-enum class TableReuse { equal_grid, equal_count_and_square };
+enum class TableReuse {
+  equal_grid,              // the grids are equal
+  equal_count_and_square,  // as many patches, and the new grid is square
+};
 
-/// axial: a pair is rotated by the coordinate of one axis; mixed: by both, with learned frequencies of each
-/// head.
-enum class RopeKind { none, axial, mixed };
+/// By which coordinates a channel pair of queries and keys is rotated.
+enum class RopeKind {
+  none,   // not at all
+  axial,  // that of one axis
+  mixed,  // both, with learned frequencies of each layer and head
+};
 
 /// Coordinate of patch index i of G along one axis.
 enum class CoordinateRule {
@@ -47,7 +53,10 @@ enum class CoordinateRule {
 };
 
 /// Which axis the first half of the pairs belongs to.
-enum class AxisOrder { x_then_y, y_then_x };
+enum class AxisOrder {
+  x_then_y,  // columns first
+  y_then_x,  // rows first
+};
 
 /// The names are those of `rope_scaling` in transformers; s is the length of an axis over its trained length.
 enum class RopeScalingRule {
@@ -65,19 +74,19 @@ enum class RopeScalingAxes {
 
 /// A factor on the logits of attention that depends on the number of patches alone.
 enum class RopeTemperature {
-  none,
-  log,  // max(1, ln N / ln N_trained): keeps attention from spreading over more tokens (Su 2021)
+  none,  // no factor
+  log,   // max(1, ln N / ln N_trained): keeps attention from spreading over more tokens (Su 2021)
 };
 
 /// Rotary positions on grids other than the trained one; position/rope.h has the formulas.
 struct RopeScaling {
-  RopeScalingRule rule = RopeScalingRule::none;
-  RopeScalingAxes axes = RopeScalingAxes::each;
-  double factor = 0.0;  // s of both axes; 0 = the grid over the trained grid
+  RopeScalingRule rule = RopeScalingRule::none;  // what becomes of coordinates and frequencies
+  RopeScalingAxes axes = RopeScalingAxes::each;  // what s is
+  double factor = 0.0;                           // s of both axes; 0 = the grid over the trained grid
   /// yarn: pairs of more turns over the trained length stay as they are, those of fewer than beta_slow are
   /// divided by s. The defaults are those of the paper, of sequences of thousands of tokens.
   double beta_fast = 32.0;
-  double beta_slow = 1.0;
+  double beta_slow = 1.0;  // turns
   /// yarn, axial: the ramp begins and ends at whole indices of the ladder, not before its first, as in the
   /// published code of YaRN and FiT and by default in transformers. The fastest pair then always stays.
   bool truncate = false;
@@ -90,21 +99,21 @@ struct RopeScaling {
 
 /// Position encodings of a model: rows added to the tokens, rotations of queries and keys, or both.
 struct PositionConfig {
-  AddedTable added = AddedTable::none;
-  GridSize added_grid;  // grid that the learned table was trained on
+  AddedTable added = AddedTable::none;  // rows added to the tokens
+  GridSize added_grid;                  // grid that the learned table was trained on
   /// Leading rows for class and distillation token; 0 unless prefix_and_patches
   std::size_t added_prefix_rows = 0;
-  TableResampling resampling = TableResampling::bicubic_antialias;
-  TableReuse reuse = TableReuse::equal_grid;
+  TableResampling resampling = TableResampling::bicubic_antialias;  // of a learned table
+  TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
 
-  RopeKind rope = RopeKind::none;
-  CoordinateRule coordinates = CoordinateRule::index;
-  double coordinate_offset = 0.0;
-  GridSize reference_grid;  // G_ref of scaled_to_reference
-  AxisOrder axis_order = AxisOrder::x_then_y;
-  RopePairing pairing = RopePairing::neighbours;
-  double theta = 100.0;
-  double angle_scale = 1.0;  // 2 pi for DINOv3, whose frequencies count turns
+  RopeKind rope = RopeKind::none;                      // rotation of queries and keys
+  CoordinateRule coordinates = CoordinateRule::index;  // what the angles are proportional to
+  double coordinate_offset = 0.0;                      // added to the index of a patch
+  GridSize reference_grid;                             // G_ref of scaled_to_reference
+  AxisOrder axis_order = AxisOrder::x_then_y;          // axis of the first half of the pairs
+  RopePairing pairing = RopePairing::neighbours;       // channels of a pair
+  double theta = 100.0;                                // base of the frequencies
+  double angle_scale = 1.0;                            // 2 pi for DINOv3, whose frequencies count turns
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
   /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.

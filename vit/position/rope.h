@@ -39,8 +39,8 @@ enum class CenteredBy {
 ///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
 ///   centered             2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
 struct CoordinateOptions {
-  CoordinateRule rule = CoordinateRule::index;
-  double offset = 0.0;
+  CoordinateRule rule = CoordinateRule::index;     // one of the above
+  double offset = 0.0;                             // added to the index of a patch
   GridSize reference{};                            // G_ref of scaled_to_reference, per axis
   CenteredBy centered_by = CenteredBy::each_axis;  // of centered
 };
@@ -50,7 +50,7 @@ struct GridCoords {
   std::vector<double> t_x;  // (N), grows to the right
   std::vector<double> t_y;  // (N), grows downwards
 
-  std::size_t size() const noexcept { return t_x.size(); }
+  std::size_t size() const noexcept { return t_x.size(); }  // N
 };
 
 /// Coordinates of all patches of a grid. Throws Error if a side of the grid is zero, a side of the
@@ -69,8 +69,8 @@ VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
 
 /// Bounds of the periods of RopeFrequencies::from_period_range.
 struct PeriodRange {
-  double shortest = 0.0;
-  double longest = 0.0;
+  double shortest = 0.0;  // units of coordinate per radian; > 0
+  double longest = 0.0;   // the same, no less than shortest
 };
 
 /// F frequencies in radians per unit of coordinate. Immutable.
@@ -95,9 +95,9 @@ class VIT_API RopeFrequencies {
   /// The same frequencies times a factor: 2 pi where they count turns (DINOv3).
   RopeFrequencies scaled(double factor) const;
 
-  std::size_t size() const noexcept { return frequencies_.size(); }
-  double operator[](std::size_t k) const noexcept { return frequencies_[k]; }
-  std::span<const double> values() const noexcept { return frequencies_; }
+  std::size_t size() const noexcept { return frequencies_.size(); }            // F
+  double operator[](std::size_t k) const noexcept { return frequencies_[k]; }  // k < F
+  std::span<const double> values() const noexcept { return frequencies_; }     // (F)
 
  private:
   std::vector<double> frequencies_;
@@ -110,13 +110,15 @@ class VIT_API MixedFrequencies {
   /// `frequencies` is (2, depth, H, d / 2), x first. Throws Error on another rank, an empty side or a value
   /// that is not finite.
   explicit MixedFrequencies(TensorView<const float> frequencies);
+  /// The same in double.
   explicit MixedFrequencies(TensorView<const double> frequencies);
 
-  std::size_t depth() const noexcept { return depth_; }
-  std::size_t num_heads() const noexcept { return num_heads_; }
-  std::size_t num_pairs() const noexcept { return num_pairs_; }
-  /// (d / 2) frequencies of a layer and head; layer < depth(), head < num_heads().
+  std::size_t depth() const noexcept { return depth_; }          // layers
+  std::size_t num_heads() const noexcept { return num_heads_; }  // H
+  std::size_t num_pairs() const noexcept { return num_pairs_; }  // d / 2
+  /// (d / 2) frequencies of t_x in a layer and head; layer < depth(), head < num_heads().
   std::span<const double> x(std::size_t layer, std::size_t head) const { return axis(0, layer, head); }
+  /// (d / 2) frequencies of t_y.
   std::span<const double> y(std::size_t layer, std::size_t head) const { return axis(1, layer, head); }
 
  private:
@@ -137,13 +139,13 @@ class VIT_API MixedFrequencies {
 /// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
 template <typename T>
 struct BasicRopeFactors {
-  const T* cos = nullptr;  // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
-  const T* sin = nullptr;
+  const T* cos = nullptr;       // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
+  const T* sin = nullptr;       // as cos
   std::size_t num_patches = 0;  // N
   std::size_t pairs = 0;        // d / 2
   std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
-  RopePairing pairing = RopePairing::neighbours;
-  std::size_t num_heads = 1;  // heads with a table of their own; 1 where all share one
+  RopePairing pairing = RopePairing::neighbours;  // channels of a pair
+  std::size_t num_heads = 1;                      // heads with a table of their own; 1 where all share one
 };
 /// Factors as the kernels take them.
 using RopeFactors = BasicRopeFactors<float>;
@@ -173,20 +175,20 @@ class VIT_API RopeTable {
   /// side.
   RopeTable(TensorView<const double> angles, RopePairing pairing);
 
-  std::size_t num_heads() const noexcept { return num_heads_; }  // 1 where all heads share one table
-  std::size_t num_patches() const noexcept { return num_patches_; }
-  std::size_t num_pairs() const noexcept { return num_pairs_; }
-  RopePairing pairing() const noexcept { return pairing_; }
+  std::size_t num_heads() const noexcept { return num_heads_; }      // 1 where all heads share one table
+  std::size_t num_patches() const noexcept { return num_patches_; }  // N
+  std::size_t num_pairs() const noexcept { return num_pairs_; }      // d / 2
+  RopePairing pairing() const noexcept { return pairing_; }          // channels of a pair
 
   TensorView<const T> cos() const noexcept { return cos_.view(); }  // shape of the angles
-  TensorView<const T> sin() const noexcept { return sin_.view(); }
+  TensorView<const T> sin() const noexcept { return sin_.view(); }  // as cos()
   /// The factor of one patch and pair; head is 0 where all heads share the table. Throws Error out of range.
   std::complex<T> factor(std::size_t patch, std::size_t pair, std::size_t head = 0) const;
   /// All factors as complex numbers, in the shape of the angles.
   Tensor<std::complex<T>> to_complex() const;
 
-  BasicRopeFactors<T> factors() const noexcept;
-  operator BasicRopeFactors<T>() const noexcept { return factors(); }
+  BasicRopeFactors<T> factors() const noexcept;                        // a view, valid while the table lives
+  operator BasicRopeFactors<T>() const noexcept { return factors(); }  // factors()
 
  private:
   std::size_t num_heads_ = 1;
@@ -199,8 +201,8 @@ class VIT_API RopeTable {
 
 /// Order of axes and pairs in the columns of an axial table.
 struct AxialRopeOptions {
-  AxisOrder axis_order = AxisOrder::x_then_y;
-  RopePairing pairing = RopePairing::neighbours;
+  AxisOrder axis_order = AxisOrder::x_then_y;     // axis of the first half of the pairs
+  RopePairing pairing = RopePairing::neighbours;  // channels of a pair
 };
 
 /// (N, 2F) factors of an axial encoding. T is double or float.
@@ -230,6 +232,7 @@ VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFreq
 /// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
 VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
                     std::size_t num_prefix_tokens = 0);
+/// The same in double.
 VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors,
                     std::size_t num_prefix_tokens = 0);
 
@@ -248,7 +251,9 @@ struct AxisScale {
 
 /// Scales of both axes.
 struct GridScale {
-  AxisScale x, y;
+  AxisScale x;  // columns
+  AxisScale y;  // rows
+  /// s = 1 on both axes.
   bool is_one() const noexcept { return x.scale == 1.0 && y.scale == 1.0; }
 };
 
@@ -299,10 +304,11 @@ VIT_API MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, 
 VIT_API double logit_factor(const RopeScaling& scaling, const GridScale& scale, GridSize grid,
                             GridSize trained);
 
-/// "yarn,beta_fast=2,temperature=log" and back. Keys: axes (each, common), factor, temperature (none, log);
+/// From "yarn,beta_fast=2,temperature=log". Keys: axes (each, common), factor, temperature (none, log);
 /// with yarn beta_fast, beta_slow, truncate (true, false), attention_factor. Throws Error (argument) naming
 /// the part that is not understood or out of range, and what is known.
 VIT_API RopeScaling parse_rope_scaling(std::string_view value);
+/// What parse_rope_scaling() reads: the rule and every value that is not its default.
 VIT_API std::string to_string(const RopeScaling& scaling);
 /// Throws Error (argument) naming the number out of range.
 VIT_API void validate(const RopeScaling& scaling);

@@ -19,15 +19,16 @@ namespace vit::position {
 
 /// One source row and its weight.
 struct Tap {
-  std::size_t index = 0;
-  double weight = 0.0;
+  std::size_t index = 0;  // of the source row
+  double weight = 0.0;    // may be negative (bicubic)
 };
 
 /// What every output position of one axis is made of. Immutable.
 class VIT_API AxisWeights {
  public:
+  /// `taps` of every output position.
   explicit AxisWeights(std::vector<std::vector<Tap>> taps) : taps_(std::move(taps)) {}
-  std::size_t size() const noexcept { return taps_.size(); }
+  std::size_t size() const noexcept { return taps_.size(); }  // output positions
   /// Taps of one output position, by rising index; an index at the border may occur more than once. Weights
   /// sum to 1.
   std::span<const Tap> operator[](std::size_t output) const noexcept { return taps_[output]; }
@@ -41,7 +42,7 @@ enum class SourceCoordinates {
   /// Rounded to float32 where PyTorch rounds them. A coordinate of 37 carries an error of 2e-6, which
   /// moves a table of unit variance by up to 2e-5; with the same rounding it meets PyTorch's to 4e-6.
   float32,
-  exact,
+  exact,  // in double
 };
 
 /// Weights of one axis from `from` to `to` positions, align_corners = false. With c = from / to * (i + 0.5):
@@ -100,11 +101,11 @@ VIT_API Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t m
 template <typename T>
 VIT_API Tensor<T> nezha_table(std::size_t max_distance, std::size_t head_dim);
 
-/// Both tables are (2R + 1, d).
+/// Vectors of distances on keys and values.
 template <typename T>
 struct RelativeTables {
-  TensorView<const T> keys;
-  TensorView<const T> values;
+  TensorView<const T> keys;    // (2R + 1, d)
+  TensorView<const T> values;  // (2R + 1, d)
 };
 
 /// Settings of relative_attention.

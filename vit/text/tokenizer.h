@@ -34,7 +34,7 @@ VIT_API TextLibrary text_library(std::string_view name);
 
 /// What Tokenizer::load cannot learn from the files.
 struct TokenizerOptions {
-  TextLibrary library = TextLibrary::automatic;
+  TextLibrary library = TextLibrary::automatic;  // whose rules are followed
   /// Rows of the model's token table, where they are known. Of merges without a vocabulary as many count as
   /// fit (all published models take 49408); other files state their tokens.
   std::size_t vocabulary_size = 0;
@@ -83,8 +83,9 @@ class VIT_API Tokenizer {
   std::size_t vocabulary_size() const;
   /// Places of the text tower according to the folder's configuration; 0 where there is none.
   std::size_t context_length() const;
-  /// Id behind the text in padded rows, and whether it stands in front instead.
+  /// Id that fills padded rows.
   std::int32_t padding() const;
+  /// Whether padding stands in front of the text, not behind it.
   bool pads_left() const;
 
   /// The library's class: "CLIPTokenizer", "SimpleTokenizer", "SiglipTokenizer", ...
