@@ -216,7 +216,7 @@ typedef struct vit_model_info {
   size_t image_height;       /* native input, pixels */
   size_t image_width;        /* native input, pixels */
   size_t patch_size;         /* pixels */
-  size_t embed_dim;          /* C */
+  size_t embed_dim;          /* C: channels of a token */
   size_t depth;              /* blocks */
   size_t num_heads;          /* of each block */
   size_t num_prefix_tokens;  /* class, distillation and register tokens */

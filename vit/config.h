@@ -62,9 +62,9 @@ struct VIT_API ModelConfig {
   std::size_t patch_size = 16;     // P: edge of a patch, pixels
   bool fixed_size = false;         // the reference refuses any other input size
 
-  std::size_t embed_dim = 768;  // C
+  std::size_t embed_dim = 768;  // C: channels of a token
   std::size_t depth = 12;       // blocks
-  std::size_t num_heads = 12;   // H
+  std::size_t num_heads = 12;   // H: heads of attention
   std::size_t head_dim = 0;     // d; 0 = embed_dim / num_heads
   std::size_t mlp_dim = 3072;   // hidden width; of one branch where gated
 
@@ -109,7 +109,7 @@ struct VIT_API ModelConfig {
   /// The outputs are values of their own, not classes (problem_type "regression" of transformers).
   bool regression = false;
 
-  /// d
+  /// d: channels of a head.
   std::size_t head_width() const {
     if (head_dim != 0) return head_dim;
     return num_heads == 0 ? 0 : embed_dim / num_heads;
@@ -173,7 +173,7 @@ struct VIT_API TextConfig {
 
   std::size_t vocabulary_size = 49408;  // rows of the token table
   std::size_t context_length = 77;      // places
-  std::size_t width = 512;              // D
+  std::size_t width = 512;              // D: channels of a token
   std::size_t depth = 12;               // blocks
   std::size_t num_heads = 8;            // of D / num_heads channels
   std::size_t mlp_dim = 2048;           // hidden width

@@ -70,12 +70,12 @@ struct VIT_API ClassifierHead {
   std::size_t neighbors = 20;          // that vote
 
   // how it was fitted
-  std::size_t num_images = 0;                    // n
+  std::size_t num_images = 0;                    // n: images that it was fitted on
   std::size_t num_folds = 0;                     // of the cross-validation; 0 = there was none
   std::optional<double> strength{};              // of logistic
   std::optional<double> cross_validated_top1{};  // mean accuracy of the folds, with the strength chosen
 
-  std::size_t num_features() const;  // C
+  std::size_t num_features() const;  // C: numbers of an image
   /// A value for each class (K), of features (C) as the model gives them; softmax makes probabilities.
   ///   logistic  the logits
   ///   centroid  -d^2 / 2 up to a constant, d the distance of the standardized features to the centroid

@@ -56,7 +56,7 @@ struct VIT_API Outputs {
   std::vector<Tensor<float>> attention_queries;  // (B, heads, T) each, in the order of the request
   std::vector<Tensor<float>> rollout;            // (B, T) each, in the order of the request
   GridSize grid;                                 // patches per column and row of the images
-  std::size_t num_images = 0;                    // B
+  std::size_t num_images = 0;                    // B: images of the pass
   std::size_t num_prefix_tokens = 0;             // class, distillation and register tokens
   bool has_class_token = false;  // the first of the prefix tokens; models with registers alone have none
 

@@ -60,10 +60,12 @@ class VIT_API ZeroShotClassifier {
   ZeroShotClassifier(TextEncoder& encoder, std::vector<std::string> classes,
                      std::span<const std::string> templates = {});
 
-  std::size_t size() const noexcept { return classes_.names.size(); }                     // n
-  std::size_t embedding_dim() const noexcept { return classes_.vectors.shape().last(); }  // E
-  const ClassVectors& classes() const noexcept { return classes_; }                       // in their order
-  const TextScore& score() const noexcept { return score_; }  // from cosines to logits
+  std::size_t size() const noexcept { return classes_.names.size(); }  // n: classes
+  std::size_t embedding_dim() const noexcept {
+    return classes_.vectors.shape().last();
+  }                                                                  // E: numbers of a vector
+  const ClassVectors& classes() const noexcept { return classes_; }  // in their order
+  const TextScore& score() const noexcept { return score_; }         // from cosines to logits
 
   /// Scaled cosines with the vector of an image (E), which need not be normalized -> logits (n). Throws Error
   /// if the vector has another length.

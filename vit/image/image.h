@@ -20,8 +20,8 @@ inline constexpr std::size_t kMaxImagePixels = 178'956'970;
 
 /// Size in pixels.
 struct ImageSize {
-  std::size_t height = 0;  // H
-  std::size_t width = 0;   // W
+  std::size_t height = 0;  // pixels
+  std::size_t width = 0;   // pixels
   bool operator==(const ImageSize&) const = default;
 };
 
@@ -72,8 +72,8 @@ class VIT_API ImageView {
 
   const std::uint8_t* data() const noexcept { return data_; }  // first byte of the first row
   const std::uint8_t* row(std::size_t y) const noexcept { return data_ + y * row_stride_; }  // y < height()
-  std::size_t height() const noexcept { return height_; }                                    // H
-  std::size_t width() const noexcept { return width_; }                                      // W
+  std::size_t height() const noexcept { return height_; }                                    // pixels
+  std::size_t width() const noexcept { return width_; }                                      // pixels
   PixelFormat format() const noexcept { return format_; }  // order of the bytes of a pixel
   /// Bytes from the start of one row to the start of the next.
   std::size_t row_stride() const noexcept { return row_stride_; }
@@ -99,8 +99,8 @@ class Image {
   const std::uint8_t* data() const noexcept { return pixels_.data(); }  // first byte of the first row
   std::uint8_t* row(std::size_t y) noexcept { return data() + y * row_stride(); }              // y < height()
   const std::uint8_t* row(std::size_t y) const noexcept { return data() + y * row_stride(); }  // y < height()
-  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(0); }  // H
-  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(1); }   // W
+  std::size_t height() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(0); }  // pixels
+  std::size_t width() const noexcept { return pixels_.shape().rank() == 0 ? 0 : pixels_.dim(1); }   // pixels
   std::size_t row_stride() const noexcept { return 3 * width(); }  // bytes of a row
   ImageSize size() const noexcept { return {height(), width()}; }  // H x W
   bool empty() const noexcept { return pixels_.empty(); }          // no pixels

@@ -50,7 +50,7 @@ struct GridCoords {
   std::vector<double> t_x;  // (N), grows to the right
   std::vector<double> t_y;  // (N), grows downwards
 
-  std::size_t size() const noexcept { return t_x.size(); }  // N
+  std::size_t size() const noexcept { return t_x.size(); }  // N: patches of the grid
 };
 
 /// Coordinates of all patches of a grid. Throws Error if a side of the grid is zero, a side of the
@@ -95,7 +95,7 @@ class VIT_API RopeFrequencies {
   /// The same frequencies times a factor: 2 pi where they count turns (DINOv3).
   RopeFrequencies scaled(double factor) const;
 
-  std::size_t size() const noexcept { return frequencies_.size(); }            // F
+  std::size_t size() const noexcept { return frequencies_.size(); }            // F: how many there are
   double operator[](std::size_t k) const noexcept { return frequencies_[k]; }  // k < F
   std::span<const double> values() const noexcept { return frequencies_; }     // (F)
 
@@ -114,7 +114,7 @@ class VIT_API MixedFrequencies {
   explicit MixedFrequencies(TensorView<const double> frequencies);
 
   std::size_t depth() const noexcept { return depth_; }          // layers
-  std::size_t num_heads() const noexcept { return num_heads_; }  // H
+  std::size_t num_heads() const noexcept { return num_heads_; }  // H: heads
   std::size_t num_pairs() const noexcept { return num_pairs_; }  // d / 2
   /// (d / 2) frequencies of t_x in a layer and head; layer < depth(), head < num_heads().
   std::span<const double> x(std::size_t layer, std::size_t head) const { return axis(0, layer, head); }
@@ -141,7 +141,7 @@ template <typename T>
 struct BasicRopeFactors {
   const T* cos = nullptr;       // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
   const T* sin = nullptr;       // as cos
-  std::size_t num_patches = 0;  // N
+  std::size_t num_patches = 0;  // N: patches of the grid
   std::size_t pairs = 0;        // d / 2
   std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
   RopePairing pairing = RopePairing::neighbours;  // channels of a pair
@@ -176,7 +176,7 @@ class VIT_API RopeTable {
   RopeTable(TensorView<const double> angles, RopePairing pairing);
 
   std::size_t num_heads() const noexcept { return num_heads_; }      // 1 where all heads share one table
-  std::size_t num_patches() const noexcept { return num_patches_; }  // N
+  std::size_t num_patches() const noexcept { return num_patches_; }  // N: patches of the grid
   std::size_t num_pairs() const noexcept { return num_pairs_; }      // d / 2
   RopePairing pairing() const noexcept { return pairing_; }          // channels of a pair
 
@@ -245,8 +245,8 @@ VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factor
 
 /// One axis of a grid beside the trained one.
 struct AxisScale {
-  double scale = 1.0;         // s
-  double trained_span = 1.0;  // L
+  double scale = 1.0;         // s: its length over the trained length
+  double trained_span = 1.0;  // L: trained length, in units of the coordinates
 };
 
 /// Scales of both axes.
