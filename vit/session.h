@@ -46,6 +46,11 @@ struct PassPlan {
 /// Model. Images are run in their own order, those of one size in common forward passes. A session whose
 /// threads have all seen images like these allocates nothing, if the object for the results is reused as
 /// well.
+///   vit::Session session(vit::Model::load("model"), {.threads = 2});
+///   vit::Outputs outputs;
+///   session.run(image, {.pooled = true, .tokens = true}, outputs);
+///   outputs[0].pooled();   // (C)
+///   outputs[0].patches();  // (h, w, C)
 class VIT_API Session {
  public:
   /// Throws Error (argument) for a null model, and for a number of threads or an input size out of range.
@@ -80,7 +85,8 @@ class VIT_API Session {
   /// The same, into new results.
   Results run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
 
-  /// One forward pass over preprocessed pixels (B, 3, H, W).
+  /// One forward pass over preprocessed pixels (B, 3, H, W). Throws Error, as run() does, for a size that the
+  /// model cannot take and for a request of what it does not have.
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
@@ -135,6 +141,9 @@ class VIT_API Classifier {
 };
 
 /// Embeddings of images: the pooled vector and the map of patch features.
+///   vit::FeatureExtractor extractor("model");
+///   const vit::ImageOutputs outputs = extractor.extract("photo.jpg");
+///   outputs.patches();  // (h, w, C), valid until the next call
 class VIT_API FeatureExtractor {
  public:
   /// Features of a loaded model.

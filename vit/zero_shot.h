@@ -51,6 +51,10 @@ VIT_API Request embedding_request(const ModelConfig& config);
 VIT_API std::span<const float> embedding_of(const ImageOutputs& outputs, const ModelConfig& config);
 
 /// Compares images with classes. Never changes; threads may share it.
+///   const auto both = vit::ImageAndText::load("siglip2");
+///   vit::TextEncoder encoder(both.text);
+///   vit::Session session(both.image);
+///   vit::ZeroShotClassifier(encoder, {"a cat", "a dog"}).classify(session, image);
 class VIT_API ZeroShotClassifier {
  public:
   /// Throws Error if the vectors are not (n, E) with a name each, or if there are none.

@@ -25,6 +25,9 @@ struct VIT_API PrincipalComponents {
 
 /// Collects mean and covariance in double precision; memory is C x C numbers, whatever the number of rows.
 /// Not to be shared between threads.
+///   vit::PcaAccumulator pca;
+///   for (const auto& image : images) pca.add(extractor.extract(image).patches());
+///   const vit::PrincipalComponents components = pca.fit(3);
 class VIT_API PcaAccumulator {
  public:
   PcaAccumulator();

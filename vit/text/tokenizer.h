@@ -48,6 +48,7 @@ struct TokenRow {
 };
 
 /// Never changes once loaded; threads may share it. Copies share what was loaded.
+///   vit::Tokenizer::load("siglip2").encode("a photo of a cat", 64).ids;  // 64 numbers
 ///
 /// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries take text that Python
 /// has decoded, so there is no answer of theirs to follow.
