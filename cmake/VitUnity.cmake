@@ -64,8 +64,8 @@ function(vit_unite list)
           set_property(SOURCE "${united}" PROPERTY COMPILE_${property} "${${key}_of_${group}}")
         endif()
       endforeach()
-      # The file that holds a class is no longer the one being compiled.
-      set_property(SOURCE "${united}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage)
+      # The file that holds a class is no longer the one being compiled, and names of one source hide those of another.
+      set_property(SOURCE "${united}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage -Wno-shadow)
       list(APPEND left "${united}")
       math(EXPR part "${part} + 1")
     endwhile()
