@@ -18,9 +18,6 @@ set(vit_headers
     image/image.h image/preprocess.h
     position/config.h position/rope.h position/tables.h
     text/tokenizer.h)
-if(NOT VIT_OPENCV)
-  list(REMOVE_ITEM vit_headers opencv.h)
-endif()
 foreach(header ${vit_headers})
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}"
@@ -63,6 +60,18 @@ string(REGEX REPLACE "/$" "" VIT_PC_PREFIX "${VIT_PC_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/vit.pc.in" "${PROJECT_BINARY_DIR}/vit.pc.in" @ONLY)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/vit.pc" INPUT "${PROJECT_BINARY_DIR}/vit.pc.in")
 install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+
+# The license, where Debian looks for that of each of its packages.
+foreach(component program library development)
+  set(package vit)
+  if(component STREQUAL "library")
+    set(package "libvit${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+  elseif(component STREQUAL "development")
+    set(package libvit-dev)
+  endif()
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package}" RENAME copyright
+          COMPONENT ${component})
+endforeach()
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
         PATTERN "golden" EXCLUDE PATTERN "*.py" EXCLUDE)
