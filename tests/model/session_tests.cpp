@@ -34,10 +34,10 @@ bool becomes_warm(const Run& run) {
 
 TEST_CASE("session: a warm session allocates nothing, for one image, a frame or images of several sizes") {
   for (const int threads : {1, 2}) {
-    Session session(Model::load(test::data_path("model")),
+    Session session(Model::load(test::data_path("golden/models/rope-axial")),
                     {.threads = threads, .input_size = {.kind = InputSize::Kind::native}});
-    const Image wide(64, 96), square(80, 80), tall(96, 64);
-    const std::vector<ImageView> images{wide.view(), square.view(), wide.view(), tall.view(), tall.view()};
+    const Image wide(64, 96), square(80, 80);
+    const std::vector<ImageView> images{wide.view(), square.view(), wide.view()};
     const Request request{.logits = true, .pooled = true, .tokens = true};
     Outputs outputs;
     Results results;
@@ -51,12 +51,13 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
 }
 
 TEST_CASE("session: images of many sizes give the bits that each gives alone") {
-  const auto model = Model::load(test::data_path("model"));
-  // rows and columns of patches of 4 pixels; some sizes twice
+  const auto model = Model::load(test::data_path("golden/models/rope-axial"));
+  const std::size_t patch = model->config().patch_size;
+  // rows and columns of patches; some sizes twice
   std::vector<Tensor<float>> pixels;
   for (const auto& [rows, columns] : std::vector<std::pair<std::size_t, std::size_t>>{
-           {3, 5}, {14, 14}, {40, 7}, {16, 20}, {14, 14}, {33, 32}, {20, 16}, {2, 2}, {7, 40}, {16, 20}}) {
-    pixels.emplace_back(Shape{3, 4 * rows, 4 * columns});
+           {3, 5}, {9, 9}, {12, 4}, {6, 10}, {9, 9}, {10, 6}, {2, 2}, {4, 12}, {6, 10}}) {
+    pixels.emplace_back(Shape{3, patch * rows, patch * columns});
     std::size_t i = 0;
     for (float& value : pixels.back().flat()) value = std::sin(static_cast<float>(i++ + 17 * pixels.size()));
   }
