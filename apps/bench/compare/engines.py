@@ -144,6 +144,7 @@ class Vit:
         report = json.loads(self.output("bench", "--sizes", self.case.size, "--seconds", seconds, "--json"))
         self.machine = report["machine"]
         self.percent_of_peak = report["results"][0]["percent_of_peak"]
+        self.percent_of_tile = report["results"][0]["percent_of_tile"]
         return report["results"][0]["ms_per_image"]
 
 

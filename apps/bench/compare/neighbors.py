@@ -1,0 +1,113 @@
+"""How speed holds beside other programs on the same cores: `vit`, ONNX Runtime, OpenVINO and PyTorch by turns, alone and
+with one busy program pinned to the last core.
+
+    python neighbors.py --vit build/release/vit --work ~/compare
+    python neighbors.py --vit build/release/vit --work ~/compare --variants tiny --batches 8 --rounds 5
+
+The busy program copies memory, multiplies small matrices, or is `vit` itself on one thread. Models, weights and checks are
+those of compare.py. Prints milliseconds per image, medians over rounds; how many times as long the best other engine
+takes in each state; and what `vit` gets of a small matrix product in the first-level cache that is measured between its
+passes, at the same moment.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from compare import prepare
+from engines import ENGINES
+from models import VARIANTS, Case, model_folder
+
+COPY_MEMORY = """
+import numpy as np
+a, b = np.zeros(2**25), np.ones(2**25)
+while True: np.copyto(a, b)
+"""
+MULTIPLY = """
+import numpy as np
+a = np.ones((256, 256), np.float32)
+while True: a @ a
+"""
+STATES = ["alone", "memory", "arithmetic", "vit"]
+
+
+def neighbor_command(state, options):
+    if state == "vit":
+        folder = model_folder(options.work, "tiny")
+        return [options.vit, "bench", "--model", folder, "--threads", "1", "--seconds", "3600"]
+    return [sys.executable, "-c", {"memory": COPY_MEMORY, "arithmetic": MULTIPLY}[state]]
+
+
+@contextmanager
+def neighbor(state, options):
+    """A busy program on the last core while the block runs; none for "alone"."""
+    if state == "alone":
+        yield
+        return
+    core = max(os.sched_getaffinity(0))
+    command = ["taskset", "-c", core, *neighbor_command(state, options)]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, env=environment) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def measure(engines, state, options, turned, found, tile):
+    with neighbor(state, options):
+        for name in reversed(engines) if turned else engines:
+            found.setdefault((state, name), []).append(engines[name].milliseconds(options.seconds))
+    tile.setdefault(state, []).append(engines["vit"].percent_of_tile)
+
+
+def table(case, engines, found, tile):
+    others = [name for name in engines if ENGINES[name].package]
+    rows = [["beside", *engines, "best other / vit", "vit, of the tile", "rounds"]]
+    for state in STATES:
+        milliseconds = {name: found[state, name] for name in engines}
+        # within a round all engines met the same hour
+        lead = statistics.median(min(times) / own for own, *times in
+                                 zip(milliseconds["vit"], *(milliseconds[name] for name in others)))
+        rows.append([state, *(f"{statistics.median(times):.1f}" for times in milliseconds.values()), f"{lead:.2f}",
+                     f"{statistics.median(tile[state]):.0f} %", str(len(tile[state]))])
+    rows.insert(1, ["---"] * len(rows[0]))
+    return f"{case}\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vit", type=Path, required=True, help="the program, of the release preset")
+    parser.add_argument("--work", type=Path, required=True, help="folder for weights and exports")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["tiny", "base"])
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["ONNX Runtime", "OpenVINO", "torch"])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="spent on each engine, state and round")
+    options = parser.parse_args()
+    options.vit = options.vit.resolve()
+    options.engines = list(dict.fromkeys(["vit", *options.engines]))
+    return options
+
+
+def main():
+    options = parse_options()
+    for variant in options.variants:
+        for batch in options.batches:
+            case = Case(variant, options.size, batch, "float32")
+            engines = prepare(case, options)
+            found, tile = {}, {}
+            for index in range(options.rounds):
+                for state in STATES:
+                    measure(engines, state, options, index % 2 == 1, found, tile)
+            print(table(case, engines, found, tile), flush=True)
+
+
+if __name__ == "__main__":
+    main()
