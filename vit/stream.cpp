@@ -111,7 +111,7 @@ class internal::ImageStream {
         compute_group();
       }
     } catch (const PassCancelled&) {
-      // no image of the group was whole
+      // no image was whole that would be lost
     }
     return done_;
   }
@@ -161,15 +161,14 @@ class internal::ImageStream {
   /// Computes the items [begin, end), whose pixels are pixels_: together, and if the memory does not suffice
   /// one by one.
   void compute(std::size_t begin, std::size_t end) {
-    num_unread_ = end - begin - pixels_.size();
-    const bool is_done = run_session(pixels_);
+    const bool is_done = run_session(pixels_, done_ + end - begin - pixels_.size());
     std::size_t number = 0;  // of those that were read
     for (std::size_t i = begin; i < end; ++i) {
       if (!items_[i].failure.empty()) {
         hand_out(i, std::nullopt, items_[i].failure);
       } else if (is_done) {
         hand_out(i, results_[number++], "");
-      } else if (run_session(std::span(pixels_).subspan(number++, 1))) {
+      } else if (run_session(std::span(pixels_).subspan(number++, 1), done_)) {
         hand_out(i, results_[0], "");
       } else {
         hand_out(i, std::nullopt, kOutOfMemory);
@@ -177,9 +176,9 @@ class internal::ImageStream {
     }
   }
 
-  /// False if the memory did not suffice.
-  bool run_session(std::span<const TensorView<const float>> pixels) {
-    PassWatch watch([this](double images) { report(static_cast<double>(done_ + num_unread_) + images); },
+  /// False if the memory did not suffice. `done` inputs are done before.
+  bool run_session(std::span<const TensorView<const float>> pixels, std::size_t done) {
+    PassWatch watch([this, done](double images) { report(static_cast<double>(done) + images); },
                     options_.is_cancelled);
     const Watched watched(session_, watch);
     try {
@@ -237,8 +236,7 @@ class internal::ImageStream {
   std::vector<TensorView<const float>> pixels_;  // (3, H, W) each, of the images computed together
   Results results_;
   std::size_t done_ = 0;
-  std::size_t num_unread_ = 0;  // of the items that are computed, those that could not be read
-  double reported_ = 0;         // to on_progress
+  double reported_ = 0;  // to on_progress
 };
 
 std::size_t for_each_image(Session& session, std::size_t count,
