@@ -62,15 +62,13 @@ file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/vit.pc" INPUT "${PROJECT_BINARY_DIR}
 install(FILES "${PROJECT_BINARY_DIR}/vit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 
 # The license, where Debian looks for that of each of its packages.
+set(vit_package_program vit)
+# The soname is part of the name, so that programs for two of them can be installed at once.
+set(vit_package_library "libvit${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set(vit_package_development libvit-dev)
 foreach(component program library development)
-  set(package vit)
-  if(component STREQUAL "library")
-    set(package "libvit${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
-  elseif(component STREQUAL "development")
-    set(package libvit-dev)
-  endif()
-  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package}" RENAME copyright
-          COMPONENT ${component})
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${vit_package_${component}}"
+          RENAME copyright COMPONENT ${component})
 endforeach()
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program

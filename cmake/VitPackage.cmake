@@ -1,5 +1,5 @@
 # Debian packages by `cpack -G DEB` in a build of the shared library: vit, libvit and libvit-dev. dpkg-shlibdeps finds what
-# each needs. apps/package calls it.
+# each needs. VitInstall.cmake has their names; apps/package calls it.
 set(CPACK_PACKAGE_NAME vit)
 set(CPACK_PACKAGE_VENDOR vit)
 set(CPACK_PACKAGE_CONTACT "the maintainers of vit <vit@example.org>")
@@ -14,17 +14,16 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME vit)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ${vit_package_program})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION graphics)
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "Vision Transformers on CPUs: classify, embed and search images, the program")
-# The soname is part of the name, so that programs for two of them can be installed at once.
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME "libvit${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME ${vit_package_library})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "Vision Transformers on CPUs: the shared library")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libvit-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ${vit_package_development})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${CPACK_DEBIAN_LIBRARY_PACKAGE_NAME} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${vit_package_library} (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Vision Transformers on CPUs: headers for C and C++, CMake package and pkg-config file")
 include(CPack)
