@@ -55,22 +55,33 @@ def run_round(prepared, options, turned):
             out.write(json.dumps(line) + "\n")
 
 
-def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def engines_parser(description):
+    """The options of every script that runs these engines by turns."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vit", type=Path, required=True, help="the program, of the release preset")
     parser.add_argument("--work", type=Path, required=True, help="folder for weights, exports and rounds")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=[224])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
-    parser.add_argument("--dtypes", nargs="+", choices=TOLERANCE, default=["float32"])
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="beside vit")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="spent on each engine, case and round")
+    return parser
+
+
+def parse(parser):
+    """What engines_parser() and the script's own options say; vit is always among the engines."""
     options = parser.parse_args()
     options.vit = options.vit.resolve()
     options.engines = list(dict.fromkeys(["vit", *options.engines]))
     return options
+
+
+def parse_options():
+    parser = engines_parser(__doc__)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[224])
+    parser.add_argument("--dtypes", nargs="+", choices=TOLERANCE, default=["float32"])
+    return parse(parser)
 
 
 def main():

@@ -10,17 +10,15 @@ takes in each state; and what `vit` gets of a small matrix product in the first-
 passes, at the same moment.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
-from compare import prepare
+from compare import engines_parser, parse, prepare
 from engines import ENGINES
-from models import VARIANTS, Case, model_folder
+from models import Case, model_folder
 
 COPY_MEMORY = """
 import numpy as np
@@ -80,20 +78,10 @@ def table(case, engines, found, tile):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vit", type=Path, required=True, help="the program, of the release preset")
-    parser.add_argument("--work", type=Path, required=True, help="folder for weights and exports")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["tiny", "base"])
+    parser = engines_parser(__doc__)
+    parser.set_defaults(variants=["tiny", "base"], engines=["ONNX Runtime", "OpenVINO", "torch"])
     parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["ONNX Runtime", "OpenVINO", "torch"])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="spent on each engine, state and round")
-    options = parser.parse_args()
-    options.vit = options.vit.resolve()
-    options.engines = list(dict.fromkeys(["vit", *options.engines]))
-    return options
+    return parse(parser)
 
 
 def main():
