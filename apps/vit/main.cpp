@@ -31,7 +31,8 @@ constexpr const char* kExamples =
     "  vit embed photos/ --features pooled,patches --output features.npz\n"
     "  vit info --model vit_base/\n"
     "vit COMMAND --help tells more about a command.\n"
-    "Exit code: 0 all done, 1 something failed, 2 wrong usage, 130 interrupted.";
+    "Exit code: 0 all done, 1 something failed, 2 wrong usage, 130 interrupted (143 by SIGTERM, 129 by "
+    "SIGHUP).";
 
 /// One line about wrong usage of a command, or of the program where that is null.
 int report_usage(const Command* command, const std::string& message) {

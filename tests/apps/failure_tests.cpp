@@ -1,10 +1,13 @@
 // What fails is named on stderr, the rest is done; interrupts and progress.
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -285,19 +288,38 @@ TEST_CASE("apps: progress is shown only where it is asked for") {
   CHECK(run_vit(with_model("classify", {folder / "a.ppm", "--progress", "always", "--quiet"})).err.empty());
 }
 
-TEST_CASE("apps: after Ctrl-C what is computed stands, and the exit code is 130") {
+TEST_CASE("apps: after SIGINT, SIGTERM and SIGHUP what is computed stands, and the exit code tells which") {
   const TestFolder folder;
   constexpr int kCopies = 4000;  // more than can be done before the signal comes
   write_picture(folder / "a.ppm", 300, 300, 1);
   std::string list;
   for (int i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
-  const RunResult classified = run_vit(with_model("classify", {"--format", "json", "-"}),
-                                       {.standard_input = list, .interrupt_after_lines = 5});
-  CHECK(classified.exit_code == 130);
-  const std::vector<std::string> lines = lines_of(classified.out);
-  CHECK(lines.size() >= 5);
-  CHECK(lines.size() < kCopies);
-  for (const std::string& line : lines) CHECK(parse_json(line, "line").at("top").size() == 5);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    const RunResult classified = run_vit(with_model("classify", {"--format", "json", "-"}),
+                                         {.standard_input = list, .signal = signal, .signal_after_lines = 5});
+    CHECK(classified.exit_code == 128 + signal);
+    const std::vector<std::string> lines = lines_of(classified.out);
+    CHECK(lines.size() >= 5);
+    CHECK(lines.size() < kCopies);
+    for (const std::string& line : lines) CHECK(parse_json(line, "line").at("top").size() == 5);
+  }
+}
+
+TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it came") {
+  const TestFolder folder;
+  constexpr std::size_t kCopies = 4000;
+  write_picture(folder / "a.ppm", 300, 300, 1);
+  std::string list;
+  for (std::size_t i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  const RunResult embedded =
+      run_vit(with_model("embed", {"--features", "pooled", "--output", folder / "x.npz", "-"}),
+              {.standard_input = list, .signal_after = std::chrono::milliseconds(400), .signal = SIGTERM});
+  CHECK(embedded.exit_code == 128 + SIGTERM);
+  CHECK(embedded.err.empty());
+  const std::map<std::string, NpyArray> arrays = read_npz(folder / "x.npz");
+  CHECK(arrays.at("pooled").shape.front() == arrays.at("files").shape.front());
+  CHECK(arrays.at("files").shape.front() < kCopies);
 }
 
 TEST_CASE("apps: a run that was started with Ctrl-C ignored goes on to its end") {
@@ -307,7 +329,7 @@ TEST_CASE("apps: a run that was started with Ctrl-C ignored goes on to its end")
   for (int i = 0; i < 200; ++i) list += (folder / "a.ppm") + "\n";
   const RunResult classified =
       run_vit(with_model("classify", {"--format", "json", "-"}),
-              {.standard_input = list, .interrupt_after_lines = 1, .ignores_interrupts = true});
+              {.standard_input = list, .signal = SIGINT, .signal_after_lines = 1, .ignores_signal = true});
   CHECK(classified.exit_code == 0);
   CHECK(lines_of(classified.out).size() == 200);
 }

@@ -53,16 +53,15 @@ int wait_for(pid_t process, const std::string& out_path, const RunOptions& optio
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto deadline = start + std::chrono::minutes(2);
-  bool is_interrupted = options.interrupt_after_lines == 0;
-  bool is_signalled = options.signal_after.count() == 0;
+  const auto is_due = [&] {
+    if (options.signal_after_lines > 0)
+      return count_lines(read_text(out_path)) >= static_cast<std::size_t>(options.signal_after_lines);
+    return options.signal_after.count() > 0 && Clock::now() - start >= options.signal_after;
+  };
+  bool is_signalled = false;
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
-    if (!is_interrupted &&
-        count_lines(read_text(out_path)) >= static_cast<std::size_t>(options.interrupt_after_lines)) {
-      ::kill(process, SIGINT);
-      is_interrupted = true;
-    }
-    if (!is_signalled && Clock::now() - start >= options.signal_after) {
+    if (!is_signalled && is_due()) {
       ::kill(process, options.signal);
       is_signalled = true;
     }
@@ -85,7 +84,8 @@ std::size_t RunResult::num_errors() const {
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options) {
   const TestFolder folder;
   write_text(folder / "in", options.standard_input);
-  std::vector<std::string> command{VIT_TEST_PROGRAM};
+  std::vector<std::string> command = options.wrapper;
+  command.push_back(VIT_TEST_PROGRAM);
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<std::string> environment = merged_environment(options.environment);
 
@@ -97,12 +97,12 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t process = 0;
-  const auto former = options.ignores_interrupts ? ::signal(SIGINT, SIG_IGN) : SIG_DFL;
-  const int error = ::posix_spawn(&process, VIT_TEST_PROGRAM, &files, nullptr, pointers(command).data(),
-                                  pointers(environment).data());
-  if (options.ignores_interrupts) ::signal(SIGINT, former);
+  const auto former = options.ignores_signal ? ::signal(options.signal, SIG_IGN) : SIG_DFL;
+  const int error = ::posix_spawnp(&process, command.front().c_str(), &files, nullptr,
+                                   pointers(command).data(), pointers(environment).data());
+  if (options.ignores_signal) ::signal(options.signal, former);
   posix_spawn_file_actions_destroy(&files);
-  REQUIRE_MESSAGE(error == 0, "cannot start " VIT_TEST_PROGRAM);
+  REQUIRE_MESSAGE(error == 0, "cannot start ", command.front());
   RunResult result;
   result.exit_code = wait_for(process, folder / "out", options);
   result.out = read_text(folder / "out");

@@ -34,8 +34,9 @@ struct RunOptions {
   std::map<std::string, std::string> environment{};
   std::chrono::milliseconds signal_after{};  // sends `signal` then; 0 = never
   int signal = 9;                            // SIGKILL
-  int interrupt_after_lines = 0;             // sends SIGINT once stdout holds this many lines; 0 = never
-  bool ignores_interrupts = false;           // started with SIGINT ignored, as by nohup
+  int signal_after_lines = 0;                // sends `signal` once stdout holds this many lines; 0 = never
+  bool ignores_signal = false;               // started with `signal` ignored, as by nohup
+  std::vector<std::string> wrapper{};        // a command that runs the program, whose command line follows
 };
 
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.

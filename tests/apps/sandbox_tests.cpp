@@ -148,4 +148,17 @@ TEST_CASE("apps: --sandbox hands on interrupts and failures") {
   CHECK(missing.exit_code == 1);
   CHECK(missing.num_errors() == 1);
   CHECK(run_vit({"classify", "--sandbox", "--model", folder / "none", "x.jpg"}, kNoLeakCheck).exit_code == 1);
+  constexpr std::size_t kCopies = 4000;
+  write_picture(folder / "a.ppm", 300, 300, 1);
+  std::string list;
+  for (std::size_t i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  RunOptions terminated = kNoLeakCheck;  // the signal comes to the process that waits
+  terminated.standard_input = list;
+  terminated.signal = SIGTERM;
+  terminated.signal_after_lines = 5;
+  const RunResult classified = run_vit(with_model("classify", {"--sandbox", "-"}), terminated);
+  if (missing.err.starts_with("vit: [sandbox] ")) return;  // there is none here
+  CHECK(classified.exit_code == 128 + SIGTERM);
+  CHECK(classified.err.empty());
+  CHECK(lines_of(classified.out).size() < 5 * kCopies);
 }

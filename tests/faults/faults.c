@@ -1,7 +1,8 @@
 /* A library for LD_PRELOAD that makes calls of a program fail. From main() on it counts the calls of one
  * kind: VIT_FAULT=KIND:N    the N-th call fails (N from 1) VIT_FAULT=KIND:N+   the N-th call fails, and every
  * one behind it VIT_FAULT=short     reads return a third of what was asked for, at least a byte: a slow
- * network file system VIT_FAULT_COUNT=FILE  at the end of the process the number of calls is written there
+ * network file system VIT_FAULT=clock     every reading of the wall clock is an hour before the last
+ * VIT_FAULT_COUNT=FILE  at the end of the process the number of calls is written there
  * KIND is the name of the C function, without a suffix 64, or one of the groups: malloc (whatever allocates
  * heap or maps anonymous memory), thread (pthread_create). What the C library calls inside itself is not
  * seen; of its streams the calls from outside are. */
@@ -17,7 +18,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 extern void* __libc_malloc(size_t);
@@ -197,6 +200,34 @@ struct __dirstream;
 COUNTED(void*, opendir, "opendir", (const char* path), (path), EMFILE, NULL)
 COUNTED(void*, readdir, "readdir", (void* folder), (folder), EIO, NULL)
 COUNTED(void*, readdir64, "readdir", (void* folder), (folder), EIO, NULL)
+
+/* The wall clock; the one that only ever goes on is the system's business. */
+
+static time_t setback(void) {
+  static atomic_long hours;
+  return is_kind("clock") ? (time_t)(3600 * (atomic_fetch_add(&hours, 1) + 1)) : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec* out) {
+  REAL(int, "clock_gettime", (clockid_t, struct timespec*));
+  const int result = real(clock, out);
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) out->tv_sec -= setback();
+  return result;
+}
+
+int gettimeofday(struct timeval* restrict out, void* restrict zone) {
+  REAL(int, "gettimeofday", (struct timeval*, void*));
+  const int result = real(out, zone);
+  out->tv_sec -= setback();
+  return result;
+}
+
+time_t time(time_t* out) {
+  REAL(time_t, "time", (time_t*));
+  const time_t result = real(NULL) - setback();
+  if (out != NULL) *out = result;
+  return result;
+}
 
 size_t fread(void* out, size_t bytes, size_t count, FILE* file) {
   REAL(size_t, "fread", (void*, size_t, size_t, FILE*));

@@ -113,7 +113,7 @@ int classify(const ClassifyOptions& options) {
   if (options.shard) take_shard(list, *options.shard);
   confine(options.common, list.inputs, options.classes.files(), {options.html});
   ClassValues classes(options.common, options.classes);
-  if (interrupted()) return kInterruptedExitCode;
+  if (interrupted()) return interrupted_exit_code();
   const ClassSelection selection(options.selection, classes);
   ImageRun run("classify", options.common, classes.model());
   check_html(options.html, list.inputs, options.common);

@@ -189,7 +189,7 @@ int evaluate(const EvaluateOptions& options) {
   files.push_back(options.folder);
   confine(options.common, {}, std::move(files), {});
   ClassValues classes(options.common, options.classes);
-  if (interrupted()) return kInterruptedExitCode;
+  if (interrupted()) return interrupted_exit_code();
   VIT_CHECK(classes.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
             ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
   ImageRun run("evaluate", options.common, classes.model());

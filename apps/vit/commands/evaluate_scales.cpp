@@ -79,7 +79,7 @@ std::vector<std::size_t> parse_sizes(const std::string& list) {
 
 int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
   ImageRun run("evaluate", common);
-  if (interrupted()) return kInterruptedExitCode;
+  if (interrupted()) return interrupted_exit_code();
   std::vector<Scale> scales;
   for (const std::size_t size : options.sizes) {
     SessionOptions session = common.session;

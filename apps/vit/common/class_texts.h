@@ -43,7 +43,7 @@ std::vector<std::string> read_class_names(const ClassTextOptions& options);
 /// A model and the classes that its images are compared with.
 struct ZeroShotModel {
   std::shared_ptr<const Model> model;
-  /// Nothing if SIGINT came before the classes were encoded.
+  /// Nothing if an interrupt came before the classes were encoded.
   std::optional<ZeroShotClassifier> classifier;
 };
 /// Loads what the options ask for; classes are encoded with progress. Throws UsageError and Error.

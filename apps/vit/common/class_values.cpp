@@ -19,7 +19,7 @@ Labels labels_of(const Model& model, const std::optional<ClassifierHead>& head,
                  const std::optional<ZeroShotClassifier>& zero_shot, const ClassOptions& options) {
   if (head) return Labels(head->labels);
   if (zero_shot) return Labels(zero_shot->classes().names);
-  if (options.texts.are_given()) return Labels(std::vector<std::string>{});  // ended by SIGINT
+  if (options.texts.are_given()) return Labels(std::vector<std::string>{});  // ended by an interrupt
   if (model.config().num_classes == 0)
     fail_usage(
         "this model has no classifier; give one with --classifier (vit fit makes them), name --classes where "

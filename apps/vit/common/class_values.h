@@ -35,7 +35,7 @@ class ClassValues {
  public:
   /// Loads the model and what the options ask for. Throws UsageError if the model has no classifier and none
   /// is given, or the options contradict each other, and Error for files that do not fit the model. Ends
-  /// early after SIGINT: there are no values then.
+  /// early after an interrupt: there are no values then.
   ClassValues(const CommonOptions& common, const ClassOptions& options);
 
   const std::shared_ptr<const Model>& model() const noexcept { return model_; }

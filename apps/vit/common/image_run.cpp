@@ -96,7 +96,7 @@ void report_failures(const InputList& list, Progress& progress) {
 }
 
 int exit_code(const Progress& progress) {
-  if (interrupted()) return kInterruptedExitCode;
+  if (interrupted()) return interrupted_exit_code();
   return progress.num_failed() > 0 ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
 // One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
-// progress, ends early after SIGINT, and knows the exit code. Reading and computing are for_each_image of
-// vit/session.h.
+// progress, ends early after an interrupt, and knows the exit code. Reading and computing are for_each_image
+// of vit/session.h.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class ImageRun {
   const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
 
-  /// Takes the inputs and reports those that give no images. From now on SIGINT asks for an early end. Throws
-  /// Error if the inputs are images and no file of the model tells how they are preprocessed.
+  /// Takes the inputs and reports those that give no images. From now on an interrupt asks for an early end.
+  /// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
   void start(InputList list, Digests digests = Digests::none);
 
   /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
@@ -51,8 +51,7 @@ class ImageRun {
   void run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume);
 
   Progress& progress() { return *progress_; }
-  /// Shows `summary` if progress is shown. Returns the exit code: 130 after SIGINT, 1 if something failed,
-  /// else 0.
+  /// Shows `summary` if progress is shown. Returns exit_code().
   int finish(const std::string& summary = "");
 
  private:
@@ -78,7 +77,7 @@ std::string defect_of(std::span<const float> logits);
 void report_notes(const InputList& list, Progress& progress);
 void report_failures(const InputList& list, Progress& progress);
 
-/// 130 after SIGINT, 1 if something failed, else 0.
+/// interrupted_exit_code() after an interrupt, 1 if something failed, else 0.
 int exit_code(const Progress& progress);
 
 }  // namespace vit::app

@@ -1,19 +1,19 @@
-// Ctrl-C ends the process at once while nothing is computed; from then on it asks for an end after what is
-// being computed, and only a second one ends the process at once.
+// SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process at once while nothing is computed; from then on they
+// ask for an end after what is being computed. A second SIGINT then ends the process at once.
 #pragma once
 
 namespace vit::app {
 
-constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells count
-
-/// From now on SIGINT ends the process with kInterruptedExitCode, unless the process was started with SIGINT
+/// From now on these signals end the process with 128 + their number, unless the process was started with one
 /// ignored (nohup, jobs in the background of a script), and a file that reaches the limit of its
 /// size is an error of the write.
 void catch_interrupts();
-/// From now on the first SIGINT only sets a flag: there are results to be written.
+/// From now on they only set a flag: there are results to be written.
 void hold_interrupts();
-/// From now on SIGINT ends the process at once again.
+/// From now on they end the process at once again.
 void release_interrupts();
 bool interrupted() noexcept;
+/// 128 + the number of the signal that asked for the end, as shells count.
+int interrupted_exit_code() noexcept;
 
 }  // namespace vit::app

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -225,15 +226,22 @@ void start_openmp() {
   ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
 }
 
+std::atomic<pid_t> confined_process{0};
+
 /// Waits for the confined process and ends as it ended.
 [[noreturn]] void end_as(pid_t child) {
-  ::signal(SIGINT, SIG_IGN);  // it is told as well, and finishes what it has begun
+  ::signal(SIGINT, SIG_IGN);  // the terminal tells it as well, and it finishes what it has begun
+  confined_process.store(child);
+  for (const int number : {SIGTERM, SIGHUP}) {  // which may be sent to this process alone
+    if (::signal(number, [](int received) { ::kill(confined_process.load(), received); }) == SIG_IGN)
+      ::signal(number, SIG_IGN);
+  }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
   const int number = WTERMSIG(status);
-  if (number == SIGINT || number == SIGTERM || number == SIGPIPE) {
+  if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE) {
     ::signal(number, SIG_DFL);
     ::raise(number);
   }

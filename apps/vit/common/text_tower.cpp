@@ -11,7 +11,7 @@
 namespace vit::app {
 namespace {
 
-constexpr std::size_t kTextsAtOnce = 64;  // between two looks at progress and SIGINT
+constexpr std::size_t kTextsAtOnce = 64;  // between two looks at progress and interrupts
 
 constexpr Named<TextLibrary> kLibraries[] = {{"auto", TextLibrary::automatic},
                                              {"transformers", TextLibrary::transformers},

@@ -42,11 +42,11 @@ struct NamedVectors {
 };
 
 /// The vectors of texts called `names`, not normalized. Texts that are no UTF-8 are reported and left out.
-/// After SIGINT those that are done.
+/// After an interrupt those that are done.
 NamedVectors encode_texts(TextEncoder& encoder, std::span<const std::string> texts,
                           std::span<const std::string> names, Progress& progress);
 
-/// encode_classes() of the library, a few classes at a time. After SIGINT those that are done.
+/// encode_classes() of the library, a few classes at a time. After an interrupt those that are done.
 ClassVectors encode_classes(TextEncoder& encoder, const std::vector<std::string>& classes,
                             std::span<const std::string> templates, Progress& progress);
 

@@ -28,7 +28,7 @@ struct ThumbnailOptions {
 std::string encode_thumbnail(ImageView image, std::size_t max_edge);
 
 /// One for each input, in their order. An input that has no image, or one that cannot be read, has a failure
-/// instead; so have all that SIGINT left undone.
+/// instead; so have all that an interrupt left undone.
 std::vector<Thumbnail> make_thumbnails(std::span<const Input> inputs, const ThumbnailOptions& options);
 
 /// The inputs that an earlier run called by these names, as far as they are still there; one without a path
