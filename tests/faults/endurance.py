@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the program over a list of images repeated many times, and watches memory, descriptors and throughput.
+"""Runs the program over many images and watches memory, descriptors and throughput.
 
-    endurance.py VIT MODEL IMAGES SECONDS [COMMAND...]
+    endurance.py VIT MODEL IMAGES [--count N | --seconds S] [COMMAND...]
 
-IMAGES is a folder, COMMAND what runs on it ("embed" to a folder of parts unless given: "classify"). After SECONDS the
-run is interrupted. Printed are the slope of the resident memory after the first tenth, the largest and smallest count
-of open descriptors, and the throughput of the last tenth beside that of the second (the first holds the start).
+IMAGES is a folder; its files are given again and again under names of their own, N of them (1,000,000 unless given).
+COMMAND is what runs on them: embed (to a folder of parts) unless given, classify, index, with options of its own. After
+S seconds the run is interrupted. Printed are the slope of the resident memory after the first tenth, the largest and
+smallest count of open descriptors, and the throughput of the last tenth beside that of the second (the first holds the
+start).
 """
+import argparse
 import os
 import pathlib
 import re
@@ -26,33 +29,54 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def images_done(log):
+    """The last "DONE/ALL" of the progress bar."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4000))
+        done = re.findall(rb"(\d+)/\d+", file.read())
+    return int(done[-1]) if done else 0
+
+
+def write_list(list_path, images, folder, count):
+    """Names of `count` images: the same files, each time through another link to their folder."""
+    names = sorted(str(p.relative_to(images)) for p in images.rglob("*")
+                   if p.suffix.lower() in (".jpg", ".jpeg", ".png", ".ppm"))
+    with list_path.open("w") as out:
+        for i in range(count):
+            link = folder / f"link-{i // len(names)}"
+            if i % len(names) == 0:
+                link.symlink_to(images)
+            out.write(f"{link}/{names[i % len(names)]}\n")
+
+
 def main():
-    vit, model, images, seconds = sys.argv[1:5]
-    command = sys.argv[5:] or ["embed"]
-    paths = sorted(p for p in pathlib.Path(images).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("vit")
+    parser.add_argument("model")
+    parser.add_argument("images", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    command = options.command or ["embed"]
     with tempfile.TemporaryDirectory(prefix="vit-endurance-") as folder:
-        output = pathlib.Path(folder) / "out"
-        list_path = pathlib.Path(folder) / "list"
-        with list_path.open("w") as out:
-            for _ in range(1_000_000 // len(paths)):
-                out.writelines(f"{p}\n" for p in paths)
-        arguments = [vit, *command, "-", "--model", model, "--threads", "2", "--progress", "always"]
-        if command[0] == "embed":
-            arguments += ["--output", str(output) + "/"]
-        else:
-            arguments += ["--format", "csv"]
-        log = pathlib.Path(folder) / "log"
+        folder = pathlib.Path(folder)
+        list_path = folder / "list"
+        write_list(list_path, options.images.resolve(), folder, options.count)
+        arguments = [options.vit, *command, "-", "--model", options.model, "--threads", "2", "--progress", "always"]
+        arguments += {"embed": ["--output", f"{folder}/out/"], "index": ["--output", f"{folder}/index"],
+                      "classify": ["--format", "csv"]}[command[0]]
+        log = folder / "log"
         with list_path.open() as stdin, log.open("wb") as err:
             process = subprocess.Popen(arguments, stdin=stdin, stdout=subprocess.DEVNULL, stderr=err,
                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         samples = []
         start = time.monotonic()
-        while time.monotonic() - start < float(seconds):
+        while time.monotonic() - start < options.seconds:
             time.sleep(0.5)
             if process.poll() is not None:
                 break
-            done = re.findall(rb"(\d+)/\d+", log.read_bytes()[-4000:])
-            samples.append((processor_seconds(process.pid), int(done[-1]) if done else 0, resident_mib(process.pid),
+            samples.append((processor_seconds(process.pid), images_done(log), resident_mib(process.pid),
                             len(os.listdir(f"/proc/{process.pid}/fd"))))
         process.send_signal(signal.SIGINT)
         process.wait(120)
