@@ -33,6 +33,7 @@ struct DuplicatesOptions {
   std::string features;
   double threshold = 0.95;
   PrintFormat format = PrintFormat::text;
+  bool trusts_index = false;
   std::filesystem::path html;
 };
 
@@ -115,8 +116,8 @@ int embed_collection(const DuplicatesOptions& options, Collection& out) {
 }
 
 /// Vectors of an index; of length 1 again where the index rounds them.
-Collection read_collection(const std::filesystem::path& folder) {
-  IndexContents contents = read_index_folder(folder);
+Collection read_collection(const std::filesystem::path& folder, IndexTrust trust) {
+  IndexContents contents = read_index_folder(folder, trust);
   Collection out{.files = {}, .vectors = read_exact_vectors(folder, contents)};
   for (std::size_t i = 0; i < contents.files.size(); ++i)
     normalize({out.vectors.view().row(i), out.vectors.dim(1)});
@@ -129,7 +130,7 @@ int duplicates(const DuplicatesOptions& options) {
   int code = 0;
   if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
     check_html(options.html, {}, options.common);
-    collection = read_collection(options.inputs.front());
+    collection = read_collection(options.inputs.front(), index_trust(options.trusts_index));
     confine_collection(options.common, {}, collection.files, options.html);
   } else {
     code = embed_collection(options, collection);
@@ -186,6 +187,7 @@ Command duplicates_command() {
             .type_name = "FORMAT",
             .help = "text or json (one group a line)",
             .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
+           trust_option(options->trusts_index),
            html_option(options->html)},
       .run = [options] { return duplicates(*options); }};
   add_image_run_options(command.options, options->common);

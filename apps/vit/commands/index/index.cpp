@@ -27,6 +27,10 @@ constexpr const char* kFooter =
     "index.json tells as largest_error how far a stored vector may be from the exact one: no cosine differs "
     "by more.\n"
     "Types that do not give exact vectors back keep them in vectors.npy.\n"
+    "An index is looked through before FAISS reads it, if its type is made of Flat, SQ, PQ, HNSW, IVF, PCA, "
+    "OPQ, "
+    "RR,\n"
+    "L2norm, Pad and RFlat; one of another type is read with --trust-index alone.\n"
     "Examples:\n"
     "  vit index photos/ --output photos.index\n"
     "  vit index --model clip/ --type SQfp16 photos/ --output photos.index";
@@ -37,6 +41,7 @@ struct IndexOptions {
   std::filesystem::path output;
   std::string type = "Flat";
   std::string features;
+  bool trusts_index = false;
 };
 
 /// A file and its vector, which lies elsewhere.
@@ -49,9 +54,9 @@ struct KnownVector {
 class Known {
  public:
   /// Takes a complete index, if there is one of this model, and what an interrupted run has left.
-  Known(const std::filesystem::path& folder, const IndexModel& model, IndexWriter& writer) {
+  Known(const std::filesystem::path& folder, IndexTrust trust, const IndexModel& model, IndexWriter& writer) {
     if (std::filesystem::exists(folder / "index.json")) {
-      contents_.emplace(read_index_folder(folder));
+      contents_.emplace(read_index_folder(folder, trust));
       contents_->facts.model.check_same(model, folder.string());
       exact_ = read_exact_vectors(folder, *contents_);
       for (std::size_t i = 0; i < contents_->files.size(); ++i)
@@ -133,7 +138,7 @@ int index(const IndexOptions& options) {
   check_preprocessing(list.inputs, run.model());
   hold_interrupts();
   IndexWriter writer(options.output);
-  const Known known(options.output, model, writer);
+  const Known known(options.output, index_trust(options.trusts_index), model, writer);
   Plan plan = plan_rows(std::move(list), known);
   const std::size_t num_new = plan.missing.inputs.size();
   run.start(std::move(plan.missing));
@@ -188,7 +193,8 @@ Command index_command() {
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})}},
+            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})},
+           trust_option(options->trusts_index)},
       .run = [options] { return index(*options); }};
   add_image_run_options(command.options, options->common);
   return command;

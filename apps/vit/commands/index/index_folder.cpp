@@ -149,7 +149,7 @@ IndexFacts read_index_facts(const fs::path& folder) {
           .largest_error = json.at("largest_error").as_double()};
 }
 
-IndexContents read_index_folder(const fs::path& folder) {
+IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
   VectorIndex::check_available();
   VIT_CHECK(is_index_folder(folder), kWhere.with(ErrorKind::argument), folder.string(),
             ": is no index; vit index INPUT... --output FOLDER makes one");
@@ -158,7 +158,7 @@ IndexContents read_index_folder(const fs::path& folder) {
   const Json json = parse_json(facts, (folder / kFacts).string());
   IndexContents contents{.facts = read_index_facts(folder),
                          .files = parse_files(lines, folder / kFiles),
-                         .index = VectorIndex::read(folder / kVectors)};
+                         .index = VectorIndex::read(folder / kVectors, trust)};
   const std::size_t count = contents.files.size();
   VIT_CHECK(contents.index.size() == count && contents.index.dim() == contents.facts.model.dim &&
                 json.at("files").as_size() == count && json.at("checksum").as_string() == checksum(lines),
@@ -244,6 +244,28 @@ void IndexWriter::add_partial(const IndexedFile& file, std::span<const float> ve
             ": cannot be written; is the disk full?");
 }
 
+void IndexWriter::write_new(const VectorIndex& index, const IndexFacts& facts,
+                            std::span<const IndexedFile> files, TensorView<const float> exact_vectors) {
+  std::string lines;
+  for (const IndexedFile& file : files) lines += index_line(file) + "\n";
+  const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
+  index.write(fresh(kVectors));
+  write_whole(fresh(kFiles), lines);
+  if (exact_vectors.data() != nullptr) {
+    AtomicFile exact(fresh(kExact), "index");
+    const std::string header =
+        npy_header("<f4", std::array{exact_vectors.num_rows(), exact_vectors.num_columns()});
+    exact.write(std::as_bytes(std::span(header)));
+    exact.write(std::as_bytes(exact_vectors.flat()));
+    exact.commit();
+  }
+  std::string json = "{" + model_json(facts.model) + ", \"type\": " + json_string(facts.type);
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", facts.largest_error);
+  json += std::string(", \"largest_error\": ") + number + text(", \"files\": ", files.size());
+  write_whole(fresh(kFacts), json + ", \"checksum\": \"" + checksum(lines) + "\"}\n");  // decides
+}
+
 IndexFacts IndexWriter::commit(const IndexModel& model, const std::string& type,
                                std::span<const IndexedFile> files, TensorView<const float> vectors) {
   const VectorIndex index = VectorIndex::build(type, vectors);
@@ -254,23 +276,12 @@ IndexFacts IndexWriter::commit(const IndexModel& model, const std::string& type,
   } catch (const Error&) {
     facts.largest_error = -1;  // unknown: the type gives no vectors back
   }
-  std::string lines;
-  for (const IndexedFile& file : files) lines += index_line(file) + "\n";
-  const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
-  index.write(fresh(kVectors));
-  write_whole(fresh(kFiles), lines);
-  if (!keeps_vectors) {
-    AtomicFile exact(fresh(kExact), "index");
-    const std::string header = npy_header("<f4", std::array{vectors.num_rows(), vectors.num_columns()});
-    exact.write(std::as_bytes(std::span(header)));
-    exact.write(std::as_bytes(vectors.flat()));
-    exact.commit();
+  try {
+    write_new(index, facts, files, keeps_vectors ? TensorView<const float>() : vectors);
+  } catch (...) {
+    finish_change(folder_);  // not decided: drops what was written
+    throw;
   }
-  std::string json = "{" + model_json(model) + ", \"type\": " + json_string(type);
-  char number[32];
-  std::snprintf(number, sizeof number, "%.3g", facts.largest_error);
-  json += std::string(", \"largest_error\": ") + number + text(", \"files\": ", files.size());
-  write_whole(fresh(kFacts), json + ", \"checksum\": \"" + checksum(lines) + "\"}\n");  // decides
   finish_change(folder_);
   if (keeps_vectors) {
     std::error_code error;

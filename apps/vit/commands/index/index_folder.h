@@ -50,8 +50,8 @@ struct IndexContents {
 
 /// Whether `folder` holds an index, complete or not.
 bool is_index_folder(const std::filesystem::path& folder);
-/// Throws Error if there is none, a file is missing, or the files are not of one run.
-IndexContents read_index_folder(const std::filesystem::path& folder);
+/// Throws Error if there is none, a file is missing or damaged, or the files are not of one run.
+IndexContents read_index_folder(const std::filesystem::path& folder, IndexTrust trust = IndexTrust::checked);
 IndexFacts read_index_facts(const std::filesystem::path& folder);
 /// The vectors that the index was built from (n, d), as exact as they were kept.
 Tensor<float> read_exact_vectors(const std::filesystem::path& folder, const IndexContents& contents);
@@ -77,6 +77,11 @@ class IndexWriter {
   void drop_partial();
 
  private:
+  /// NAME.new of every file, that of the facts last. `exact_vectors` (n, d) are null where the index keeps
+  /// them.
+  void write_new(const VectorIndex& index, const IndexFacts& facts, std::span<const IndexedFile> files,
+                 TensorView<const float> exact_vectors);
+
   std::filesystem::path folder_;
   int lock_ = -1;
   std::ofstream partial_files_, partial_vectors_;

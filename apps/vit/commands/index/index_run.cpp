@@ -65,6 +65,13 @@ void take_options(const IndexModel& model, CommonOptions& options) {
     options.model_options.channels = ChannelOrder::bgr;
 }
 
+Option trust_option(bool& trusts_index) {
+  return {.name = "--trust-index",
+          .type_name = "",
+          .help = "Read an index of any type that FAISS knows, unchecked; only for files of your own",
+          .flag = &trusts_index};
+}
+
 void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
                         std::span<const IndexedFile> indexed, const std::filesystem::path& html,
                         const std::filesystem::path& tokenizer) {

@@ -29,6 +29,12 @@ IndexModel index_model(const CommonOptions& options, const Model& model, const V
 /// Takes from an index what the command line leaves open: the model, the size and the precision.
 void take_options(const IndexModel& model, CommonOptions& options);
 
+/// --trust-index, and what it means for reading an index.
+Option trust_option(bool& trusts_index);
+inline IndexTrust index_trust(bool trusts_index) {
+  return trusts_index ? IndexTrust::trusted : IndexTrust::checked;
+}
+
 /// confine() of a command whose page `html`, if it is to write one, shows images of an index.
 void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
                         std::span<const IndexedFile> indexed, const std::filesystem::path& html,

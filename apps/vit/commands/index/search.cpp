@@ -45,6 +45,7 @@ struct SearchOptions {
   PrintFormat format = PrintFormat::text;
   bool each = false;
   std::string parameters;
+  bool trusts_index = false;
   std::filesystem::path html;
 };
 
@@ -169,7 +170,7 @@ int search(SearchOptions options) {
   if (options.tower.are_given() && !options.texts.are_given())
     fail_usage("--tokenizer and --library go with --text");
   if (options.texts.are_given()) check_html(options.html, {}, options.common);
-  IndexContents contents = read_index_folder(options.folder);
+  IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
   if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
   take_options(contents.facts.model, options.common);
   std::vector<Query> queries;
@@ -229,6 +230,7 @@ Command search_command() {
                    .type_name = "LIST",
                    .help = "Parameters of the search by FAISS's names: nprobe=32, efSearch=64",
                    .target = text_target(options->parameters)},
+                  trust_option(options->trusts_index),
                   html_option(options->html)},
       .run = [options] { return search(*options); }};
   add_text_options(command.options, options->texts);

@@ -19,6 +19,9 @@ struct Hit {
   float score = 0;
 };
 
+/// Whether a file is looked through before FAISS, which believes what it says, reads it.
+enum class IndexTrust { checked, trusted };
+
 class VectorIndex {
  public:
   ~VectorIndex();
@@ -27,15 +30,17 @@ class VectorIndex {
 
   /// Throws Error if the program was built without FAISS.
   static void check_available();
-  /// Throws UsageError if `type` is no factory string of FAISS for vectors of `dim` numbers.
+  /// Throws UsageError if `type` is no factory string of FAISS for vectors of `dim` numbers and inner
+  /// products.
   static void check_type(const std::string& type, std::size_t dim);
   /// An index of the type that a factory string of FAISS names, with the vectors (n, d) in their order, for
   /// inner products. Trains it where the type asks for that. One thread, so that the bytes depend on the
   /// vectors alone. Throws Error if FAISS refuses, for example too few vectors to train on.
   static VectorIndex build(const std::string& type, TensorView<const float> vectors);
-  /// Throws Error for a file that FAISS does not read, or of another metric.
-  static VectorIndex read(const std::filesystem::path& path);
-  /// Throws Error if the file cannot be written.
+  /// Throws Error for a file that FAISS does not read, of another metric or, unless it is trusted, damaged or
+  /// of a type that is not looked through.
+  static VectorIndex read(const std::filesystem::path& path, IndexTrust trust = IndexTrust::checked);
+  /// The file appears when it is complete. Throws Error if it cannot be written.
   void write(const std::filesystem::path& path) const;
 
   std::size_t size() const;  // n

@@ -1,6 +1,10 @@
 // The index with FAISS.
 #include <faiss/AutoTune.h>
 #include <faiss/IndexFlat.h>
+#include <faiss/IndexIVF.h>
+#include <faiss/IndexNSG.h>
+#include <faiss/IndexPreTransform.h>
+#include <faiss/IndexRefine.h>
 #include <faiss/IndexScalarQuantizer.h>
 #include <faiss/impl/FaissException.h>
 #include <faiss/impl/io.h>
@@ -12,14 +16,17 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <regex>
 #include <utility>
 
+#include "apps/vit/commands/index/index_file_check.h"
 #include "apps/vit/commands/index/inner_product.h"
 #include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/weights/files/atomic_file.h"
 #include "vit/weights/files/source_file.h"
 
 namespace vit::app {
@@ -32,6 +39,8 @@ constexpr Where kWhere{"index", ErrorKind::format};
 constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time
 
 using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
+
+constexpr idx_t kMinGraph = 101;  // NNDescent, which NSG begins with, samples 100 vectors and takes one more
 
 /// What FAISS says, without its source lines and conditions.
 std::string reason(const std::exception& error) {
@@ -59,38 +68,55 @@ class FaissThreads {
   int before_;
 };
 
-/// Hands FAISS a file, and refuses counts in it that the file has no bytes for: FAISS makes room for whatever
-/// a file announces before it reads on. What an index holds one by one - vectors, codes, lists, ids - takes a
-/// byte each at least.
-class BoundedReader : public faiss::IOReader {
+/// Hands FAISS the bytes of a file.
+class FileReader : public faiss::IOReader {
  public:
-  explicit BoundedReader(const std::filesystem::path& path) : file_(path, kWhere) { name = path.string(); }
+  explicit FileReader(const SourceFile& file) : file_(file) { name = file.path().string(); }
 
   std::size_t operator()(void* out, std::size_t item_bytes, std::size_t num_items) override {
     if (item_bytes == 0) return num_items;
     const std::size_t whole = std::min(num_items, (file_.size() - position_) / item_bytes);
-    if (whole == 0) return 0;
     file_.read(position_, {static_cast<std::byte*>(out), whole * item_bytes});
     position_ += whole * item_bytes;
-    if (item_bytes == sizeof(std::uint64_t)) check_counts(static_cast<const unsigned char*>(out), whole);
     return whole;
   }
 
  private:
-  void check_counts(const unsigned char* numbers, std::size_t count) const {
-    constexpr std::uint64_t kSmall = 1u << 24;  // so many lists may be there and hold nothing
-    constexpr std::uint64_t kLimit = std::uint64_t{1}
-                                     << 40;  // FAISS refuses more; numbers beyond are no counts
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t number = 0;
-      std::memcpy(&number, numbers + i * sizeof number, sizeof number);
-      VIT_CHECK(number <= file_.size() || number <= kSmall || number >= kLimit, kWhere, name, ": announces ",
-                number, " entries and has ", file_.size(), " bytes; truncated or damaged");
+  const SourceFile& file_;
+  std::size_t position_ = 0;
+};
+
+/// Takes from FAISS the bytes of a file, many of them number by number.
+class FileWriter : public faiss::IOWriter {
+ public:
+  explicit FileWriter(const std::filesystem::path& path) : file_(path, kWhere) { name = path.string(); }
+
+  std::size_t operator()(const void* items, std::size_t item_bytes, std::size_t num_items) override {
+    const std::span bytes(static_cast<const std::byte*>(items), item_bytes * num_items);
+    if (bytes.size() > kBuffer) {
+      flush();
+      file_.write(bytes);
+    } else {
+      buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+      if (buffer_.size() > kBuffer) flush();
     }
+    return num_items;
+  }
+  void commit() {
+    flush();
+    file_.commit();
   }
 
-  internal::SourceFile file_;
-  std::size_t position_ = 0;
+ private:
+  static constexpr std::size_t kBuffer = 1u << 16;
+
+  void flush() {
+    file_.write(buffer_);
+    buffer_.clear();
+  }
+
+  AtomicFile file_;
+  std::vector<std::byte> buffer_;
 };
 
 /// The metric of an index as a number: a damaged file may hold one that FAISS has no name for.
@@ -99,6 +125,31 @@ int metric_of(const faiss::Index& index) {
   int metric = 0;
   std::memcpy(&metric, &index.metric_type, sizeof metric);
   return metric;
+}
+
+/// Throws UsageError for numbers in a factory string that FAISS divides by, or never ends with.
+void check_numbers(const std::string& type) {
+  static const std::regex kZero("(^|[^0-9])0+([^0-9]|$)"), kGraphOfOne("HNSW0*1([^0-9]|$)");
+  if (std::regex_search(type, kZero))
+    fail_usage("--type: expected numbers of 1 or more, found '", printable(type), "'");
+  if (std::regex_search(type, kGraphOfOne))
+    fail_usage("--type: expected 2 neighbors or more, HNSW2, found '", printable(type), "'");
+}
+
+/// Throws Error where FAISS would divide by zero, or search for ever, because there are too few vectors.
+void check_count(const faiss::Index& index, idx_t count) {
+  if (const auto* const graph = dynamic_cast<const faiss::IndexNSG*>(&index)) {
+    const idx_t needed = std::max<idx_t>(kMinGraph, graph->nsg.L + 1);
+    VIT_CHECK(count >= needed, kWhere.with(ErrorKind::argument), "NSG", graph->nsg.R, " needs ", needed,
+              " vectors or more, found ", count, "; HNSW, or Flat for so few, takes any number");
+  } else if (const auto* const lists = dynamic_cast<const faiss::IndexIVF*>(&index)) {
+    check_count(*lists->quantizer, static_cast<idx_t>(lists->nlist));
+  } else if (const auto* const transformed = dynamic_cast<const faiss::IndexPreTransform*>(&index)) {
+    check_count(*transformed->index, count);
+  } else if (const auto* const refined = dynamic_cast<const faiss::IndexRefine*>(&index)) {
+    check_count(*refined->base_index, count);
+    check_count(*refined->refine_index, count);
+  }
 }
 
 bool is_better(const Hit& a, const Hit& b) {
@@ -148,13 +199,16 @@ VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
 void VectorIndex::check_available() {}
 
 void VectorIndex::check_type(const std::string& type, std::size_t dim) {
+  check_numbers(type);
+  std::unique_ptr<faiss::Index> index;
   try {
-    const std::unique_ptr<faiss::Index> index(
-        faiss::index_factory(static_cast<int>(dim), type.c_str(), faiss::METRIC_INNER_PRODUCT));
+    index.reset(faiss::index_factory(static_cast<int>(dim), type.c_str(), faiss::METRIC_INNER_PRODUCT));
   } catch (const std::exception& error) {
     fail_usage("--type: FAISS has no '", printable(type), "' for vectors of ", dim,
                " numbers: ", reason(error));
   }
+  if (metric_of(*index) != faiss::METRIC_INNER_PRODUCT)
+    fail_usage("--type: FAISS has '", printable(type), "' for distances alone, not for inner products");
 }
 
 VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> vectors) {
@@ -164,6 +218,7 @@ VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> 
     auto state = std::make_unique<State>();
     state->index.reset(faiss::index_factory(static_cast<int>(vectors.num_columns()), type.c_str(),
                                             faiss::METRIC_INNER_PRODUCT));
+    check_count(*state->index, count);
     if (!state->index->is_trained) state->index->train(count, vectors.flat().data());
     state->index->add(count, vectors.flat().data());
     return VectorIndex(std::move(state));
@@ -173,10 +228,12 @@ VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> 
   }
 }
 
-VectorIndex VectorIndex::read(const std::filesystem::path& path) {
+VectorIndex VectorIndex::read(const std::filesystem::path& path, IndexTrust trust) {
   try {
     auto state = std::make_unique<State>();
-    BoundedReader reader(path);
+    const SourceFile file(path, kWhere);
+    if (trust == IndexTrust::checked) check_index_file(file);
+    FileReader reader(file);
     state->index.reset(faiss::read_index(&reader));
     VIT_CHECK(metric_of(*state->index) == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
               ": compares by another metric than the inner product; it was not written by vit index");
@@ -191,11 +248,13 @@ VectorIndex VectorIndex::read(const std::filesystem::path& path) {
 }
 
 void VectorIndex::write(const std::filesystem::path& path) const {
+  FileWriter writer(path);
   try {
-    faiss::write_index(state_->index.get(), path.c_str());
-  } catch (const std::exception& error) {
-    fail(kWhere.with(ErrorKind::io), path.string(), ": cannot be written: ", reason(error));
+    faiss::write_index(state_->index.get(), &writer);
+  } catch (const faiss::FaissException& error) {
+    fail(kWhere.with(ErrorKind::unsupported), path.string(), ": FAISS cannot write it: ", reason(error));
   }
+  writer.commit();
 }
 
 std::size_t VectorIndex::size() const {

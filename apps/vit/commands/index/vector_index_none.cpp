@@ -28,7 +28,7 @@ void VectorIndex::check_type(const std::string&, std::size_t) {
 VectorIndex VectorIndex::build(const std::string&, TensorView<const float>) {
   fail_without_faiss();
 }
-VectorIndex VectorIndex::read(const std::filesystem::path&) {
+VectorIndex VectorIndex::read(const std::filesystem::path&, IndexTrust) {
   fail_without_faiss();
 }
 void VectorIndex::write(const std::filesystem::path&) const {
