@@ -346,6 +346,27 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
   }
 }
 
+TEST_CASE("apps: an index of a type that is not looked through is read with --trust-index") {
+  const TestFolder folder;
+  if (!can_index(folder)) return;
+  const std::vector<std::string> paths = write_images(folder);
+  const std::string index = folder / "index";
+  const std::vector<std::string> again{folder / "in", "--output", index, "--type", "RQ1x2"};
+  REQUIRE(run("index", again).exit_code == 0);
+  const std::vector<std::vector<std::string>> commands{
+      {"search", index, paths[2]}, {"duplicates", index}, {"index", "--model", golden_model("rope-axial")}};
+  for (std::vector<std::string> arguments : commands) {
+    CAPTURE(arguments.front());
+    if (arguments.front() == "index") arguments.insert(arguments.end(), again.begin(), again.end());
+    const RunResult refused = run_vit(arguments);
+    CHECK(refused.exit_code == 1);
+    CHECK(refused.num_errors() == 1);
+    CHECK(refused.err.find("--trust-index") != std::string::npos);
+    arguments.emplace_back("--trust-index");
+    CHECK(run_vit(arguments).exit_code == 0);
+  }
+}
+
 TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   const TestFolder folder;
   if (!can_index(folder)) return;
@@ -374,7 +395,7 @@ TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   huge.at(41) =
       2;  // of the length of the array behind a header of 37 bytes: 2^33 numbers, zeroed before they are read
   write_text(folder / "index/vectors.faiss", huge);
-  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "announces 85899"});
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "found 85899"});
   write_text(folder / "index/vectors.faiss", vectors);
   fs::remove(folder / "index/files.jsonl");
   refused(run_vit({"search", folder / "index", paths[0]}), 1, {"files.jsonl"});

@@ -150,14 +150,18 @@ std::vector<std::string> index_files_seeds() {
   return index_seeds("files.jsonl");
 }
 
-/// Flat indexes alone: FAISS checks neither the graphs nor the lists of other types, and a damaged one may
-/// end the process.
 void run_index_vectors(std::string_view input) {
-  if (!input.starts_with("IxF")) internal::fail("index_vectors", "not the name of a flat index");
   if (Index* const index = flat_index()) index->read("vectors.faiss", input);
 }
+/// One of each type of index, quantizer and transform that is looked through.
 std::vector<std::string> index_vectors_seeds() {
-  return index_seeds("vectors.faiss");
+  if (flat_index() == nullptr) return {};
+  std::vector<std::string> seeds;
+  for (const char* type :
+       {"Flat", "SQfp16", "SQ8", "SQ6", "SQ4", "PQ2x1", "HNSW2", "HNSW2,SQ8", "IVF2,Flat", "IVF2,SQ8",
+        "IVF2,PQ2x1", "IVF2_HNSW2,Flat", "PCA2,Flat", "RR2,Flat", "L2norm,Flat", "Pad8,Flat", "SQ8,RFlat"})
+    seeds.push_back(Index(type).original("vectors.faiss"));
+  return seeds;
 }
 
 void run_paths(std::string_view input) {
