@@ -187,18 +187,19 @@ TEST_CASE("apps: an index of any type is read if it is trusted") {
 
 TEST_CASE("apps: what ends FAISS is no type of an index") {
   if (!has_faiss()) return;
-  for (const char* type :
-       {"PQ0", "PQ2x0", "OPQ0,PQ2x4", "IVF0,Flat", "HNSW0", "HNSW1", "HNSW1,SQ8", "NSG0"}) {
+  for (const char* type : {"PQ0", "PQ2x0", "OPQ0,PQ2x4", "IVF0,Flat", "HNSW0", "HNSW1", "HNSW1,SQ8", "NSG0",
+                           "NSG15", "PCA2,NSG4", "IVF90_NSG4,Flat"}) {
     CAPTURE(type);
     CHECK_THROWS_AS(app::VectorIndex::check_type(type, kDim), app::UsageError);
   }
   CHECK_THROWS_AS(app::VectorIndex::check_type("HNSW4,PQ2", kDim), app::UsageError);  // distances alone
-  for (const char* type : {"HNSW10", "PCA2,Flat", "HNSW16", "IVF100,PQ2x8", "SQfp16"})
+  for (const char* type :
+       {"HNSW10", "PCA2,Flat", "HNSW16", "NSG16", "NSG", "NSG100,SQ8", "IVF100,PQ2x8", "SQfp16"})
     CHECK_NOTHROW(app::VectorIndex::check_type(type, kDim));
   const Tensor<float> vectors = random_vectors(100);
-  for (const char* type : {"NSG4", "PCA2,NSG4", "NSG4,SQ8", "SQ8,Refine(NSG4)", "IVF90_NSG4,Flat"}) {
+  for (const char* type : {"NSG16", "PCA2,NSG16", "NSG16,SQ8", "SQ8,Refine(NSG16)", "IVF90_NSG16,Flat"}) {
     CAPTURE(type);
-    CHECK_ERROR(ErrorKind::argument, ("NSG4", "101"), app::VectorIndex::build(type, vectors.view()));
+    CHECK_ERROR(ErrorKind::argument, ("NSG16", "101"), app::VectorIndex::build(type, vectors.view()));
   }
   CHECK_THROWS_AS(app::VectorIndex::build("IVF200,Flat", vectors.view()), Error);
   CHECK_THROWS_AS(app::VectorIndex::build("PQ2x8", vectors.view()), Error);

@@ -127,16 +127,18 @@ int metric_of(const faiss::Index& index) {
   return metric;
 }
 
-/// Throws UsageError for numbers in a factory string that FAISS divides by, or never ends with.
+/// Throws UsageError for numbers in a factory string that FAISS divides by, or never ends with: NSG joins
+/// what is not connected to vectors with room for a neighbor, and looks for them until there is one.
 void check_numbers(const std::string& type) {
-  static const std::regex kZero("(^|[^0-9])0+([^0-9]|$)"), kGraphOfOne("HNSW0*1([^0-9]|$)");
+  static const std::regex kZero("(^|[^0-9])0+([^0-9]|$)"),
+      kFewNeighbors("(HNSW0*1|NSG0*([1-9]|1[0-5]))([^0-9]|$)");
   if (std::regex_search(type, kZero))
     fail_usage("--type: expected numbers of 1 or more, found '", printable(type), "'");
-  if (std::regex_search(type, kGraphOfOne))
-    fail_usage("--type: expected 2 neighbors or more, HNSW2, found '", printable(type), "'");
+  if (std::regex_search(type, kFewNeighbors))
+    fail_usage("--type: expected HNSW2 or more, NSG16 or more, found '", printable(type), "'");
 }
 
-/// Throws Error where FAISS would divide by zero, or search for ever, because there are too few vectors.
+/// Throws Error where FAISS would divide by zero, or draw for ever, because there are too few vectors.
 void check_count(const faiss::Index& index, idx_t count) {
   if (const auto* const graph = dynamic_cast<const faiss::IndexNSG*>(&index)) {
     const idx_t needed = std::max<idx_t>(kMinGraph, graph->nsg.L + 1);
