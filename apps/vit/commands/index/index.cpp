@@ -27,10 +27,9 @@ constexpr const char* kFooter =
     "index.json tells as largest_error how far a stored vector may be from the exact one: no cosine differs "
     "by more.\n"
     "Types that do not give exact vectors back keep them in vectors.npy.\n"
-    "An index is looked through before FAISS reads it, if its type is made of Flat, SQ, PQ, HNSW, IVF, PCA, "
-    "OPQ, "
+    "FAISS reads an index that was looked through: its type is made of Flat, SQ, PQ, HNSW, IVF, PCA, OPQ, "
     "RR,\n"
-    "L2norm, Pad and RFlat; one of another type is read with --trust-index alone.\n"
+    "L2norm, Pad and RFlat. One of another type is read with --trust-index alone.\n"
     "Examples:\n"
     "  vit index photos/ --output photos.index\n"
     "  vit index --model clip/ --type SQfp16 photos/ --output photos.index";

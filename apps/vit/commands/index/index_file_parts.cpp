@@ -219,12 +219,11 @@ void check_lists(IndexFileReader& in, std::size_t num_lists, std::size_t code_by
 }
 
 void refuse_type(const IndexFileReader& in, const std::string& letters) {
-  fail(Where("index", ErrorKind::unsupported), in.path(), ": '", printable(letters),
-       "' is no type of FAISS that is looked through before FAISS reads it: Flat, SQ, PQ, HNSW, HNSW with "
-       "SQ, IVF of "
-       "these, with PCA, OPQ, RR, L2norm or Pad in front, and RFlat behind; make the index again with one of "
-       "them, or "
-       "read a file of your own with --trust-index");
+  fail(
+      Where("index", ErrorKind::unsupported), in.path(), ": '", printable(letters),
+      "' is no type of FAISS that is looked through before FAISS reads it: Flat, SQ, PQ, HNSW of Flat or SQ, "
+      "IVF, with PCA, OPQ, RR, L2norm or Pad in front, and RFlat behind; make an index of such a type in "
+      "another folder, or read a file of your own with --trust-index");
 }
 
 }  // namespace vit::app
