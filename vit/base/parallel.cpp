@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/core_sharing.h"
 #include "vit/base/worker_threads.h"
 
 #ifdef __linux__
@@ -48,7 +51,9 @@ bool is_inside_region() {
 
 /// One leader hands tasks to a team. Each thread begins with a part of its own: in jobs that go through the
 /// same rows in the same order it meets again what it wrote, in its own cache. Then it takes over what others
-/// have not begun. A job ends when its tasks have ended: threads that took none are not waited for.
+/// have not begun. A job ends when its tasks have ended: threads that took none are not waited for. Beside
+/// other programs, a thread that is on the leader's core looks for another one, and a thread that is waited
+/// for and does not run goes on on the leader's.
 class Team {
  public:
   explicit Team(int num_threads)
@@ -66,15 +71,24 @@ class Team {
     for (std::size_t part = 0; part < num_parts_; ++part) {
       parts_[part].left = Range{part * num_tasks / num_parts_, (part + 1) * num_tasks / num_parts_}.bits();
     }
+    leader_core_.store(current_core(), std::memory_order_relaxed);
     announce(job_ + 1 == kDismissed ? 1 : job_ + 1);
     take_tasks(0);
-    for (std::uint32_t left = running_; left != 0;) left = await_change(running_, left);
+    for (std::uint32_t left = running_; left != 0; left = running_) await_others(left);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
   /// The others' call: returns after dismiss().
   void serve(int thread) {
-    for (std::uint32_t seen = 0; (seen = await_change(job_, seen)) != kDismissed;) take_tasks(thread);
+    Member unseen;
+    const auto place = static_cast<std::size_t>(thread);
+    Member& member = place < kMostParts ? members_[place] : unseen;
+    member.thread.emplace();
+    for (std::uint32_t seen = 0; (seen = await_change(job_, seen)) != kDismissed;) {
+      member.is_working = true;
+      take_tasks(thread);
+      member.is_working = false;
+    }
   }
 
   void dismiss() { announce(kDismissed); }
@@ -95,9 +109,35 @@ class Team {
     std::atomic<std::uint64_t> left{0};  // bits of the Range that nobody has taken
   };
 
+  /// A thread of the team, as the leader sees it.
+  struct alignas(64) Member {
+    std::optional<AwaitedThread> thread;  // there as soon as it works
+    std::atomic<bool> is_working{false};  // on tasks of a job
+
+    std::optional<std::int64_t> processor_time() const {
+      return is_working ? thread->processor_time() : std::nullopt;
+    }
+  };
+
   void announce(std::uint32_t job) {
     job_ = job;
     job_.notify_all();
+  }
+
+  /// The leader waits until fewer than `left` tasks run.
+  void await_others(std::uint32_t left) {
+    constexpr auto kPatience = std::chrono::microseconds(30), kLook = std::chrono::microseconds(20);
+    if (spin_while(running_, left, kPatience) != left) return;
+    std::array<std::optional<std::int64_t>, kMostParts> before;
+    for (std::size_t i = 0; i < num_parts_; ++i) before[i] = members_[i].processor_time();
+    if (spin_while(running_, left, kLook) != left) return;
+    for (std::size_t i = 0; i < num_parts_; ++i) {
+      if (before[i] && members_[i].processor_time() == before[i]) {
+        members_[i].thread->move_here();
+        break;
+      }
+    }
+    running_.wait(left);
   }
 
   // A job is replaced only after all its tasks have been counted as ended: whoever took one, however late it
@@ -127,6 +167,7 @@ class Team {
   }
 
   void run_task(std::size_t task, int thread) {
+    if (thread != 0 && current_core() == leader_core_.load(std::memory_order_relaxed)) leave_core();
     try {
       function_(context_, task, thread);
     } catch (...) {
@@ -137,6 +178,8 @@ class Team {
 
   const int num_threads_;
   const std::size_t num_parts_;
+  std::array<Member, kMostParts> members_;  // the leader's is not used
+  std::atomic<int> leader_core_{-1};
   detail::TaskFunction function_ = nullptr;
   void* context_ = nullptr;
   std::exception_ptr error_;

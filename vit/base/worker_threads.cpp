@@ -1,6 +1,5 @@
 #include "vit/base/worker_threads.h"
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -28,14 +27,20 @@ void pause_briefly() {
 
 }  // namespace
 
-std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  constexpr auto kSpinTime = std::chrono::microseconds(50);
-  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+std::uint32_t spin_while(const std::atomic<std::uint32_t>& value, std::uint32_t old,
+                         std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
   do {
     const std::uint32_t now = value;
     if (now != old) return now;
     pause_briefly();
   } while (std::chrono::steady_clock::now() < end);
+  return value;
+}
+
+std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  const std::uint32_t now = spin_while(value, old, std::chrono::microseconds(50));
+  if (now != old) return now;
   value.wait(old);
   return value;
 }

@@ -3,9 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace vit::internal {
+
+/// Looks at `value` until it is no longer `old` or the time is over; returns what it is then.
+std::uint32_t spin_while(const std::atomic<std::uint32_t>& value, std::uint32_t old,
+                         std::chrono::microseconds time);
 
 /// Waits until `value` is no longer `old` and returns what it is then. Sleeping and waking cost tens of
 /// microseconds, more than the serial stretches of a forward pass; a thread that waits longer gives its core

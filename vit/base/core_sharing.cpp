@@ -1,0 +1,77 @@
+#include "vit/base/core_sharing.h"
+
+#include <chrono>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace vit::internal {
+
+#ifdef __linux__
+
+namespace {
+
+/// Lets `thread` run on the cores of `wanted` alone, which moves it there, and then on all of its own again.
+void move_thread(pthread_t thread, const cpu_set_t& own, const cpu_set_t& wanted) noexcept {
+  if (CPU_COUNT(&wanted) == 0) return;
+  if (::pthread_setaffinity_np(thread, sizeof wanted, &wanted) == 0)
+    ::pthread_setaffinity_np(thread, sizeof own, &own);
+}
+
+}  // namespace
+
+int current_core() noexcept {
+  return ::sched_getcpu();
+}
+
+void leave_core() noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kMoment = std::chrono::milliseconds(4);  // a time slice of the system
+  thread_local Clock::time_point last;
+  const Clock::time_point now = Clock::now();
+  if (now - last < kMoment) return;
+  last = now;
+  cpu_set_t own;
+  const int core = current_core();
+  if (core < 0 || ::pthread_getaffinity_np(::pthread_self(), sizeof own, &own) != 0) return;
+  cpu_set_t others = own;
+  CPU_CLR(static_cast<std::size_t>(core), &others);
+  move_thread(::pthread_self(), own, others);
+}
+
+AwaitedThread::AwaitedThread() noexcept
+    : thread_(::pthread_self()), has_clock_(::pthread_getcpuclockid(thread_, &clock_) == 0) {}
+
+std::optional<std::int64_t> AwaitedThread::processor_time() const noexcept {
+  timespec time = {};
+  if (!has_clock_ || ::clock_gettime(clock_, &time) != 0) return std::nullopt;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void AwaitedThread::move_here() const noexcept {
+  cpu_set_t own;
+  const int core = current_core();
+  if (core < 0 || ::pthread_getaffinity_np(thread_, sizeof own, &own) != 0) return;
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  if (CPU_ISSET(static_cast<std::size_t>(core), &own)) CPU_SET(static_cast<std::size_t>(core), &here);
+  move_thread(thread_, own, here);
+}
+
+#else
+
+int current_core() noexcept {
+  return -1;
+}
+void leave_core() noexcept {}
+
+AwaitedThread::AwaitedThread() noexcept = default;
+std::optional<std::int64_t> AwaitedThread::processor_time() const noexcept {
+  return std::nullopt;
+}
+void AwaitedThread::move_here() const noexcept {}
+
+#endif
+
+}  // namespace vit::internal
