@@ -1,11 +1,16 @@
 // The threads behind parallel_for: shared by teams, and what is left of them after a fork.
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -35,6 +40,20 @@ bool holds_in_child(const Body& body) {
   int status = -1;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+cpu_set_t cores_of(pthread_t thread) {
+  cpu_set_t cores;
+  CHECK(::pthread_getaffinity_np(thread, sizeof cores, &cores) == 0);
+  return cores;
+}
+
+/// The last core that this process may use.
+std::size_t last_core() {
+  const cpu_set_t all = cores_of(::pthread_self());
+  std::size_t core = CPU_SETSIZE - 1;
+  while (core > 0 && !CPU_ISSET(core, &all)) --core;
+  return core;
 }
 
 std::size_t num_threads() {
@@ -75,6 +94,41 @@ TEST_CASE("base: teams borrow the threads of teams before them") {
   for (int round = 0; round < 1000; ++round) CHECK(sum_by_team() == kSum);
   std::thread([] { CHECK(sum_by_team() == kSum); }).join();
   CHECK(num_threads() == before);
+}
+
+TEST_CASE("base: beside a busy program a team does its tasks, and its threads keep their cores") {
+  const cpu_set_t all = cores_of(::pthread_self());
+  std::atomic<bool> is_over{false};
+  std::thread busy([&, core = last_core()] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    CHECK(::pthread_setaffinity_np(::pthread_self(), sizeof one, &one) == 0);
+    while (!is_over) {
+    }
+  });
+  constexpr std::size_t kTasks = 9;
+  std::mutex mutex;
+  std::set<pthread_t> threads;
+  std::size_t done = 0;
+  for (int round = 0; round < 40; ++round) {  // short tasks and such that are longer than a time slice
+    const auto time = std::chrono::microseconds(round % 8 == 0 ? 5000 : 50);
+    parallel_for(kTasks, 3, [&](std::size_t, int) {
+      const auto end = std::chrono::steady_clock::now() + time;
+      while (std::chrono::steady_clock::now() < end) {
+      }
+      const std::lock_guard lock(mutex);
+      threads.insert(::pthread_self());
+      ++done;
+    });
+  }
+  is_over = true;
+  busy.join();
+  CHECK(done == 40 * kTasks);
+  for (const pthread_t thread : threads) {
+    const cpu_set_t cores = cores_of(thread);
+    CHECK(CPU_EQUAL(&cores, &all));
+  }
 }
 
 TEST_CASE("base: many leaders at once") {
