@@ -204,3 +204,15 @@ TEST_CASE("apps: what ends FAISS is no type of an index") {
   CHECK_THROWS_AS(app::VectorIndex::build("IVF200,Flat", vectors.view()), Error);
   CHECK_THROWS_AS(app::VectorIndex::build("PQ2x8", vectors.view()), Error);
 }
+
+TEST_CASE("apps: an index that refines is not asked for fewer candidates than results") {
+  if (!has_faiss()) return;
+  const Tensor<float> vectors = random_vectors(kCount);
+  for (const char* type : {"Flat,RFlat", "PCA2,SQ8,RFlat"}) {
+    CAPTURE(type);
+    app::VectorIndex index = app::VectorIndex::build(type, vectors.view());
+    CHECK_THROWS_AS(index.set_parameters("k_factor_rf=0.5"), app::UsageError);
+    index.set_parameters("k_factor_rf=2");
+    CHECK(index.search(std::vector<float>(kDim, 0.5f), 3, 1).size() == 3);
+  }
+}

@@ -154,6 +154,16 @@ void check_count(const faiss::Index& index, idx_t count) {
   }
 }
 
+/// Throws UsageError for fewer candidates than results, behind which FAISS would read on.
+void check_candidates(const faiss::Index& index) {
+  if (const auto* const transformed = dynamic_cast<const faiss::IndexPreTransform*>(&index)) {
+    check_candidates(*transformed->index);
+  } else if (const auto* const refined = dynamic_cast<const faiss::IndexRefine*>(&index)) {
+    if (!(refined->k_factor >= 1))
+      fail_usage("--parameters: k_factor_rf: expected 1 or more, found ", refined->k_factor);
+  }
+}
+
 bool is_better(const Hit& a, const Hit& b) {
   return a.score > b.score || (a.score == b.score && a.index < b.index);
 }
@@ -273,6 +283,7 @@ void VectorIndex::set_parameters(const std::string& parameters) {
   } catch (const std::exception& error) {
     fail_usage("--parameters: FAISS refuses '", printable(parameters), "' for this index: ", reason(error));
   }
+  check_candidates(*state_->index);
 }
 
 std::vector<Hit> VectorIndex::search(std::span<const float> query, std::size_t top, int threads) const {
