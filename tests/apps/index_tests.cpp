@@ -351,7 +351,7 @@ TEST_CASE("apps: an index of a type that is not looked through is read with --tr
   if (!can_index(folder)) return;
   const std::vector<std::string> paths = write_images(folder);
   const std::string index = folder / "index";
-  const std::vector<std::string> again{folder / "in", "--output", index, "--type", "RQ1x2"};
+  const std::vector<std::string> again{folder / "in", "--output", index, "--type", "LSQ2x2"};
   REQUIRE(run("index", again).exit_code == 0);
   const std::vector<std::vector<std::string>> commands{
       {"search", index, paths[2]}, {"duplicates", index}, {"index", "--model", golden_model("rope-axial")}};
