@@ -78,7 +78,8 @@ foreach(file ${files})
         "[<\"]hwy/=>^kernels/"
         "<nlohmann/=>^weights/.*\\.cpp$|^weights/files/json\\.h$"
         "<immintrin.h>=>^kernels/"
-        "<(jpeglib|openjpeg|png|tiffio|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
+        "<(jpeglib|openjpeg|png|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
+        "<tiffio[.]h>=>^image/(decode_tiff\\.cpp|tiff_[a-z]+\\.(h|cpp))$"
         "<zlib[.]h>=>^(image|text)/[a-z0-9_]+\\.cpp$"
         "<unicode/=>^text/unicode\\.cpp$")
       string(REGEX MATCH "^(.+)=>(.*)$" _ "${fence}")
