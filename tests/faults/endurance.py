@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the program over many images and watches memory, descriptors and throughput.
 
-    endurance.py VIT MODEL IMAGES [--count N | --seconds S] [COMMAND...]
+    endurance.py VIT MODEL IMAGES [COMMAND] [--count N | --seconds S] [OPTION...]
 
 IMAGES is a folder; its files are given again and again under names of their own, N of them (1,000,000 unless given).
-COMMAND is what runs on them: embed (to a folder of parts) unless given, classify, index, with options of its own. After
-S seconds the run is interrupted. Printed are the slope of the resident memory after the first tenth, the largest and
+COMMAND is what runs on them, with further options: embed (to a folder of parts) unless given, classify, index. After S
+seconds the run is interrupted. Printed are the slope of the resident memory after the first tenth, the largest and
 smallest count of open descriptors, and the throughput of the last tenth beside that of the second (the first holds the
 start).
 """
@@ -56,16 +56,15 @@ def main():
     parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    command = options.command or ["embed"]
+    parser.add_argument("command", nargs="?", choices=["embed", "classify", "index"], default="embed")
+    options, more = parser.parse_known_args()
     with tempfile.TemporaryDirectory(prefix="vit-endurance-") as folder:
         folder = pathlib.Path(folder)
         list_path = folder / "list"
         write_list(list_path, options.images.resolve(), folder, options.count)
-        arguments = [options.vit, *command, "-", "--model", options.model, "--threads", "2", "--progress", "always"]
+        arguments = [options.vit, options.command, *more, "-", "--model", options.model, "--threads", "2", "--progress", "always"]
         arguments += {"embed": ["--output", f"{folder}/out/"], "index": ["--output", f"{folder}/index"],
-                      "classify": ["--format", "csv"]}[command[0]]
+                      "classify": ["--format", "csv"]}[options.command]
         log = folder / "log"
         with list_path.open() as stdin, log.open("wb") as err:
             process = subprocess.Popen(arguments, stdin=stdin, stdout=subprocess.DEVNULL, stderr=err,
@@ -86,7 +85,7 @@ def main():
     mean_y = sum(s[2] for s in warm) / len(warm)
     slope = sum((s[1] - mean_x) * (s[2] - mean_y) for s in warm) / max(sum((s[1] - mean_x) ** 2 for s in warm), 1)
     rate = lambda part: (part[-1][1] - part[0][1]) / (part[-1][0] - part[0][0])
-    print(f"{' '.join(command)}: exit {process.returncode}, {samples[-1][1]} images in {samples[-1][0]:.0f} s of processor time, "
+    print(f"{options.command}: exit {process.returncode}, {samples[-1][1]} images in {samples[-1][0]:.0f} s of processor time, "
           f"{warm[0][2]:.1f} MiB after the first tenth, {warm[-1][2]:.1f} MiB at the end, slope {slope * 1000 * 1024:.1f} KiB "
           f"per 1000 images, descriptors {min(s[3] for s in warm)} to {max(s[3] for s in warm)}, images per second of processor time "
           f"{rate(samples[tenth:2 * tenth + 1]):.2f} in the second tenth, {rate(samples[-tenth - 1:]):.2f} in the last")
