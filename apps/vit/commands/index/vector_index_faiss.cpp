@@ -13,10 +13,12 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <new>
-#include <regex>
+#include <string_view>
 #include <utility>
 
 #include "apps/vit/commands/index/index_file_check.h"
@@ -130,12 +132,16 @@ int metric_of(const faiss::Index& index) {
 /// Throws UsageError for numbers in a factory string that FAISS divides by, or never ends with: NSG joins
 /// what is not connected to vectors with room for a neighbor, and looks for them until there is one.
 void check_numbers(const std::string& type) {
-  static const std::regex kZero("(^|[^0-9])0+([^0-9]|$)"),
-      kFewNeighbors("(HNSW0*1|NSG0*([1-9]|1[0-5]))([^0-9]|$)");
-  if (std::regex_search(type, kZero))
-    fail_usage("--type: expected numbers of 1 or more, found '", printable(type), "'");
-  if (std::regex_search(type, kFewNeighbors))
-    fail_usage("--type: expected HNSW2 or more, NSG16 or more, found '", printable(type), "'");
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const char* const last = type.data() + type.size();
+  for (const char* at = type.data(); (at = std::find_if(at, last, is_digit)) != last;) {
+    const std::string_view before(type.data(), at);
+    int number = std::numeric_limits<int>::max();  // of a larger one FAISS speaks itself
+    at = std::from_chars(at, last, number).ptr;
+    if (number == 0) fail_usage("--type: expected numbers of 1 or more, found '", printable(type), "'");
+    if ((before.ends_with("HNSW") && number < 2) || (before.ends_with("NSG") && number < 16))
+      fail_usage("--type: expected HNSW2 or more, NSG16 or more, found '", printable(type), "'");
+  }
 }
 
 /// Throws Error where FAISS would divide by zero, or draw for ever, because there are too few vectors.
