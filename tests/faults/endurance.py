@@ -21,7 +21,9 @@ import time
 
 
 def resident_mib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)) / 1024
+    """None once the process ends."""
+    found = re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return int(found.group(1)) / 1024 if found else None
 
 
 def processor_seconds(pid):
@@ -73,9 +75,10 @@ def main():
         start = time.monotonic()
         while time.monotonic() - start < options.seconds:
             time.sleep(0.5)
-            if process.poll() is not None:
+            resident = resident_mib(process.pid)
+            if resident is None:
                 break
-            samples.append((processor_seconds(process.pid), images_done(log), resident_mib(process.pid),
+            samples.append((processor_seconds(process.pid), images_done(log), resident,
                             len(os.listdir(f"/proc/{process.pid}/fd"))))
         process.send_signal(signal.SIGINT)
         process.wait(120)
