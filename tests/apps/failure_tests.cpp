@@ -292,8 +292,7 @@ TEST_CASE("apps: after SIGINT, SIGTERM and SIGHUP what is computed stands, and t
   const TestFolder folder;
   constexpr int kCopies = 4000;  // more than can be done before the signal comes
   write_picture(folder / "a.ppm", 300, 300, 1);
-  std::string list;
-  for (int i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  const std::string list = repeated_line(folder / "a.ppm", kCopies);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CAPTURE(signal);
     const RunResult classified = run_vit(with_model("classify", {"--format", "json", "-"}),
@@ -310,8 +309,7 @@ TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it
   const TestFolder folder;
   constexpr std::size_t kCopies = 4000;
   write_picture(folder / "a.ppm", 300, 300, 1);
-  std::string list;
-  for (std::size_t i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  const std::string list = repeated_line(folder / "a.ppm", kCopies);
   RunResult embedded;
   // before anything is computed, it ends the run at once: how soon that is depends on the machine
   for (auto delay = std::chrono::milliseconds(400); !std::filesystem::exists(folder / "x.npz"); delay *= 3) {
@@ -328,8 +326,7 @@ TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it
 TEST_CASE("apps: a run that was started with Ctrl-C ignored goes on to its end") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
-  std::string list;
-  for (int i = 0; i < 200; ++i) list += (folder / "a.ppm") + "\n";
+  const std::string list = repeated_line(folder / "a.ppm", 200);
   const RunResult classified =
       run_vit(with_model("classify", {"--format", "json", "-"}),
               {.standard_input = list, .signal = SIGINT, .signal_after_lines = 1, .ignores_signal = true});

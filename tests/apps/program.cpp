@@ -194,6 +194,12 @@ std::string golden_model(const std::string& name) {
   return data_path("golden/models/" + name).string();
 }
 
+std::string repeated_line(const std::string& line, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += line + "\n";
+  return out;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream stream(text);

@@ -78,6 +78,8 @@ NpyArray parse_npy(std::string_view file);
 /// Members of a .npz file by name, without ".npy".
 std::map<std::string, NpyArray> read_npz(const std::string& path);
 
+/// A text of `count` lines that are all the same: one input again and again.
+std::string repeated_line(const std::string& line, std::size_t count);
 /// Lines of a text, without their ends.
 std::vector<std::string> lines_of(const std::string& text);
 /// Command and a small model, with the arguments behind.

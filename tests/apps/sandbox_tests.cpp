@@ -150,8 +150,7 @@ TEST_CASE("apps: --sandbox hands on interrupts and failures") {
   CHECK(run_vit({"classify", "--sandbox", "--model", folder / "none", "x.jpg"}, kNoLeakCheck).exit_code == 1);
   constexpr std::size_t kCopies = 4000;
   write_picture(folder / "a.ppm", 300, 300, 1);
-  std::string list;
-  for (std::size_t i = 0; i < kCopies; ++i) list += (folder / "a.ppm") + "\n";
+  const std::string list = repeated_line(folder / "a.ppm", kCopies);
   RunOptions terminated = kNoLeakCheck;  // the signal comes to the process that waits
   terminated.standard_input = list;
   terminated.signal = SIGTERM;
