@@ -20,7 +20,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 
 # Longest inputs: parsers meet their cases in short ones, which run ten times as fast.
-MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2048, "bmp": 1024, "pnm": 256,
+MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2048, "bmp": 1024, "ico": 2048, "pnm": 256,
               "gif": 1024, "jpeg2000": 4096, "codestream": 2048, "avif": 4096, "heif": 4096, "metadata": 256,
               "json": 256, "safetensors": 512, "safetensors_header": 384, "pickle": 1536, "pickle_program": 512,
               "tokenizer_json": 2048, "sentencepiece": 1024, "vocabulary": 256, "merges": 256, "clean": 128,
@@ -30,7 +30,7 @@ DICTIONARY = {"safetensors_header": "safetensors", "shards": "json", "head": "sa
               "class_vectors": "safetensors", "timm_config": "configs", "hf_config": "configs",
               "open_clip_config": "configs", "model_folder": "configs", "timm_preprocess": "configs",
               "hf_preprocess": "configs", "layout": "configs", "jpeg2000": "codestream", "pickle": "pickle_program",
-              "tokenizer_folder": "tokenizer_json", "avif": "boxes", "heif": "boxes", "index_facts": "json",
+              "tokenizer_folder": "tokenizer_json", "avif": "boxes", "ico": "bmp", "heif": "boxes", "index_facts": "json",
               "index_files": "json", "run_facts": "json", "texts": "json"}
 
 

@@ -117,7 +117,7 @@ std::vector<std::string> webp_seeds() {
   return golden_images({".webp"});
 }
 std::vector<std::string> bmp_seeds() {
-  std::vector<std::string> seeds = golden_images({".bmp"});
+  std::vector<std::string> seeds = golden_images({".bmp", ".dib"});
   const std::string colors("\x00\x00\x00\x00\xFF\xFF\xFF\x00\x10\x20\x30\x00\x40\x50\x60\x00", 16);
   const std::string masks("\x00\xF8\x00\x00\xE0\x07\x00\x00\x1F\x00\x00\x00", 12);
   using namespace std::string_view_literals;
@@ -128,9 +128,12 @@ std::vector<std::string> bmp_seeds() {
   seeds.push_back(bmp(32, 0, "", std::string(32, '\x7F')));
   return seeds;
 }
+std::vector<std::string> ico_seeds() {
+  return golden_images({".ico"});
+}
 std::vector<std::string> pnm_seeds() {
   using namespace std::string_literals;
-  std::vector<std::string> seeds = golden_images({".ppm"});
+  std::vector<std::string> seeds = golden_images({".ppm", ".pfm"});
   for (const std::string& seed :
        {"P1 3 2 # bits\n1 0 1 010"s, "P2\n3 2\n15\n1 2 3 4 5 15"s, "P3 1 2 65535 1 2 3 65535 5 6 "s,
         "P4 9 2\n\x01\x02\x03\x04"s, "P5 2 2 255\nabcd"s, "P5 2 1 65535\nabcd"s, "P6 1 2 100\nabcdef"s})
@@ -144,7 +147,7 @@ std::vector<std::string> jpeg2000_seeds() {
   return golden_images({".jp2"});
 }
 std::vector<std::string> codestream_seeds() {
-  std::vector<std::string> seeds = golden_images({".jp2"});
+  std::vector<std::string> seeds = golden_images({".jp2", ".j2k"});
   for (std::string& seed : seeds) seed.erase(0, seed.find("\xFF\x4F\xFF\x51"));
   return seeds;
 }

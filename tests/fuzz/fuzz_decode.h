@@ -18,6 +18,7 @@ std::vector<std::string> png_seeds();
 std::vector<std::string> tiff_seeds();
 std::vector<std::string> webp_seeds();
 std::vector<std::string> bmp_seeds();
+std::vector<std::string> ico_seeds();
 std::vector<std::string> pnm_seeds();
 std::vector<std::string> gif_seeds();
 std::vector<std::string> jpeg2000_seeds();

@@ -42,6 +42,7 @@ std::span<const Target> targets() {
       {"tiff", run_decode, tiff_seeds, kTiffStructure},
       {"webp", run_decode, webp_seeds, kWebpStructure},
       {"bmp", run_decode, bmp_seeds, kBmpStructure},
+      {"ico", run_decode, ico_seeds, kIcoStructure},
       {"pnm", run_decode, pnm_seeds, kPnmStructure},
       {"gif", run_decode, gif_seeds, kGifStructure},
       {"jpeg2000", run_decode, jpeg2000_seeds, kBoxStructure},

@@ -230,6 +230,34 @@ Parts split_bmp(std::string_view file) {
   return parts;
 }
 
+constexpr std::size_t kIconLine = 16;  // of the list; bytes 8 to 15 are the length and the place of the image
+
+Parts split_ico(std::string_view file) {
+  std::string_view lines = file;
+  Parts parts{std::string(take(lines, 6))};
+  const std::uint64_t count =
+      little(std::string_view(parts[0]).substr(std::min<std::size_t>(4, parts[0].size())));
+  for (std::uint64_t i = 0; i < count && lines.size() >= kIconLine; ++i) {
+    const std::string_view line = take(lines, kIconLine);
+    const std::uint64_t length = little(line.substr(8, 4)), place = little(line.substr(12, 4));
+    parts.push_back(std::string(line) +
+                    std::string(file.substr(std::min<std::uint64_t>(place, file.size()), length)));
+  }
+  return parts;
+}
+
+std::string join_ico(const Parts& parts) {
+  std::string lines, images;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string_view part = parts[i];
+    const std::string_view image = part.substr(std::min(kIconLine, part.size()));
+    const std::uint64_t place = 6 + kIconLine * (parts.size() - 1) + images.size();
+    lines += std::string(part.substr(0, 8)) + to_little(image.size(), 4) + to_little(place, 4);
+    images += image;
+  }
+  return (parts.empty() ? "" : parts[0].substr(0, 4)) + to_little(parts.size() - 1, 2) + lines + images;
+}
+
 Parts split_pnm(std::string_view file) {
   constexpr std::size_t kMaxWords = 32;
   Parts parts;
@@ -493,6 +521,7 @@ const Structure kPngStructure{split_png, join_png};
 const Structure kTiffStructure{split_tiff, join_tiff};
 const Structure kWebpStructure{split_webp, join_webp};
 const Structure kBmpStructure{split_bmp, concatenated};
+const Structure kIcoStructure{split_ico, join_ico};
 const Structure kPnmStructure{split_pnm, concatenated};
 const Structure kGifStructure{split_gif, concatenated};
 const Structure kBoxStructure{split_boxes, join_boxes};

@@ -29,6 +29,8 @@ extern const Structure kTiffStructure;
 extern const Structure kWebpStructure;
 /// Headers, and the rest.
 extern const Structure kBmpStructure;
+/// Header, and the lines of the list, each with its image behind it.
+extern const Structure kIcoStructure;
 /// Words of the header, and the rest.
 extern const Structure kPnmStructure;
 /// Header and color table, extensions, images.
