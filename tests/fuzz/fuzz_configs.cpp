@@ -88,6 +88,11 @@ ChangedFolders& model_folders() {
   return folders;
 }
 
+ChangedFolders& layout_folders() {
+  static ChangedFolders folders({"layouts"});
+  return folders;
+}
+
 ChangedFolders& tokenizer_folders() {
   static ChangedFolders folders({"tokenizers"});
   return folders;
@@ -145,21 +150,15 @@ std::vector<std::string> open_clip_config_seeds() {
 }
 
 void run_layout(std::string_view input) {
-  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
-  folder.write("layout.json", input);
-  const auto weights =
-      std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "layouts" / "own-rope" / "model.pth";
-  const CheckpointFolder checkpoint(weights, {.layout = folder.path() / "layout.json"});
-  checkpoint.preprocess_config();
-  checkpoint.load();
+  const std::filesystem::path folder = layout_folders().change(input);
+  const std::filesystem::path pickle = folder / "model.pth";
+  const CheckpointFolder checkpoint(std::filesystem::exists(pickle) ? pickle : folder / "model.safetensors",
+                                    {.layout = folder / "layout.json"});
+  try_all([&] { checkpoint.preprocess_config(); }, [&] { checkpoint.load(); });
 }
 
 std::vector<std::string> layout_seeds() {
-  const auto folder = std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "layouts" / "own-rope";
-  const std::string plain = test::read_text(folder / "layout.json");
-  const std::string more =
-      R"({"preprocess": {"crop_pct": 0.9, "filter": "bilinear", "std": [1, 1, 1]}, "labels": ["a","b","c","d","e","f"],)";
-  return {plain, more + plain.substr(plain.find('{') + 1)};
+  return layout_folders().seeds();
 }
 
 void run_timm_preprocess(std::string_view input) {

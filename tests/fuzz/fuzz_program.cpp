@@ -197,7 +197,9 @@ void run_texts(std::string_view input) {
   const std::vector<std::string> lines = app::read_lines(folder.write("texts.txt", input));
   for (const std::string& line : lines)
     if (line.find('\n') != line.npos) throw std::logic_error("a line of several");
-  app::read_text_file(folder.write("texts.jsonl", input));
+  const app::TextInputs inputs{.texts = {"one"}, .file = folder.write("texts.jsonl", input)};
+  if (app::read_texts(inputs).size() != 1 + app::read_text_file(inputs.file).size())
+    throw std::logic_error("the texts of a file are not read as a file of texts");
 }
 
 std::vector<std::string> texts_seeds() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 
 #include "tests/support/files.h"
 #include "vit/position/rope.h"
@@ -35,7 +36,8 @@ void run_tokenizer_json(std::string_view input) {
 }
 
 std::vector<std::string> tokenizer_json_seeds() {
-  return {golden("t5/tokenizer.json"), golden("gemma/tokenizer.json"),
+  return {golden("clip/tokenizer.json"), golden("gemma/tokenizer.json"), golden("t5/tokenizer.json"),
+          golden("xlm-roberta/tokenizer.json"),
           R"({"model": {"type": "BPE", "merges": ["a b"], "vocab": {"a": 0, "b": 1, "ab": 2}}})"};
 }
 
@@ -85,11 +87,14 @@ std::vector<std::string> clean_seeds() {
 }
 
 void run_rope_scaling(std::string_view input) {
-  position::parse_rope_scaling(input);
+  const RopeScaling scaling = position::parse_rope_scaling(input);
+  if (position::parse_rope_scaling(position::to_string(scaling)) != scaling)
+    throw std::logic_error("what is written is read as another rule");
 }
 
 std::vector<std::string> rope_scaling_seeds() {
-  return {"none"};
+  return {"none,temperature=log", "linear,axes=common,factor=0.5", "ntk,axes=each,factor=2",
+          "yarn,factor=4,beta_fast=16,beta_slow=2,truncate=true,attention_factor=1.5,temperature=none"};
 }
 
 }  // namespace vit::fuzz

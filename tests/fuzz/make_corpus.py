@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the images of tests/fuzz/corpus that no golden file has: one for each layout that a decoder tells apart.
-Needs Pillow."""
+"""Writes the inputs of tests/fuzz/corpus that no golden file has: an image for each layout that a decoder tells apart, and
+texts with each thing that a reader knows or refuses by name. Needs Pillow."""
 
 import io
+import json
 import pathlib
 import random
 import struct
@@ -163,8 +164,119 @@ def others():
     write("index_vectors", "huge", bytes(huge))
 
 
+def layouts():
+    """The golden layout own-rope with one thing after the other said in another way, or wrongly."""
+    golden = (CORPUS.parents[2] / "data/golden/layouts/own-rope/layout.json").read_text()
+    changes = {
+        "preprocess": ('"tensors": {', '"preprocess": {"crop_pct": 0.9, "filter": "bilinear", "std": [1, 1, 1], '
+                       '"pad_color": [1, 2, 3]}, "labels": ["a", "b", "c", "d", "e", "f"], "tensors": {'),
+        "filter": ('"tensors": {', '"preprocess": {"filter": "nearer"}, "tensors": {'),
+        "constants": ('"norm": "trunk.ln_out.*"', '"norm": {"constant": 1}'),
+        "mask": ('"norm": "trunk.ln_out.*"', '"norm.gamma": {"source": "trunk.ln_out.weight", "mask": '
+                 '"trunk.ln_out.bias"}, "norm.beta": {"constant": 0}'),
+        "transposed": ('"fc2": "trunk.stage.{block}.ffn.shrink.*"', '"fc2.weight": {"source": '
+                       '"trunk.stage.{1*block+0}.ffn.shrink.weight", "transposed": true}'),
+        "two_forms": ('"fc2": "trunk.stage.{block}.ffn.shrink.*"', '"fc2.weight": {"source": '
+                      '"trunk.stage.{block}.ffn.shrink.weight", "transposed": true, "head_rows": true}'),
+        "channels_last": ('"patch": "trunk.stem.*"', '"patch": {"source": "trunk.stem.*", "channels_last": true}'),
+        "head_rows": ('"qkv": [', '"qkv": [{"source": "trunk.stage.{block}.attn.query.*", "head_rows": true},'),
+        "sincos": ('"register_tokens"', '"position_table": {"sincos_2d": 10000}, "register_tokens"'),
+        "sincos_elsewhere": ('"norm": "trunk.ln_out.*"', '"norm.gamma": {"sincos_2d": 10000}'),
+        "sincos_and_source": ('"register_tokens"', '"position_table": {"sincos_2d": 1, "source": "x"}, "register_tokens"'),
+        "large_constant": ('"norm": "trunk.ln_out.*"', '"norm": {"constant": 1e7}'),
+        "no_source": ('"norm": "trunk.ln_out.*"', '"norm": {"transposed": false}'),
+        "unknown_member": ('"norm": "trunk.ln_out.*"', '"norm": {"shape": 1}'),
+        "number_as_name": ('"norm": "trunk.ln_out.*"', '"norm": 3'),
+        "no_pieces": ('"norm": "trunk.ln_out.*"', '"norm": []'),
+        "empty_name": ('"norm": "trunk.ln_out.*"', '"norm": ""'),
+        "twice": ('"norm": "trunk.ln_out.*"', '"norm": "trunk.ln_out.*", "norm.gamma": "trunk.ln_out.weight"'),
+        "table": ('"register_tokens": "trunk.memory"', '"position_table": "trunk.memory"'),
+        "class_token": ('"register_tokens"', '"class_token": {"constant": 0.5}, "register_tokens"'),
+        "no_height": ('"image_height": 24,', ""),
+        "no_size": ('"image_height": 24,\n    "image_width": 24,', ""),
+        "head_dim": ('"num_heads": 2', '"head_dim": 8'),
+        "no_heads": ('"num_heads": 2,', ""),
+        "scaling": ('"theta": 30', '"theta": 30, "rope_scaling": "yarn,factor=2", "reference_grid": {"rows": 2, "columns": 3}'),
+        "mixed": ('"rope": "axial"', '"rope": "mixed"'),
+        "no_rope": ('"rope": "axial"', '"rope": "none", "added": "patches", "added_grid": {"rows": 3, "columns": 3}'),
+        "attention_pool": ('"pooling": "patch_mean"', '"pooling": "attention", "attention_pool": {"num_heads": 2, '
+                           '"activation": "gelu"}'),
+        "unnamed_reason": ('"ignore": {', '"ignore": {"trunk.more": "", '),
+        "one_prefix": ('"prefixes": ["", "module."]', '"prefixes": ["module."]'),
+        "no_prefix": ('"prefixes": ["", "module."]', '"prefixes": []'),
+        "prefixes_absent": ('"prefixes": ["", "module."],', ""),
+        "unknown_key": ('"prefixes"', '"prefix"'),
+        "misspelt": ("trunk.stem", "trunk.steam"),
+        "open_brace": ("{block}.ln_a", "{block.ln_a"),
+        "other_blocks": ("{block}.ln_a", "{2*block+1}.ln_a"),
+        "blocks": ("{block}.ln_a", "{blocks}.ln_a"),
+        "two_blocks": ("{block}.ln_a", "{block}{block}.ln_a"),
+        "block_of_none": ("trunk.ln_out.*", "trunk.{block}.ln_out.*"),
+        "star_inside": ("trunk.ln_out.*", "trunk.*.ln_out"),
+        "no_star": ("trunk.ln_out.*", "trunk.ln_out.weight"),
+        "star_of_one": ('"trunk.memory"', '"trunk.memory.*"'),
+        "third_of_two": ("[0, 2]", "[2, 2]"),
+        "unknown_tensor": ('"norm"', '"norms"'),
+    }
+    for name, (wanted, put) in changes.items():
+        if wanted not in golden:
+            raise ValueError(f"{name}: own-rope does not hold {wanted}")
+        write("layout", name, b"layouts/own-rope/layout.json\n" + golden.replace(wanted, put, 1).encode())
+
+
+def tokenizers():
+    """A small tokenizer.json with one step after the other around its model."""
+    normalizers = {
+        "sequence": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFKC"}, {"type": "Lowercase"}, None]},
+        "replace_spaces": {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
+        "replace_two": {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+        "replace_text": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        "replace_nothing": {"type": "Replace", "pattern": {"String": ""}, "content": "\u2581"},
+        "replace_other": {"type": "Replace", "pattern": {"Regex": "a|b"}, "content": ""},
+        "strip": {"type": "Strip", "strip_left": True, "strip_right": True},
+        "prepend": {"type": "Prepend", "prepend": "\u2581"},
+        "charsmap": {"type": "Precompiled", "precompiled_charsmap": "AAQA"},
+        "charsmap_length": {"type": "Precompiled", "precompiled_charsmap": "AAQ"},
+        "charsmap_digit": {"type": "Precompiled", "precompiled_charsmap": "AA-A"},
+        "unknown": {"type": "BertNormalizer"},
+    }
+    words = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+    clip = {"type": "Split", "pattern": {"Regex": words}, "behavior": "Removed", "invert": True}
+    bytes_of = {"type": "ByteLevel", "add_prefix_space": False}
+    splitters = {
+        "sequence": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, None]},
+        "metaspace_first": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": False},
+        "metaspace_never": {"type": "Metaspace", "prepend_scheme": "never", "add_prefix_space": False},
+        "metaspace_other": {"type": "Metaspace", "replacement": "_"},
+        "metaspace_scheme": {"type": "Metaspace", "prepend_scheme": "last"},
+        "clip": {"type": "Sequence", "pretokenizers": [clip, bytes_of]},
+        "clip_kept": {**clip, "behavior": "Isolated"},
+        "spaces": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+        "bytes_alone": bytes_of,
+        "unknown": {"type": "Digits"},
+    }
+    text, front, back = {"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "a"}}, {"SpecialToken": {"id": "b"}}
+    special = {"a": {"ids": [0]}, "b": {"ids": [1]}, "c": {"ids": [0, 1]}}
+    processors = {
+        "roberta": {"type": "RobertaProcessing", "sep": ["b", 1], "cls": ["a", 0]},
+        "bytes": {"type": "ByteLevel"},
+        "template": {"type": "TemplateProcessing", "single": [front, text, back], "special_tokens": special},
+        "template_twice": {"type": "TemplateProcessing", "single": [text, text], "special_tokens": special},
+        "template_empty": {"type": "TemplateProcessing", "single": [front], "special_tokens": special},
+        "template_two_ids": {"type": "TemplateProcessing", "single": [text, {"SpecialToken": {"id": "c"}}],
+                             "special_tokens": special},
+        "unknown": {"type": "Sequence"},
+    }
+    model = {"type": "BPE", "merges": ["a b"], "vocab": {"a": 0, "b": 1, "ab": 2}}
+    for member, steps in (("normalizer", normalizers), ("pre_tokenizer", splitters), ("post_processor", processors)):
+        for name, step in steps.items():
+            write("tokenizer_json", f"{member}_{name}", json.dumps({"model": model, member: step}).encode())
+
+
 if __name__ == "__main__":
     pngs()
     tiffs()
     bmps()
     others()
+    layouts()
+    tokenizers()
