@@ -5,12 +5,16 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
+#include "vit/base/check.h"
 #include "vit/text/tokenizer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/checkpoint/open_weights.h"
+#include "vit/weights/files/json.h"
 #include "vit/weights/files/safetensors.h"
 #include "vit/weights/files/shards.h"
 
@@ -200,6 +204,95 @@ std::vector<std::string> model_folder_seeds() {
   std::erase_if(seeds, [](const std::string& seed) {  // those of text towers alone, which have no image tower
     try {
       run_model_folder(seed);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return seeds;
+}
+
+void run_tensor_names(std::string_view input) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
+  const std::size_t end = std::min(input.find('\n'), input.size());
+  std::istringstream said{std::string(input.substr(0, end))};
+  LoadOptions options;
+  said >> options.architecture;
+  for (std::string word; said >> word;) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    options.overrides[word.substr(0, equals)] = word.substr(std::min(equals + 1, word.size()));
+  }
+  const std::string_view header = input.substr(std::min(end + 1, input.size()));
+  std::size_t num_bytes = 0;
+  const Json tensors = parse_json(header, "input");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (const auto offsets = tensors[i].find("data_offsets"); offsets && offsets->size() == 2)
+      num_bytes = std::max(num_bytes, (*offsets)[1].as_size({.max = kMaxBytes}));
+  }
+  const CheckpointFolder checkpoint(
+      folder.write("model.safetensors", test::safetensors(header, std::string(num_bytes, '\0'))), options);
+  try_all([&] { checkpoint.load(); },
+          [&] {
+            if (checkpoint.text_reading()) checkpoint.load_text();
+          });
+}
+
+namespace {
+
+/// The tensors of a weight file as the header of a .safetensors file.
+std::string header_of(const std::filesystem::path& weights) {
+  std::string header;
+  std::size_t offset = 0;
+  const TensorFile file = open_weights(weights);
+  for (const TensorEntry& entry : file.entries()) {
+    const std::size_t end = offset + entry.num_elements() * sizeof(float);
+    std::string shape;
+    for (const std::size_t edge : entry.shape) shape += (shape.empty() ? "" : ",") + std::to_string(edge);
+    header += (header.empty() ? "{" : ",") + json_string(entry.name) + R"(:{"dtype":"F32","shape":[)" +
+              shape + R"(],"data_offsets":[)" + std::to_string(offset) + "," + std::to_string(end) + "]}";
+    offset = end;
+  }
+  return header + "}";
+}
+
+/// What the configuration of a golden model says, as a caller would.
+std::string said_of(const std::filesystem::path& config) {
+  if (!std::filesystem::exists(config)) return "";
+  const Json json = load_json(config);
+  const auto arguments = json.find("model_args");
+  if (!arguments) return "";
+  std::string said = json.find_string("architecture").value_or("");
+  for (std::size_t i = 0; i < arguments->size(); ++i) {
+    const Json value = (*arguments)[i];
+    if (value.is_number()) said += text(" ", value.key(), "=", value.as_double());
+    if (value.is_string()) said += text(" ", value.key(), "=", value.as_string());
+    if (value.is_array() && value.size() == 2)
+      said += text(" ", value.key(), "=", value[0].as_size(), "x", value[1].as_size());
+  }
+  return said;
+}
+
+}  // namespace
+
+std::vector<std::string> tensor_names_seeds() {
+  std::vector<std::string> seeds;
+  const auto golden_root = std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden";
+  for (const char* root : {"models", "text"}) {
+    for (const auto& folder : std::filesystem::directory_iterator(golden_root / root)) {
+      for (const std::filesystem::path& weights : list_weights(folder)) {
+        if (weights.filename() == "expected.safetensors") continue;
+        const std::string said = folder.path().filename() == "meta-dinov3"
+                                     ? "vit_small_plus_patch16_dinov3_qkvb num_heads=2"
+                                     : said_of(folder.path() / "config.json");
+        seeds.push_back(said + "\n" + header_of(weights));
+      }
+    }
+  }
+  std::ranges::sort(seeds);
+  std::erase_if(seeds, [](const std::string& seed) {  // what only a configuration tells
+    try {
+      run_tensor_names(seed);
       return false;
     } catch (const Error&) {
       return true;

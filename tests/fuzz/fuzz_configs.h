@@ -36,6 +36,11 @@ void run_model_folder(std::string_view input);
 std::vector<std::string> model_folder_seeds();
 
 /// The same for the configurations of golden tokenizers.
+/// A weight file without a configuration. The first line is what the caller says, "ARCHITECTURE KEY=VALUE
+/// ...", the rest the header of a .safetensors file, which has a zero for each byte that it announces.
+void run_tensor_names(std::string_view input);
+std::vector<std::string> tensor_names_seeds();
+
 void run_tokenizer_folder(std::string_view input);
 std::vector<std::string> tokenizer_folder_seeds();
 

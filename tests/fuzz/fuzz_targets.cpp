@@ -31,6 +31,7 @@ std::span<const Target> targets() {
       {"hf_config", run_hf_config, hf_config_seeds},
       {"open_clip_config", run_open_clip_config, open_clip_config_seeds},
       {"model_folder", run_model_folder, model_folder_seeds},
+      {"tensor_names", run_tensor_names, tensor_names_seeds},
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"layout", run_layout, layout_seeds},

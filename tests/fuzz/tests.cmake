@@ -2,7 +2,7 @@
 # one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program head head_facts class_vectors
-                 timm_config hf_config open_clip_config model_folder timm_preprocess hf_preprocess layout rope_scaling
+                 timm_config hf_config open_clip_config model_folder tensor_names timm_preprocess hf_preprocess layout rope_scaling
                  decode decode_rows jpeg png tiff webp bmp ico pnm gif jpeg2000 codestream avif heif metadata
                  tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
