@@ -4,6 +4,7 @@ texts with each thing that a reader knows or refuses by name. Needs Pillow."""
 
 import io
 import json
+import math
 import pathlib
 import random
 import struct
@@ -273,6 +274,123 @@ def tokenizers():
             write("tokenizer_json", f"{member}_{name}", json.dumps({"model": model, member: step}).encode())
 
 
+def header(shapes):
+    """The header of a .safetensors file."""
+    tensors, offset = {}, 0
+    for name, shape in shapes.items():
+        end = offset + 4 * math.prod(shape)
+        tensors[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    return json.dumps(tensors)
+
+
+def linear(name, rows, columns, bias=True):
+    return {name + ".weight": (rows, columns), **({name + ".bias": (rows,)} if bias else {})}
+
+
+def norm(name, dim):
+    return {name + ".weight": (dim,), name + ".bias": (dim,)}
+
+
+def tensor_names():
+    """Weight files of publishers of which no golden model has the names: one block of small width each."""
+    dim, mlp = 48, 96
+    stem = {"patch_embed.proj.weight": (dim, 3, 8, 8), "patch_embed.proj.bias": (dim,), "cls_token": (1, 1, dim),
+            "pos_embed": (1, 10, dim)}
+    ends = {**norm("norm", dim), **linear("head", 5, dim)}
+    norms = {**norm("blocks.0.norm1", dim), **norm("blocks.0.norm2", dim)}
+    attention = {**linear("blocks.0.attn.qkv", 3 * dim, dim), **linear("blocks.0.attn.proj", dim, dim)}
+    plain = {**linear("blocks.0.mlp.fc1", mlp, dim), **linear("blocks.0.mlp.fc2", dim, mlp)}
+    scales = {"blocks.0.ls1.gamma": (dim,), "blocks.0.ls2.gamma": (dim,)}
+    naver = {**stem, "pos_embed": (1, 9, dim), "freqs": (2, 1, dim // 2), "freqs_t_x": (9,), "freqs_t_y": (9,), **norms, **attention, **plain,
+             "blocks.0.gamma_1": (dim,), "blocks.0.gamma_2": (dim,), **ends}
+    no_table = {name: shape for name, shape in naver.items() if name != "pos_embed"}
+    own_bias = {"blocks.0.attn.q_bias": (dim,), "blocks.0.attn.v_bias": (dim,)}
+    fused = {"blocks.0.attn.qkv.weight": (3 * dim, dim), **own_bias, **linear("blocks.0.attn.proj", dim, dim)}
+    separate = {f"blocks.0.attn.{part}_proj.weight": (dim, dim) for part in "qkv"} | own_bias
+    packed = {**linear("blocks.0.mlp.w12", 2 * mlp, dim), **linear("blocks.0.mlp.w3", dim, mlp)}
+    gated = {**linear("blocks.0.mlp.w1", mlp, dim), **linear("blocks.0.mlp.w2", mlp, dim),
+             **norm("blocks.0.mlp.ffn_ln", mlp), **linear("blocks.0.mlp.w3", dim, mlp)}
+    eva = {**stem, **norms, **fused, **packed, "lm_head.weight": (7, dim), "lm_head.bias": (7,), **norm("norm", dim)}
+    eva_large = {**stem, **norms, **separate, **norm("blocks.0.attn.inner_attn_ln", dim),
+                 **linear("blocks.0.attn.proj", dim, dim), **gated, **norm("fc_norm", dim), **linear("head", 5, dim)}
+    dinov2 = {**stem, "mask_token": (1, dim), **norms, **attention, **scales, **norm("norm", dim)}
+    dinov3 = {**{name: shape for name, shape in stem.items() if name != "pos_embed"}, "storage_tokens": (1, 4, dim),
+              "mask_token": (1, dim), "rope_embed.periods": (6,), **norms, **attention,
+              "blocks.0.attn.qkv.bias_mask": (3 * dim,), **scales, **norm("norm", dim)}
+    text = "text_model.backbone."
+    dino_text = {text + "token_embedding.weight": (9, 16), text + "positional_embedding": (8, 16),
+                 **norm(text + "blocks.0.attention_norm", 16), **linear(text + "blocks.0.attention.qkv", 48, 16, False),
+                 **linear(text + "blocks.0.attention.proj", 16, 16), **norm(text + "blocks.0.ffn_norm", 16),
+                 **linear(text + "blocks.0.feed_forward.fc1", 32, 16), **linear(text + "blocks.0.feed_forward.fc2", 16, 32),
+                 **norm(text + "ln_final", 16), "text_model.head.linear_projection.weight": (2 * dim, 16), "logit_scale": ()}
+    head = "visual_model.head.blocks.0."
+    joint = {**norm("visual_model.head.ln_final", dim), **norm(head + "norm1", dim), **norm(head + "norm2", dim),
+             **linear(head + "attn.qkv", 3 * dim, dim, False), **linear(head + "attn.proj", dim, dim),
+             head + "ls1.gamma": (dim,), head + "ls2.gamma": (dim,), **linear(head + "mlp.w1", mlp, dim),
+             **linear(head + "mlp.w2", mlp, dim), **linear(head + "mlp.w3", dim, mlp)}
+    arguments = ("img_size=24x24 patch_size=8 in_chans=3 embed_dim=24 depth=2 mlp_ratio=2 num_classes=5 global_pool=avg "
+                 "class_token=true reg_tokens=0 no_embed_class=false pos_embed=learn qkv_bias=true proj_bias=true "
+                 "pre_norm=false final_norm=true fc_norm=false act_layer=gelu init_values=0.1")
+    eva_arguments = ("num_reg_tokens=0 use_abs_pos_emb=true use_pre_transformer_norm=false use_post_transformer_norm=true "
+                     "use_fc_norm=true pool_include_prefix=false swiglu_mlp=true swiglu_align_to=0 qkv_fused=false "
+                     "scale_mlp=true scale_attn_inner=true attn_type=rope use_rot_pos_emb=true rope_type=mixed "
+                     "rope_temperature=10 rope_grid_offset=0.5 rope_grid_indexing=xy rope_rotate_half=true "
+                     "pos_embed_grid_size=3x3 pos_embed_interp_mode=bilinear")
+    said = {
+        "naver": ("vit_small_patch16_rope_mixed_ape_224 num_heads=2 img_size=24x24", naver),
+        "naver_timm_rules": ("vit_small_patch16_rope_mixed_224 num_heads=2 img_size=24x24 rules=timm", no_table),
+        "naver_unnamed": ("", naver),
+        "eva": ("eva02_tiny_patch14_224.mim_in22k num_heads=2 img_size=24x24", eva),
+        "eva_large": ("eva02_base_patch14_448 num_heads=2 img_size=24x24 rules=timm", eva_large),
+        "eva_unnamed": ("", eva_large),
+        "dinov2": ("vit_small_patch14_dinov2 num_heads=2 img_size=24x24", {**dinov2, **plain}),
+        "dinov2_registers": ("vit_small_patch14_reg4_dinov2 num_heads=2 img_size=24x24",
+                             {**dinov2, **plain, "register_tokens": (1, 4, dim)}),
+        "dinov2_gated": ("vit_giant_patch14_dinov2 num_heads=2 img_size=24x24 rules=timm", {**dinov2, **packed}),
+        "dinov3_gated": ("vit_small_plus_patch16_dinov3_qkvb num_heads=2 rope_periods=recomputed",
+                         {**dinov3, **{name: shape for name, shape in gated.items() if "ffn_ln" not in name}}),
+        "dinov3_other_periods": ("vit_small_patch16_dinov3 num_heads=2 rope_periods=guessed", {**dinov3, **plain}),
+        "dino_text": ("vit_small_patch16_dinov3 num_heads=2", {**dinov3, **plain, **dino_text, **joint}),
+        "dino_text_cut": ("vit_small_patch16_dinov3 num_heads=2",
+                          {**dinov3, **plain, **dino_text, **norm("visual_model.head.blocks.0.norm1", dim)}),
+        "no_patches": ("vit_tiny_patch16_224", {**stem, "patch_embed.proj.weight": (dim, 3, 8, 4)}),
+        "compiled": ("vit_tiny_patch16_224", {"_orig_mod." + name: shape for name, shape in {**stem, **ends}.items()}),
+        "arguments": (f"vit_tiny_patch16_224 {arguments}", {**stem, **norms, **attention, **plain, **ends}),
+        "eva_arguments": (f"vit_small_patch16_rope_224 {eva_arguments}", {**stem, **norms, **attention, **plain, **ends}),
+        "oblong_patches": ("vit_tiny_patch16_224 patch_size=8x4", stem),
+        "four_channels": ("vit_tiny_patch16_224 in_chans=4", stem),
+        "unknown_argument": ("vit_tiny_patch16_224 width=4", stem),
+        "unknown_architecture": ("vit_tiny_patch17", stem),
+    }
+    for name, (line, shapes) in said.items():
+        write("tensor_names", name, f"{line}\n{header(shapes)}".encode())
+
+
+def open_clip_configs():
+    """The golden configuration of OpenCLIP with one thing after the other changed."""
+    golden = json.loads((CORPUS.parents[2] / "data/golden/models/open-clip/open_clip_config.json").read_text())
+    changes = {
+        "resnet": {"layers": [1, 2, 3, 4]},
+        "oblong": {"patch_size": [8, 4]},
+        "switches": {"no_ln_pre": True, "final_ln_after_pool": True, "pool_type": "avg", "attentional_pool": False},
+        "switched_on": {"attentional_pool": True},
+        "unknown": {"colour": 1},
+        "inert": {"patch_dropout": 0.5, "output_tokens": True, "timm_drop": 0.0},
+        "functions": {"act_kwargs": {"approximate": "tanh"}, "norm_kwargs": {"eps": 1e-6}},
+        "two_functions": {"act_kwargs": {"approximate": "tanh", "more": 1}},
+        "timm": {"timm_model_name": "vit_base_patch16_224", "timm_pool": "avg", "timm_proj": "linear", "timm_proj_bias": True},
+        "timm_plain": {"timm_model_name": "vit_base_patch16_224", "timm_pool": "", "timm_proj": "none"},
+        "timm_classifier": {"timm_model_name": "vit_base_patch16_224", "timm_pool": None, "timm_proj": None},
+        "timm_naflex": {"timm_model_name": "naflexvit_base_patch16_siglip", "timm_pool": "map", "timm_proj": ""},
+        "timm_unknown": {"timm_model_name": "resnet50"},
+    }
+    for name, members in changes.items():
+        config = json.loads(json.dumps(golden))
+        config["model_cfg"]["vision_cfg"].update(members)
+        write("open_clip_config", name, json.dumps(config).encode())
+
+
 if __name__ == "__main__":
     pngs()
     tiffs()
@@ -280,3 +398,5 @@ if __name__ == "__main__":
     others()
     layouts()
     tokenizers()
+    tensor_names()
+    open_clip_configs()
