@@ -53,7 +53,10 @@ if(VIT_BUILD_FUZZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   foreach(target ${fuzz_targets})
     set(program "${CMAKE_CURRENT_BINARY_DIR}/fuzz_${target}")
     add_custom_command(TARGET vit_fuzzer POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink vit_fuzzer "${program}")
-    add_test(NAME fuzz_libfuzzer_${target} COMMAND "${program}" -max_total_time=2)
+    # From the seeds on: of an empty input libFuzzer finds nothing interesting where a target wants a name first.
+    set(seeds "${CMAKE_CURRENT_BINARY_DIR}/fuzz_seeds/${target}")
+    add_test(NAME fuzz_libfuzzer_${target} COMMAND sh -c
+             "mkdir -p '${seeds}' && '${program}' --write-seeds '${seeds}' && '${program}' -max_total_time=2 '${seeds}'")
     set_tests_properties(fuzz_libfuzzer_${target} PROPERTIES TIMEOUT 120)
   endforeach()
 endif()
