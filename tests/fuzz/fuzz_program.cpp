@@ -176,7 +176,9 @@ void run_paths(std::string_view input) {
   }();
   std::string text;
   for (const char c : input.substr(0, is_filled ? input.npos : 0)) {
-    if (c == '/' && (text.empty() || text.ends_with('\n'))) text += folder.path().string();
+    // A byte order mark in front is passed over, and "/" behind it is the root of the machine.
+    const bool is_start = text.empty() || text == "\xEF\xBB\xBF" || text.ends_with('\n');
+    if (c == '/' && is_start) text += folder.path().string();
     text += c;
   }
   if (text.find("..") != text.npos) internal::fail("paths", "leads out of the folder");
