@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
@@ -100,6 +101,19 @@ ChangedFolders& layout_folders() {
 ChangedFolders& tokenizer_folders() {
   static ChangedFolders folders({"tokenizers"});
   return folders;
+}
+
+/// Those of the seeds that `run` does not refuse.
+std::vector<std::string> accepted(std::vector<std::string> seeds, void (*run)(std::string_view)) {
+  std::erase_if(seeds, [run](const std::string& seed) {
+    try {
+      run(seed);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return seeds;
 }
 
 /// Calls each of them; the first Error is thrown when all are done.
@@ -200,16 +214,7 @@ void run_model_folder(std::string_view input) {
 }
 
 std::vector<std::string> model_folder_seeds() {
-  std::vector<std::string> seeds = model_folders().seeds();
-  std::erase_if(seeds, [](const std::string& seed) {  // those of text towers alone, which have no image tower
-    try {
-      run_model_folder(seed);
-      return false;
-    } catch (const Error&) {
-      return true;
-    }
-  });
-  return seeds;
+  return accepted(model_folders().seeds(), run_model_folder);  // text towers alone are no models of images
 }
 
 void run_tensor_names(std::string_view input) {
@@ -290,15 +295,7 @@ std::vector<std::string> tensor_names_seeds() {
     }
   }
   std::ranges::sort(seeds);
-  std::erase_if(seeds, [](const std::string& seed) {  // what only a configuration tells
-    try {
-      run_tensor_names(seed);
-      return false;
-    } catch (const Error&) {
-      return true;
-    }
-  });
-  return seeds;
+  return accepted(std::move(seeds), run_tensor_names);  // others are told by a configuration alone
 }
 
 void run_tokenizer_folder(std::string_view input) {

@@ -1,5 +1,6 @@
 #include "apps/vit/commands/index/index_file_parts.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
