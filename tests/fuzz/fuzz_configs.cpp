@@ -23,8 +23,12 @@ namespace vit::fuzz {
 using namespace internal;
 namespace {
 
+std::filesystem::path golden_root() {
+  return std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden";
+}
+
 std::filesystem::path golden(std::string_view model) {
-  return std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden" / "models" / model;
+  return golden_root() / "models" / model;
 }
 
 /// A folder that lasts as long as the process, with the weights of a golden model where one is named.
@@ -80,8 +84,6 @@ class ChangedFolders {
 
  private:
   static constexpr std::size_t kMaxBytes = 4096;  // vocabularies have targets of their own
-  static std::filesystem::path golden_root() { return std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden"; }
-
   using Originals = std::map<std::string, std::string, std::less<>>;
   test::TemporaryFolder copy_{test::TemporaryFolder::Place::memory};
   Originals originals_;
@@ -282,9 +284,8 @@ std::string said_of(const std::filesystem::path& config) {
 
 std::vector<std::string> tensor_names_seeds() {
   std::vector<std::string> seeds;
-  const auto golden_root = std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden";
   for (const char* root : {"models", "text"}) {
-    for (const auto& folder : std::filesystem::directory_iterator(golden_root / root)) {
+    for (const auto& folder : std::filesystem::directory_iterator(golden_root() / root)) {
       for (const std::filesystem::path& weights : list_weights(folder)) {
         if (weights.filename() == "expected.safetensors") continue;
         const std::string said = folder.path().filename() == "meta-dinov3"

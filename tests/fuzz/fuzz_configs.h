@@ -19,7 +19,8 @@ std::vector<std::string> hf_config_seeds();
 void run_open_clip_config(std::string_view input);
 std::vector<std::string> open_clip_config_seeds();
 
-/// The input is a layout file for the weights of a model without a library.
+/// The first line of the input names a golden layout, such as "layouts/own-rope/layout.json"; the rest takes
+/// its place, beside the weights that it describes.
 void run_layout(std::string_view input);
 std::vector<std::string> layout_seeds();
 
@@ -35,12 +36,12 @@ std::vector<std::string> hf_preprocess_seeds();
 void run_model_folder(std::string_view input);
 std::vector<std::string> model_folder_seeds();
 
-/// The same for the configurations of golden tokenizers.
 /// A weight file without a configuration. The first line is what the caller says, "ARCHITECTURE KEY=VALUE
 /// ...", the rest the header of a .safetensors file, which has a zero for each byte that it announces.
 void run_tensor_names(std::string_view input);
 std::vector<std::string> tensor_names_seeds();
 
+/// As run_model_folder, for the configurations of golden tokenizers.
 void run_tokenizer_folder(std::string_view input);
 std::vector<std::string> tokenizer_folder_seeds();
 

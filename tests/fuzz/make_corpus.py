@@ -13,6 +13,7 @@ import zlib
 from PIL import Image
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+GOLDEN = CORPUS.parents[2] / "data" / "golden"
 
 
 def write(target, name, data):
@@ -167,7 +168,7 @@ def others():
 
 def layouts():
     """The golden layout own-rope with one thing after the other said in another way, or wrongly."""
-    golden = (CORPUS.parents[2] / "data/golden/layouts/own-rope/layout.json").read_text()
+    golden = (GOLDEN / "layouts/own-rope/layout.json").read_text()
     changes = {
         "preprocess": ('"tensors": {', '"preprocess": {"crop_pct": 0.9, "filter": "bilinear", "std": [1, 1, 1], '
                        '"pad_color": [1, 2, 3]}, "labels": ["a", "b", "c", "d", "e", "f"], "tensors": {'),
@@ -292,6 +293,11 @@ def norm(name, dim):
     return {name + ".weight": (dim,), name + ".bias": (dim,)}
 
 
+def without(shapes, part):
+    """The tensors whose names do not hold `part`."""
+    return {name: shape for name, shape in shapes.items() if part not in name}
+
+
 def tensor_names():
     """Weight files of publishers of which no golden model has the names: one block of small width each."""
     dim, mlp = 48, 96
@@ -304,7 +310,7 @@ def tensor_names():
     scales = {"blocks.0.ls1.gamma": (dim,), "blocks.0.ls2.gamma": (dim,)}
     naver = {**stem, "pos_embed": (1, 9, dim), "freqs": (2, 1, dim // 2), "freqs_t_x": (9,), "freqs_t_y": (9,), **norms, **attention, **plain,
              "blocks.0.gamma_1": (dim,), "blocks.0.gamma_2": (dim,), **ends}
-    no_table = {name: shape for name, shape in naver.items() if name != "pos_embed"}
+    no_table = without(naver, "pos_embed")
     own_bias = {"blocks.0.attn.q_bias": (dim,), "blocks.0.attn.v_bias": (dim,)}
     fused = {"blocks.0.attn.qkv.weight": (3 * dim, dim), **own_bias, **linear("blocks.0.attn.proj", dim, dim)}
     separate = {f"blocks.0.attn.{part}_proj.weight": (dim, dim) for part in "qkv"} | own_bias
@@ -315,7 +321,7 @@ def tensor_names():
     eva_large = {**stem, **norms, **separate, **norm("blocks.0.attn.inner_attn_ln", dim),
                  **linear("blocks.0.attn.proj", dim, dim), **gated, **norm("fc_norm", dim), **linear("head", 5, dim)}
     dinov2 = {**stem, "mask_token": (1, dim), **norms, **attention, **scales, **norm("norm", dim)}
-    dinov3 = {**{name: shape for name, shape in stem.items() if name != "pos_embed"}, "storage_tokens": (1, 4, dim),
+    dinov3 = {**without(stem, "pos_embed"), "storage_tokens": (1, 4, dim),
               "mask_token": (1, dim), "rope_embed.periods": (6,), **norms, **attention,
               "blocks.0.attn.qkv.bias_mask": (3 * dim,), **scales, **norm("norm", dim)}
     text = "text_model.backbone."
@@ -349,7 +355,7 @@ def tensor_names():
                              {**dinov2, **plain, "register_tokens": (1, 4, dim)}),
         "dinov2_gated": ("vit_giant_patch14_dinov2 num_heads=2 img_size=24x24 rules=timm", {**dinov2, **packed}),
         "dinov3_gated": ("vit_small_plus_patch16_dinov3_qkvb num_heads=2 rope_periods=recomputed",
-                         {**dinov3, **{name: shape for name, shape in gated.items() if "ffn_ln" not in name}}),
+                         {**dinov3, **without(gated, "ffn_ln")}),
         "dinov3_other_periods": ("vit_small_patch16_dinov3 num_heads=2 rope_periods=guessed", {**dinov3, **plain}),
         "dino_text": ("vit_small_patch16_dinov3 num_heads=2", {**dinov3, **plain, **dino_text, **joint}),
         "dino_text_cut": ("vit_small_patch16_dinov3 num_heads=2",
@@ -369,7 +375,7 @@ def tensor_names():
 
 def open_clip_configs():
     """The golden configuration of OpenCLIP with one thing after the other changed."""
-    golden = json.loads((CORPUS.parents[2] / "data/golden/models/open-clip/open_clip_config.json").read_text())
+    golden = json.loads((GOLDEN / "models/open-clip/open_clip_config.json").read_text())
     changes = {
         "resnet": {"layers": [1, 2, 3, 4]},
         "oblong": {"patch_size": [8, 4]},
