@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "tests/support/archive_writer.h"
@@ -13,6 +15,7 @@
 #include "vit/base/check.h"
 #include "vit/text/tokenizer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/config_json.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/open_weights.h"
 #include "vit/weights/files/json.h"
@@ -40,11 +43,28 @@ const test::TemporaryFolder& checkpoint_folder(std::string_view model) {
   return folder;
 }
 
-constexpr std::string_view kText = "A photo of\u00A0a caf\u00E9, \u00BD\u0301 \U0001F600 <s> \uFF26\n";
+constexpr std::string_view kText =
+    "A photo of\u00A0a caf\u00E9, it's 42 \u00BD\u0301 \u2165 \U0001F600 <s> \uFF26 "
+    "<start_of_text><|endoftext|>\n";
 
-/// Folders below data/golden in memory, in which one file at a time is another than in data/golden.
+/// Files that a folder may get although the golden one has none of them.
+constexpr const char* kMoreFiles[] = {"config.json",
+                                      "open_clip_config.json",
+                                      "tokenizer_config.json",
+                                      "special_tokens_map.json",
+                                      "tokenizer.json",
+                                      "vocab.json",
+                                      "merges.txt",
+                                      "bpe_simple_vocab_16e6.txt"};
+
+/// Folders below data/golden in memory, of which one at a time has other files than in data/golden.
 class ChangedFolders {
  public:
+  struct Change {
+    std::filesystem::path folder;
+    std::vector<std::string> words;  // of the first line, but for names of files that are changed or missing
+  };
+
   /// `root`: a folder of such folders, for example "models".
   explicit ChangedFolders(std::initializer_list<const char*> roots) {
     for (const char* root : roots) {
@@ -52,42 +72,72 @@ class ChangedFolders {
         for (const auto& entry : std::filesystem::directory_iterator(folder)) {
           const std::string name = entry.path().filename().string();
           if (name.starts_with("expected") || name.starts_with("strings") || name == "case.json") continue;
-          const auto relative = std::filesystem::relative(entry.path(), golden_root());
-          std::filesystem::create_directories((copy_ / relative.string()).parent_path());
-          std::filesystem::copy_file(entry.path(), copy_ / relative.string());
+          const std::string file = std::filesystem::relative(entry.path(), golden_root()).string();
+          std::filesystem::create_directories((copy_ / file).parent_path());
+          std::filesystem::copy_file(entry.path(), copy_ / file);
+          folders_.insert(std::filesystem::path(file).parent_path().string());
           if (name.ends_with(".json") && entry.file_size() <= kMaxBytes)
-            originals_.emplace(relative.string(), test::read_text(entry.path()));
+            seeds_.emplace(file, test::read_text(entry.path()));
         }
       }
     }
   }
 
-  /// The seeds: what each of the files is called, and what it holds.
+  /// What each of the small files is called, and what it holds.
   std::vector<std::string> seeds() const {
     std::vector<std::string> out;
-    for (const auto& [name, text] : originals_) out.push_back(name + "\n" + text);
+    for (const auto& [name, text] : seeds_) out.push_back(name + "\n" + text);
     return out;
   }
 
-  /// The folder of the file that the first line of `input` names, with the rest of the input as that file.
-  /// Throws Error for the name of none.
-  std::filesystem::path change(std::string_view input) {
+  /// The first line of `input` is "FOLDER/FILE [-FILE...] [WORD...]": the file that the rest of the input
+  /// becomes, and files of that folder that are missing. Throws Error for a file that no folder has.
+  Change change(std::string_view input) {
     const std::size_t end = std::min(input.find('\n'), input.size());
-    const auto original = originals_.find(input.substr(0, end));
-    VIT_CHECK(original != originals_.end(), "fuzz", "no golden file");
-    if (changed_ != originals_.end() && changed_ != original) copy_.write(changed_->first, changed_->second);
-    changed_ = original;
-    const std::filesystem::path file =
-        copy_.write(original->first, input.substr(std::min(end + 1, input.size())));
-    return file.parent_path();
+    std::istringstream line{std::string(input.substr(0, end))};
+    std::string file;
+    line >> file;
+    const std::string folder = file.substr(0, std::min(file.rfind('/'), file.size()));
+    const std::string_view name = std::string_view(file).substr(std::min(folder.size() + 1, file.size()));
+    const bool is_more = std::ranges::find(kMoreFiles, name) != std::end(kMoreFiles);
+    VIT_CHECK(folders_.contains(folder) && (is_more || seeds_.contains(file)), "fuzz", "no golden file");
+    restore();
+    Change change{copy_ / folder, {}};
+    for (std::string word; line >> word;) {
+      if (!word.starts_with('-')) {
+        change.words.push_back(std::move(word));
+      } else if (word.find('/') == word.npos) {
+        const std::string missing = folder + "/" + word.substr(1);
+        if (std::filesystem::is_regular_file(copy_ / missing)) {
+          std::filesystem::remove(copy_ / missing);
+          changed_.push_back(missing);
+        }
+      }
+    }
+    copy_.write(file, input.substr(std::min(end + 1, input.size())));
+    changed_.push_back(std::move(file));
+    return change;
   }
 
  private:
   static constexpr std::size_t kMaxBytes = 4096;  // vocabularies have targets of their own
-  using Originals = std::map<std::string, std::string, std::less<>>;
+
+  void restore() {
+    for (const std::string& file : changed_) {
+      if (std::filesystem::exists(golden_root() / file)) {
+        std::filesystem::copy_file(golden_root() / file, copy_ / file,
+                                   std::filesystem::copy_options::overwrite_existing);
+      } else {
+        std::filesystem::remove(copy_ / file);
+      }
+    }
+    changed_.clear();
+  }
+
   test::TemporaryFolder copy_{test::TemporaryFolder::Place::memory};
-  Originals originals_;
-  Originals::const_iterator changed_ = originals_.end();
+  std::set<std::string> folders_;
+  std::map<std::string, std::string> seeds_;
+  std::vector<std::string> changed_;
 };
 
 ChangedFolders& model_folders() {
@@ -103,6 +153,20 @@ ChangedFolders& layout_folders() {
 ChangedFolders& tokenizer_folders() {
   static ChangedFolders folders({"tokenizers"});
   return folders;
+}
+
+/// Reads every number of a tower.
+template <typename Checkpoint>
+void read_numbers(Checkpoint checkpoint) {
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [](const TensorId&, const Shape& shape, WeightTensor& tensor) {
+                    if (tensor.load().shape() != shape) throw std::logic_error("a tensor of another shape");
+                  });
+}
+
+/// What is said of a configuration is JSON.
+void describe(const Checkpoint& checkpoint) {
+  parse_json(config_json(checkpoint.config), "config_json");
 }
 
 /// Those of the seeds that `run` does not refuse.
@@ -170,7 +234,7 @@ std::vector<std::string> open_clip_config_seeds() {
 }
 
 void run_layout(std::string_view input) {
-  const std::filesystem::path folder = layout_folders().change(input);
+  const std::filesystem::path folder = layout_folders().change(input).folder;
   const std::filesystem::path pickle = folder / "model.pth";
   const CheckpointFolder checkpoint(std::filesystem::exists(pickle) ? pickle : folder / "model.safetensors",
                                     {.layout = folder / "layout.json"});
@@ -203,16 +267,24 @@ std::vector<std::string> hf_preprocess_seeds() {
 }
 
 void run_model_folder(std::string_view input) {
-  const std::filesystem::path path = model_folders().change(input);
+  const std::filesystem::path path = model_folders().change(input).folder;
   const CheckpointFolder folder(path);
-  try_all([&] { folder.load(); }, [&] { folder.preprocess_config(); },
-          [&] {
-            if (folder.text_reading()) folder.load_text();
-          },
-          [&] {
-            if (std::filesystem::exists(path / "tokenizer_config.json"))
-              Tokenizer::load_for_model(path).encode(kText, 16);
-          });
+  try_all(
+      [&] {
+        Checkpoint checkpoint = folder.load();
+        describe(checkpoint);
+        read_numbers(std::move(checkpoint));
+      },
+      [&] {
+        if (const auto config = folder.preprocess_config()) parse_json(config_json(*config), "config_json");
+      },
+      [&] {
+        if (folder.text_reading()) read_numbers(folder.load_text());
+      },
+      [&] {
+        if (std::filesystem::exists(path / "tokenizer_config.json"))
+          Tokenizer::load_for_model(path).encode(kText, 16);
+      });
 }
 
 std::vector<std::string> model_folder_seeds() {
@@ -222,26 +294,39 @@ std::vector<std::string> model_folder_seeds() {
 void run_tensor_names(std::string_view input) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
-  const std::size_t end = std::min(input.find('\n'), input.size());
-  std::istringstream said{std::string(input.substr(0, end))};
+  const auto cut_line = [&input] {
+    const std::string_view line = input.substr(0, input.find('\n'));
+    input.remove_prefix(std::min(line.size() + 1, input.size()));
+    return line;
+  };
+  std::istringstream said{std::string(cut_line())};
   LoadOptions options;
   said >> options.architecture;
   for (std::string word; said >> word;) {
     const std::size_t equals = std::min(word.find('='), word.size());
     options.overrides[word.substr(0, equals)] = word.substr(std::min(equals + 1, word.size()));
   }
-  const std::string_view header = input.substr(std::min(end + 1, input.size()));
+  if (options.architecture == "-") options.architecture.clear();
+  const std::string_view header = cut_line();
   std::size_t num_bytes = 0;
   const Json tensors = parse_json(header, "input");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (const auto offsets = tensors[i].find("data_offsets"); offsets && offsets->size() == 2)
       num_bytes = std::max(num_bytes, (*offsets)[1].as_size({.max = kMaxBytes}));
   }
-  const CheckpointFolder checkpoint(
-      folder.write("model.safetensors", test::safetensors(header, std::string(num_bytes, '\0'))), options);
-  try_all([&] { checkpoint.load(); },
+  const std::filesystem::path weights =
+      folder.write("model.safetensors", test::safetensors(header, std::string(num_bytes, '\0')));
+  const std::filesystem::path config = folder / "open_clip_config.json";
+  std::filesystem::remove(config);
+  if (!input.empty()) folder.write(config.filename().string(), input);
+  static const std::filesystem::path merges =
+      folder.write("bpe_simple_vocab_16e6.txt", "version\na b\nab c</w>\n");
+  const CheckpointFolder checkpoint(weights, options);
+  try_all([&] { read_numbers(checkpoint.load()); }, [&] { checkpoint.preprocess_config(); },
           [&] {
-            if (checkpoint.text_reading()) checkpoint.load_text();
+            if (!checkpoint.text_reading()) return;
+            read_numbers(checkpoint.load_text());
+            Tokenizer::load_for_model(weights, merges).encode(kText);
           });
 }
 
@@ -300,9 +385,24 @@ std::vector<std::string> tensor_names_seeds() {
 }
 
 void run_tokenizer_folder(std::string_view input) {
-  const Tokenizer tokenizer = Tokenizer::load(tokenizer_folders().change(input));
-  tokenizer.encode(kText);
-  tokenizer.encode(kText, 16);
+  const ChangedFolders::Change change = tokenizer_folders().change(input);
+  TokenizerOptions options;
+  std::filesystem::path path = change.folder;
+  for (const std::string& word : change.words) {
+    VIT_CHECK(word.find('/') == word.npos, "fuzz", "leads out of the folder");
+    if (std::filesystem::is_regular_file(change.folder / word)) {
+      path = change.folder / word;  // given alone
+    } else {
+      options.library = text_library(word);
+    }
+  }
+  const Tokenizer tokenizer = Tokenizer::load(path, options);
+  for (const std::int32_t id : tokenizer.encode(kText)) {
+    if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocabulary_size())
+      throw std::logic_error("an id that no token has");
+    tokenizer.find(tokenizer.token(id));
+  }
+  if (tokenizer.encode(kText, 16).ids.size() != 16) throw std::logic_error("a row of another length");
 }
 
 std::vector<std::string> tokenizer_folder_seeds() {

@@ -36,12 +36,15 @@ std::vector<std::string> hf_preprocess_seeds();
 void run_model_folder(std::string_view input);
 std::vector<std::string> model_folder_seeds();
 
-/// A weight file without a configuration. The first line is what the caller says, "ARCHITECTURE KEY=VALUE
-/// ...", the rest the header of a .safetensors file, which has a zero for each byte that it announces.
+/// A weight file of zeros. The first line is what the caller says, "ARCHITECTURE KEY=VALUE ...", where "-" is
+/// no architecture; the second the header of a .safetensors file; what follows, if anything, is
+/// open_clip_config.json beside it.
 void run_tensor_names(std::string_view input);
 std::vector<std::string> tensor_names_seeds();
 
-/// As run_model_folder, for the configurations of golden tokenizers.
+/// As run_model_folder, for golden tokenizers. Behind the name of the file, which may be one that the folder
+/// does not have, the first line may name files that are missing ("-merges.txt"), the library whose rules
+/// count, and the file that is loaded instead of the folder.
 void run_tokenizer_folder(std::string_view input);
 std::vector<std::string> tokenizer_folder_seeds();
 

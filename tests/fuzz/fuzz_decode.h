@@ -9,6 +9,8 @@ namespace vit::fuzz {
 
 /// Any format.
 void run_decode(std::string_view input);
+/// From a file, which has to give what its bytes give; but for AVIF and HEIF.
+void run_decode_file(std::string_view input);
 void run_decode_rows(std::string_view input);
 std::vector<std::string> decode_seeds();
 

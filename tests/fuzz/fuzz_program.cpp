@@ -172,6 +172,7 @@ void run_paths(std::string_view input) {
     folder.write("c.tar", test::tar({{"d.jpg", "first"}, {"e", "second"}}));
     folder.write("f/g.png", "not read");
     folder.write("f/h.txt", "not read");
+    folder.write("j.tar.gz", "not read");
     return true;
   }();
   std::string text;

@@ -36,7 +36,7 @@ std::span<const Target> targets() {
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"layout", run_layout, layout_seeds},
       {"rope_scaling", run_rope_scaling, rope_scaling_seeds},
-      {"decode", run_decode, decode_seeds},
+      {"decode", run_decode_file, decode_seeds},
       {"decode_rows", run_decode_rows, decode_seeds},
       {"jpeg", run_decode, jpeg_seeds, kJpegStructure},
       {"png", run_decode, png_seeds, kPngStructure},

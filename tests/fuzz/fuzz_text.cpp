@@ -83,7 +83,10 @@ void run_clean(std::string_view input) {
 
 std::vector<std::string> clean_seeds() {
   return {"caf\u00C3\u00A9 &amp;lt; \033[31m \uFB01 \u201Cx\u201D \uFF26 &#128;",
-          "&EACUTE;&#1114112; \u00E2\u20AC\u2122\r\n"};
+          "&EACUTE;&#1114112; \u00E2\u20AC\u2122\r\n",
+          // every ligature and digraph, and the control characters of Latin-1
+          "\u0132\u0133\u0149\u01F1\u01F2\u01F3\u01C4\u01C5\u01C6\u01C7\u01C8\u01C9\u01CA\u01CB\u01CC"
+          "\uFB00\uFB01\uFB02\uFB03\uFB04\uFB05\uFB06\u3000\u0085\u0092\uFFFC\u200B\u2028"};
 }
 
 void run_rope_scaling(std::string_view input) {

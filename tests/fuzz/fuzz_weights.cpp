@@ -1,10 +1,13 @@
 // Opens weight files and converts every tensor they offer.
 #include "tests/fuzz/fuzz_weights.h"
 
+#include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
+#include "tests/support/files.h"
 #include "vit/fit.h"
 #include "vit/weights/files/json.h"
 #include "vit/weights/files/pickle.h"
@@ -119,6 +122,15 @@ void run_head(std::string_view input) {
   const std::vector<float> x(head.num_features(), 0.5f);
   std::vector<float> values(head.labels.size());
   head.apply(x, values);
+
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
+  save_head(folder / "head.safetensors", head);
+  const ClassifierHead again = load_head(folder / "head.safetensors");
+  std::vector<float> values_again(values.size());
+  again.apply(x, values_again);
+  if (again.labels != head.labels ||
+      !std::ranges::equal(std::as_bytes(std::span(values)), std::as_bytes(std::span(values_again))))
+    throw std::logic_error("what is written is read as another head");
 }
 
 std::vector<std::string> head_seeds() {

@@ -270,6 +270,10 @@ def tokenizers():
         "unknown": {"type": "Sequence"},
     }
     model = {"type": "BPE", "merges": ["a b"], "vocab": {"a": 0, "b": 1, "ab": 2}}
+    escapes = json.dumps({"model": {**model, "vocab": {"\"\\\b\f\n\r\t\u00e9\U0001f600": 0}}}).replace("0}", "0e+0}")
+    write("tokenizer_json", "escapes", escapes.encode())
+    for name, escape in (("half_pair", r"\ud83d"), ("other_half", r"\ud83dA"), ("second_half", r"\ude00"), ("digits", r"\u00g0"), ("letter", r"\x")):
+        write("tokenizer_json", f"escape_{name}", f'{{"model": {{"vocab": {{"{escape}": 0}}}}}}'.encode())
     for member, steps in (("normalizer", normalizers), ("pre_tokenizer", splitters), ("post_processor", processors)):
         for name, step in steps.items():
             write("tokenizer_json", f"{member}_{name}", json.dumps({"model": model, member: step}).encode())
@@ -397,6 +401,183 @@ def open_clip_configs():
         write("open_clip_config", name, json.dumps(config).encode())
 
 
+def tokenizer_folders():
+    """Golden tokenizers with files that are missing, more or read by the rules of another library."""
+    own = {"model_cfg": {"embed_dim": 8, "vision_cfg": {}, "text_cfg": {"context_length": 12, "vocab_size": 600}}}
+    hub = json.loads(json.dumps(own))
+    hub["model_cfg"]["text_cfg"] |= {"hf_tokenizer_name": "x", "tokenizer_kwargs": {"clean": "canonicalize", "strip_sep_token": True}}
+    cleaned = json.loads(json.dumps(hub))
+    cleaned["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"clean": "lower"}
+    unknown_cleaning = json.loads(json.dumps(hub))
+    unknown_cleaning["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"clean": "twice"}
+    unknown_argument = json.loads(json.dumps(hub))
+    unknown_argument["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"speed": 1}
+
+    def type_of(name, **more):
+        return {"model_type": name, **more}
+
+    def token(content, **more):
+        return {"content": content, "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, **more}
+
+    config = "tokenizer_config.json"
+    said = {
+        "clip_own": ("clip/open_clip_config.json", own),
+        "clip_own_split": ("clip-split/open_clip_config.json", own),
+        "clip_own_merges": ("clip-merges/open_clip_config.json", own),
+        "clip_hub": ("clip/open_clip_config.json", hub),
+        "t5_hub": ("t5/open_clip_config.json", hub),
+        "gemma_hub": ("gemma/open_clip_config.json open_clip", hub),
+        "gemma_cleaned": ("gemma/open_clip_config.json open_clip", cleaned),
+        "xlm_roberta_hub": ("xlm-roberta/open_clip_config.json", hub),
+        "unknown_cleaning": ("t5/open_clip_config.json", unknown_cleaning),
+        "unknown_argument": ("t5/open_clip_config.json", unknown_argument),
+        "no_text": ("t5/open_clip_config.json", {"model_cfg": {"vision_cfg": {}}}),
+        "clip_openai": ("clip/config.json openai", type_of("clip")),
+        "clip_open_clip": ("clip/config.json open_clip", type_of("clip")),
+        "split_transformers": ("clip-split/config.json transformers -tokenizer_config.json", type_of("clip_text_model")),
+        "split_no_merges": ("clip-split/config.json -merges.txt", type_of("clip")),
+        "split_untold": ("clip-split/special_tokens_map.json -tokenizer_config.json", {"pad_token": "!", "unk_token": token("!")}),
+        "merges_transformers": ("clip-merges/config.json transformers", type_of("clip", text_config={"max_position_embeddings": 9})),
+        "merges_alone": ("clip-merges/merges.txt bpe_simple_vocab_16e6.txt.gz", None),
+        "merges_alone_transformers": ("clip-merges/merges.txt transformers bpe_simple_vocab_16e6.txt.gz", None),
+        "merges_alone_open_clip": ("clip-merges/merges.txt open_clip bpe_simple_vocab_16e6.txt.gz", None),
+        "merges_unpacked": ("clip-merges/bpe_simple_vocab_16e6.txt -bpe_simple_vocab_16e6.txt.gz", "#version\na b\n"),
+        "t5_open_clip": ("t5/config.json open_clip", type_of("t5")),
+        "t5_openai": ("t5/config.json openai", type_of("t5")),
+        "t5_model_file": ("t5/config.json -tokenizer.json", type_of("t5")),
+        "t5_nothing": ("t5/config.json -tokenizer.json -spiece.model", type_of("t5")),
+        "t5_bpe": ("t5/tokenizer.json", {"model": {"type": "BPE", "merges": ["a b"], "vocab": {"a": 0, "b": 1, "ab": 2}}}),
+        "t5_sentinels": (f"t5/{config}", {"tokenizer_class": "T5TokenizerFast", "additional_special_tokens": ["<extra_id_0>", token("<x>")],
+                                          "pad_token": None}),
+        "t5_more_sentinels": (f"t5/{config}", {"tokenizer_class": "MT5Tokenizer", "extra_ids": 2}),
+        "xlm_roberta_open_clip": ("xlm-roberta/config.json open_clip", type_of("metaclip_2")),
+        "xlm_roberta_untold": (f"xlm-roberta/config.json -{config}", type_of("metaclip_2")),
+        "xlm_roberta_model": ("xlm-roberta-model/config.json", type_of("metaclip_2", text_config_dict={"max_position_embeddings": 7})),
+        "xlm_roberta_nothing": ("xlm-roberta-model/config.json -sentencepiece.bpe.model", type_of("metaclip_2")),
+        "gemma_open_clip": ("gemma/config.json open_clip", type_of("gemma")),
+        "siglip2_untold": (f"siglip2/config.json -{config}", type_of("siglip2")),
+        "siglip2_nothing": ("siglip2/config.json -tokenizer.json", type_of("siglip2")),
+        "siglip_untold": (f"siglip/config.json -{config}", type_of("siglip", text_config={})),
+        "siglip_open_clip": ("siglip/config.json open_clip", type_of("siglip")),
+        "siglip_nothing": ("siglip/config.json -spiece.model", type_of("siglip")),
+        "siglip_tokens": (f"siglip/{config}", {"tokenizer_class": "SiglipTokenizer", "do_lower_case": False, "unk_token": "<unk>",
+                                               "added_tokens_decoder": {"1": token("</s>"), "2": token("<unk>", normalized=True)}}),
+        "tipsv2_untold": (f"tipsv2/config.json -{config}", type_of("tipsv2")),
+        "tipsv2_nothing": ("tipsv2/config.json -tokenizer.model", type_of("tipsv2")),
+        "tipsv2_both_ends": (f"tipsv2/{config}", {"tokenizer_class": "Tipsv2Tokenizer", "add_bos_token": True, "add_eos_token": True,
+                                                  "bos_token": "<unk>", "eos_token": "<pad>", "padding_side": "left"}),
+        "tipsv2_no_end": (f"tipsv2/{config}", {"tokenizer_class": "Tipsv2Tokenizer", "add_eos_token": True}),
+        "as_written_t5": (f"t5/{config}", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        "as_written_clip": (f"clip/{config}", {"tokenizer_class": "TokenizersBackend"}),
+        "as_written_gemma": (f"gemma/{config}", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        "as_written_nothing": (f"t5/{config} -tokenizer.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        "untold_json": (f"t5/special_tokens_map.json -{config}", {"pad_token": "<pad>"}),
+        "untold_nothing": (f"t5/special_tokens_map.json -{config} -tokenizer.json", {}),
+        "unknown_class": (f"t5/{config}", {"tokenizer_class": "BertTokenizer"}),
+        "class_of_two_lines": (f"t5/{config}", {"tokenizer_class": "T5Tok\nizer"}),
+        "open_clip_class_of_two_lines": (f"t5/{config} open_clip", {"tokenizer_class": "T5Tok\nizer"}),
+        "unknown_side": (f"t5/{config}", {"tokenizer_class": "T5Tokenizer", "padding_side": "both"}),
+        "unknown_truncation": (f"t5/{config}", {"tokenizer_class": "T5Tokenizer", "truncation_side": "left"}),
+        "unknown_library": (f"t5/{config} timm", {"tokenizer_class": "T5Tokenizer"}),
+        "single_word": (f"t5/{config}", {"tokenizer_class": "T5Tokenizer", "unk_token": token("<unk>", single_word=True)}),
+        "clip_of_t5": (f"t5/{config}", {"tokenizer_class": "CLIPTokenizer"}),
+        "t5_of_siglip": (f"siglip/{config}", {"tokenizer_class": "T5Tokenizer"}),
+        "xlm_roberta_of_t5": (f"t5/{config} -tokenizer.json", {"tokenizer_class": "XLMRobertaTokenizer"}),
+        "gemma_of_t5": (f"t5/{config}", {"tokenizer_class": "GemmaTokenizer"}),
+        "clip_of_tipsv2": (f"tipsv2/{config}", {"tokenizer_class": "CLIPTokenizer"}),
+    }
+    for name, (line, content) in said.items():
+        text = "" if content is None else content if isinstance(content, str) else json.dumps(content)
+        write("tokenizer_folder", name, f"tokenizers/{line}\n{text}".encode())
+
+
+def open_clip_towers():
+    """Weights of OpenCLIP with a tower of timm in it, and text towers of bare files, by names and shapes."""
+    dim, mlp, width = 48, 96, 64
+    trunk = {"patch_embed.proj.weight": (dim, 3, 8, 8), "patch_embed.proj.bias": (dim,), "cls_token": (1, 1, dim),
+             "pos_embed": (1, 10, dim), **norm("blocks.0.norm1", dim), **norm("blocks.0.norm2", dim),
+             **linear("blocks.0.attn.qkv", 3 * dim, dim), **linear("blocks.0.attn.proj", dim, dim),
+             **linear("blocks.0.mlp.fc1", mlp, dim), **linear("blocks.0.mlp.fc2", dim, mlp), **norm("norm", dim)}
+    in_trunk = {f"visual.trunk.{name}": shape for name, shape in trunk.items()}
+    block = "transformer.resblocks.0."
+    text = {"token_embedding.weight": (9, width), "positional_embedding": (8, width), **norm(block + "ln_1", width),
+            block + "attn.in_proj_weight": (3 * width, width), block + "attn.in_proj_bias": (3 * width,),
+            **linear(block + "attn.out_proj", width, width), **norm(block + "ln_2", width), **linear(block + "mlp.c_fc", 128, width),
+            **linear(block + "mlp.c_proj", width, 128), **norm("ln_final", width), "text_projection": (width, 16), "logit_scale": ()}
+    integers = {"input_resolution": (), "context_length": (), "vocab_size": ()}
+    block = "visual.transformer.resblocks.0."
+    image = {"visual.class_embedding": (width,), "visual.positional_embedding": (10, width), "visual.conv1.weight": (width, 3, 8, 8),
+             **norm("visual.ln_pre", width), **norm(block + "ln_1", width), block + "attn.in_proj_weight": (3 * width, width),
+             block + "attn.in_proj_bias": (3 * width,), **linear(block + "attn.out_proj", width, width), **norm(block + "ln_2", width),
+             **linear(block + "mlp.c_fc", 256, width), **linear(block + "mlp.c_proj", width, 256), **norm("visual.ln_post", width),
+             "visual.proj": (width, 16)}
+
+    def config(**vision):
+        vision = {"image_size": 24, "timm_model_name": "vit_base_patch16_224", "timm_model_pretrained": False, **vision}
+        tower = {"context_length": 8, "vocab_size": 9, "width": width, "heads": 1, "layers": 1}
+        return json.dumps({"model_cfg": {"embed_dim": 16, "vision_cfg": vision, "text_cfg": tower},
+                           "preprocess_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "interpolation": "bicubic",
+                                              "resize_mode": "squash"}})
+
+    said = {
+        "timm_linear": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+                        {**in_trunk, "visual.head.proj.weight": (16, dim), **text}, config(timm_pool="avg", timm_proj="linear")),
+        "timm_linear_bias": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+                             {**in_trunk, **linear("visual.head.proj", 16, dim), **text},
+                             config(timm_pool="token", timm_proj="linear", timm_proj_bias=True)),
+        "timm_classifier": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+                            {**in_trunk, **linear("visual.trunk.head", 16, dim), **text}, config(timm_pool="token", timm_proj="")),
+        "timm_none": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+                      {**in_trunk, **text}, config(timm_pool=None, timm_proj="none")),
+        "timm_all_tokens": ("- num_heads=3", {**in_trunk, **text}, config(timm_pool="", timm_proj="none")),
+        "timm_naflex": ("- num_heads=3", {**in_trunk, **text, "visual.trunk.embeds.proj.weight": (dim, 192)},
+                        config(timm_model_name="naflexvit_base_patch16_siglip", timm_pool="map", timm_proj="")),
+        "timm_unknown": ("-", {**in_trunk, **text}, config(timm_model_name="vit_bse_patch16_224")),
+        "timm_missing": ("-", text, config()),
+        "openai": ("-", {**image, **text, **integers}, ""),
+        "openai_named": ("ViT-B-32", {**image, **text, **integers}, ""),
+        "openai_untold": ("-", {**image, **text}, ""),
+        "openai_clip_named": ("vit_base_patch32_clip_224", {**image, **text}, ""),
+        "pe": ("PE-Core-B16-224", {**image, **text}, ""),
+        "pe_tiny": ("PE-Core-T16-384", {**image, **text}, ""),
+        "pe_giant": ("PE-Core-G14-448", {**image, **text}, ""),
+        "no_places": ("-", {**image, **without(text, "positional_embedding"), **integers}, ""),
+    }
+    for name, (line, shapes, config_text) in said.items():
+        write("tensor_names", name, f"{line}\n{header(shapes)}\n{config_text}".encode())
+
+
+def preprocessing():
+    """timm's rules in each of their forms."""
+    def with_cfg(model_args=None, **rules):
+        arguments = {} if model_args is None else {"model_args": model_args}
+        return {"architecture": "vit_tiny_patch16_224", **arguments, "pretrained_cfg": {"input_size": [3, 24, 32], **rules}}
+
+    colors = {"mean": [0.5, 0.4, 2.0], "std": [0.5, 0.25, 1]}
+    said = {
+        "border": with_cfg(crop_mode="border", crop_pct=0.9, **colors),
+        "squash": with_cfg(crop_mode="squash", interpolation="bilinear"),
+        "center": with_cfg(crop_mode="center", interpolation="lanczos"),
+        "other_mode": with_cfg(crop_mode="tile"),
+        "small_crop": with_cfg(crop_pct=0.001),
+        "four_channels": with_cfg(input_size=[4, 24, 32]),
+        "size_of_arguments": with_cfg({"img_size": [16, 24]}, fixed_input_size=True),
+        "dynamic_size": with_cfg({"img_size": 16, "dynamic_img_size": True}, fixed_input_size=True),
+        "no_size": {"architecture": "vit_tiny_patch16_224", "model_args": {"img_size": 32}, "pretrained_cfg": {"mean": [0, 0, 0]}},
+        "flat": {"architecture": "vit_tiny_patch16_224", "input_size": [3, 24, 24], "crop_pct": 1.0, **colors},
+        "unnamed": {"pretrained_cfg": {"input_size": [3, 24, 24]}},
+        "zero_deviation": with_cfg(std=[0, 1, 1]),
+    }
+    for name, config in said.items():
+        write("timm_preprocess", name, json.dumps(config).encode())
+
+
+def paths():
+    """Lines that lead to no image."""
+    write("paths", "refused", b"/a.jpg\n/none.jpg\n/j.tar.gz\n/\x00\n/f/h.txt\n" + 5000 * b"x" + b"\n/c.tar\n")
+    write("paths", "empty", b"\n\r\n")
+
+
 if __name__ == "__main__":
     pngs()
     tiffs()
@@ -406,3 +587,7 @@ if __name__ == "__main__":
     tokenizers()
     tensor_names()
     open_clip_configs()
+    tokenizer_folders()
+    open_clip_towers()
+    preprocessing()
+    paths()

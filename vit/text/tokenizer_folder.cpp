@@ -176,7 +176,7 @@ void assume_open_clip(TokenizerFolder& folder) {
              folder.name == "Siglip2Tokenizer") {
     folder.cleaning = Cleaning::canonicalize;
   } else {
-    fail(kWhere, folder.folder.string(), ": open_clip has no rule for ", folder.name,
+    fail(kWhere, folder.folder.string(), ": open_clip has no rule for ", plain_or_quoted(folder.name),
          "; models of open_clip come with open_clip_config.json");
   }
 }
@@ -278,8 +278,8 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
             ": nothing says which tokenizer this is: tokenizer_config.json, tokenizer.json, vocab.json with "
             "merges.txt "
             "or open_clip_config.json is missing; they are published beside the weights");
-  VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ", folder.name,
-            " is not known");
+  VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ",
+            plain_or_quoted(folder.name), " is not known");
   if (tokenizer_config) {
     read_tokenizer_config(folder, *tokenizer_config);
   } else if (folder.has("special_tokens_map.json")) {
