@@ -164,6 +164,41 @@ std::vector<std::string> index_vectors_seeds() {
   return seeds;
 }
 
+void run_index_partial(std::string_view input) {
+  constexpr std::size_t kDim = 4, kVectors = 3;
+  static const test::TemporaryFolder folder(kMemory);
+  app::IndexModel model;
+  model.model = "m";
+  model.dim = kDim;
+  folder.write("files.partial", input);
+  folder.write("vectors.partial", std::string(kVectors * kDim * sizeof(float), '\x3F'));
+  std::size_t num_rows = 0;
+  {
+    app::IndexWriter writer(folder.path());
+    num_rows = writer.take_partial(model).size();
+    writer.add_partial({"more.jpg", 1, 2.5, 3, 4}, std::vector<float>(kDim));
+  }
+  if (num_rows > kVectors) throw std::logic_error("more rows than vectors");
+  try {
+    if (app::IndexWriter(folder.path()).take_partial(model).size() == num_rows + 1) return;
+  } catch (const Error& error) {
+    throw std::logic_error(std::string("what is added behind a cut is refused: ") + error.what());
+  }
+  throw std::logic_error("what is added behind a cut is not read");
+}
+
+std::vector<std::string> index_partial_seeds() {
+  const test::TemporaryFolder folder(kMemory);
+  app::IndexModel model;
+  model.model = "m";
+  model.dim = 4;
+  app::IndexWriter writer(folder.path());
+  writer.take_partial(model);
+  for (const char* name : {"a.jpg", "b/\u00E9.png"})
+    writer.add_partial({name, 10, 1.5, 4, 3}, std::vector<float>(4));
+  return {test::read_text(folder / "files.partial")};
+}
+
 void run_paths(std::string_view input) {
   static const test::TemporaryFolder folder(kMemory);
   static const bool is_filled = [] {

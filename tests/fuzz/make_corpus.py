@@ -578,6 +578,21 @@ def paths():
     write("paths", "empty", b"\n\r\n")
 
 
+def partial_indexes():
+    """What an interrupted run left, of a model that lay elsewhere, and cut in places."""
+    model = '{"model": "%s", "fingerprint": "", "features": "", "size": "", "dtype": "", "dim": 4}'
+    line = '{"file": "%s", "size": 10, "modified": 1.5, "width": 4, "height": 3}\n'
+    for name, text in {
+        "elsewhere": model % "a/longer/path/to/m" + "\n" + line % "a.jpg" + line % "b.jpg",
+        "shorter": model % "" + "\n" + line % "a.jpg",
+        "cut": model % "m" + "\n" + line % "a.jpg" + (line % "b.jpg")[:20],
+        "cut_first": (model % "m")[:30],
+        "more_than_vectors": model % "m" + "\n" + 5 * (line % "a.jpg"),
+        "other_dim": (model % "m").replace("4}", "5}") + "\n" + line % "a.jpg",
+    }.items():
+        write("index_partial", name, text.encode())
+
+
 if __name__ == "__main__":
     pngs()
     tiffs()
@@ -591,3 +606,4 @@ if __name__ == "__main__":
     open_clip_towers()
     preprocessing()
     paths()
+    partial_indexes()

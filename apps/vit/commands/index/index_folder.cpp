@@ -205,11 +205,12 @@ std::vector<std::pair<IndexedFile, std::vector<float>>> IndexWriter::take_partia
   const std::string first = "{" + model_json(model) + "}\n";
   std::ifstream lines(folder_ / kPartialFiles, std::ios::binary),
       vectors(folder_ / kPartialVectors, std::ios::binary);
-  std::size_t bytes = first.size();
+  std::size_t bytes = 0;
   std::string line;
   if (std::getline(lines, line) && !lines.eof()) {
     const std::string place = (folder_ / kPartialFiles).string();
     parse_model(parse_json(line, place)).check_same(model, place + ": left by an interrupted run");
+    bytes = line.size() + 1;  // not those of `first`: the same model may have lain elsewhere
     while (std::getline(lines, line) && !lines.eof()) {  // a line without its end was cut short
       std::vector<float> vector(model.dim);
       if (!vectors.read(reinterpret_cast<char*>(vector.data()),
