@@ -9,6 +9,7 @@
 
 #include "apps/vit/commands/index/index_folder.h"
 #include "apps/vit/common/inputs.h"
+#include "apps/vit/common/jsonl_writer.h"
 #include "apps/vit/common/labels.h"
 #include "apps/vit/common/npy.h"
 #include "apps/vit/common/run_facts.h"
@@ -197,6 +198,31 @@ std::vector<std::string> index_partial_seeds() {
   for (const char* name : {"a.jpg", "b/\u00E9.png"})
     writer.add_partial({name, 10, 1.5, 4, 3}, std::vector<float>(4));
   return {test::read_text(folder / "files.partial")};
+}
+
+void run_jsonl_partial(std::string_view input) {
+  static const test::TemporaryFolder folder(kMemory);
+  folder.write("x.jsonl.partial", input);
+  const app::ResultWriterOptions options{
+      .path = folder / "x.jsonl", .format = app::ResultFormat::jsonl, .names = {"pooled"}, .resume = true};
+  const Tensor<float> row(Shape{2});
+  const app::ResultArray array{.shape = row.shape(), .data = row.data()};
+  if (const std::string why = app::JsonlWriter(options).add("more.jpg", std::span(&array, 1)); !why.empty())
+    throw std::logic_error(why);
+  try {
+    if (app::JsonlWriter(options).take_done("more.jpg")) return;
+  } catch (const Error& error) {
+    throw std::logic_error(std::string("what is added behind a cut is refused: ") + error.what());
+  }
+  throw std::logic_error("what is added behind a cut is not read");
+}
+
+std::vector<std::string> jsonl_partial_seeds() {
+  return {R"({"file": "a.jpg", "pooled": [0.5, 1]})"
+          "\n"
+          R"({"file": "b/\u00e9.png", "pooled": [2, 3e-5]})"
+          "\n"
+          R"({"file": "c)"};
 }
 
 void run_paths(std::string_view input) {

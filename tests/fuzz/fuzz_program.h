@@ -27,6 +27,10 @@ std::vector<std::string> index_vectors_seeds();
 void run_index_partial(std::string_view input);
 std::vector<std::string> index_partial_seeds();
 
+/// The input is x.jsonl.partial, which an interrupted run left.
+void run_jsonl_partial(std::string_view input);
+std::vector<std::string> jsonl_partial_seeds();
+
 /// The input is a list of paths on standard input, in which a "/" that begins a line stands for a folder of a
 /// few files.
 void run_paths(std::string_view input);
