@@ -2,14 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "vit/base/check.h"
 #include "vit/text/charsmap.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/sentencepiece.h"
+#include "vit/text/tokenizer.h"
 #include "vit/text/tokenizer_json.h"
 
 using namespace vit;
@@ -142,4 +145,10 @@ TEST_CASE("text: long words and runs take no quadratic time") {
   std::vector<TokenId> ids;
   file.model.encode(std::string(std::size_t{1} << 20, 'a'), ids);
   CHECK(ids.size() == (std::size_t{1} << 18));
+}
+
+TEST_CASE("text: a file of a tokenizer that the system does not tell about") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_symlink("tokenizer_config.json", folder / "tokenizer_config.json");
+  CHECK_ERROR(ErrorKind::io, ("tokenizer_config.json", "cannot be examined"), Tokenizer::load(folder.path()));
 }

@@ -11,6 +11,7 @@
 #include "vit/text/added_tokens.h"
 #include "vit/text/clean.h"
 #include "vit/text/tokenizer.h"
+#include "vit/weights/files/file_status.h"
 #include "vit/weights/files/json.h"
 
 namespace vit::internal {
@@ -40,8 +41,10 @@ struct TokenizerFolder {
   bool lower = true;                       // do_lower_case
 
   std::filesystem::path file(std::string_view file_name) const { return folder / file_name; }
+  /// Throws Error (io) where the system does not say.
   bool has(std::string_view file_name) const {
-    return !folder.empty() && std::filesystem::is_regular_file(folder / file_name);
+    return !folder.empty() &&
+           std::filesystem::is_regular_file(load_status(file(file_name), "load_tokenizer"));
   }
 };
 
