@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -18,13 +17,6 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"tensor_file", ErrorKind::format};
-
-template <typename Stored>
-Stored load_at(const std::byte* bytes) {
-  Stored value;
-  std::memcpy(&value, bytes, sizeof value);  // the file promises no alignment
-  return value;
-}
 
 struct FromF32 {
   using Stored = float;
@@ -51,14 +43,17 @@ void convert_row(const StoredBytes& in, std::size_t first, std::size_t stride, s
   if constexpr (std::is_same_v<Stored, Out>) {
     if (stride == 1) return in.read(first * kBytes, std::as_writable_bytes(std::span(out, count)));
   }
-  std::array<std::byte, 1 << 14> block;  // as much as the first cache holds beside what becomes of it
-  const std::size_t per_block = (block.size() / kBytes - 1) / std::max<std::size_t>(stride, 1) + 1;
+  // As much as the first cache holds beside what becomes of it.
+  std::array<Stored, (std::size_t{1} << 14) / kBytes> block;
+  const std::size_t per_block = (block.size() - 1) / std::max<std::size_t>(stride, 1) + 1;
   for (std::size_t done = 0; done < count; done += per_block) {
     const std::size_t size = std::min(per_block, count - done);
-    const std::size_t num_bytes = ((size - 1) * stride + 1) * kBytes;
-    in.read((first + done * stride) * kBytes, std::span(block).first(num_bytes));
-    for (std::size_t i = 0; i < size; ++i)
-      out[done + i] = static_cast<Out>(From::widen(load_at<Stored>(block.data() + i * stride * kBytes)));
+    const std::size_t num_read = (size - 1) * stride + 1;
+    in.read((first + done * stride) * kBytes, std::as_writable_bytes(std::span(block).first(num_read)));
+    const auto widen = [&block, size, numbers = out + done](std::size_t step) {
+      for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<Out>(From::widen(block[i * step]));
+    };
+    stride == 1 ? widen(1) : widen(stride);  // the first becomes a loop over vectors
   }
 }
 
