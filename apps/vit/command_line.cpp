@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "apps/vit/common/suggestions.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
 namespace {
@@ -104,7 +104,7 @@ class Parser {
       app_.parse(std::move(arguments));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) {
-        std::ostringstream printed;
+        internal::TextStream printed;
         app_.exit(error, printed, printed);
         out.printed = printed.str();
       } else {

@@ -63,10 +63,11 @@ TEST_CASE("faults: an allocation that fails ends in a line, whichever it is") {
   for (const std::vector<std::string>& arguments : runs) {
     const std::size_t total = count_calls("malloc", arguments);
     const std::string plain = run_vit(arguments).out;
-    constexpr std::size_t kTried = 40;
+    constexpr std::size_t kTried = 40, kLast = 40;
     int num_failed = 0;
-    for (std::size_t i = 0; i < kTried; ++i) {  // one in each of as many stretches of the run
-      const std::size_t call = 1 + (i * total + rng.next() % total) / kTried;
+    for (std::size_t i = 0; i < kTried + kLast; ++i) {  // one in each stretch of the run, and where it writes
+      const std::size_t call =
+          i < kTried ? 1 + (i * total + rng.next() % total) / kTried : total - (i - kTried);
       CAPTURE(call);
       const RunResult result = run_with_fault("malloc:" + std::to_string(call), arguments);
       if (check_end(result)) {

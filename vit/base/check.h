@@ -31,10 +31,15 @@ class Where {
   ErrorKind kind_;
 };
 
+/// Ends in std::bad_alloc where memory is short: a stream as it is leaves out what it has no room for.
+struct TextStream : std::ostringstream {
+  TextStream() { exceptions(std::ios::badbit); }
+};
+
 /// Joins streamable parts to one string: text("rows ", 3, " of ", 7).
 template <typename... Parts>
 std::string text(const Parts&... parts) {
-  std::ostringstream out;
+  TextStream out;
   (out << ... << parts);
   return out.str();
 }

@@ -1,6 +1,5 @@
 // The rules of a Preprocessor in words, for people who ask what happens to their images.
 #include <cmath>
-#include <sstream>
 
 #include "vit/base/check.h"
 #include "vit/image/preprocess.h"
@@ -55,7 +54,7 @@ std::string resize_words(const PreprocessConfig& config) {
 
 std::string Preprocessor::describe() const {
   const PreprocessConfig& config = config_;
-  std::ostringstream out;
+  internal::TextStream out;
   out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
   if (config.pad_to_square) {

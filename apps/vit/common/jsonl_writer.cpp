@@ -1,7 +1,7 @@
 #include "apps/vit/common/jsonl_writer.h"
 
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
@@ -57,9 +57,8 @@ void JsonlWriter::check_facts() const {
   const std::filesystem::path path = facts_path(options_.path);
   std::ifstream file(path, std::ios::binary);
   if (!options_.facts || !file.is_open()) return;  // of an earlier release
-  std::ostringstream found;
-  found << file.rdbuf();
-  parse_run_facts(found.str(), path.string()).check_same(*options_.facts, options_.path.string());
+  const std::string found(std::istreambuf_iterator<char>(file), {});
+  parse_run_facts(found, path.string()).check_same(*options_.facts, options_.path.string());
 }
 
 void JsonlWriter::write_facts() {
@@ -74,6 +73,7 @@ void JsonlWriter::write_facts() {
 void JsonlWriter::check_finished() {
   std::ifstream finished(options_.path, std::ios::binary);
   VIT_CHECK(finished.is_open(), "resume", options_.path.string(), ": cannot be read");
+  finished.exceptions(std::ios::badbit);
   // The rest of the line is read only where it begins well: other files may have one line alone.
   std::string line(kLineStart.size(), '\0'), rest;
   finished.read(line.data(), static_cast<std::streamsize>(line.size()));
@@ -100,6 +100,7 @@ void JsonlWriter::check_first_line(const std::string& line, const std::string& r
 void JsonlWriter::take_over(const std::filesystem::path& read_path) {
   const std::string read_file = read_path.string();
   std::ifstream lines(ResumableFile::partial_path(options_.path), std::ios::binary);
+  lines.exceptions(std::ios::badbit);  // without memory a line is not the last
   std::size_t complete_bytes = 0, number = 0;
   for (std::string line;
        std::getline(lines, line) && !lines.eof();) {  // a last line without its end was cut short

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <limits>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -119,15 +119,14 @@ void PartsFolder::open() {
   const fs::path path = options_.folder / kRun;
   run_ = open_locked(path, O_CREAT);
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream found;
-  found << file.rdbuf();
+  const std::string found(std::istreambuf_iterator<char>(file), {});
   bool has_parts = false;
   for (const fs::path& entry : files_of(options_.folder)) has_parts = has_parts || part_number(entry);
   if (has_parts && !options_.resume)
     fail_usage("--output: ", options_.folder.string(),
                " holds parts of an earlier run; --resume goes on with it, or name another folder");
-  if (options_.resume && !found.str().empty())
-    return parse_run_facts(found.str(), path.string()).check_same(options_.facts, options_.folder.string());
+  if (options_.resume && !found.empty())
+    return parse_run_facts(found, path.string()).check_same(options_.facts, options_.folder.string());
   VIT_CHECK(!has_parts, kWhere, path.string(), ": is empty or missing, so nobody knows what made the parts; ",
             "name another folder");
   const std::string json = options_.facts.json();
@@ -153,6 +152,7 @@ bool PartsFolder::take_over_part(std::size_t part, std::span<const Input> inputs
   std::error_code error;
   if (!fs::exists(path, error) || !fs::exists(path_of(part, extension()), error)) return false;
   std::ifstream file(path, std::ios::binary);
+  file.exceptions(std::ios::badbit);  // without memory a line is not the last
   std::vector<InputFailure> failures;
   std::size_t row = 0;
   for (std::string line; std::getline(file, line); ++row) {

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -43,9 +45,7 @@ std::string read_whole(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   VIT_CHECK(in.is_open(), kWhere.with(ErrorKind::io), path.string(), ": cannot be read; an index has ",
             kVectors, ", ", kFiles, " and ", kFacts);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 void write_whole(const fs::path& path, std::string_view bytes) {
@@ -85,6 +85,7 @@ IndexedFile parse_line(const std::string& line, const std::string& place) {
 std::vector<IndexedFile> parse_files(const std::string& bytes, const fs::path& path) {
   std::vector<IndexedFile> files;
   std::istringstream lines(bytes);
+  lines.exceptions(std::ios::badbit);
   for (std::string line; std::getline(lines, line);)
     files.push_back(parse_line(line, text(path.string(), ": line ", files.size() + 1)));
   return files;
@@ -205,6 +206,7 @@ std::vector<std::pair<IndexedFile, std::vector<float>>> IndexWriter::take_partia
   const std::string first = "{" + model_json(model) + "}\n";
   std::ifstream lines(folder_ / kPartialFiles, std::ios::binary),
       vectors(folder_ / kPartialVectors, std::ios::binary);
+  lines.exceptions(std::ios::badbit);  // without memory a line is not the last
   std::size_t bytes = 0;
   std::string line;
   if (std::getline(lines, line) && !lines.eof()) {

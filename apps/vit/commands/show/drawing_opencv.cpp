@@ -204,7 +204,7 @@ class Page {
 };
 
 std::string number_text(double value) {
-  std::ostringstream out;
+  internal::TextStream out;
   out.precision(3);
   out << value;
   return out.str();
