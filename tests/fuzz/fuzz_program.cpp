@@ -31,18 +31,24 @@ std::string pixels(std::initializer_list<std::size_t> shape) {
   return app::npy_header("<f4", std::vector(shape)) + std::string(count * sizeof(float), '\x3F');
 }
 
+constexpr std::size_t kDim = 4;
+
+app::IndexModel index_model() {
+  app::IndexModel model;
+  model.model = "m";
+  model.dim = kDim;
+  return model;
+}
+
 /// An index of three vectors of four numbers, of which one file at a time is replaced.
 class Index {
  public:
   explicit Index(const std::string& type) {
     const std::vector<app::IndexedFile> files{
         {"a.jpg", 10, 1.5, 4, 3}, {"b/\u00E9.png", 20, 2.5, 8, 6}, {"c", 3, 4, 5, 6}};
-    Tensor<float> vectors(Shape{3, 4});
+    Tensor<float> vectors(Shape{3, kDim});
     for (std::size_t i = 0; i < 3; ++i) vectors.view().row(i)[i] = 1.0f;
-    app::IndexModel model;
-    model.model = "m";
-    model.dim = 4;
-    app::IndexWriter(folder_.path()).commit(model, type, files, vectors.view());
+    app::IndexWriter(folder_.path()).commit(index_model(), type, files, vectors.view());
     for (const std::string& name : folder_.names())
       originals_.emplace_back(name, test::read_text(folder_ / name));
   }
@@ -166,22 +172,19 @@ std::vector<std::string> index_vectors_seeds() {
 }
 
 void run_index_partial(std::string_view input) {
-  constexpr std::size_t kDim = 4, kVectors = 3;
+  constexpr std::size_t kVectors = 3;
   static const test::TemporaryFolder folder(kMemory);
-  app::IndexModel model;
-  model.model = "m";
-  model.dim = kDim;
   folder.write("files.partial", input);
   folder.write("vectors.partial", std::string(kVectors * kDim * sizeof(float), '\x3F'));
   std::size_t num_rows = 0;
   {
     app::IndexWriter writer(folder.path());
-    num_rows = writer.take_partial(model).size();
+    num_rows = writer.take_partial(index_model()).size();
     writer.add_partial({"more.jpg", 1, 2.5, 3, 4}, std::vector<float>(kDim));
   }
   if (num_rows > kVectors) throw std::logic_error("more rows than vectors");
   try {
-    if (app::IndexWriter(folder.path()).take_partial(model).size() == num_rows + 1) return;
+    if (app::IndexWriter(folder.path()).take_partial(index_model()).size() == num_rows + 1) return;
   } catch (const Error& error) {
     throw std::logic_error(std::string("what is added behind a cut is refused: ") + error.what());
   }
@@ -190,13 +193,10 @@ void run_index_partial(std::string_view input) {
 
 std::vector<std::string> index_partial_seeds() {
   const test::TemporaryFolder folder(kMemory);
-  app::IndexModel model;
-  model.model = "m";
-  model.dim = 4;
   app::IndexWriter writer(folder.path());
-  writer.take_partial(model);
+  writer.take_partial(index_model());
   for (const char* name : {"a.jpg", "b/\u00E9.png"})
-    writer.add_partial({name, 10, 1.5, 4, 3}, std::vector<float>(4));
+    writer.add_partial({name, 10, 1.5, 4, 3}, std::vector<float>(kDim));
   return {test::read_text(folder / "files.partial")};
 }
 

@@ -403,15 +403,14 @@ def open_clip_configs():
 
 def tokenizer_folders():
     """Golden tokenizers with files that are missing, more or read by the rules of another library."""
-    own = {"model_cfg": {"embed_dim": 8, "vision_cfg": {}, "text_cfg": {"context_length": 12, "vocab_size": 600}}}
-    hub = json.loads(json.dumps(own))
-    hub["model_cfg"]["text_cfg"] |= {"hf_tokenizer_name": "x", "tokenizer_kwargs": {"clean": "canonicalize", "strip_sep_token": True}}
-    cleaned = json.loads(json.dumps(hub))
-    cleaned["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"clean": "lower"}
-    unknown_cleaning = json.loads(json.dumps(hub))
-    unknown_cleaning["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"clean": "twice"}
-    unknown_argument = json.loads(json.dumps(hub))
-    unknown_argument["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"speed": 1}
+    def open_clip(**text_cfg):
+        text_cfg = {"context_length": 12, "vocab_size": 600, **text_cfg}
+        return {"model_cfg": {"embed_dim": 8, "vision_cfg": {}, "text_cfg": text_cfg}}
+
+    def of_hub(**arguments):
+        return open_clip(hf_tokenizer_name="x", tokenizer_kwargs=arguments)
+
+    own, hub = open_clip(), of_hub(clean="canonicalize", strip_sep_token=True)
 
     def type_of(name, **more):
         return {"model_type": name, **more}
@@ -427,10 +426,10 @@ def tokenizer_folders():
         "clip_hub": ("clip/open_clip_config.json", hub),
         "t5_hub": ("t5/open_clip_config.json", hub),
         "gemma_hub": ("gemma/open_clip_config.json open_clip", hub),
-        "gemma_cleaned": ("gemma/open_clip_config.json open_clip", cleaned),
+        "gemma_cleaned": ("gemma/open_clip_config.json open_clip", of_hub(clean="lower")),
         "xlm_roberta_hub": ("xlm-roberta/open_clip_config.json", hub),
-        "unknown_cleaning": ("t5/open_clip_config.json", unknown_cleaning),
-        "unknown_argument": ("t5/open_clip_config.json", unknown_argument),
+        "unknown_cleaning": ("t5/open_clip_config.json", of_hub(clean="twice")),
+        "unknown_argument": ("t5/open_clip_config.json", of_hub(speed=1)),
         "no_text": ("t5/open_clip_config.json", {"model_cfg": {"vision_cfg": {}}}),
         "clip_openai": ("clip/config.json openai", type_of("clip")),
         "clip_open_clip": ("clip/config.json open_clip", type_of("clip")),
@@ -512,6 +511,8 @@ def open_clip_towers():
              **linear(block + "mlp.c_fc", 256, width), **linear(block + "mlp.c_proj", width, 256), **norm("visual.ln_post", width),
              "visual.proj": (width, 16)}
 
+    sizes = "- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2"
+
     def config(**vision):
         vision = {"image_size": 24, "timm_model_name": "vit_base_patch16_224", "timm_model_pretrained": False, **vision}
         tower = {"context_length": 8, "vocab_size": 9, "width": width, "heads": 1, "layers": 1}
@@ -520,14 +521,14 @@ def open_clip_towers():
                                               "resize_mode": "squash"}})
 
     said = {
-        "timm_linear": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+        "timm_linear": (sizes,
                         {**in_trunk, "visual.head.proj.weight": (16, dim), **text}, config(timm_pool="avg", timm_proj="linear")),
-        "timm_linear_bias": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+        "timm_linear_bias": (sizes,
                              {**in_trunk, **linear("visual.head.proj", 16, dim), **text},
                              config(timm_pool="token", timm_proj="linear", timm_proj_bias=True)),
-        "timm_classifier": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+        "timm_classifier": (sizes,
                             {**in_trunk, **linear("visual.trunk.head", 16, dim), **text}, config(timm_pool="token", timm_proj="")),
-        "timm_none": ("- num_heads=3 img_size=24x24 patch_size=8 embed_dim=48 depth=1 mlp_ratio=2",
+        "timm_none": (sizes,
                       {**in_trunk, **text}, config(timm_pool=None, timm_proj="none")),
         "timm_all_tokens": ("- num_heads=3", {**in_trunk, **text}, config(timm_pool="", timm_proj="none")),
         "timm_naflex": ("- num_heads=3", {**in_trunk, **text, "visual.trunk.embeds.proj.weight": (dim, 192)},

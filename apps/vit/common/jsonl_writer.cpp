@@ -1,8 +1,8 @@
 #include "apps/vit/common/jsonl_writer.h"
 
 #include <fstream>
-#include <iterator>
 
+#include "apps/vit/common/read_rest.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
@@ -57,8 +57,7 @@ void JsonlWriter::check_facts() const {
   const std::filesystem::path path = facts_path(options_.path);
   std::ifstream file(path, std::ios::binary);
   if (!options_.facts || !file.is_open()) return;  // of an earlier release
-  const std::string found(std::istreambuf_iterator<char>(file), {});
-  parse_run_facts(found, path.string()).check_same(*options_.facts, options_.path.string());
+  parse_run_facts(read_rest(file, path), path.string()).check_same(*options_.facts, options_.path.string());
 }
 
 void JsonlWriter::write_facts() {

@@ -8,13 +8,13 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
 
 #include "apps/vit/common/array_writer.h"
 #include "apps/vit/common/progress.h"
+#include "apps/vit/common/read_rest.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
@@ -119,7 +119,7 @@ void PartsFolder::open() {
   const fs::path path = options_.folder / kRun;
   run_ = open_locked(path, O_CREAT);
   std::ifstream file(path, std::ios::binary);
-  const std::string found(std::istreambuf_iterator<char>(file), {});
+  const std::string found = read_rest(file, path);
   bool has_parts = false;
   for (const fs::path& entry : files_of(options_.folder)) has_parts = has_parts || part_number(entry);
   if (has_parts && !options_.resume)

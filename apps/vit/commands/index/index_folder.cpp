@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "apps/vit/common/npy.h"
+#include "apps/vit/common/read_rest.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
 #include "vit/weights/files/atomic_file.h"
@@ -45,7 +45,7 @@ std::string read_whole(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   VIT_CHECK(in.is_open(), kWhere.with(ErrorKind::io), path.string(), ": cannot be read; an index has ",
             kVectors, ", ", kFiles, " and ", kFacts);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_rest(in, path);
 }
 
 void write_whole(const fs::path& path, std::string_view bytes) {

@@ -1,0 +1,23 @@
+// The text of files that are read where they are written, by streams.
+#pragma once
+
+#include <filesystem>
+#include <istream>
+#include <iterator>
+#include <string>
+
+#include "vit/base/check.h"
+
+namespace vit::app {
+
+/// What a stream on `path` has left. Throws Error (io) that names the path if the system fails to read: a
+/// folder has no text.
+inline std::string read_rest(std::istream& in, const std::filesystem::path& path) {
+  try {
+    return {std::istreambuf_iterator<char>(in), {}};
+  } catch (const std::ios_base::failure& failure) {
+    internal::fail({"read", ErrorKind::io}, path.string(), ": cannot be read: ", failure.what());
+  }
+}
+
+}  // namespace vit::app
