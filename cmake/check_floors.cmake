@@ -1,57 +1,84 @@
-# Reads the include lines under vit/ and fails on an edge that goes up a floor or sideways between two folders of one
-# floor, and on a third-party header outside its fence. Run: cmake -DROOT=<source dir> -P cmake/check_floors.cmake
-set(floor_base 0)
-set(floor_version 0)
-set(floor_kernels 1)
-set(floor_position 1.5)
-set(floor_config 1.6)
-set(floor_text_config 1.7)
-set(floor_outputs 1.7)
-set(floor_image 1.75)
-set(floor_config_fields 1.8)
-set(floor_weights 2)
-set(floor_layers 3)
-set(floor_text 3)
-set(floor_patch 4)
-set(floor_encoder 4)
-set(floor_head 4)
-set(floor_analysis 4)
-set(floor_layer_builder 4.25)
-set(floor_joint_head 4.25)
-set(floor_batch_plan 4.5)
-set(floor_forward_memory 4.5)
-set(floor_forward_request 4.5)
-set(floor_vision_transformer_layers 4.5)
-set(floor_text_memory 4.5)
-set(floor_vision_transformer 5)
-set(floor_text_transformer 5)
-set(floor_model 6)
-set(floor_machine 6)
-set(floor_opencv 6)
-set(floor_eigen 6)
-set(floor_fit 6.5)
-set(floor_predictions 6.5)
-set(floor_session 7)
-set(floor_text_encoder 7)
-set(floor_zero_shot 7.5)
-set(floor_stream 7.5)
-set(floor_vit 8)
-set(floor_c 9)
+# Reads the include lines under vit/ and fails on an edge that goes up a floor or sideways between two rooms of one
+# floor, on a floor without its folder, on a third-party header outside its fence, and where vit/README.md shows other
+# floors than these. Run: cmake -DROOT=<source dir> -P cmake/check_floors.cmake; with -DPRINT=ON it prints the floors.
 
-# The room of a path below vit/: its folder, or its name without extension for the files at the top.
+# The folders of vit/ from the ground up; rooms on one line share a floor.
+set(floors
+    "base         errors, tensors, memory, threads"
+    "kernels io   every hot loop, one table of functions for each instruction set, and files: JSON, safetensors, pickles, folders"
+    "position image analysis   coordinates, frequencies, factors, images and their preprocessing, statistics of features"
+    "config       what a checkpoint is and what a pass gives, as plain data"
+    "weights      families, architectures, checkpoint folders"
+    "text         tokenizers"
+    "layers       linear, norms, attention, MLP"
+    "patch encoder head   pixels to tokens, the blocks, pooling and classifier"
+    "towers       the whole forward pass of images and of texts, and which images are computed together"
+    "api          what the public headers declare: models, sessions, streams, classifiers"
+    "c            the C interface")
+
+set(number 0)
+set(picture "")
+foreach(floor ${floors})
+  string(REGEX MATCH "^([a-z ]*[a-z])   *(.*)$" _ "${floor}")
+  string(REPLACE " " ";" rooms "${CMAKE_MATCH_1}")
+  set(what "${CMAKE_MATCH_2}")
+  foreach(room ${rooms})
+    set(floor_${room} ${number})
+    list(APPEND all_rooms ${room})
+  endforeach()
+  string(REPLACE ";" "  " names "${rooms}")
+  string(LENGTH "${names}" width)
+  math(EXPR gap "28 - ${width}")
+  string(REPEAT " " ${gap} gap)
+  string(PREPEND picture "${names}${gap}${what}\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+
+if(PRINT)
+  message(NOTICE "${picture}")
+  return()
+endif()
+
+# The room of a path below vit/: its folder. A public header at the top belongs to the room that has its source; one
+# without a source of its name (vit.h, the adapters) to api, c.h to c.
 function(room_of path out)
   if(path MATCHES "^([a-z_]+)/")
     set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
-  else()
-    string(REGEX REPLACE "\\..*$" "" name "${path}")
-    set(${out} ${name} PARENT_SCOPE)
+    return()
   endif()
+  string(REGEX REPLACE "[.]h$" "" name "${path}")
+  set(room api)
+  if(name STREQUAL "c")
+    set(room c)
+  endif()
+  foreach(candidate ${all_rooms})
+    if(EXISTS "${ROOT}/vit/${candidate}/${name}.cpp")
+      set(room ${candidate})
+      break()
+    endif()
+  endforeach()
+  set(${out} ${room} PARENT_SCOPE)
 endfunction()
 
 set(errors "")
+if(EXISTS "${ROOT}/vit/README.md")
+  foreach(room ${all_rooms})
+    if(NOT IS_DIRECTORY "${ROOT}/vit/${room}")
+      string(APPEND errors "vit/${room}: a floor without a folder\n")
+    endif()
+  endforeach()
+  file(READ "${ROOT}/vit/README.md" readme)
+  string(FIND "${readme}" "```text\n${picture}```" found)
+  if(found EQUAL -1)
+    string(APPEND errors "vit/README.md must show the floors as they are:\n${picture}")
+  endif()
+endif()
 file(GLOB_RECURSE files RELATIVE "${ROOT}/vit" "${ROOT}/vit/*.h" "${ROOT}/vit/*.cpp")
 foreach(file ${files})
   room_of("${file}" room)
+  if(file MATCHES "^[a-z_]+[.]cpp$")
+    string(APPEND errors "vit/${file}: the top of vit/ has public headers only\n")
+  endif()
   if(NOT DEFINED floor_${room})
     string(APPEND errors "vit/${file}: room '${room}' has no floor in check_floors.cmake\n")
     continue()
@@ -67,7 +94,7 @@ foreach(file ${files})
       elseif(floor_${target} GREATER floor_${room})
         string(APPEND errors "vit/${file}: floor ${floor_${room}} includes vit/${CMAKE_MATCH_1} on floor ${floor_${target}}\n")
       elseif(floor_${target} EQUAL floor_${room} AND NOT target STREQUAL room AND NOT floor_${room} EQUAL 0)
-        string(APPEND errors "vit/${file}: includes its neighbour vit/${CMAKE_MATCH_1} on the same floor\n")
+        string(APPEND errors "vit/${file}: includes its neighbor vit/${CMAKE_MATCH_1} on the same floor\n")
       endif()
     endif()
     # fences: header pattern -> files that may include it
@@ -76,7 +103,7 @@ foreach(file ${files})
         "<Eigen/=>^(eigen\\.h|analysis/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
         "<omp.h>=>^base/parallel\\.cpp$"
         "[<\"]hwy/=>^kernels/"
-        "<nlohmann/=>^weights/.*\\.cpp$|^weights/files/json\\.h$"
+        "<nlohmann/=>^(weights|io)/.*\\.cpp$|^io/json\\.h$"
         "<immintrin.h>=>^kernels/"
         "<(jpeglib|openjpeg|png|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
         "<tiffio[.]h>=>^image/(decode_tiff\\.cpp|tiff_[a-z]+\\.(h|cpp))$"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "program.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 using namespace vit;
 using namespace vit::internal;

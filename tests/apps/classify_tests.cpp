@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "program.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 using namespace vit;
 using namespace vit::internal;

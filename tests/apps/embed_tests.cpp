@@ -13,8 +13,8 @@
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/json_numbers.h"
 #include "tests/support/shared_data.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -8,8 +8,8 @@
 
 #include "program.h"
 #include "vit/fit.h"
+#include "vit/io/json.h"
 #include "vit/session.h"
-#include "vit/weights/files/json.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -14,7 +14,7 @@
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -16,8 +16,8 @@
 #include "apps/vit/commands/index/inner_product.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/json.h"
 #include "vit/outputs.h"
-#include "vit/weights/files/json.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "program.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -14,8 +14,8 @@
 #include "program.h"
 #include "tests/support/rng.h"
 #include "tests/support/sha256.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 
 using namespace vit;
 using namespace vit::internal;

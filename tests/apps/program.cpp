@@ -18,8 +18,8 @@
 #include "apps/vit/common/npy.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
-#include "vit/weights/files/source_file.h"
-#include "vit/weights/files/zip_archive.h"
+#include "vit/io/source_file.h"
+#include "vit/io/zip_archive.h"
 
 namespace vit::test {
 using namespace internal;

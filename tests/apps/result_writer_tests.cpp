@@ -12,10 +12,10 @@
 #include "apps/vit/common/zip_writer.h"
 #include "program.h"
 #include "vit/base/error.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
-#include "vit/weights/files/source_file.h"
-#include "vit/weights/files/zip_archive.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
+#include "vit/io/source_file.h"
+#include "vit/io/zip_archive.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -7,8 +7,8 @@
 #include "apps/vit/common/inputs.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -10,10 +10,10 @@
 
 #include "program.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 #include "vit/outputs.h"
 #include "vit/session.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "tests/text/strings.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 using namespace vit::test;
 

@@ -10,10 +10,10 @@
 
 #include "program.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
 #include "vit/zero_shot.h"
 
 using namespace vit;

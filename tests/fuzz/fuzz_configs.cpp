@@ -13,14 +13,14 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
 #include "vit/base/check.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
+#include "vit/io/shards.h"
 #include "vit/text/tokenizer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/config_json.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/open_weights.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
-#include "vit/weights/files/shards.h"
 
 namespace vit::fuzz {
 using namespace internal;

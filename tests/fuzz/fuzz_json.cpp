@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz_json.h"
 
 #include "vit/base/error.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 namespace vit::fuzz {
 using namespace internal;

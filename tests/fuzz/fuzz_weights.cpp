@@ -9,9 +9,9 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
 #include "vit/fit.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/pickle.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/json.h"
+#include "vit/io/pickle.h"
+#include "vit/io/safetensors.h"
 #include "vit/zero_shot.h"
 
 namespace vit::fuzz {

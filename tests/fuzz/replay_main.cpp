@@ -21,10 +21,10 @@
 #include "tests/support/files.h"
 #include "vit/base/error.h"
 #include "vit/image/image.h"
+#include "vit/io/json.h"
+#include "vit/io/pickle.h"
+#include "vit/io/safetensors.h"
 #include "vit/text/tokenizer.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/pickle.h"
-#include "vit/weights/files/safetensors.h"
 
 namespace {
 using namespace vit;

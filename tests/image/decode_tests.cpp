@@ -11,7 +11,7 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 namespace {
 

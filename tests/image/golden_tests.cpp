@@ -12,8 +12,8 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/files/json.h"
 
 namespace {
 

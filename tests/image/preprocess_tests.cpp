@@ -11,9 +11,9 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
-#include "vit/weights/files/json.h"
 
 namespace {
 

@@ -12,9 +12,9 @@
 #include "vit/image/resample.h"
 #include "vit/image/resample_axis.h"
 #include "vit/image/resize_memory.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
 #include "vit/kernels/kernels.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/safetensors.h"
 
 namespace {
 

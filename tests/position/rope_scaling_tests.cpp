@@ -16,8 +16,8 @@
 #include "tests/support/json_numbers.h"
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/json.h"
 #include "vit/position/position.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::position {
 using namespace internal;

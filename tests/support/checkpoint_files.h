@@ -8,9 +8,9 @@
 
 #include "tests/support/files.h"
 #include "vit/base/check.h"
-#include "vit/weights/files/pickle.h"
-#include "vit/weights/files/safetensors.h"
-#include "vit/weights/files/shards.h"
+#include "vit/io/pickle.h"
+#include "vit/io/safetensors.h"
+#include "vit/io/shards.h"
 
 namespace vit::test {
 using namespace internal;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/safetensors.h"
 
 namespace vit::test {
 using namespace internal;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/support/checkpoint_files.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::test {
 using namespace internal;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 namespace vit::test {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "tests/support/files.h"
+#include "vit/io/json.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/tokenizer.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::test {
 

@@ -12,12 +12,12 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
+#include "vit/io/json.h"
+#include "vit/io/label_table.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/label_table.h"
 
 namespace vit::internal {
 namespace {

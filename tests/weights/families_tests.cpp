@@ -18,11 +18,11 @@
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/timm_args.h"
-#include "vit/weights/files/json.h"
 
 namespace vit {
 using namespace internal;

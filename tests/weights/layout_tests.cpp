@@ -12,9 +12,9 @@
 #include "tests/support/files.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 namespace {

@@ -12,8 +12,8 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/safetensors.h"
 #include "vit/weights/checkpoint/loader.h"
-#include "vit/weights/files/safetensors.h"
 
 namespace vit {
 using namespace internal;

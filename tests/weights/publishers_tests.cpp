@@ -14,7 +14,7 @@
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
 #include "vit/kernels/kernels.h"
-#include "vit/vision_transformer.h"
+#include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/loader.h"
 
 namespace vit {

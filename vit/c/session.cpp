@@ -9,7 +9,7 @@
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
-#include "vit/forward_request.h"
+#include "vit/towers/forward_request.h"
 
 namespace vit::internal {
 namespace {

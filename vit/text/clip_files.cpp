@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 #include "vit/text/json_stream.h"
 #include "vit/text/unicode.h"
-#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {

@@ -1,5 +1,5 @@
 // A JSON text read value by value, without a document: tokenizer files hold a million strings of which only
-// the bytes are wanted. Small parts are handed to the parser of vit/weights/files/json.h.
+// the bytes are wanted. Small parts are handed to the parser of vit/io/json.h.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 #include "vit/text/unicode.h"
-#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "vit/io/file_status.h"
+#include "vit/io/json.h"
 #include "vit/text/added_tokens.h"
 #include "vit/text/clean.h"
 #include "vit/text/tokenizer.h"
-#include "vit/weights/files/file_status.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

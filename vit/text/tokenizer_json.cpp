@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/io/json.h"
+#include "vit/io/source_file.h"
 #include "vit/text/json_stream.h"
-#include "vit/weights/files/in_quotes.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/source_file.h"
 
 namespace vit::internal {
 namespace {

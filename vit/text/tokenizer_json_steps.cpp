@@ -2,9 +2,9 @@
 #include <string>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/io/json.h"
 #include "vit/text/tokenizer_json.h"
-#include "vit/weights/files/in_quotes.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 namespace {

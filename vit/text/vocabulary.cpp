@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/in_quotes.h"
+#include "vit/io/in_quotes.h"
 
 namespace vit::internal {
 namespace {

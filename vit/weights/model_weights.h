@@ -13,7 +13,7 @@
 
 #include "vit/base/tensor.h"
 #include "vit/config.h"
-#include "vit/weights/files/tensor_file.h"
+#include "vit/io/tensor_file.h"
 #include "vit/weights/tensor_id.h"
 
 namespace vit::internal {

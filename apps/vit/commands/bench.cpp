@@ -24,11 +24,11 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
-#include "vit/batch_plan.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/tile_meter.h"
 #include "vit/machine.h"
 #include "vit/session.h"
+#include "vit/towers/batch_plan.h"
 #include "vit/version.h"
 
 namespace vit::app {

@@ -23,9 +23,9 @@
 #include "apps/vit/common/standard_streams.h"
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/usage_error.h"
+#include "vit/api/fit/memory.h"
 #include "vit/base/check.h"
 #include "vit/fit.h"
-#include "vit/fit/memory.h"
 
 namespace vit::app {
 namespace {

@@ -8,8 +8,8 @@
 #include "apps/vit/common/text_format.h"
 #include "apps/vit/common/zip_writer.h"
 #include "vit/base/check.h"
-#include "vit/weights/files/atomic_file.h"
-#include "vit/weights/files/safetensors.h"
+#include "vit/io/atomic_file.h"
+#include "vit/io/safetensors.h"
 
 namespace vit::app {
 using namespace internal;

@@ -4,7 +4,7 @@
 
 #include "apps/vit/common/sha256.h"
 #include "vit/image/image_file.h"
-#include "vit/weights/files/source_file.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 using namespace internal;

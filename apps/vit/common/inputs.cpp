@@ -18,7 +18,7 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
-#include "vit/weights/files/folder.h"
+#include "vit/io/folder.h"
 
 namespace vit::app {
 using namespace internal;

@@ -5,9 +5,9 @@
 #include "apps/vit/common/read_rest.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
-#include "vit/weights/files/atomic_file.h"
-#include "vit/weights/files/file_status.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/atomic_file.h"
+#include "vit/io/file_status.h"
+#include "vit/io/json.h"
 
 namespace vit::app {
 using namespace internal;

@@ -9,9 +9,9 @@
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/label_table.h"
-#include "vit/weights/files/source_file.h"
+#include "vit/io/json.h"
+#include "vit/io/label_table.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 using namespace internal;

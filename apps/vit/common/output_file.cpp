@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/file_status.h"
+#include "vit/io/file_status.h"
 
 namespace vit::app {
 using namespace internal;

@@ -1,6 +1,6 @@
 // Where results wait until they are complete: a partial file that a later run can continue, and nameless
 // scratch files for arrays that get their final order at the end. Whole files in one go are written by
-// vit/weights/files/atomic_file.h.
+// vit/io/atomic_file.h.
 #pragma once
 
 #include <cstddef>

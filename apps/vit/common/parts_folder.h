@@ -16,7 +16,7 @@
 #include "apps/vit/common/result_writer.h"
 #include "apps/vit/common/run_facts.h"
 #include "vit/image/image.h"
-#include "vit/weights/files/atomic_file.h"
+#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 

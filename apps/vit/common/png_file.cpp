@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/atomic_file.h"
+#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 

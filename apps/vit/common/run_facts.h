@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/vit/common/options.h"
+#include "vit/io/json.h"
 #include "vit/model.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::app {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "vit/weights/files/source_file.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 

@@ -5,7 +5,7 @@
 
 #include "apps/vit/common/flag_names.h"
 #include "vit/base/check.h"
-#include "vit/config_fields.h"
+#include "vit/config/fields.h"
 
 namespace vit::app {
 namespace {

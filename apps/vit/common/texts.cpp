@@ -9,8 +9,8 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/source_file.h"
+#include "vit/io/json.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 using namespace internal;

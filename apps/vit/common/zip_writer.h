@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/weights/files/atomic_file.h"
+#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 

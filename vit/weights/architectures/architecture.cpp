@@ -6,8 +6,8 @@
 
 #include "vit/base/check.h"
 #include "vit/base/edit_distance.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/architectures/pixel_statistics.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

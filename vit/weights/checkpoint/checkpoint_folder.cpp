@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/file_status.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/class_rules.h"
 #include "vit/weights/checkpoint/find_family.h"
 #include "vit/weights/checkpoint/fingerprint.h"
@@ -16,8 +18,6 @@
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/openai_clip.h"
-#include "vit/weights/files/file_status.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

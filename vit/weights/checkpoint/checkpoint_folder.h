@@ -11,12 +11,12 @@
 
 #include "vit/config.h"
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
+#include "vit/io/tensor_file.h"
 #include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/text_family.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/tensor_file.h"
 
 namespace vit::internal {
 

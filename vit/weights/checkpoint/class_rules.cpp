@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/file_status.h"
+#include "vit/io/label_table.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/files/file_status.h"
-#include "vit/weights/files/label_table.h"
 
 namespace vit::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "vit/base/check.h"
-#include "vit/config_fields.h"
+#include "vit/config/fields.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {

@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/published.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "vit/config.h"
-#include "vit/weights/files/tensor_file.h"
+#include "vit/io/tensor_file.h"
 
 namespace vit::internal {
 

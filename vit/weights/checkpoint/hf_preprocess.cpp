@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/config_fields.h"
+#include "vit/config/fields.h"
+#include "vit/io/in_quotes.h"
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/layout_sizes.h"
 #include "vit/weights/checkpoint/layout_tables.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/family.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

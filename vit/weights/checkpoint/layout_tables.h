@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "vit/io/json.h"
 #include "vit/weights/families/layout.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/file_status.h"
-#include "vit/weights/files/folder.h"
-#include "vit/weights/files/pickle.h"
-#include "vit/weights/files/safetensors.h"
-#include "vit/weights/files/shards.h"
+#include "vit/io/file_status.h"
+#include "vit/io/folder.h"
+#include "vit/io/pickle.h"
+#include "vit/io/safetensors.h"
+#include "vit/io/shards.h"
 
 namespace vit::internal {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "vit/weights/files/tensor_file.h"
+#include "vit/io/tensor_file.h"
 
 namespace vit::internal {
 

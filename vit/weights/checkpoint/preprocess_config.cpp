@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 

@@ -10,8 +10,8 @@
 
 #include "vit/config.h"
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
 #include "vit/weights/checkpoint/load_options.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

@@ -3,9 +3,9 @@
 
 #include <array>
 
+#include "vit/io/json.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/families/source_files.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "vit/io/tensor_file.h"
 #include "vit/weights/families/layout.h"
-#include "vit/weights/files/tensor_file.h"
 #include "vit/weights/model_weights.h"
 
 namespace vit::internal {

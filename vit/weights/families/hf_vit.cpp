@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

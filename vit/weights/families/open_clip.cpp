@@ -11,11 +11,11 @@
 #include <span>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/open_clip_config.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 #include "vit/weights/families/timm_vit.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "vit/config.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/json.h"
 
 namespace vit::internal {
 

@@ -1,8 +1,8 @@
 // The table of OpenAI's CLIP code, whose names OpenCLIP's own image tower kept.
 #pragma once
 
+#include "vit/io/tensor_file.h"
 #include "vit/weights/families/layout.h"
-#include "vit/weights/files/tensor_file.h"
 
 namespace vit::internal {
 

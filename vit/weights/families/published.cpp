@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

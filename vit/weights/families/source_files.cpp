@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/in_quotes.h"
+#include "vit/io/in_quotes.h"
 
 namespace vit::internal {
 

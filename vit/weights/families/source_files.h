@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/io/json.h"
+#include "vit/io/tensor_file.h"
 #include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/layout.h"
-#include "vit/weights/files/json.h"
-#include "vit/weights/files/tensor_file.h"
 
 namespace vit::internal {
 

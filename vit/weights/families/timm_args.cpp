@@ -8,8 +8,8 @@
 #include <set>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/source_files.h"
-#include "vit/weights/files/in_quotes.h"
 
 namespace vit::internal {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "vit/base/error.h"
 #include "vit/config.h"
+#include "vit/io/json.h"
 #include "vit/weights/architectures/architecture.h"
-#include "vit/weights/files/json.h"
 
 namespace vit::internal {
 

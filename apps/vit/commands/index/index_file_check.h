@@ -2,7 +2,7 @@
 // neighbor or list leads it outside of its memory.
 #pragma once
 
-#include "vit/weights/files/source_file.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 

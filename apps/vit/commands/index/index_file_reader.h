@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
-#include "vit/weights/files/source_file.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 

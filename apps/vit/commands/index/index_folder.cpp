@@ -18,8 +18,8 @@
 #include "apps/vit/common/read_rest.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
-#include "vit/weights/files/atomic_file.h"
-#include "vit/weights/files/json.h"
+#include "vit/io/atomic_file.h"
+#include "vit/io/json.h"
 
 namespace vit::app {
 

@@ -28,8 +28,8 @@
 #include "apps/vit/common/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/weights/files/atomic_file.h"
-#include "vit/weights/files/source_file.h"
+#include "vit/io/atomic_file.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 

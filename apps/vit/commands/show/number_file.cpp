@@ -7,7 +7,7 @@
 #include "apps/vit/common/output_file.h"
 #include "apps/vit/common/usage_error.h"
 #include "apps/vit/common/zip_writer.h"
-#include "vit/weights/files/atomic_file.h"
+#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 

@@ -13,7 +13,7 @@
 #include "apps/vit/common/sha256.h"
 #include "apps/vit/common/text_format.h"
 #include "vit/base/check.h"
-#include "vit/weights/files/atomic_file.h"
+#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 namespace {

@@ -1,0 +1,159 @@
+#include "vit/model.h"
+
+#include <optional>
+#include <utility>
+
+#include "vit/image/preprocess.h"
+#include "vit/kernels/kernels.h"
+#include "vit/towers/vision_transformer.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/load_options.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+const kernels::KernelTable& table_for(const ModelOptions& options) {
+  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+}
+
+PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
+  PreprocessConfig preprocess = architecture_preprocess(config, preprocess_options(options));
+  apply_choices(preprocess, preprocess_options(options));
+  return preprocess;
+}
+
+VisionTransformer transformer_of(const Checkpoint& checkpoint, const ModelOptions& options) {
+  return {checkpoint.config, checkpoint.weights, table_for(options), options.precision};
+}
+
+}  // namespace
+
+LoadOptions internal::load_options(const ModelOptions& options) {
+  return {.architecture = options.architecture,
+          .overrides = options.overrides,
+          .layout = options.layout,
+          .rope_scaling = options.rope_scaling};
+}
+
+PreprocessLoadOptions internal::preprocess_options(const ModelOptions& options) {
+  return {.resampler = options.resampler,
+          .pillow = options.pillow,
+          .exif = options.exif,
+          .square_color = options.square_color,
+          .channels = options.channels,
+          .max_pixels = options.max_pixels};
+}
+
+struct Model::Parts {
+  VisionTransformer transformer;
+  std::optional<PreprocessConfig> preprocess;
+  LoadReport report;
+  Precision precision = Precision::float32;
+};
+
+Model::Model(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+Model::~Model() = default;
+
+std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
+  return std::shared_ptr<const Model>(new Model(std::move(parts)));
+}
+
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
+  return load(CheckpointFolder(path, load_options(options)), options);
+}
+
+std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const ModelOptions& options) {
+  Checkpoint checkpoint = folder.load();
+  std::optional<PreprocessConfig> preprocess = folder.preprocess_config(preprocess_options(options));
+  VisionTransformer transformer = transformer_of(checkpoint, options);
+  return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
+                                                   .preprocess = std::move(preprocess),
+                                                   .report = std::move(checkpoint.report),
+                                                   .precision = options.precision}));
+}
+
+std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
+  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
+  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
+  VisionTransformer transformer = transformer_of(checkpoint, options);
+  return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
+                                                   .preprocess = std::move(preprocess),
+                                                   .report = std::move(checkpoint.report),
+                                                   .precision = options.precision}));
+}
+
+const ModelConfig& Model::config() const noexcept {
+  return parts_->transformer.config();
+}
+
+Precision Model::precision() const noexcept {
+  return parts_->precision;
+}
+
+const char* Model::kernels() const noexcept {
+  return parts_->transformer.kernels().name;
+}
+
+const LoadReport& Model::report() const noexcept {
+  return parts_->report;
+}
+
+std::string Model::label(std::size_t index) const {
+  const std::vector<std::string>& labels = config().labels;
+  return index < labels.size() ? labels[index] : std::to_string(index);
+}
+
+bool Model::has_preprocess_config() const noexcept {
+  return parts_->preprocess.has_value();
+}
+
+const PreprocessConfig& Model::preprocess_config() const {
+  if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
+  return *parts_->preprocess;
+}
+
+GridSize Model::grid_for(std::size_t height, std::size_t width) const {
+  return parts_->transformer.grid_for(height, width);
+}
+
+std::size_t Model::num_leading_tokens(const Request& request) const {
+  return parts_->transformer.num_leading_tokens(request);
+}
+
+const VisionTransformer& Model::transformer() const noexcept {
+  return parts_->transformer;
+}
+
+CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
+  const CheckpointFolder folder(path, load_options(options));
+  Checkpoint checkpoint = folder.load();
+  return {.config = std::move(checkpoint.config),
+          .preprocess = folder.preprocess_config(preprocess_options(options)),
+          .report = std::move(checkpoint.report)};
+}
+
+CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
+  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
+  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
+  return {.config = std::move(checkpoint.config),
+          .preprocess = std::move(preprocess),
+          .report = std::move(checkpoint.report)};
+}
+
+std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
+                                                       const ModelOptions& options, const InputSize& size) {
+  const CheckpointFolder folder(path, load_options(options));
+  const std::optional<PreprocessConfig> found = folder.preprocess_config(preprocess_options(options));
+  if (!found) return std::nullopt;
+  // the model's own files are read only for its patches, and for what the caller changes about it
+  const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();
+  return with_input_size(*found, size, asks_model ? folder.model_config().patch_size : 1);
+}
+
+std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path) {
+  return CheckpointFolder(path).weight_files();
+}
+
+}  // namespace vit

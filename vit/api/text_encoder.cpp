@@ -1,0 +1,189 @@
+#include "vit/text_encoder.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "vit/base/check.h"
+#include "vit/kernels/kernels.h"
+#include "vit/towers/text_transformer.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/load_options.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+constexpr Where kWhere{"TextEncoder", ErrorKind::argument};
+
+LoadOptions load_options(const TextOptions& options) {
+  return {.architecture = options.architecture, .overrides = {}, .layout = {}, .rope_scaling = {}};
+}
+
+const kernels::KernelTable& table_for(const TextOptions& options) {
+  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+}
+
+Tokenizer tokenizer_of(const std::filesystem::path& path, const TextOptions& options,
+                       const TextConfig& config) {
+  return Tokenizer::load_for_model(path, options.tokenizer,
+                                   {.library = options.library, .vocabulary_size = config.vocabulary_size});
+}
+
+}  // namespace
+
+struct TextTower::Parts {
+  TextTransformer transformer;
+  Tokenizer tokenizer;
+  LoadReport report;
+
+  static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder,
+                                               const std::filesystem::path& path,
+                                               const TextOptions& options) {
+    TextCheckpoint checkpoint = folder.load_text();
+    Tokenizer tokenizer = tokenizer_of(path, options, checkpoint.config);
+    TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
+    return std::shared_ptr<const TextTower>(
+        new TextTower(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
+                                                          .tokenizer = std::move(tokenizer),
+                                                          .report = std::move(checkpoint.report)})));
+  }
+};
+
+TextTower::TextTower(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+TextTower::~TextTower() = default;
+
+std::shared_ptr<const TextTower> TextTower::load(const std::filesystem::path& path,
+                                                 const TextOptions& options) {
+  return Parts::load(CheckpointFolder(path, load_options(options)), path, options);
+}
+
+const TextConfig& TextTower::config() const noexcept {
+  return parts_->transformer.config();
+}
+
+const Tokenizer& TextTower::tokenizer() const noexcept {
+  return parts_->tokenizer;
+}
+
+Precision TextTower::precision() const noexcept {
+  return parts_->transformer.precision();
+}
+
+const char* TextTower::kernels() const noexcept {
+  return parts_->transformer.kernels().name;
+}
+
+const LoadReport& TextTower::report() const noexcept {
+  return parts_->report;
+}
+
+TokenRow TextTower::tokenize(std::string_view text) const {
+  return tokenizer().encode(text, config().context_length);
+}
+
+const TextTransformer& TextTower::transformer() const noexcept {
+  return parts_->transformer;
+}
+
+ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOptions& image_options,
+                                const TextOptions& text_options) {
+  LoadOptions options = load_options(image_options);
+  if (!text_options.architecture.empty()) options.architecture = text_options.architecture;
+  const CheckpointFolder folder(path, std::move(options));
+  return {.image = Model::load(folder, image_options),
+          .text = TextTower::Parts::load(folder, path, text_options)};
+}
+
+std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
+                                                   const TextOptions& options) {
+  const CheckpointFolder folder(path, load_options(options));
+  if (!folder.text_reading()) return std::nullopt;
+  TextCheckpoint checkpoint = folder.load_text();
+  TextDescription out{.config = std::move(checkpoint.config),
+                      .report = std::move(checkpoint.report),
+                      .tokenizer = std::nullopt,
+                      .tokenizer_missing = {}};
+  try {
+    out.tokenizer = tokenizer_of(path, options, out.config);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+    out.tokenizer_missing = error.message();
+  }
+  return out;
+}
+
+// -------------------------------------------------------------------------------------------- TextEncoder
+
+struct TextEncoder::State {
+  TextEncoderOptions options;
+  TextMemory memory;
+  std::vector<TokenRow> rows;
+  std::vector<TextIds> ids;
+
+  /// rows -> (n, E)
+  void run(const TextTower& tower, std::span<const TokenRow> texts, Tensor<float>& vectors) {
+    const Shape shape{texts.size(), tower.config().embedding_dim()};
+    if (!(vectors.shape() == shape)) vectors = Tensor<float>(shape);
+    const bool left = tower.tokenizer().pads_left();
+    ids.clear();
+    for (const TokenRow& row : texts) {
+      VIT_CHECK(row.count <= row.ids.size(), kWhere, "a row of ", row.ids.size(), " ids with ", row.count,
+                " that are not padding");
+      ids.push_back({.ids = row.ids, .first = left ? row.ids.size() - row.count : 0, .count = row.count});
+    }
+    if (!texts.empty()) tower.transformer().forward(ids, vectors, options.threads, memory);
+  }
+};
+
+TextEncoder::TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOptions options)
+    : tower_(std::move(tower)), state_(std::make_unique<State>()) {
+  VIT_CHECK(tower_ != nullptr, kWhere, "no text tower");
+  state_->options = options;
+}
+TextEncoder::TextEncoder(const std::filesystem::path& path, TextEncoderOptions options,
+                         const TextOptions& text_options)
+    : TextEncoder(TextTower::load(path, text_options), options) {}
+TextEncoder::~TextEncoder() = default;
+TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
+TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
+
+const TextEncoderOptions& TextEncoder::options() const noexcept {
+  return state_->options;
+}
+
+void TextEncoder::encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings) {
+  std::vector<TokenRow>& rows = state_->rows;
+  rows.resize(texts.size());
+  embeddings.num_cut = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    try {
+      rows[i] = tower_->tokenize(texts[i]);
+    } catch (const Error& error) {
+      fail(Where(error.where(), error.kind()), "text ", i, " of ", texts.size(), ": ", error.message());
+    }
+    embeddings.num_cut += rows[i].cut ? 1 : 0;
+  }
+  state_->run(*tower_, rows, embeddings.vectors);
+}
+
+TextEmbeddings TextEncoder::encode(std::span<const std::string_view> texts) {
+  TextEmbeddings embeddings;
+  encode(texts, embeddings);
+  return embeddings;
+}
+
+Tensor<float> TextEncoder::encode(std::string_view text) {
+  TextEmbeddings one = encode(std::span(&text, 1));
+  Tensor<float> vector(Shape{one.vectors.dim(1)});
+  std::ranges::copy(one.vectors.flat(), vector.data());
+  return vector;
+}
+
+Tensor<float> TextEncoder::encode_ids(std::span<const TokenRow> rows) {
+  Tensor<float> vectors;
+  state_->run(*tower_, rows, vectors);
+  return vectors;
+}
+
+}  // namespace vit

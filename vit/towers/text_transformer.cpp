@@ -1,0 +1,233 @@
+#include "vit/towers/text_transformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/towers/layer_builder.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"TextTransformer", ErrorKind::mismatch};
+
+// As of images, batch_plan.cpp: a task of one thread streams all weights past its rows.
+constexpr std::size_t kRowsPerTask = 192;
+constexpr std::size_t kTasksPerThread = 2;
+constexpr std::size_t kRowsPerPass = 2048;  // of all threads together
+
+/// (T, D): the sine half, then the cosine half. In float32, as the library computes them in any precision.
+Tensor<float> sinusoids(std::size_t places, std::size_t width) {
+  Tensor<float> table(Shape{places, width});
+  const std::size_t half = width / 2;
+  const auto step =
+      static_cast<float>(-std::log(10000.0) / static_cast<double>(std::max<std::size_t>(half, 2) - 1));
+  for (std::size_t k = 0; k < half; ++k) {
+    const float frequency = std::exp(static_cast<float>(k) * step);
+    for (std::size_t p = 0; p < places; ++p) {
+      const float angle = static_cast<float>(p) * frequency;
+      table.view().row(p)[k] = std::sin(angle);
+      table.view().row(p)[half + k] = std::cos(angle);
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+struct TextTransformer::Texts {
+  std::span<const TextIds> ids;
+  std::span<const TextExtent> extents;
+  TensorView<float> out;  // (texts, E)
+
+  std::size_t count() const { return ids.size(); }
+  Texts part(std::size_t first, std::size_t last) const {
+    return {ids.subspan(first, last - first), extents.subspan(first, last - first),
+            out.part(first, last - first)};
+  }
+};
+
+TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weights,
+                                 const kernels::KernelTable& kernels, Precision precision)
+    : config_((validate(config), std::move(config))),
+      blocks_(block_config(config_)),
+      kernels_(&kernels),
+      precision_(precision) {
+  const TensorEntry* const table = weights.token_table.stored();
+  VIT_CHECK(table != nullptr && table->shape.size() == 2, kWhere,
+            "the token table is not stored as one matrix");
+  token_table_ = *table;
+  positions_ = config_.sinusoidal_positions ? sinusoids(config_.context_length, config_.width)
+                                            : weights.position_table.load();
+  with_team(/*threads=*/0, [&] {
+    const LayerBuilder make(blocks_, kernels, precision);
+    encoder_.emplace(std::nullopt, make.blocks(weights.blocks), config_.num_heads);
+    norm_.emplace(make.norm(weights.norm));
+    if (config_.projection_dim != 0) projection_.emplace(make.linear(weights.projection, make.float32()));
+  });
+}
+
+bool TextTransformer::reads_last_row() const noexcept {
+  return config_.mask == TextMask::causal || config_.pooling == TextPooling::last;
+}
+
+std::size_t TextTransformer::pooled_place(std::span<const std::int32_t> ids) const {
+  switch (config_.pooling) {
+    case TextPooling::largest_id:
+      return static_cast<std::size_t>(std::ranges::max_element(ids) - ids.begin());
+    case TextPooling::end_token: {
+      const auto found = std::ranges::find(ids, config_.end_token);
+      return found == ids.end() ? 0 : static_cast<std::size_t>(found - ids.begin());
+    }
+    case TextPooling::last: return ids.size() - 1;
+    case TextPooling::first:
+    case TextPooling::mean: break;
+  }
+  return 0;
+}
+
+TextExtent TextTransformer::extent_of(const TextIds& text) const {
+  VIT_CHECK(text.ids.size() == config_.context_length, kWhere, "a row of ", text.ids.size(),
+            " ids for a text tower of ", config_.context_length, " places");
+  for (const std::int32_t id : text.ids) {
+    VIT_CHECK(id >= 0 && static_cast<std::size_t>(id) < config_.vocabulary_size, kWhere, "the token id ", id,
+              " is beyond the token table of ", config_.vocabulary_size,
+              " rows; do tokenizer and weights belong together?");
+  }
+  const std::size_t pooled = pooled_place(text.ids);
+  switch (config_.mask) {
+    case TextMask::none: return {.begin = 0, .count = text.ids.size(), .pooled = pooled};
+    case TextMask::causal: return {.begin = 0, .count = pooled + 1, .pooled = pooled};
+    case TextMask::padding: break;
+  }
+  return {.begin = text.first, .count = std::max<std::size_t>(text.count, 1), .is_empty = text.count == 0};
+}
+
+ActivationShape TextTransformer::activation_shape(std::size_t num_texts, std::size_t num_rows,
+                                                  int threads) const {
+  return {.num_images = num_texts,
+          .num_tokens = config_.context_length,
+          .num_rows = num_rows,
+          .num_leading = 1,
+          .embed_dim = config_.width,
+          .attention_dim = config_.width,
+          .num_heads = config_.num_heads,
+          .hidden_dim = config_.mlp_dim,
+          .threads = threads};
+}
+
+void TextTransformer::embed(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
+                            int threads) const {
+  const float factor = config_.scaled_tokens ? std::sqrt(static_cast<float>(config_.width)) : 1.0f;
+  parallel_for(texts.count(), threads, [&](std::size_t text, int) {
+    const TextExtent& extent = texts.extents[text];
+    for (std::size_t i = 0; i < extent.count; ++i) {
+      const std::size_t place = extent.begin + i;
+      const std::span<float> row(rows.row(starts[text] + i), config_.width);
+      convert_row(token_table_, static_cast<std::size_t>(texts.ids[text].ids[place]), row);
+      const float* const position = positions_.view().row(place);
+      for (std::size_t c = 0; c < row.size(); ++c) row[c] = row[c] * factor + position[c];
+    }
+  });
+}
+
+void TextTransformer::pool(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
+                           TensorView<float> last, const Pass& pass) const {
+  const std::size_t width = config_.width;
+  const TensorView<float> pooled(pass.activations.pooled.data(), Shape{texts.count(), width});
+  if (config_.pooling == TextPooling::mean) {
+    norm_->forward(rows, rows, pass.threads);
+    for (std::size_t text = 0; text < texts.count(); ++text) {
+      const TextExtent& extent = texts.extents[text];
+      float* const out = pooled.row(text);
+      std::fill_n(out, width, 0.0f);
+      if (extent.is_empty) continue;
+      for (std::size_t i = 0; i < extent.count; ++i) {
+        const float* const row = rows.row(starts[text] + i);
+        for (std::size_t c = 0; c < width; ++c) out[c] += row[c];
+      }
+      for (std::size_t c = 0; c < width; ++c) out[c] /= static_cast<float>(extent.count);
+    }
+  } else {
+    for (std::size_t text = 0; text < texts.count(); ++text) {
+      const float* const row =
+          reads_last_row() ? last.row(text) : rows.row(starts[text] + texts.extents[text].pooled);
+      std::copy_n(row, width, pooled.row(text));
+    }
+    norm_->forward(pooled, pooled, pass.threads);
+  }
+  if (projection_) return projection_->forward(pooled, texts.out, pass);
+  for (std::size_t text = 0; text < texts.count(); ++text)
+    std::copy_n(pooled.row(text), width, texts.out.row(text));
+}
+
+// ids -> rows of the token table and positions -> blocks -> pooling -> projection
+void TextTransformer::run(const Texts& texts, int threads, TextMemory::Lane& lane) const {
+  std::size_t longest = 0;
+  lane.starts.assign(1, 0);
+  for (const TextExtent& extent : texts.extents) {
+    lane.starts.push_back(lane.starts.back() + extent.count);
+    longest = std::max(longest, extent.count);
+  }
+  Activations& a = lane.activations;
+  a.reserve(activation_shape(texts.count(), lane.starts.back(), threads),
+            arithmetic_of(*kernels_, precision_));
+  const Pass pass{.activations = a, .threads = threads};
+  const TensorView<float> rows(a.tokens.data(), Shape{lane.starts.back(), config_.width});
+  const TensorView<float> last(a.leading.data(), Shape{texts.count(), config_.width});
+
+  embed(texts, lane.starts, rows, threads);
+  encoder_->forward(rows,
+                    {.starts = lane.starts,
+                     .longest = longest,
+                     .causal = config_.mask == TextMask::causal,
+                     .last_alone = reads_last_row()},
+                    last, pass);
+  pool(texts, lane.starts, rows, last, pass);
+}
+
+void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> out, int threads,
+                              TextMemory& memory) const {
+  VIT_CHECK(out.num_rows() == texts.size() && out.num_columns() == config_.embedding_dim(), kWhere,
+            "room for ", out.shape().to_string(), ", expected (", texts.size(), ", ", config_.embedding_dim(),
+            ")");
+  memory.extents.clear();
+  memory.cuts.assign(1, 0);
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    memory.extents.push_back(extent_of(texts[i]));
+    rows += memory.extents.back().count;
+    if (rows < kRowsPerTask) continue;
+    memory.cuts.push_back(i + 1);
+    rows = 0;
+  }
+  const Texts all{texts, memory.extents, out};
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
+  const std::size_t rounds = (memory.cuts.size() - 1) / num_threads;
+  const std::size_t num_tasks = rounds < kTasksPerThread ? 0 : rounds * num_threads;
+  if (num_tasks != 0 && memory.lanes.size() < num_threads) memory.lanes.resize(num_threads);
+  with_team(threads, [&] {
+    if (num_tasks != 0) {
+      // all of them, so that no later pass finds one that was idle in this one
+      const ActivationShape shape = activation_shape(kRowsPerTask, kRowsPerTask + config_.context_length, 1);
+      for (std::size_t i = 0; i < num_threads; ++i) {
+        memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
+        memory.lanes[i].starts.reserve(kRowsPerTask + 1);  // a text has a row at least
+      }
+      parallel_for(num_tasks, threads, [&](std::size_t task, int thread) {
+        run(all.part(memory.cuts[task], memory.cuts[task + 1]), 1,
+            memory.lanes[static_cast<std::size_t>(thread)]);
+      });
+    }
+    for (std::size_t first = memory.cuts[num_tasks]; first < texts.size();) {
+      std::size_t last = first, sum = 0;
+      while (last < texts.size() && sum < kRowsPerPass) sum += memory.extents[last++].count;
+      run(all.part(first, last), threads, memory.lanes.front());
+      first = last;
+    }
+  });
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,147 @@
+#include "vit/towers/vision_transformer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/patch/patchify.h"
+#include "vit/towers/batch_plan.h"
+#include "vit/towers/forward_request.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"VisionTransformer", ErrorKind::argument};
+
+}  // namespace
+
+struct VisionTransformer::Images {
+  TensorView<const float> pixels;  // (B, 3, H, W)
+  std::size_t first;               // image 0 of `pixels` is this one of `outputs`
+  const Request& request;
+  const PositionContext& position;
+  Outputs& outputs;
+
+  std::size_t count() const { return pixels.dim(0); }
+};
+
+VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& weights,
+                                     const kernels::KernelTable& kernels, Precision precision)
+    : config_((validate(config), std::move(config))),
+      kernels_(&kernels),
+      precision_(precision),
+      layers_(build_layers(config_, weights, kernels, precision)) {}
+
+GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
+  const ModelConfig& c = config_;
+  VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere,
+            "this model takes images of ", c.image_height, " x ", c.image_width,
+            " (height x width) only, got ", height, " x ", width);
+  return patch_grid(height, width, c.patch_size);
+}
+
+std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
+  const bool needs_all = needs_all_tokens(request) || (request.projected && layers_.joint_head);
+  return needs_all ? 0 : layers_.head.num_leading_tokens();
+}
+
+// image -> patches -> tokens -> blocks -> head
+void VisionTransformer::run(const Images& images, const Pass& pass) const {
+  const Request& request = images.request;
+  Outputs& outputs = images.outputs;
+  const auto part_of = [&](Tensor<float>& all) { return all.view().part(images.first, images.count()); };
+  Activations& a = pass.activations;
+  a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
+  const std::size_t num_leading = num_leading_tokens(request);
+
+  layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
+  layers_.encoder.forward(a.tokens, images.position,
+                          {.num_prefix = config_.num_prefix_tokens(),
+                           .num_leading = num_leading,
+                           .taps = {.first_image = images.first,
+                                    .blocks = request.blocks,
+                                    .block_tokens = outputs.blocks,
+                                    .attention = request.attention,
+                                    .probabilities = outputs.attention,
+                                    .queries = request.attention_queries,
+                                    .query_probabilities = outputs.attention_queries,
+                                    .rollout = request.rollout,
+                                    .rollout_rows = outputs.rollout,
+                                    .embedded = outputs.embedded.view()}},
+                          a.leading, pass);
+  layers_.head.forward(num_leading != 0 ? a.leading : a.tokens,
+                       {.tokens = part_of(outputs.tokens),
+                        .pooled = part_of(outputs.pooled),
+                        .projected = layers_.joint_head ? TensorView<float>() : part_of(outputs.projected),
+                        .logits = part_of(outputs.logits)},
+                       pass);
+  if (layers_.joint_head && request.projected)
+    layers_.joint_head->forward(a.tokens, part_of(outputs.projected), pass);
+}
+
+ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
+  const GridSize grid = images.position.grid();
+  const std::size_t num_patches = grid.rows * grid.columns;
+  const bool has_pool = layers_.head.has_attention_pool();
+  return {.num_images = images.count(),
+          .num_patches = num_patches,
+          .patch_dim = 3 * config_.patch_size * config_.patch_size,
+          .num_tokens = config_.num_prefix_tokens() + num_patches,
+          .num_leading = num_leading_tokens(images.request),
+          .embed_dim = config_.embed_dim,
+          .attention_dim = config_.attention_dim(),
+          .num_heads = config_.num_heads,
+          .num_pool_heads = has_pool ? config_.attention_pool.num_heads : 0,
+          .hidden_dim = std::max(
+              {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
+          .threads = threads};
+}
+
+void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
+                                ForwardMemory& memory, Outputs& outputs) const {
+  VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == 3, kWhere,
+            "pixels must have shape (B, 3, H, W) with B > 0, got ", pixels.shape().to_string());
+  check_request(request, config_);
+  const std::size_t num_images = pixels.dim(0);
+  const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
+  const auto position = layers_.positions->for_grid(grid);
+  reserve_outputs(request, config_, num_images, grid, outputs);
+
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
+  const BatchPlan plan = plan_batches({.num_images = num_images,
+                                       .num_tokens = config_.num_prefix_tokens() + grid.rows * grid.columns,
+                                       .batch = num_images,
+                                       .num_threads = num_threads});
+  const std::size_t at_once = plan.images_per_task;
+  if (plan.num_tasks != 0 && memory.lanes.size() < num_threads) memory.lanes.resize(num_threads);
+  const auto images = [&](std::size_t first, std::size_t count) -> Images {
+    return {pixels.part(first, count), first, request, *position, outputs};
+  };
+  with_team(threads, [&] {
+    if (plan.num_tasks != 0) {
+      // all of them, so that no later pass finds one that was idle in this one
+      const ActivationShape shape = activation_shape(images(0, at_once), 1);
+      for (std::size_t i = 0; i < num_threads; ++i)
+        memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
+      parallel_for(plan.num_tasks, threads, [&](std::size_t task, int thread) {
+        ForwardMemory::Lane& lane = memory.lanes[static_cast<std::size_t>(thread)];
+        run(images(task * at_once, at_once),
+            {.activations = lane.activations, .threads = 1, .times = memory.times_of(lane)});
+      });
+      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_tasks * at_once);
+      memory.collect_times(1.0 / static_cast<double>(num_threads));
+    }
+    if (plan.num_shared != 0) {
+      ForwardMemory::Lane& lane = memory.lanes.front();
+      run(images(num_images - plan.num_shared, plan.num_shared), {.activations = lane.activations,
+                                                                  .threads = threads,
+                                                                  .times = memory.times_of(lane),
+                                                                  .watch = memory.watch()});
+      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_shared);
+      memory.collect_times(1.0);
+    }
+  });
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,59 @@
+// VisionTransformer: normalized pixels in, logits and features out; the forward pass is on the page
+// vision_transformer.cpp. Letters: B images, H, W pixels, N patches, R leading tokens, T = prefix + N tokens,
+// C = embed_dim.
+#pragma once
+
+#include <cstddef>
+
+#include "vit/base/choices.h"
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+#include "vit/kernels/kernels.h"
+#include "vit/outputs.h"
+#include "vit/towers/forward_memory.h"
+#include "vit/towers/vision_transformer_layers.h"
+
+namespace vit::internal {
+
+/// An immutable model: many threads may call forward() at once, each with its own memory.
+class VisionTransformer {
+ public:
+  /// Packs the weights for `kernels`, tensor by tensor; `weights` may be discarded afterwards. Blocks and
+  /// attention pooling compute in `precision`, patches are embedded in the `fine` arithmetic beside it, all
+  /// else is float32.
+  VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+                    Precision precision = Precision::float32);
+
+  const ModelConfig& config() const noexcept { return config_; }
+  const kernels::KernelTable& kernels() const noexcept { return *kernels_; }
+  Precision precision() const noexcept { return precision_; }
+
+  /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
+  /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
+  GridSize grid_for(std::size_t height, std::size_t width) const;
+
+  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
+  /// computes all.
+  std::size_t num_leading_tokens(const Request& request) const;
+
+  /// Runs `pixels` (B, 3, H, W), normalized as the checkpoint asks. Edges that the patch size does not divide
+  /// lose the remainder. The result for an image has the same bits for any batch, place in the batch and
+  /// number of threads (0 = all). If only logits or pooled vectors are asked for and they read leading tokens
+  /// alone, the last block computes those rows alone. A warm pass allocates nothing. Throws Error if the
+  /// request does not fit the model.
+  void forward(TensorView<const float> pixels, const Request& request, int threads, ForwardMemory& memory,
+               Outputs& outputs) const;
+
+ private:
+  /// Images [first_image, first_image + count) of a forward pass.
+  struct Images;
+  void run(const Images& images, const Pass& pass) const;
+  ActivationShape activation_shape(const Images& images, int threads) const;
+
+  ModelConfig config_;
+  const kernels::KernelTable* kernels_;
+  Precision precision_;
+  ModelLayers layers_;
+};
+
+}  // namespace vit::internal

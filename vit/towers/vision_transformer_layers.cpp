@@ -1,0 +1,119 @@
+// Builds the layers of a model from its weights, tensor by tensor: each is read, packed and dropped again.
+#include "vit/towers/vision_transformer_layers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/parallel.h"
+#include "vit/towers/layer_builder.h"
+
+namespace vit::internal {
+namespace {
+
+/// Makes layers of weights: with one arithmetic for blocks and attention pooling, and float32 for all else.
+class Builder {
+ public:
+  Builder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
+          Precision precision)
+
+      : config_(config),
+        weights_(weights),
+        kernels_(kernels),
+        precision_(precision),
+        make_(config, kernels, precision) {}
+
+  ModelLayers build() const {
+    return {.patch_embed = patch_embed(),
+            .positions = std::make_unique<const PositionCache>(position()),
+            .encoder = encoder(),
+            .head = Head(config_, head()),
+            .joint_head = joint_head()};
+  }
+
+ private:
+  PatchEmbed patch_embed() const {
+    Tensor<float> prefix;
+    if (config_.num_prefix_tokens() != 0) {
+      prefix = Tensor<float>(Shape{config_.num_prefix_tokens(), config_.embed_dim});
+      float* out = prefix.data();
+      for (const WeightTensor* part :
+           {&weights_.class_token, &weights_.distillation_token, &weights_.register_tokens}) {
+        out = std::ranges::copy(part->load().flat(), out).out;
+      }
+    }
+    return PatchEmbed(make_.linear(weights_.patch, *make_.arithmetic().fine), std::move(prefix),
+                      config_.patch_size,
+                      {.pixels = make_.optional_norm(weights_.patch_norm),
+                       .projected = make_.optional_norm(weights_.embed_norm)});
+  }
+
+  Position position() const {
+    const Tensor<float> table = weights_.position_table.load();
+    const Tensor<float> frequencies = weights_.rope_frequencies.load();
+    const Tensor<float> periods = weights_.rope_periods.load();
+    return Position(config_.position,
+                    {.embed_dim = config_.embed_dim,
+                     .depth = config_.depth,
+                     .num_heads = config_.num_heads,
+                     .head_dim = config_.head_width(),
+                     .trained_grid = config_.native_grid()},
+                    {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
+  }
+
+  Encoder encoder() const {
+    return Encoder(make_.optional_norm(weights_.norm_pre), make_.blocks(weights_.blocks), config_.num_heads);
+  }
+
+  AttentionPool pool() const {
+    const AttentionPoolWeights& pool = weights_.pool;
+    const Tensor<float> probe = pool.probe.load();
+    Tensor<float> query(Shape{1, config_.embed_dim});  // the projected probe is the same for every image
+    Activations none;
+    make_.linear(pool.q, make_.float32())
+        .forward(TensorView<const float>(probe.data(), Shape{1, config_.embed_dim}), query,
+                 {.activations = none});
+    Mlp mlp({.fc1 = make_.linear(pool.fc1)}, {}, make_.linear(pool.fc2), config_.attention_pool.activation);
+    return AttentionPool(std::move(query), make_.linear(pool.kv), make_.linear(pool.proj),
+                         make_.norm(pool.norm), std::move(mlp), config_.attention_pool.num_heads,
+                         make_.arithmetic().attention);
+  }
+
+  HeadLayers head() const {
+    HeadLayers layers{.norm = make_.optional_norm(weights_.norm)};
+    if (config_.pooling == Pooling::attention) layers.pool.emplace(pool());
+    layers.pooled_norm = make_.optional_norm(weights_.pooled_norm);
+    if (config_.pooler) layers.pooler.emplace(make_.linear(weights_.pooler, make_.float32()));
+    if (config_.projection_dim != 0 && config_.joint_depth == 0)
+      layers.projection.emplace(make_.linear(weights_.projection, make_.float32()));
+    if (config_.num_classes == 0) return layers;
+    layers.classifier.emplace(make_.linear(weights_.head, make_.float32()));
+    if (config_.head_input == HeadInput::class_and_distillation)
+      layers.classifier_distillation.emplace(make_.linear(weights_.head_distillation, make_.float32()));
+    return layers;
+  }
+
+  std::optional<JointHead> joint_head() const {
+    if (config_.joint_depth == 0) return std::nullopt;
+    const ModelConfig config = joint_head_blocks(config_);
+    const LayerBuilder make(config, kernels_, precision_);
+    return JointHead(Encoder({}, make.blocks(weights_.joint_blocks), config_.num_heads),
+                     make.norm(weights_.joint_norm), config_.num_prefix_tokens());
+  }
+
+  const ModelConfig& config_;
+  const ModelWeights& weights_;
+  const kernels::KernelTable& kernels_;
+  const Precision precision_;
+  const LayerBuilder make_;
+};
+
+}  // namespace
+
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
+                         const kernels::KernelTable& kernels, Precision precision) {
+  std::optional<ModelLayers> layers;
+  with_team(/*threads=*/0, [&] { layers.emplace(Builder(config, weights, kernels, precision).build()); });
+  return std::move(*layers);
+}
+
+}  // namespace vit::internal

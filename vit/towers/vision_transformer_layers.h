@@ -1,0 +1,34 @@
+// The layers of a Vision Transformer in the order of the data, built from its weights. How they are run
+// stands in vision_transformer.cpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "vit/base/choices.h"
+#include "vit/config.h"
+#include "vit/encoder/encoder.h"
+#include "vit/head/head.h"
+#include "vit/kernels/kernels.h"
+#include "vit/patch/patch_embed.h"
+#include "vit/position/position_cache.h"
+#include "vit/towers/joint_head.h"
+#include "vit/weights/model_weights.h"
+
+namespace vit::internal {
+
+struct ModelLayers {
+  PatchEmbed patch_embed;
+  std::unique_ptr<const PositionCache> positions;
+  Encoder encoder;
+  Head head;
+  std::optional<JointHead> joint_head;
+};
+
+/// Packs every tensor that the config has for `kernels`. Blocks and attention pooling compute in `precision`,
+/// the patch embedding in the `fine` arithmetic beside it, all others in float32. Throws Error if a shape
+/// does not fit.
+ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
+                         const kernels::KernelTable& kernels, Precision precision);
+
+}  // namespace vit::internal
