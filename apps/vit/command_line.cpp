@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "apps/vit/common/suggestions.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/options/suggestions.h"
+#include "apps/vit/options/usage_error.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

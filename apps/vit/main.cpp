@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/common/flag_names.h"
-#include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/progress.h"
-#include "apps/vit/common/standard_streams.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/options/flag_names.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/standard_streams.h"
+#include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/progress.h"
 #include "vit/version.h"
 
 namespace vit::app {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/vit/common/html/html_page.h"
-#include "apps/vit/common/html/run_page.h"
+#include "apps/vit/html/html_page.h"
+#include "apps/vit/html/run_page.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/vit/commands/index/vector_index.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/options/usage_error.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 

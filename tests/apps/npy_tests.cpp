@@ -1,4 +1,4 @@
-#include "apps/vit/common/npy.h"
+#include "apps/vit/inputs/npy.h"
 
 #include <doctest/doctest.h>
 

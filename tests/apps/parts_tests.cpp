@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/common/sha256.h"
+#include "apps/vit/outputs/sha256.h"
 #include "program.h"
 #include "tests/support/rng.h"
 #include "tests/support/sha256.h"

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-#include "apps/vit/common/npy.h"
+#include "apps/vit/inputs/npy.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
 #include "vit/io/source_file.h"

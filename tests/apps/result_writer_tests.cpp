@@ -1,4 +1,4 @@
-#include "apps/vit/common/result_writer.h"
+#include "apps/vit/outputs/result_writer.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/vit/common/output_file.h"
-#include "apps/vit/common/usage_error.h"
-#include "apps/vit/common/zip_writer.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/zip_writer.h"
 #include "program.h"
 #include "vit/base/error.h"
 #include "vit/io/json.h"

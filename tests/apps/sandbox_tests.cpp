@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/common/sandbox.h"
+#include "apps/vit/run/sandbox.h"
 #include "program.h"
 #include "vit/base/error.h"
 

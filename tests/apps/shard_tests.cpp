@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/common/inputs.h"
+#include "apps/vit/inputs/inputs.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"

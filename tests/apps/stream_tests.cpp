@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/common/flops.h"
-#include "apps/vit/common/inputs.h"
-#include "apps/vit/common/ordered_stream.h"
+#include "apps/vit/commands/info/flops.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/run/ordered_stream.h"
 #include "program.h"
 
 using namespace vit;

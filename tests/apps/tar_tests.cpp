@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/common/inputs.h"
+#include "apps/vit/inputs/inputs.h"
 #include "program.h"
 #include "tests/support/tar_writer.h"
 

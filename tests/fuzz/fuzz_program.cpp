@@ -7,13 +7,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "apps/vit/classes/labels.h"
 #include "apps/vit/commands/index/index_folder.h"
-#include "apps/vit/common/inputs.h"
-#include "apps/vit/common/jsonl_writer.h"
-#include "apps/vit/common/labels.h"
-#include "apps/vit/common/npy.h"
-#include "apps/vit/common/run_facts.h"
-#include "apps/vit/common/texts.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/inputs/npy.h"
+#include "apps/vit/inputs/texts.h"
+#include "apps/vit/outputs/jsonl_writer.h"
+#include "apps/vit/outputs/run_facts.h"
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"

@@ -1,7 +1,7 @@
 // Lists the members of .tar files and reads them where the headers say that they lie.
 #include "tests/fuzz/fuzz_tar.h"
 
-#include "apps/vit/common/tar_archive.h"
+#include "apps/vit/inputs/tar_archive.h"
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/tar_writer.h"
 

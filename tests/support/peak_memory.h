@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "apps/vit/common/machine.h"
+#include "apps/vit/commands/info/machine.h"
 
 namespace vit::test {
 

@@ -9,11 +9,11 @@
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/components.h"
 #include "apps/vit/commands/index/index_run.h"
-#include "apps/vit/common/html/run_page.h"
-#include "apps/vit/common/option_values.h"
-#include "apps/vit/common/standard_streams.h"
-#include "apps/vit/common/text_format.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/standard_streams.h"
+#include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

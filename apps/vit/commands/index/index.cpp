@@ -8,9 +8,9 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
-#include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/option_values.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "apps/vit/common/text_format.h"
+#include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "apps/vit/common/text_format.h"
+#include "apps/vit/outputs/text_format.h"
 
 namespace vit::app {
 

@@ -14,9 +14,9 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/common/npy.h"
-#include "apps/vit/common/read_rest.h"
-#include "apps/vit/common/text_format.h"
+#include "apps/vit/inputs/npy.h"
+#include "apps/vit/inputs/read_rest.h"
+#include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/atomic_file.h"
 #include "vit/io/json.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "apps/vit/commands/index/vector_index.h"
-#include "apps/vit/common/run_facts.h"
+#include "apps/vit/outputs/run_facts.h"
 
 namespace vit::app {
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/vit/common/color.h"
-#include "apps/vit/common/html/thumbnails.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/html/thumbnails.h"
+#include "apps/vit/options/color.h"
+#include "apps/vit/options/usage_error.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

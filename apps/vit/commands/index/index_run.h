@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/vit/commands/index/index_folder.h"
-#include "apps/vit/common/features.h"
-#include "apps/vit/common/image_run.h"
+#include "apps/vit/options/features.h"
+#include "apps/vit/run/image_run.h"
 
 namespace vit::app {
 

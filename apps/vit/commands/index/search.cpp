@@ -5,16 +5,16 @@
 #include <string>
 #include <utility>
 
+#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
-#include "apps/vit/common/html/run_page.h"
-#include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/option_values.h"
-#include "apps/vit/common/standard_streams.h"
-#include "apps/vit/common/text_format.h"
-#include "apps/vit/common/text_tower.h"
-#include "apps/vit/common/texts.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/inputs/texts.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/standard_streams.h"
+#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

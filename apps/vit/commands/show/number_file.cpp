@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
-#include "apps/vit/common/npy.h"
-#include "apps/vit/common/output_file.h"
-#include "apps/vit/common/usage_error.h"
-#include "apps/vit/common/zip_writer.h"
+#include "apps/vit/inputs/npy.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/zip_writer.h"
 #include "vit/io/atomic_file.h"
 
 namespace vit::app {

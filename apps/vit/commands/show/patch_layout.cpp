@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "apps/vit/common/input_reader.h"
+#include "apps/vit/inputs/input_reader.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/vit/common/inputs.h"
+#include "apps/vit/inputs/inputs.h"
 #include "vit/session.h"
 
 namespace vit::app {

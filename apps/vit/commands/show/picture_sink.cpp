@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "apps/vit/commands/show/drawing.h"
-#include "apps/vit/common/inputs.h"
-#include "apps/vit/common/output_file.h"
-#include "apps/vit/common/png_file.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/png_file.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

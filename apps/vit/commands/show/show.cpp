@@ -4,10 +4,10 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/show/show_run.h"
-#include "apps/vit/common/html/run_page.h"
-#include "apps/vit/common/image_run.h"
-#include "apps/vit/common/interrupt.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "apps/vit/commands/show/show_run.h"
-#include "apps/vit/common/image_run.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/run/image_run.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -2,9 +2,9 @@
 
 #include <charconv>
 
-#include "apps/vit/common/html/run_page.h"
-#include "apps/vit/common/option_values.h"
-#include "apps/vit/common/usage_error.h"
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/usage_error.h"
 
 namespace vit::app {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/vit/commands/show/drawing.h"
-#include "apps/vit/common/options.h"
+#include "apps/vit/options/options.h"
 
 namespace vit::app {
 

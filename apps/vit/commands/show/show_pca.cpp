@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/vit/commands/show/show_run.h"
-#include "apps/vit/common/output_file.h"
+#include "apps/vit/outputs/output_file.h"
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"
 

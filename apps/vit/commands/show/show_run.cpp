@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "apps/vit/common/html/run_page.h"
-#include "apps/vit/common/image_run.h"
-#include "apps/vit/common/interrupt.h"
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

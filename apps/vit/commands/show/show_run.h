@@ -11,8 +11,8 @@
 #include "apps/vit/commands/show/number_file.h"
 #include "apps/vit/commands/show/picture_sink.h"
 #include "apps/vit/commands/show/show_options.h"
-#include "apps/vit/common/html/html_page.h"
-#include "apps/vit/common/progress.h"
+#include "apps/vit/html/html_page.h"
+#include "apps/vit/run/progress.h"
 
 namespace vit::app {
 

@@ -1,0 +1,249 @@
+// vit evaluate: accuracy on a folder with one folder of images per class.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/classes/class_values.h"
+#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/evaluate/evaluate_scales.h"
+#include "apps/vit/inputs/class_folders.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/options.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/standard_streams.h"
+#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/interrupt.h"
+#include "vit/base/check.h"
+#include "vit/session.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "FOLDER holds one folder for each class, named by label, synset or index:\n"
+    "  validation/tench/1.jpg, validation/n01440764/1.jpg or validation/0/1.jpg\n"
+    "Accuracy needs one class for each image: of a model that tells several (a tagger), the best one "
+    "counts.\n"
+    "Examples:\n"
+    "  vit evaluate validation/\n"
+    "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"
+    "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
+
+struct EvaluateOptions {
+  CommonOptions common;
+  fs::path folder;
+  ClassOptions classes;
+  PrintFormat format = PrintFormat::text;
+  bool scale_consistency = false;
+  std::vector<std::size_t> sizes;
+};
+
+/// Images of a dataset; truth[i] is the class of list.inputs[i].
+struct Dataset {
+  InputList list;
+  std::vector<std::size_t> truth;
+};
+
+Dataset read_dataset(const fs::path& root, const Labels& labels) {
+  Dataset dataset;
+  for (const fs::path& folder : class_folders(root, "evaluate")) {
+    const std::string name = folder.filename().string();
+    const std::vector<std::size_t> classes = labels.find(name);
+    if (classes.size() != 1) {
+      dataset.list.failures.push_back(
+          {folder.string(), classes.empty()
+                                ? "the model has no class of this name, and no index or synset"
+                                : text("the name of ", classes.size(), " classes, ", classes[0], " and ",
+                                       classes[1], " among them; call the folder by index or synset")});
+      continue;
+    }
+    for (const std::string& image : images_below(folder, dataset.list)) {
+      dataset.list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+      dataset.truth.push_back(classes.front());
+    }
+  }
+  return dataset;
+}
+
+/// Counts of what was predicted for the images of each class.
+class Confusion {
+ public:
+  void add(std::size_t truth, const std::vector<Prediction>& best) {
+    ++counts_[truth][best.front().index];
+    ++num_images_;
+    num_first_ += best.front().index == truth;
+    num_among_ +=
+        std::any_of(best.begin(), best.end(), [&](const Prediction& p) { return p.index == truth; });
+  }
+  std::size_t num_images() const noexcept { return num_images_; }
+  double top1() const { return ratio(num_first_); }
+  double top5() const { return ratio(num_among_); }
+
+  /// One entry for each class that has images; predictions ordered by count.
+  ordered_json to_json(const Labels& labels) const {
+    ordered_json out = ordered_json::array();
+    for (const auto& [truth, row] : counts_) {
+      std::vector<std::pair<std::size_t, std::size_t>> ordered(row.begin(), row.end());
+      std::stable_sort(ordered.begin(), ordered.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
+      std::size_t images = 0;
+      ordered_json predicted = ordered_json::array();
+      for (const auto& [index, count] : ordered) {
+        images += count;
+        predicted.push_back({{"index", index}, {"label", labels.name(index)}, {"count", count}});
+      }
+      const auto correct = row.find(truth);
+      out.push_back({{"index", truth},
+                     {"label", labels.name(truth)},
+                     {"images", images},
+                     {"correct", correct == row.end() ? 0 : correct->second},
+                     {"predicted", predicted}});
+    }
+    return out;
+  }
+
+ private:
+  double ratio(std::size_t count) const {
+    return num_images_ == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(num_images_);
+  }
+
+  std::map<std::size_t, std::map<std::size_t, std::size_t>> counts_;  // truth -> predicted -> images
+  std::size_t num_images_ = 0, num_first_ = 0, num_among_ = 0;
+};
+
+ordered_json result_json(const Confusion& confusion, const Labels& labels, const Progress& progress) {
+  const double seconds = progress.seconds();
+  return {{"images", confusion.num_images()},
+          {"top1", confusion.top1()},
+          {"top5", confusion.top5()},
+          {"failed", progress.num_failed()},
+          {"seconds", seconds},
+          {"images_per_second", seconds > 0 ? static_cast<double>(confusion.num_images()) / seconds : 0.0},
+          {"classes", labels.size()},
+          {"confusion", confusion.to_json(labels)}};
+}
+
+constexpr std::size_t kMaxLabelColumns = 32;  // names of ImageNet reach 100; longer ones push what follows
+
+/// Characters of a label as they stand on the screen, where each takes one column.
+std::size_t columns(const std::string& label) {
+  return decode_utf8(printable(label)).size();
+}
+
+std::string as_text(const ordered_json& result) {
+  char line[160];
+  std::snprintf(line, sizeof line, "top-1 %.2f %%, top-5 %.2f %% of %zu images, %zu failed, %.1f images/s\n",
+                100 * result["top1"].get<double>(), 100 * result["top5"].get<double>(),
+                result["images"].get<std::size_t>(), result["failed"].get<std::size_t>(),
+                result["images_per_second"].get<double>());
+  std::string out = line;
+  std::size_t most_images = 0, longest_label = 0;
+  for (const ordered_json& row : result["confusion"]) {
+    most_images = std::max(most_images, row["images"].get<std::size_t>());
+    longest_label = std::max(longest_label, columns(row["label"].get<std::string>()));
+  }
+  const int digits = static_cast<int>(std::to_string(most_images).size());
+  const std::size_t label_columns = std::min(longest_label, kMaxLabelColumns);
+  for (const ordered_json& row : result["confusion"]) {
+    const auto images = row["images"].get<std::size_t>(), correct = row["correct"].get<std::size_t>();
+    std::snprintf(line, sizeof line, "  %6.2f %%  %*zu of %*zu  ",
+                  100.0 * static_cast<double>(correct) / static_cast<double>(images), digits, correct, digits,
+                  images);
+    const std::string label = row["label"];
+    out += line + printable(label);
+    std::size_t shown = 0;
+    for (const ordered_json& predicted : row["predicted"]) {
+      if (predicted["index"] == row["index"] || shown == 3) continue;
+      const std::size_t padding = label_columns - std::min(label_columns, columns(label));
+      out += (shown++ == 0 ? std::string(padding, ' ') + "  taken for " : ", ") +
+             printable(predicted["label"].get<std::string>()) +
+             text(" ", predicted["count"].get<std::size_t>());
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+int evaluate(const EvaluateOptions& options) {
+  if (options.scale_consistency != !options.sizes.empty())
+    fail_usage("--scale-consistency and --sizes go together");
+  if (options.scale_consistency) {
+    if (options.classes.are_given())
+      fail_usage("--scale-consistency compares features; it takes no option of classes");
+    confine(options.common, {}, {options.folder}, {});
+    return evaluate_scales(
+        {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == PrintFormat::json},
+        options.common);
+  }
+  std::vector<std::filesystem::path> files = options.classes.files();
+  files.push_back(options.folder);
+  confine(options.common, {}, std::move(files), {});
+  ClassValues classes(options.common, options.classes);
+  if (interrupted()) return interrupted_exit_code();
+  VIT_CHECK(classes.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
+            ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
+  ImageRun run("evaluate", options.common, classes.model());
+  const Labels& labels = classes.labels();
+  Dataset dataset = read_dataset(options.folder, labels);
+  run.start(std::move(dataset.list));
+
+  Confusion confusion;
+  run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
+    const std::span<const float> values = classes.of(outputs);
+    std::string defect = defect_of(values);
+    if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(values, 5));
+    return defect;
+  });
+  run.progress().finish("");
+  VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder.string(),
+            ": no image could be evaluated");
+  const ordered_json result = result_json(confusion, labels, run.progress());
+  const std::string printed = options.format == PrintFormat::json
+                                  ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                                  : as_text(result);
+  print_result(printed);
+  return exit_code(run.progress());
+}
+
+}  // namespace
+
+Command evaluate_command() {
+  const auto options = std::make_shared<EvaluateOptions>();
+  Command command{.name = "evaluate",
+                  .summary = "Measure accuracy on a folder of labeled images",
+                  .footer = kExamples,
+                  .options = {{.name = "FOLDER",
+                               .type_name = "",
+                               .help = "Folder with one folder of images for each class",
+                               .target = text_target(options->folder),
+                               .is_required = true},
+                              {.name = "--format",
+                               .type_name = "FORMAT",
+                               .help = "text or json",
+                               .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
+                              {.name = "--scale-consistency",
+                               .type_name = "",
+                               .help = "Compare the patch features of the images below FOLDER, which need no "
+                                       "labels, with those at --sizes",
+                               .flag = &options->scale_consistency},
+                              {.name = "--sizes",
+                               .type_name = "LIST",
+                               .help = "Edges in pixels for --scale-consistency, such as 336,448",
+                               .target = parsed_target(options->sizes, parse_sizes)}},
+                  .run = [options] { return evaluate(*options); }};
+  add_class_options(command.options, options->classes);
+  add_image_run_options(command.options, options->common);
+  return command;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,116 @@
+// vit evaluate --scale-consistency: patch features of images at several sizes, without labels.
+#include "apps/vit/commands/evaluate/evaluate_scales.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/vit/commands/evaluate/scale_consistency.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/outputs/standard_streams.h"
+#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/interrupt.h"
+#include "vit/base/check.h"
+#include "vit/position/rope.h"
+
+namespace vit::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// A size that features are compared at.
+struct Scale {
+  std::size_t size = 0;
+  Session session;
+  ScaleConsistency consistency{};
+  GridSize grid{};
+};
+
+std::string rule_of(const ModelConfig& config) {
+  const PositionConfig& position = config.position;
+  if (position.rope == RopeKind::none) return "";
+  return position::to_string(
+      position.rope_scaling.value_or(RopeScaling{.rule = position::own_rule(position.coordinates)}));
+}
+
+ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, std::size_t images,
+                         std::size_t failed) {
+  ordered_json sizes = ordered_json::array();
+  for (const Scale& scale : scales) {
+    sizes.push_back({{"size", scale.size},
+                     {"rows", scale.grid.rows},
+                     {"columns", scale.grid.columns},
+                     {"cosine", scale.consistency.same_place()},
+                     {"elsewhere", scale.consistency.other_places()}});
+  }
+  return {{"images", images},
+          {"failed", failed},
+          {"rope_scaling", rule_of(run.model().config())},
+          {"sizes", std::move(sizes)}};
+}
+
+std::string scales_text(const ordered_json& result) {
+  std::string out = text("cosine of the patch features of ", result["images"].get<std::size_t>(),
+                         " images and of themselves at another size, at the same place and elsewhere\n");
+  for (const ordered_json& row : result["sizes"]) {
+    char line[120];
+    std::snprintf(line, sizeof line, "  %5zu  %3zu x %-3zu patches  %.4f  elsewhere %.4f\n",
+                  row["size"].get<std::size_t>(), row["rows"].get<std::size_t>(),
+                  row["columns"].get<std::size_t>(), row["cosine"].get<double>(),
+                  row["elsewhere"].get<double>());
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::size_t> parse_sizes(const std::string& list) {
+  std::vector<std::size_t> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    out.push_back(parse_integer(list.substr(begin, end - begin), 1, kMaxInputEdge));
+    begin = end + 1;
+  }
+  return out;
+}
+
+int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
+  ImageRun run("evaluate", common);
+  if (interrupted()) return interrupted_exit_code();
+  std::vector<Scale> scales;
+  for (const std::size_t size : options.sizes) {
+    SessionOptions session = common.session;
+    session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
+    scales.push_back({.size = size, .session = Session(run.model_pointer(), session)});
+  }
+  InputList list;
+  for (const std::string& image : images_below(options.folder, list))
+    list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+  run.start(std::move(list));
+
+  const Request request{.tokens = true};
+  std::size_t images = 0;
+  Outputs outputs;
+  run.for_each(request, [&](std::size_t index, const ImageOutputs& trained) {
+    if (!are_finite(trained.tokens().flat())) return std::string("the features are not finite");
+    const Image image = scales.front().session.decode(run.inputs()[index].path);
+    for (Scale& scale : scales) {
+      scale.session.run(image, request, outputs);
+      scale.grid = outputs.grid;
+      scale.consistency.add(trained.patches(), outputs[0].patches());
+    }
+    ++images;
+    return std::string();
+  });
+  run.progress().finish("");
+  VIT_CHECK(images > 0 || interrupted(), "evaluate", options.folder.string(),
+            ": no image could be evaluated");
+  const ordered_json result = result_json(scales, run, images, run.progress().num_failed());
+  print_result(options.as_json ? result.dump() + "\n" : scales_text(result));
+  return exit_code(run.progress());
+}
+
+}  // namespace vit::app

@@ -1,0 +1,106 @@
+#include "apps/vit/html/run_page.h"
+
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "apps/vit/options/data_dir.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+std::string model_fact(const CommonOptions& options) {
+  std::error_code error;
+  if (options.model.empty() || std::filesystem::equivalent(options.model, data_dir() / "model", error))
+    return "the model shipped with vit";
+  const std::filesystem::path path = std::filesystem::absolute(model_path(options)).lexically_normal();
+  const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+  return "model " + name.string();
+}
+
+}  // namespace
+
+std::string count_of(std::size_t count, const std::string& noun) {
+  return with_thousands(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+Option html_option(std::filesystem::path& path) {
+  return {
+      .name = "--html",
+      .type_name = "FILE",
+      .help = "Write the results as a page too: one file with thumbnails, to filter, order and look through",
+      .target = text_target(path)};
+}
+
+void check_html(const std::filesystem::path& path, std::span<const Input> inputs,
+                const CommonOptions& options) {
+  if (path.empty()) return;
+  check_output_place(path);
+  check_no_input(path, inputs);
+  check_no_weights(path, options);
+}
+
+void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options) {
+  std::map<std::string_view, const Input*> known;
+  for (const Input& input : inputs) known.emplace(input.name, &input);
+  std::map<std::string, std::vector<PageItem*>> items;  // by name
+  for (PageSection& section : page.sections) {
+    for (PageItem& item : section.leads) items[item.name].push_back(&item);
+    for (PageItem& item : section.items) items[item.name].push_back(&item);
+  }
+  std::vector<std::string> unknown;
+  for (const auto& [name, same] : items) {
+    if (!known.contains(name)) unknown.push_back(name);
+  }
+  const std::vector<Input> found = find_inputs(unknown);
+  for (const Input& input : found) known.emplace(input.name, &input);
+  std::vector<Input> wanted;
+  for (const auto& [name, same] : items) wanted.push_back(*known.at(name));
+  const std::vector<Thumbnail> thumbnails = make_thumbnails(
+      wanted,
+      {.threads = options.session.threads, .progress = options.progress_mode(), .page_bytes = kMaxPageBytes});
+  std::size_t i = 0;
+  for (const auto& [name, same] : items) {
+    const ImageSize size = thumbnails[i].size;
+    for (PageItem* const item : same) {
+      item->thumbnail = thumbnails[i];
+      item->link = file_link(wanted[i]);
+      if (item->note.empty() && size.width != 0) item->note = text(size.width, " x ", size.height);
+    }
+    ++i;
+  }
+}
+
+std::string file_link(const Input& input) {
+  std::error_code error;
+  if (input.path.empty() || input.archive || input.pixels) return "";
+  const std::string path = std::filesystem::absolute(input.path, error).lexically_normal().string();
+  if (error) return "";
+  std::string out = "file://";
+  for (const char c : path) {
+    const auto code = static_cast<unsigned char>(c);
+    const bool is_plain = (code < 0x80 && std::isalnum(code) != 0) ||
+                          std::string_view("/-._~").find(c) != std::string_view::npos;
+    if (is_plain) {
+      out += c;
+    } else {
+      out += {'%', "0123456789ABCDEF"[code >> 4], "0123456789ABCDEF"[code & 15]};
+    }
+  }
+  return out;
+}
+
+void write_run_page(const std::filesystem::path& path, HtmlPage page, std::span<const Input> inputs,
+                    const CommonOptions& options) {
+  page.facts.push_back(model_fact(options));
+  if (page.images == PageImages::thumbnails) add_pictures(page, inputs, options);
+  write_page(path, page);
+}
+
+}  // namespace vit::app

@@ -1,0 +1,37 @@
+// What commands share that write a page of their results, --html: the option, the pictures of inputs, and
+// what is told of the run.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/command_line.h"
+#include "apps/vit/html/html_page.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/options/options.h"
+
+namespace vit::app {
+
+/// "1 image", "24 images".
+std::string count_of(std::size_t count, const std::string& noun);
+
+/// --html FILE
+Option html_option(std::filesystem::path& path);
+/// Throws UsageError if the page would replace an input or weights, Error if it cannot be written. Does
+/// nothing for "".
+void check_html(const std::filesystem::path& path, std::span<const Input> inputs,
+                const CommonOptions& options);
+
+/// Gives every item of the page the thumbnail, the link and, where it has no note, the size of the image of
+/// its name: one of `inputs`, or what an earlier run called so.
+void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options);
+/// An address of the file of an input that a browser opens; "" where it has none of its own.
+std::string file_link(const Input& input);
+
+/// Adds the model to the facts of the page, its pictures where it shows thumbnails, and writes it.
+void write_run_page(const std::filesystem::path& path, HtmlPage page, std::span<const Input> inputs,
+                    const CommonOptions& options);
+
+}  // namespace vit::app

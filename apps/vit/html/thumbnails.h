@@ -1,0 +1,38 @@
+// Small pictures of inputs for pages: decoded once more, upright, on white, as WebP.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/run/progress.h"
+#include "vit/image/image.h"
+
+namespace vit::app {
+
+struct Thumbnail {
+  std::string webp;     // "" if there is none
+  std::string failure;  // why
+  ImageSize size;       // of the image that it shows
+};
+
+struct ThumbnailOptions {
+  int threads = 0;
+  ProgressMode progress = ProgressMode::automatic;
+  std::size_t page_bytes = 0;  // of the page that shows them; chooses their size
+};
+
+/// WebP of an image, shrunk to `max_edge` pixels if it is larger. Throws Error if it cannot be made.
+std::string encode_thumbnail(ImageView image, std::size_t max_edge);
+
+/// One for each input, in their order. An input that has no image, or one that cannot be read, has a failure
+/// instead; so have all that an interrupt left undone.
+std::vector<Thumbnail> make_thumbnails(std::span<const Input> inputs, const ThumbnailOptions& options);
+
+/// The inputs that an earlier run called by these names, as far as they are still there; one without a path
+/// is gone.
+std::vector<Input> find_inputs(std::span<const std::string> names);
+
+}  // namespace vit::app

@@ -1,0 +1,28 @@
+#include "apps/vit/inputs/class_folders.h"
+
+#include <system_error>
+
+#include "apps/vit/inputs/inputs.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> class_folders(const fs::path& root, const std::string& operation) {
+  std::error_code error;
+  VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
+  VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
+            ": is a file; a folder with one folder of images for each class is expected, archives are "
+            "unpacked before");
+  std::vector<fs::path> folders = entries_of(root, error);
+  VIT_CHECK(!error, operation, root.string(), ": ", error.message());
+  std::erase_if(folders, [](const fs::path& path) {
+    std::error_code unreadable;
+    return !fs::is_directory(path, unreadable);
+  });
+  VIT_CHECK(!folders.empty(), operation, root.string(), ": holds no folders; one for each class is expected");
+  return folders;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,58 @@
+#include "apps/vit/inputs/input_reader.h"
+
+#include <utility>
+
+#include "apps/vit/outputs/sha256.h"
+#include "vit/image/image_file.h"
+#include "vit/io/source_file.h"
+
+namespace vit::app {
+using namespace internal;
+
+Image decode_input(const Input& input, const DecodeOptions& options) {
+  if (!input.archive) return decode_file(input.path, options);
+  return decode_bytes(input.archive->read(input.member), options, input.name);
+}
+
+Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor) {
+  PreprocessMemory memory;
+  if (!input.archive) return preprocessor.run_file(input.path, memory).pixels;
+  return preprocessor.run_bytes(input.archive->read(input.member), input.name, memory).pixels;
+}
+
+ImageSource InputReader::source(std::size_t index) {
+  const Input& input = inputs_[index];
+  if (input.pixels) {
+    return LoadPixels([this, &input, index] {
+      if (digests_ != Digests::none) keep_digest_of_file(index);
+      return input.pixels->load(input.pixels_index);
+    });
+  }
+  if (!input.archive && digests_ == Digests::none) return std::filesystem::path(input.path);
+  return LoadFile{input.name, [this, &input, index] {
+                    std::vector<std::byte> bytes =
+                        input.archive ? input.archive->read(input.member) : read_image_file(input.path, {});
+                    if (digests_ != Digests::none) keep_digest(index, sha256(bytes));
+                    return bytes;
+                  }};
+}
+
+std::string InputReader::take_digest(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  const auto node = taken_.extract(index);
+  return node.empty() ? "" : std::move(node.mapped());
+}
+
+void InputReader::keep_digest(std::size_t index, std::string digest) {
+  const std::lock_guard lock(mutex_);
+  taken_[index] = std::move(digest);
+}
+
+void InputReader::keep_digest_of_file(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  std::string& digest = files_[inputs_[index].path];
+  if (digest.empty()) digest = sha256(SourceFile(inputs_[index].path, "read"));
+  taken_[index] = digest;
+}
+
+}  // namespace vit::app

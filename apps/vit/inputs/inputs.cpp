@@ -1,0 +1,281 @@
+#include "apps/vit/inputs/inputs.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+#include "vit/base/utf8.h"
+#include "vit/io/folder.h"
+
+namespace vit::app {
+using namespace internal;
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kImageExtensions[] = {
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".mpo",   ".jp2",  ".j2k",  ".j2c", ".jpf", ".jpx",
+    ".png", ".apng", ".bmp", ".dib",  ".tif",   ".tiff", ".webp", ".ppm", ".pgm", ".pbm",
+    ".pnm", ".pfm",  ".gif", ".avif", ".avifs", ".heic", ".heif", ".hif", ".ico"};
+
+constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
+constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string lower_extension(const fs::path& path) {
+  return lower(path.extension().string());
+}
+
+/// What was met below a folder.
+struct Found {
+  std::set<fs::path> folders;  // canonical paths; each is read once
+  std::vector<std::string> images;
+  std::map<std::string, std::size_t> others;  // files that are no images, by extension
+};
+
+/// What a link leads to, and what a folder does not tell. A dangling link is no folder; as an image it is
+/// reported when it is read.
+fs::file_type type_behind(const fs::path& path, fs::file_type told) {
+  if (told != fs::file_type::symlink && told != fs::file_type::unknown) return told;
+  std::error_code unreadable;
+  return fs::status(path, unreadable).type();
+}
+
+/// Adds what lies below `folder` where that was not met before, and the folders that cannot be read.
+void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& failures) {
+  std::error_code error;
+  const fs::path canonical = fs::canonical(folder, error);
+  if (!error && !found.folders.insert(canonical).second) return;
+  std::vector<FolderEntry> entries;  // sorted: of several links to one folder the first counts, in every run
+  if (!error) entries = list_folder(folder, error);
+  if (error) failures.push_back({folder.string(), error.message()});
+  for (const FolderEntry& entry : entries) {
+    const fs::path path = folder / entry.name;
+    const fs::file_type type = type_behind(path, entry.type);
+    if (type == fs::file_type::directory) {
+      collect(path, found, failures);
+    } else if (has_image_extension(path)) {
+      found.images.push_back(path.string());
+    } else if (type == fs::file_type::regular) {
+      ++found.others[lower_extension(path)];
+    }
+  }
+}
+
+/// "3 files are passed over: 2 .mov, 1 without extension", most frequent first.
+std::string passed_over(const std::map<std::string, std::size_t>& others) {
+  std::vector<std::pair<std::string, std::size_t>> kinds(others.begin(), others.end());
+  std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
+  constexpr std::size_t kMaxKinds = 10;
+  std::size_t total = 0, rest = 0;
+  std::string list;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& [extension, count] = kinds[i];
+    total += count;
+    if (i >= kMaxKinds) {
+      rest += count;
+      continue;
+    }
+    list += text(i == 0 ? "" : ", ", count, " ", extension.empty() ? "without extension" : extension);
+  }
+  if (rest > 0) list += text(", ", rest, " of other kinds");
+  return text(total, total == 1 ? " file is" : " files are", " passed over, not read as images: ", list);
+}
+
+/// Whether a path names a .tar file that must be decompressed before: members are read in place.
+bool is_compressed_tar(const fs::path& path) {
+  const std::string name = lower(path.filename().string());
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz",
+                                         ".tar.zst", ".tzst", ".tar.lz4", ".tar.z"},
+      [&](const char* ending) { return name.ends_with(ending); });
+}
+
+/// Adds the members that are images, and counts the others; what breaks the archive leaves those before.
+void add_tar(const std::string& argument, InputList& list) {
+  const auto archive = std::make_shared<const TarArchive>(argument);
+  std::map<std::string, std::size_t> others;
+  const std::size_t before = list.inputs.size() + list.failures.size();
+  try {
+    archive->list([&](const TarEntry& entry) {
+      if (entry.kind == TarEntry::Kind::folder) return;
+      const std::string name = argument + "/" + entry.name;
+      if (entry.kind == TarEntry::Kind::other) {
+        ++others["links and devices"];
+      } else if (!has_image_extension(entry.name)) {
+        ++others[lower_extension(entry.name)];
+      } else if (entry.kind == TarEntry::Kind::sparse) {
+        list.failures.push_back({name, "is stored as a sparse file, which is not read"});
+      } else {
+        list.inputs.push_back({.name = name,
+                               .path = archive->path().string(),
+                               .pixels = nullptr,
+                               .archive = archive,
+                               .member = entry.range});
+      }
+    });
+  } catch (const Error& error) {
+    list.failures.push_back({argument, error.what()});
+  }
+  if (!others.empty()) list.notes.push_back({argument, passed_over(others)});
+  VIT_CHECK(list.inputs.size() + list.failures.size() > before, "read archive", "no images in this archive");
+}
+
+void add_path(const std::string& argument, InputList& list) {
+  const fs::path path(argument);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::is_directory(status) && has_image_extension(path)) {
+    list.inputs.push_back(
+        {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading tells
+    return;
+  }
+  VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
+  VIT_CHECK(!error, "open", error.message());
+  if (fs::is_directory(status)) {
+    const std::size_t failures_before = list.failures.size();
+    const std::vector<std::string> images = images_below(path, list);
+    VIT_CHECK(!images.empty() || list.failures.size() > failures_before, "read folder",
+              "no images below this folder");
+    for (const std::string& image : images)
+      list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+  } else if (lower_extension(path) == ".npy") {
+    const auto pixels = std::make_shared<const PixelFile>(path);
+    VIT_CHECK(pixels->num_images() <= kMaxPixelImages, "npy", "holds ", pixels->num_images(),
+              " images, expected ", kMaxPixelImages, " at most; split the file");
+    for (std::size_t i = 0; i < pixels->num_images(); ++i) {
+      list.inputs.push_back(
+          {.name = text(argument, "[", i, "]"), .path = argument, .pixels = pixels, .pixels_index = i});
+    }
+  } else if (lower_extension(path) == ".tar") {
+    add_tar(argument, list);
+  } else {
+    VIT_CHECK(!is_compressed_tar(path), (Where{"tar", ErrorKind::unsupported}),
+              "compressed archives are not read: members are read in place; decompress it to a .tar before");
+    list.inputs.push_back({.name = argument, .path = argument, .pixels = nullptr});
+  }
+}
+
+void try_path(const std::string& argument, InputList& list) {
+  try {
+    add_path(argument, list);
+  } catch (const Error& error) {
+    list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
+  }
+}
+
+/// Adds the paths on `standard_input`, one a line.
+void read_list(std::istream& standard_input, InputList& list) {
+  struct stat status;
+  if (&standard_input == &std::cin && ::fstat(STDIN_FILENO, &status) == 0 && S_ISDIR(status.st_mode)) {
+    list.failures.push_back({"-", "standard input is a folder, expected paths, one a line"});
+    return;
+  }
+  const std::size_t before = list.inputs.size() + list.failures.size();
+  std::vector<char> line(kMaxPathBytes);
+  std::size_t number = 0;
+  const auto refuse = [&](std::string_view why) {
+    list.failures.push_back({"-", text("line ", number, " of standard input is no path: ", why)});
+  };
+  while (!standard_input.eof()) {
+    standard_input.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    ++number;
+    if (standard_input.bad()) return refuse("it cannot be read");
+    const bool is_whole = standard_input.eof() || !standard_input.fail();
+    // What was read, without the end of the line, which counts.
+    const auto length =
+        static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
+    std::string_view path(line.data(), length);
+    if (number == 1) path = internal::without_byte_order_mark(path);
+    if (path.ends_with('\r')) path.remove_suffix(1);
+    if (!is_whole) {
+      refuse(text("longer than ", kMaxPathBytes - 1, " bytes"));
+      standard_input.clear();
+      standard_input.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+    } else if (path.find('\0') != std::string_view::npos) {
+      refuse("it holds a zero byte; paths are expected one a line");
+    } else if (!path.empty()) {
+      try_path(std::string(path), list);
+    }
+  }
+  if (list.inputs.size() + list.failures.size() == before) {
+    list.failures.push_back({"-", "standard input holds no paths"});
+  }
+}
+
+}  // namespace
+
+std::size_t Shard::begin(std::size_t size) const {
+  return size / count * index + std::min(size % count, index);
+}
+
+std::size_t Shard::end(std::size_t size) const {
+  return begin(size) + size / count + (index < size % count ? 1 : 0);
+}
+
+void check_no_input(const fs::path& output, std::span<const Input> inputs) {
+  std::error_code error;
+  if (!fs::exists(output, error)) return;
+  const std::string* former = nullptr;  // many inputs may lie in one file
+  for (const Input& input : inputs) {
+    if (former != nullptr && *former == input.path) continue;
+    former = &input.path;
+    if (fs::equivalent(input.path, output, error))
+      fail_usage("--output: ", output.string(), " is the input ", input.name, "; name another file");
+  }
+}
+
+bool are_images(std::span<const Input> inputs) {
+  return !inputs.empty() &&
+         std::ranges::all_of(inputs, [](const Input& input) { return input.pixels == nullptr; });
+}
+
+bool has_image_extension(const fs::path& path) {
+  const std::string extension = lower_extension(path);
+  return std::ranges::find(kImageExtensions, extension) != std::end(kImageExtensions);
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> paths;
+  for (const FolderEntry& entry : list_folder(folder, error)) paths.push_back(folder / entry.name);
+  return paths;
+}
+
+std::vector<std::string> images_below(const fs::path& folder, InputList& list) {
+  Found found;
+  collect(folder, found, list.failures);
+  if (!found.others.empty()) list.notes.push_back({folder.string(), passed_over(found.others)});
+  std::ranges::sort(found.images);
+  return found.images;
+}
+
+InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input) {
+  InputList list;
+  for (const std::string& argument : arguments) {
+    if (argument != "-") {
+      try_path(argument, list);
+      continue;
+    }
+    read_list(standard_input, list);
+  }
+  return list;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,87 @@
+// Turns the INPUT arguments into a list of images, in a stable order with stable names. Decoding is for the
+// stream.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "apps/vit/inputs/npy.h"
+#include "apps/vit/inputs/tar_archive.h"
+
+namespace vit::app {
+
+/// One image to be done.
+struct Input {
+  std::string name;  // in results and messages: the path, "x.npy[3]" or "x.tar/MEMBER"
+  std::string path;  // of the file that holds it; text takes a fifth of the memory of a std::filesystem::path
+  std::shared_ptr<const PixelFile> pixels;  // set for preprocessed pixels
+  std::size_t pixels_index = 0;
+  std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, which lies at `member`
+  TarRange member{};
+};
+
+/// An argument that gives no images.
+struct InputFailure {
+  std::string name;
+  std::string cause;
+};
+
+struct InputList {
+  std::vector<Input> inputs;
+  std::vector<InputFailure> failures;
+  std::vector<InputFailure> notes;  // what people should know and is no failure: files that are passed over
+};
+
+/// Files stand for themselves (.npy for each image in it, .tar for each member that is an image by its name,
+/// in the order of the archive), folders for all images below them sorted by path, "-" for the paths on
+/// `standard_input`, one a line.
+InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
+
+/// The part of a run that one of several processes does.
+struct Shard {
+  std::size_t index = 0;
+  std::size_t count = 1;
+
+  /// The range of this part among `size` items: all parts in order are the whole, and their sizes differ by
+  /// one at most.
+  std::size_t begin(std::size_t size) const;
+  std::size_t end(std::size_t size) const;
+};
+
+/// Keeps the items of a part.
+template <typename T>
+void take_shard(std::vector<T>& items, const Shard& shard) {
+  const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t size = items.size();
+  items.erase(at(shard.end(size)), items.end());
+  items.erase(items.begin(), at(shard.begin(size)));
+}
+/// Keeps the inputs of a part. What gives no images is told by every part.
+inline void take_shard(InputList& list, const Shard& shard) {
+  take_shard(list.inputs, shard);
+}
+
+/// Throws UsageError where `output` leads to the file of an input, which the results would replace.
+void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);
+
+/// Whether there are images among the inputs and no preprocessed pixels.
+bool are_images(std::span<const Input> inputs);
+
+/// Whether the extension is one of an image, in any case.
+bool has_image_extension(const std::filesystem::path& path);
+
+/// What `folder` holds, sorted by path; what was found before an error is returned with it.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);
+
+/// All images below `folder`, sorted by path. Links to folders are followed; a folder that several paths
+/// lead to is read once. Folders that cannot be read are added to the failures of `list`, a count of the
+/// files that are no images to its notes.
+std::vector<std::string> images_below(const std::filesystem::path& folder, InputList& list);
+
+}  // namespace vit::app

@@ -1,0 +1,232 @@
+#include "apps/vit/inputs/npy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+#include "vit/base/checked.h"
+#include "vit/config.h"
+
+namespace vit::app {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the array files are written in little-endian order");
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::size_t kMaxHeaderBytes = 1 << 16;  // a header of pixels needs about 100
+
+/// Reads the Python literal of a header, character by character.
+class LiteralParser {
+ public:
+  explicit LiteralParser(std::string_view text) : text_(text) {}
+
+  bool at_end() { return skip_spaces().empty(); }
+  bool accept(char c) {
+    if (skip_spaces().empty() || text_.front() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    VIT_CHECK(accept(c), "npy", "malformed header: expected '", c, "' before '",
+              printable(text_.substr(0, 20)), "'");
+  }
+  std::string string() {
+    skip_spaces();
+    VIT_CHECK(!text_.empty() && (text_.front() == '\'' || text_.front() == '"'), "npy",
+              "malformed header: expected a quoted string before '", printable(text_.substr(0, 20)), "'");
+    const std::size_t end = text_.find(text_.front(), 1);
+    VIT_CHECK(end != std::string_view::npos, "npy", "malformed header: a string has no end");
+    const std::string value(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  bool boolean() {
+    skip_spaces();
+    for (const std::string_view word : {"True", "False"}) {
+      if (!text_.starts_with(word)) continue;
+      text_.remove_prefix(word.size());
+      return word == "True";
+    }
+    fail("npy", "malformed header: expected True or False before '", printable(text_.substr(0, 20)), "'");
+  }
+  std::vector<std::size_t> sizes() {
+    std::vector<std::size_t> values;
+    expect('(');
+    while (!accept(')')) {
+      values.push_back(size());
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return values;
+  }
+
+ private:
+  std::string_view skip_spaces() {
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
+    return text_;
+  }
+  std::size_t size() {
+    skip_spaces();
+    std::size_t value = 0, digits = 0;
+    for (; digits < text_.size() && text_[digits] >= '0' && text_[digits] <= '9'; ++digits) {
+      value =
+          checked_add(checked_mul(value, 10, "npy"), static_cast<std::size_t>(text_[digits] - '0'), "npy");
+    }
+    VIT_CHECK(digits > 0, "npy", "malformed header: expected a size before '", printable(text_.substr(0, 20)),
+              "'");
+    text_.remove_prefix(digits);
+    return value;
+  }
+
+  std::string_view text_;
+};
+
+std::string bracketed(std::span<const std::size_t> shape) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::uint32_t little_endian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = (value << 8) | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+std::string read_exactly(std::ifstream& file, std::size_t bytes) {
+  std::string out(bytes, '\0');
+  file.read(out.data(), static_cast<std::streamsize>(bytes));
+  VIT_CHECK(static_cast<std::size_t>(file.gcount()) == bytes, "npy",
+            "the file ends inside its header; truncated?");
+  return out;
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::string_view dictionary) {
+  NpyHeader header;
+  bool seen_descr = false, seen_order = false, seen_shape = false;
+  LiteralParser parser(dictionary);
+  parser.expect('{');
+  while (!parser.accept('}')) {
+    const std::string key = parser.string();
+    parser.expect(':');
+    bool* seen = nullptr;
+    if (key == "descr") {
+      header.descr = parser.string();
+      seen = &seen_descr;
+    } else if (key == "fortran_order") {
+      header.fortran_order = parser.boolean();
+      seen = &seen_order;
+    } else if (key == "shape") {
+      header.shape = parser.sizes();
+      seen = &seen_shape;
+    }
+    VIT_CHECK(seen != nullptr && !*seen, "npy", "malformed header: unexpected key '", printable(key), "'");
+    *seen = true;
+    if (!parser.accept(',')) {
+      parser.expect('}');
+      break;
+    }
+  }
+  VIT_CHECK(parser.at_end(), "npy", "malformed header: text after the dictionary");
+  VIT_CHECK(seen_descr && seen_order && seen_shape, "npy",
+            "malformed header: descr, fortran_order or shape is missing");
+  return header;
+}
+
+PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
+  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
+  std::ifstream file(path, std::ios::binary);
+  VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
+  std::error_code no_size;
+  const std::uintmax_t file_bytes = std::filesystem::file_size(path, no_size);
+  VIT_CHECK(!no_size, "npy", "cannot tell the length of the file: ", no_size.message());
+  VIT_CHECK(file_bytes > 0, "npy", "the file is empty");
+  std::string start(8, '\0');
+  file.read(start.data(), 8);
+  VIT_CHECK(file.gcount() == 8 && start.starts_with(kMagic), "npy",
+            "not a .npy file: the magic bytes are missing");
+  const int version = static_cast<unsigned char>(start[6]);
+  VIT_CHECK(version >= 1 && version <= 3 && start[7] == 0, "npy", "unknown format version ", version, ".",
+            static_cast<int>(static_cast<unsigned char>(start[7])));
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  const std::size_t header_bytes = little_endian(read_exactly(file, length_bytes));
+  VIT_CHECK(header_bytes <= kMaxHeaderBytes, "npy", "a header of ", header_bytes,
+            " bytes is not one of pixels");
+  const NpyHeader header = parse_npy_header(read_exactly(file, header_bytes));
+  data_offset_ = 8 + length_bytes + header_bytes;
+
+  VIT_CHECK(header.descr == "<f4", "npy", "dtype must be float32 ('<f4'), found '", printable(header.descr),
+            "'; convert with .astype('<f4')");
+  VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");
+  std::vector<std::size_t> shape = header.shape;
+  if (shape.size() == 3) shape.insert(shape.begin(), 1);
+  VIT_CHECK(shape.size() == 4 && shape[1] == 3, "npy",
+            "preprocessed pixels are (B, 3, H, W) or (3, H, W), found ", bracketed(header.shape));
+  num_images_ = shape[0];
+  height_ = shape[2];
+  width_ = shape[3];
+  VIT_CHECK(num_images_ > 0 && height_ > 0 && width_ > 0, "npy", "the array ", bracketed(header.shape),
+            " holds no image");
+  VIT_CHECK(height_ <= kMaxInputEdge && width_ <= kMaxInputEdge, "npy", "edges of ", bracketed(header.shape),
+            " exceed ", kMaxInputEdge);
+  const std::size_t data_bytes =
+      checked_mul(checked_mul(num_images_, 3 * height_ * width_, "npy"), sizeof(float), "npy");
+  VIT_CHECK(file_bytes == checked_add(data_offset_, data_bytes, "npy"), "npy", "shape ",
+            bracketed(header.shape), " needs ", data_bytes, " bytes of data, the file has ",
+            file_bytes - std::min<std::uintmax_t>(file_bytes, data_offset_),
+            file_bytes < data_offset_ + data_bytes ? "; truncated?" : "");
+}
+
+Tensor<float> PixelFile::load(std::size_t index) const {
+  VIT_CHECK(index < num_images_, "npy", "image ", index, " of ", num_images_);
+  Tensor<float> pixels(Shape{3, height_, width_});
+  const std::size_t bytes = pixels.num_elements() * sizeof(float);
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(data_offset_ + index * bytes));
+  file.read(reinterpret_cast<char*>(pixels.data()), static_cast<std::streamsize>(bytes));
+  VIT_CHECK(file.good(), "npy", "cannot read image ", index, " of ", num_images_, "; did the file change?");
+  return pixels;
+}
+
+std::string npy_header(std::string_view descr, std::span<const std::size_t> shape) {
+  std::string dictionary =
+      text("{'descr': '", descr, "', 'fortran_order': False, 'shape': ", bracketed(shape), ", }");
+  constexpr std::size_t kPreamble = 10;  // magic, version, two bytes of length
+  const std::size_t total = round_up(kPreamble + dictionary.size() + 1, 64);
+  dictionary.resize(total - kPreamble - 1, ' ');
+  dictionary += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\x00';
+  out += static_cast<char>(dictionary.size() & 0xFF);
+  out += static_cast<char>(dictionary.size() >> 8);
+  return out + dictionary;
+}
+
+std::string npy_strings(std::span<const std::string> values) {
+  std::vector<std::u32string> decoded;
+  std::size_t width = 1;
+  for (const std::string& value : values) {
+    decoded.push_back(decode_utf8(value));
+    width = std::max(width, decoded.back().size());
+  }
+  const std::size_t count = values.size();
+  std::string out = npy_header("<U" + std::to_string(width), std::span(&count, 1));
+  for (std::u32string& value : decoded) {
+    value.resize(width, U'\0');
+    out.append(reinterpret_cast<const char*>(value.data()), width * sizeof(char32_t));
+  }
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,80 @@
+// The headers of a .tar file, as libarchive reads them: ustar, pax, GNU and older ones.
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <memory>
+#include <string_view>
+
+#include "apps/vit/inputs/tar_archive.h"
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+constexpr Where kWhere{"tar", ErrorKind::format};
+constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
+
+struct ArchiveCloser {
+  void operator()(archive* reader) const noexcept { ::archive_read_free(reader); }
+};
+
+/// A name in messages, on one line and not endless.
+std::string shown(const std::string& name) {
+  constexpr std::size_t kMaxShown = 200;
+  return printable(name.size() <= kMaxShown ? name : name.substr(0, kMaxShown) + "...");
+}
+
+std::string reason(archive* reader) {
+  const char* const text = ::archive_error_string(reader);
+  return text == nullptr ? "unknown defect" : text;
+}
+
+/// Throws Error unless libarchive could do it.
+void check(int result, archive* reader, const std::string& place) {
+  if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
+    return;  // a warning: a name that this locale cannot spell
+  const std::string cause = reason(reader);
+  if (cause == "Unrecognized archive format")
+    fail(kWhere, place, ": is no .tar file; a compressed one must be decompressed before");
+  fail(kWhere, place, ": ", cause);
+}
+
+TarEntry entry_of(archive* reader, archive_entry* header) {
+  const char* name = ::archive_entry_pathname(header);
+  if (name == nullptr) name = ::archive_entry_pathname_utf8(header);
+  TarEntry entry{.name = name == nullptr ? "" : name};
+  const auto type = ::archive_entry_filetype(header);
+  if (type == AE_IFDIR) entry.kind = TarEntry::Kind::folder;
+  if (type != AE_IFREG || ::archive_entry_hardlink(header) != nullptr) return entry;
+  entry.kind = ::archive_entry_sparse_count(header) > 0 ? TarEntry::Kind::sparse : TarEntry::Kind::file;
+  // The header is consumed and nothing behind it.
+  entry.range = {.offset = static_cast<std::uint64_t>(::archive_filter_bytes(reader, 0)),
+                 .size = static_cast<std::uint64_t>(::archive_entry_size(header))};
+  return entry;
+}
+
+}  // namespace
+
+void TarArchive::list(const std::function<void(const TarEntry&)>& visit) const {
+  const FileHandle file = open();
+  const std::unique_ptr<archive, ArchiveCloser> reader(::archive_read_new());
+  VIT_CHECK(reader != nullptr, kWhere.with(ErrorKind::io), "not enough memory");
+  check(::archive_read_support_format_tar(reader.get()), reader.get(), path_.string());
+  std::string place = path_.string();
+  check(::archive_read_open_fd(reader.get(), ::fileno(file.get()), kBlockBytes), reader.get(), place);
+  while (true) {
+    archive_entry* header = nullptr;
+    const int result = ::archive_read_next_header(reader.get(), &header);
+    if (result == ARCHIVE_EOF) return;
+    check(result, reader.get(), place);
+    const TarEntry entry = entry_of(reader.get(), header);
+    VIT_CHECK(entry.kind != TarEntry::Kind::file ||
+                  (entry.range.offset <= size_ && entry.range.size <= size_ - entry.range.offset),
+              kWhere, path_.string(), ": is cut short inside of the member ", shown(entry.name));
+    visit(entry);
+    place = path_.string() + ": damaged behind the member " + shown(entry.name);
+  }
+}
+
+}  // namespace vit::app

@@ -1,0 +1,98 @@
+// Values of options: text to numbers, choices and lists, with one wording for what is expected and found.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/command_line.h"
+#include "apps/vit/options/usage_error.h"
+
+namespace vit::app {
+
+/// Throws UsageError("expected EXPECTED, found 'VALUE'").
+[[noreturn]] void fail_value(const std::string& expected, std::string_view value);
+
+/// The value; an empty one is most often a variable that was not set.
+const std::string& not_empty(const std::string& value);
+/// Decimal digits without leading zeros, from `min` to `max`.
+std::size_t parse_integer(const std::string& value, std::size_t min, std::size_t max);
+double parse_real(const std::string& value, double min, double max);
+
+/// Text, or the path of a file.
+template <typename T>
+Target text_target(T& destination) {
+  return {
+      [&destination](const std::vector<std::string>& values) { destination = not_empty(values.front()); }};
+}
+
+template <std::integral T>
+Target integer_target(T& destination, T min, T max) {
+  return {[&destination, min, max](const std::vector<std::string>& values) {
+            destination = static_cast<T>(
+                parse_integer(values.front(), static_cast<std::size_t>(min), static_cast<std::size_t>(max)));
+          },
+          std::to_string(destination)};
+}
+
+/// A value by its name on the command line.
+template <typename T>
+using Named = std::pair<std::string_view, T>;
+
+/// --format of results that are printed.
+enum class PrintFormat { text, json, csv };
+inline constexpr Named<PrintFormat> kPrintFormats[]{
+    {"text", PrintFormat::text}, {"json", PrintFormat::json}, {"csv", PrintFormat::csv}};
+inline constexpr Named<PrintFormat> kPrintFormatsWithoutCsv[]{{"text", PrintFormat::text},
+                                                              {"json", PrintFormat::json}};
+
+/// One of `choices`, which must outlive the target; the default shown is the one that `destination` holds.
+template <typename T, std::size_t N>
+Target choice_target(T& destination, const Named<T> (&choices)[N]) {
+  std::string names, default_text;
+  std::vector<std::string> offered;
+  for (const auto& [name, value] : choices) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+    offered.emplace_back(name);
+    if (value == destination) default_text = name;
+  }
+  return {[&destination, &choices, names](const std::vector<std::string>& values) {
+            for (const auto& [name, value] : choices) {
+              if (name == values.front()) {
+                destination = value;
+                return;
+              }
+            }
+            fail_value(N == 1 ? names : "one of " + names, values.front());
+          },
+          default_text, offered};
+}
+
+/// The target with `choices`, which its own parser must take.
+inline Target offering(Target target, std::vector<std::string> choices) {
+  target.choices = std::move(choices);
+  return target;
+}
+
+/// What parse(value) makes of the one value.
+template <typename T, typename Parse>
+Target parsed_target(T& destination, Parse parse, std::string default_text = "") {
+  return {
+      [&destination, parse](const std::vector<std::string>& values) { destination = parse(values.front()); },
+      std::move(default_text)};
+}
+
+/// What parse(value) makes of each value, in place of what `destination` held.
+template <typename T, typename Parse>
+Target list_target(std::vector<T>& destination, Parse parse) {
+  return {[&destination, parse](const std::vector<std::string>& values) {
+    destination.clear();
+    for (const std::string& value : values) destination.push_back(parse(value));
+  }};
+}
+
+}  // namespace vit::app

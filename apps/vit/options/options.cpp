@@ -1,0 +1,309 @@
+#include "apps/vit/options/options.h"
+
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "apps/vit/options/color.h"
+#include "apps/vit/options/data_dir.h"
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/usage_error.h"
+#include "apps/vit/run/sandbox.h"
+#include "vit/base/check.h"
+#include "vit/machine.h"
+#include "vit/position/rope.h"
+#include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/families/timm_args.h"
+
+namespace vit::app {
+using namespace internal;
+namespace {
+
+constexpr const char* kModelGroup = "Model";
+constexpr const char* kPreprocessGroup = "Preprocessing";
+constexpr const char* kRunGroup = "Running";
+
+constexpr Named<ResamplerChoice> kResamplers[]{{"auto", ResamplerChoice::automatic},
+                                               {"pillow", ResamplerChoice::pillow},
+                                               {"torchvision", ResamplerChoice::torchvision}};
+constexpr Named<ExifChoice> kExifRules[]{
+    {"auto", ExifChoice::automatic}, {"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
+constexpr Named<Precision> kPrecisions[]{
+    {"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}, {"int8", Precision::int8}};
+constexpr Named<ProgressMode> kProgressModes[]{
+    {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
+
+constexpr std::size_t kMaxShards = 1'000'000'000;
+constexpr std::size_t kMostPixels = 1'000'000'000'000;  // of --max-pixels
+
+/// An integer from 1 to kMaxInputEdge, or 0.
+std::size_t parse_edge(std::string_view digits) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  return is_number && value <= kMaxInputEdge ? value : 0;
+}
+
+/// What read() makes of a value; its Error is wrong usage.
+template <typename Read>
+auto checked_by_library(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    fail_usage(error.what());
+  }
+}
+
+PillowRelease parse_pillow(const std::string& release) {
+  return checked_by_library([&] { return parse_pillow_release(release); });
+}
+
+std::string parse_kernels(const std::string& name) {
+  return checked_by_library([&] { return find_kernels(not_empty(name)).name; });
+}
+
+std::string parse_architecture(const std::string& name) {
+  // of dino.txt the name tells the heads of the text tower (..._dinotxt_tet1280d20h24l): no row of a table
+  if (not_empty(name).find("_dinotxt_") != std::string::npos) return name;
+  checked_by_library([&] { find_architecture(name); });
+  return name;
+}
+
+Shard parse_shard(const std::string& value) {
+  const std::size_t slash = value.find('/');
+  if (slash == std::string::npos) fail_value("I/N, such as 0/4", value);
+  const std::size_t count = parse_integer(value.substr(slash + 1), 1, kMaxShards);
+  return {.index = parse_integer(value.substr(0, slash), 0, count - 1), .count = count};
+}
+
+RopeScaling parse_scaling(const std::string& value) {
+  return checked_by_library([&] { return position::parse_rope_scaling(value); });
+}
+
+ChannelOrder parse_channels(const std::string& order) {
+  if (order != "rgb" && order != "bgr") fail_value("rgb or bgr", order);
+  return order == "bgr" ? ChannelOrder::bgr : ChannelOrder::rgb;
+}
+
+Target overrides_target(std::map<std::string, std::string>& overrides) {
+  return {[&overrides](const std::vector<std::string>& entries) {
+    for (const std::string& entry : entries) {
+      const std::size_t equals = entry.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size())
+        fail_value("KEY=VALUE", entry);
+      overrides[entry.substr(0, equals)] = entry.substr(equals + 1);
+    }
+  }};
+}
+
+void add_model_options(std::vector<Option>& list, CommonOptions& options) {
+  ModelOptions& load = options.model_options;
+  list.push_back({.name = "--model",
+                  .type_name = "PATH",
+                  .help = "Checkpoint folder, .safetensors or .pth file; default: the model shipped with vit",
+                  .target = text_target(options.model),
+                  .group = kModelGroup});
+  list.push_back({.name = "--architecture",
+                  .type_name = "NAME",
+                  .help = "Architecture of a bare weight file, named as timm or its publisher names it",
+                  .target = parsed_target(load.architecture, parse_architecture),
+                  .group = kModelGroup});
+  list.push_back({.name = "--layout",
+                  .type_name = "FILE",
+                  .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
+                  .target = text_target(load.layout),
+                  .group = kModelGroup});
+  list.push_back(
+      {.name = "--rope-scaling",
+       .type_name = "RULE",
+       .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
+               "with [,key=value...]; default: as the checkpoint's library",
+       .target = offering(parsed_target(load.rope_scaling, parse_scaling), {"none", "linear", "ntk", "yarn"}),
+       .group = kModelGroup});
+  list.push_back({.name = "--set",
+                  .type_name = "KEY=VALUE",
+                  .help = "Override a configuration value by timm's name: num_heads=6, img_size=256x256",
+                  .target = overrides_target(load.overrides),
+                  .occurs = Occurs::repeated,
+                  .group = kModelGroup});
+}
+
+void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
+  ModelOptions& preprocess = options.model_options;
+  list.push_back({.name = "--size",
+                  .type_name = "SIZE",
+                  .help = "Input size: model, native, S or HxW",
+                  .target = offering(parsed_target(options.session.input_size, parse_size, "model"),
+                                     {"model", "native"}),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--resampler",
+                  .type_name = "NAME",
+                  .help = "auto (as the checkpoint's library), pillow or torchvision",
+                  .target = choice_target(preprocess.resampler, kResamplers),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--pillow",
+                  .type_name = "RELEASE",
+                  .help = "Pillow release to reproduce bit-exactly, e.g. 12.1",
+                  .target = parsed_target(preprocess.pillow, parse_pillow, "13"),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--exif",
+                  .type_name = "RULE",
+                  .help = "EXIF orientation: auto (as the checkpoint's library), apply or ignore",
+                  .target = choice_target(preprocess.exif, kExifRules),
+                  .group = kPreprocessGroup});
+  list.push_back(
+      {.name = "--pad",
+       .type_name = "COLOR",
+       .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
+       .target = offering(parsed_target(preprocess.square_color, parse_color), {"white", "black", "gray"}),
+       .group = kPreprocessGroup});
+  list.push_back(
+      {.name = "--channels",
+       .type_name = "ORDER",
+       .help = "Order in which the model takes the colors: rgb or bgr",
+       .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
+       .group = kPreprocessGroup});
+  list.push_back({.name = "--max-pixels",
+                  .type_name = "N",
+                  .help = "Largest image that is decoded; larger ones are errors",
+                  .target = integer_target(preprocess.max_pixels, std::size_t{1}, kMostPixels),
+                  .group = kPreprocessGroup});
+}
+
+void add_batch_options(std::vector<Option>& list, SessionOptions& session) {
+  list.push_back({.name = "--threads",
+                  .type_name = "N",
+                  .help = "Threads; 0 = all cores",
+                  .target = integer_target(session.threads, 0, kMaxThreads),
+                  .group = kRunGroup});
+  list.push_back({.name = "--batch",
+                  .type_name = "N",
+                  .help = "Images per batch; 0 = chosen by vit; results do not depend on it",
+                  .target = integer_target(session.batch, std::size_t{0}, kMaxBatch),
+                  .group = kRunGroup});
+}
+
+void add_run_options(std::vector<Option>& list, CommonOptions& options) {
+  list.push_back({.name = "--dtype",
+                  .type_name = "NAME",
+                  .help = "Precision of the blocks: float32, bfloat16 or int8 (converted while loading)",
+                  .target = choice_target(options.model_options.precision, kPrecisions),
+                  .group = kRunGroup});
+  list.push_back({.name = "--kernels",
+                  .type_name = "NAME",
+                  .help = "Kernels to compute with; vit info --kernels lists them",
+                  .target = parsed_target(options.model_options.kernels, parse_kernels),
+                  .group = kRunGroup});
+  list.push_back({.name = "--progress",
+                  .type_name = "WHEN",
+                  .help = "auto (on terminals), always or never",
+                  .target = choice_target(options.progress, kProgressModes),
+                  .group = kRunGroup});
+  list.push_back({.name = "--quiet",
+                  .type_name = "",
+                  .help = "No progress; errors are still reported",
+                  .flag = &options.quiet,
+                  .group = kRunGroup});
+}
+
+}  // namespace
+
+void add_common_options(std::vector<Option>& list, CommonOptions& options, BatchOptions batch_options) {
+  add_model_options(list, options);
+  add_preprocess_options(list, options);
+  if (batch_options == BatchOptions::single) add_batch_options(list, options.session);
+  add_run_options(list, options);
+}
+
+void add_image_run_options(std::vector<Option>& list, CommonOptions& options) {
+  list.push_back(
+      {.name = "--sandbox",
+       .type_name = "",
+       .help = "For images from strangers: the process can read its inputs and the model, write beside its "
+               "outputs, and do nothing else (Linux)",
+       .flag = &options.sandbox,
+       .group = kRunGroup});
+  add_common_options(list, options);
+}
+
+Option inputs_option(std::vector<std::string>& inputs) {
+  return {.name = "INPUT",
+          .type_name = "",
+          .help =
+              "Images, folders (all images below), .tar files (all images in them), .npy files "
+              "(preprocessed pixels), or - for paths on standard input",
+          .target = list_target(inputs, [](const std::string& input) { return input; }),
+          .occurs = Occurs::all_positionals,
+          .is_required = true};
+}
+
+Option shard_option(std::optional<Shard>& shard) {
+  return {.name = "--shard",
+          .type_name = "I/N",
+          .help =
+              "Only part I, from 0, of N contiguous parts of the inputs; the N outputs joined in order are "
+              "that of one run",
+          .target = parsed_target(shard, parse_shard)};
+}
+
+Option labels_option(std::filesystem::path& labels) {
+  return {.name = "--labels",
+          .type_name = "FILE",
+          .help = "Names of the classes: one a line, JSON, or CSV with the columns name and category",
+          .target = text_target(labels)};
+}
+
+InputSize parse_size(const std::string& size) {
+  if (size == "model") return {};
+  if (size == "native") return {.kind = InputSize::Kind::native};
+  const std::string_view edges = size;
+  const std::size_t cross = edges.find('x');
+  const std::size_t height = parse_edge(edges.substr(0, cross));
+  const std::size_t width = cross == std::string_view::npos ? height : parse_edge(edges.substr(cross + 1));
+  if (height == 0 || width == 0)
+    fail_value(text("model, native, S or HxW with edges from 1 to ", kMaxInputEdge), size);
+  return {.kind = InputSize::Kind::fixed, .height = height, .width = width};
+}
+
+void check_has_weights(const CommonOptions& options) {
+  if (options.is_architecture_alone())
+    fail_usage("--architecture names the architecture of a weight file: give --model");
+}
+
+void check_no_weights(const std::filesystem::path& output, const CommonOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::exists(output, error)) return;
+  if (options.is_architecture_alone()) return;
+  for (const std::filesystem::path& file : weight_files(model_path(options))) {
+    if (std::filesystem::equivalent(file, output, error))
+      fail_usage("--output: ", output.string(), " is a weight file of the model; name another file");
+  }
+}
+
+std::filesystem::path model_path(const CommonOptions& options) {
+  if (!options.model.empty()) return options.model;
+  const std::filesystem::path shipped = data_dir() / "model";
+  VIT_CHECK(std::filesystem::exists(shipped), "load model", shipped.string(),
+            ": the model that ships with vit is not there; name one with --model");
+  return shipped;
+}
+
+void confine(const CommonOptions& options, std::span<const Input> inputs,
+             std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs) {
+  if (!options.sandbox) return;
+  SandboxRules rules{.reads = std::move(others), .outputs = std::move(outputs)};
+  const std::filesystem::path model = std::filesystem::absolute(model_path(options));
+  rules.reads.push_back(std::filesystem::is_directory(model) ? model : model.parent_path());
+  rules.reads.push_back(options.model_options.layout);
+  for (const Input& input : inputs) {
+    if (rules.reads.back() != input.path) rules.reads.emplace_back(input.path);  // a .tar has many
+  }
+  enter_sandbox(rules);
+}
+
+std::shared_ptr<const Model> load_model(const CommonOptions& options) {
+  return Model::load(model_path(options), options.model_options);
+}
+
+}  // namespace vit::app

@@ -1,0 +1,66 @@
+// The options that all commands share, read into what the library takes.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/command_line.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/run/progress.h"
+#include "vit/session.h"
+
+namespace vit::app {
+
+inline constexpr int kMaxThreads = 1024;
+inline constexpr std::size_t kMaxBatch = 4096;
+
+struct CommonOptions {
+  std::filesystem::path model;  // empty = the model that ships with the program
+  ModelOptions model_options{};
+  SessionOptions session{};  // threads, images per batch, input size
+  ProgressMode progress = ProgressMode::automatic;
+  bool quiet = false;
+  bool sandbox = false;
+
+  /// Whether only --architecture is given: random weights, or no weights at all.
+  bool is_architecture_alone() const { return model.empty() && !model_options.architecture.empty(); }
+  ProgressMode progress_mode() const { return quiet ? ProgressMode::never : progress; }
+};
+
+/// Which of the shared options a command lists in another form of its own.
+enum class BatchOptions { single, lists };
+
+/// Adds the shared options, grouped, to those of a command.
+void add_common_options(std::vector<Option>& list, CommonOptions& options,
+                        BatchOptions batch_options = BatchOptions::single);
+/// The same, and --sandbox: for commands that read images, which call confine() once they know them.
+void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
+/// The positional INPUT...
+Option inputs_option(std::vector<std::string>& inputs);
+/// --shard I/N; a run without it has no value, and is the whole.
+Option shard_option(std::optional<Shard>& shard);
+/// --labels FILE
+Option labels_option(std::filesystem::path& labels);
+
+/// model, native, S or HxW. Throws UsageError.
+InputSize parse_size(const std::string& size);
+
+/// Throws UsageError for a command that needs weights, which --architecture alone does not give.
+void check_has_weights(const CommonOptions& options);
+/// Throws UsageError if `output` is a weight file of the model, which the results would replace.
+void check_no_weights(const std::filesystem::path& output, const CommonOptions& options);
+
+/// --model, or the model that ships with the program. Throws Error if that is missing.
+std::filesystem::path model_path(const CommonOptions& options);
+/// With --sandbox: from now on this process reads the model, the inputs and `others`, and writes beside the
+/// outputs. See enter_sandbox().
+void confine(const CommonOptions& options, std::span<const Input> inputs,
+             std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs);
+std::shared_ptr<const Model> load_model(const CommonOptions& options);
+
+}  // namespace vit::app

@@ -1,0 +1,53 @@
+// Results as JSON lines: {"file": ..., NAME: nested lists, ...}, one line per image; can be continued.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/result_writer.h"
+
+namespace vit::app {
+
+class JsonlWriter : public ResultWriter {
+ public:
+  /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error where they are not
+  /// results of the same names, or options.facts are not those that `.NAME.run.json` beside PATH tells.
+  explicit JsonlWriter(const ResultWriterOptions& options);
+
+  bool take_done(const std::string& file) override;
+  std::string add(const std::string& file, std::span<const ResultArray> arrays) override;
+  void add_texts(NamedVectors texts) override;
+  void finish() override;
+  std::string summary() const override;
+
+ private:
+  /// Throws Error if what the last run that wrote lines has left tells other facts.
+  void check_facts() const;
+  /// Leaves the facts of this run, before its first line is written.
+  void write_facts();
+  /// Throws Error if the finished file does not begin with results of the same names: it may be large, and
+  /// is copied only then.
+  void check_finished();
+  /// The same for the first line of a file that messages call `read_file`.
+  void check_first_line(const std::string& line, const std::string& read_file);
+  /// Reads the names of the lines that are complete and cuts off one that is not. Messages call the file
+  /// `read_path`.
+  void take_over(const std::filesystem::path& read_path);
+
+  ResultWriterOptions options_;
+  ResumableFile file_;
+  std::map<std::string, std::size_t>
+      done_;  // "file" as it stands in the lines -> number of lines not yet taken
+  std::map<std::string, std::size_t> kept_widths_;  // numbers of a row, by the first line that was kept
+  std::size_t num_kept_ = 0;
+  std::size_t num_added_ = 0;
+  std::size_t num_texts_ = 0;
+  bool has_written_facts_ = false;
+};
+
+}  // namespace vit::app

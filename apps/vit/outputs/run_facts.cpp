@@ -1,0 +1,100 @@
+#include "apps/vit/outputs/run_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+using namespace internal;
+namespace {
+
+constexpr Where kWhere{"resume", ErrorKind::mismatch};
+
+std::string size_text(const InputSize& size) {
+  if (size.kind == InputSize::Kind::native) return "native";
+  return size.kind == InputSize::Kind::fixed ? text(size.height, "x", size.width) : "model";
+}
+
+std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
+  return color ? text(int{(*color)[0]}, ",", int{(*color)[1]}, ",", int{(*color)[2]}) : "";
+}
+
+std::string joined(std::span<const std::string> names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ",") + name;
+  return out;
+}
+
+std::string described(const RunModel& of) {
+  return text(of.model, " (fingerprint ", of.fingerprint, ", ", of.features, ", size ", of.size, ", ",
+              of.dtype, of.pad.empty() ? "" : ", padded with ", of.pad, of.channels == "bgr" ? ", bgr" : "",
+              ")");
+}
+
+}  // namespace
+
+void RunModel::check_same(const RunModel& other, const std::string& where) const {
+  VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
+                dtype == other.dtype && pad == other.pad && channels == other.channels,
+            kWhere, where, ": made by ", printable(described(*this)), ", and this run has ",
+            printable(described(other)));
+}
+
+std::string RunModel::members() const {
+  std::string out = "\"model\": " + json_string(model) + ", \"fingerprint\": " + json_string(fingerprint) +
+                    ", \"features\": " + json_string(features) + ", \"size\": " + json_string(size) +
+                    ", \"dtype\": " + json_string(dtype);
+  if (!pad.empty()) out += ", \"pad\": " + json_string(pad);
+  if (channels != "rgb") out += ", \"channels\": " + json_string(channels);
+  return out;
+}
+
+RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features) {
+  return {.model = std::filesystem::absolute(model_path(options)).lexically_normal().string(),
+          .fingerprint = model.report().fingerprint,
+          .features = joined(features),
+          .size = size_text(options.session.input_size),
+          .dtype = to_string(model.precision()),
+          .pad = pad_text(options.model_options.square_color),
+          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb"};
+}
+
+RunModel parse_run_model(const Json& json) {
+  const auto member = [&](std::string_view key) { return std::string(json.at(key).as_string()); };
+  return {.model = member("model"),
+          .fingerprint = member("fingerprint"),
+          .features = member("features"),
+          .size = member("size"),
+          .dtype = member("dtype"),
+          .pad = json.find_string("pad").value_or(""),
+          .channels = json.find_string("channels").value_or("rgb")};
+}
+
+void RunFacts::check_same(const RunFacts& other, const std::string& where) const {
+  model.check_same(other.model, where);
+  for (const auto& [key, value] : other.others) {
+    const auto found = std::ranges::find(others, key, &std::pair<std::string, std::string>::first);
+    const std::string former = found == others.end() ? "unknown" : found->second;
+    VIT_CHECK(former == value, kWhere, where, ": made with ", key, " ", printable(former),
+              ", and this run has ", value);
+  }
+}
+
+std::string RunFacts::json() const {
+  std::string out = "{" + model.members();
+  for (const auto& [key, value] : others) out += ", " + json_string(key) + ": " + json_string(value);
+  return out + "}\n";
+}
+
+RunFacts parse_run_facts(const std::string& text, const std::string& place) {
+  const Json json = parse_json(text, place);
+  RunFacts facts{.model = parse_run_model(json), .others = {}};
+  for (std::size_t i = 0; i < json.size(); ++i) facts.others.emplace_back(json[i].key(), json[i].as_string());
+  return facts;
+}
+
+}  // namespace vit::app

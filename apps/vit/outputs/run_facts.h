@@ -1,0 +1,47 @@
+// What decides about the numbers of a run: kept beside results that later runs continue or search, and
+// compared with theirs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/options/options.h"
+#include "vit/io/json.h"
+#include "vit/model.h"
+
+namespace vit::app {
+
+/// The model, features, size and precision of results.
+struct RunModel {
+  std::string model;  // path
+  std::string fingerprint;
+  std::string features;  // with commas
+  std::string size;      // --size
+  std::string dtype;
+  std::string pad = "";          // r,g,b of --pad; "" = none
+  std::string channels = "rgb";  // --channels
+
+  /// Throws Error that names both if results of `other` do not compare with these. `where` names the files.
+  void check_same(const RunModel& other, const std::string& where) const;
+  /// The members of a JSON object, without its braces.
+  std::string members() const;
+};
+RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features);
+RunModel parse_run_model(const internal::Json& json);
+
+/// A RunModel, and what else decides.
+struct RunFacts {
+  RunModel model;
+  std::vector<std::pair<std::string, std::string>> others;  // JSON members of the object and their values
+
+  /// As that of RunModel.
+  void check_same(const RunFacts& other, const std::string& where) const;
+  /// One line.
+  std::string json() const;
+};
+/// Throws Error naming `place` if the text is not what RunFacts::json() wrote.
+RunFacts parse_run_facts(const std::string& text, const std::string& place);
+
+}  // namespace vit::app

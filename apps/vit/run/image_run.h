@@ -1,0 +1,83 @@
+// One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
+// progress, ends early after an interrupt, and knows the exit code. Reading and computing are for_each_image
+// of vit/session.h.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/inputs/input_reader.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/options/options.h"
+#include "apps/vit/run/progress.h"
+#include "vit/session.h"
+
+namespace vit::app {
+
+class ImageRun {
+ public:
+  /// Loads the model. `name` is the command's. Throws UsageError if only --architecture is given.
+  ImageRun(std::string name, const CommonOptions& options);
+  /// With a model that is loaded already.
+  ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model);
+
+  const Model& model() const noexcept { return *model_; }
+  const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
+  const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
+
+  /// Takes the inputs and reports those that give no images. From now on an interrupt asks for an early end.
+  /// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
+  void start(InputList list, Digests digests = Digests::none);
+
+  /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
+  using Consume = std::function<std::string(std::size_t index, const ImageOutputs& outputs)>;
+  /// Calls `consume` for each image that could be computed, in the order of the inputs, and reports the
+  /// others.
+  void for_each(const Request& request, const Consume& consume);
+  /// The same for results with the size of the image, which is in `image`.
+  using ConsumeSized = std::function<std::string(const StreamedImage& image)>;
+  void for_each_sized(const Request& request, const ConsumeSized& consume);
+  /// The same for failed inputs too, which come without outputs and with the failure to be returned.
+  void for_each_input(const Request& request, const ConsumeSized& consume);
+  /// The SHA-256 of an input that was read, if start() was told to keep digests. Once.
+  std::string take_digest(std::size_t index) { return reader_->take_digest(index); }
+
+  /// Calls `consume` with the results of a black image of the model's own size: which shapes they have.
+  void run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume);
+
+  Progress& progress() { return *progress_; }
+  /// Shows `summary` if progress is shown. Returns exit_code().
+  int finish(const std::string& summary = "");
+
+ private:
+  const std::string name_;
+  const CommonOptions& options_;
+  std::shared_ptr<const Model> model_;
+  InputList list_;
+  std::optional<InputReader> reader_;
+  std::optional<Session> session_;
+  std::optional<Progress> progress_;
+};
+
+/// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
+void check_preprocessing(std::span<const Input> inputs, const Model& model);
+
+/// Whether none of the numbers is a NaN or infinite.
+bool are_finite(std::span<const float> numbers);
+
+/// Why no class can be told from these logits; "" if one can.
+std::string defect_of(std::span<const float> logits);
+
+/// One line on stderr for each note.
+void report_notes(const InputList& list, Progress& progress);
+void report_failures(const InputList& list, Progress& progress);
+
+/// interrupted_exit_code() after an interrupt, 1 if something failed, else 0.
+int exit_code(const Progress& progress);
+
+}  // namespace vit::app
