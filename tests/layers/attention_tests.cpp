@@ -117,9 +117,8 @@ void check(const kernels::KernelTable& table, const AttentionCase& c) {
                       arithmetic);
   Tensor<float> out(Shape{images * c.num_queries, c.embed_dim});
   attention.forward({norm1, x},
-                    {.num_images = images,
-                     .num_tokens = tokens,
-                     .num_queries = c.num_queries,
+                    {.sequences = Sequences(images, tokens),
+                     .queries = Sequences(images, c.num_queries),
                      .logit_factor = c.logit_factor},
                     {.add_to = out}, {.activations = activations, .threads = 2});
 
@@ -186,9 +185,10 @@ TEST_CASE("layers: a head of a long sequence gets the bits that it gets alone") 
                          .threads = 2},
                         arithmetic);
     Tensor<float> out(Shape{kQueries, width});
-    attend({.queries = columns(0), .query_rows_per_image = kTokens, .keys = columns(1), .values = columns(2)},
-           {.num_images = 1, .num_tokens = kTokens, .num_queries = kQueries}, num_heads, out.view(),
-           arithmetic.attention, {.activations = activations, .threads = 2});
+    const Sequences all(1, kTokens);
+    attend({.queries = columns(0), .query_tokens = all, .keys = columns(1), .values = columns(2)},
+           {.sequences = all, .queries = Sequences(1, kQueries)}, num_heads, out.view(), arithmetic.attention,
+           {.activations = activations, .threads = 2});
     return out;
   };
   const Tensor<float> together = run(0, kHeads);
@@ -225,26 +225,115 @@ TEST_CASE("layers: texts of different lengths get the bits that each gets alone"
                         arithmetic);
     const Pass pass{.activations = activations, .threads = 2};
     for (const bool causal : {false, true}) {
-      AttentionInput input{
-          .num_images = 4, .num_tokens = 40, .num_queries = 40, .starts = starts, .causal = causal};
+      AttentionInput input{.sequences = Sequences(starts), .causal = causal};
       Tensor<float> all(Shape{starts.back(), width}), last(Shape{4, width});
       attention.forward({norm, x}, input, {.add_to = all}, pass);
-      input.num_queries = 1;
+      input.queries = Sequences(4, 1);
+      input.queries_last = true;
       attention.forward({norm, x}, input, {.add_to = last}, pass);
       for (std::size_t text = 0; text < 4; ++text) {
         const std::size_t tokens = starts[text + 1] - starts[text];
         Tensor<float> alone(Shape{tokens, width});
         attention.forward({norm, x.view().part(starts[text], tokens)},
-                          {.num_tokens = tokens, .num_queries = tokens, .causal = causal}, {.add_to = alone},
-                          pass);
+                          {.sequences = Sequences(1, tokens), .causal = causal}, {.add_to = alone}, pass);
         CHECK(std::ranges::equal(alone.flat(), all.view().part(starts[text], tokens).flat()));
         CHECK(std::ranges::equal(alone.view()[tokens - 1].flat(), last.view()[text].flat()));
       }
     }
-    AttentionInput wrong{.num_images = 3, .num_tokens = 40, .num_queries = 40, .starts = starts};
     Tensor<float> out(Shape{starts.back(), width});
-    CHECK_THROWS_AS(attention.forward({norm, x}, wrong, {.add_to = out}, pass), Error);
+    const auto refuses = [&](const AttentionInput& input) {
+      CHECK_THROWS_AS(attention.forward({norm, x}, input, {.add_to = out}, pass), Error);
+    };
+    refuses({.sequences = Sequences(std::span(starts).first(4))});          // fewer rows than x
+    refuses({.sequences = Sequences(starts), .queries = Sequences(4, 2)});  // one text has a single token
+    refuses({.sequences = Sequences(starts), .queries = Sequences(3, 1)});
   }
+}
+
+TEST_CASE("layers: windows of rotated images get the bits that each gets alone") {
+  // Two images of one prefix token and eleven patches, cut into windows that are not alike; a window alone
+  // reads factors of its own rows, of which that of the prefix token rotates by nothing.
+  const std::size_t heads = 3, head_dim = 8, width = heads * head_dim, pairs = head_dim / 2, tokens = 12;
+  const std::vector<std::size_t> starts{0, 5, 6, 12, 17, 24};
+  test::Rng rng(9);
+  const Tensor<float> qkv = rng.tensor({3 * width, width}), proj = rng.tensor({width, width});
+  const std::vector<float> gamma = rng.numbers(width), beta = rng.numbers(width);
+  const Tensor<float> x = rng.tensor({2 * tokens, width});
+  Tensor<float> cos(Shape{heads, tokens, pairs}), sin(Shape{heads, tokens, pairs});
+  for (std::size_t head = 0; head < heads; ++head) {
+    for (std::size_t i = 0; i < tokens * pairs; ++i) {
+      const float angle = i < pairs ? 0.0f : rng.uniform(-3.0f, 3.0f);
+      cos.view()[head].data()[i] = std::cos(angle);
+      sin.view()[head].data()[i] = std::sin(angle);
+    }
+  }
+  const auto rope_from = [&](std::size_t token, std::size_t num_tokens, std::size_t num_heads) {
+    return position::RopeFactors{.cos = cos.data() + token * pairs,
+                                 .sin = sin.data() + token * pairs,
+                                 .num_patches = num_tokens,
+                                 .pairs = pairs,
+                                 .head_stride = num_heads == 1 ? 0 : tokens * pairs,
+                                 .num_heads = num_heads};
+  };
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+      CAPTURE(std::string(table->name));
+      const kernels::Arithmetic& arithmetic = arithmetic_of(*table, precision);
+      const Attention attention(Linear(qkv, {}, *arithmetic.linear), std::nullopt,
+                                Linear(proj, {}, *arithmetic.linear), heads, arithmetic.attention);
+      const LayerNorm norm(gamma, beta, 1e-6f, *table);
+      Activations activations;
+      activations.reserve({.num_images = 5,
+                           .num_tokens = 7,
+                           .num_rows = 2 * tokens,
+                           .embed_dim = width,
+                           .attention_dim = width,
+                           .num_heads = heads,
+                           .threads = 2},
+                          arithmetic);
+      const Pass pass{.activations = activations, .threads = 2};
+      for (const std::size_t num_heads : {std::size_t{1}, heads}) {
+        const Sequences windows(starts);
+        AttentionInput input{
+            .sequences = windows, .rope = rope_from(1, tokens - 1, num_heads), .num_prefix = 1};
+        Tensor<float> all(Shape{2 * tokens, width});
+        attention.forward({norm, x}, input, {.add_to = all}, pass);
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+          CAPTURE(i);
+          const std::size_t first = windows.first_row(i), length = windows.length(i);
+          Tensor<float> alone(Shape{length, width});
+          attention.forward(
+              {norm, x.view().part(first, length)},
+              {.sequences = Sequences(1, length), .rope = rope_from(first % tokens, length, num_heads)},
+              {.add_to = alone}, pass);
+          CHECK(std::ranges::equal(alone.flat(), all.view().part(first, length).flat()));
+        }
+        std::vector<std::size_t> across{0, 5, 6, 13, 17, 24};  // a window of both images
+        CHECK_THROWS_AS(attention.forward(
+                            {norm, x}, {.sequences = Sequences(across), .rope = input.rope, .num_prefix = 1},
+                            {.add_to = all}, pass),
+                        Error);
+      }
+    }
+  }
+}
+
+TEST_CASE("layers: sequences lie one after the other") {
+  const Sequences alike(3, 5);
+  CHECK(alike.size() == 3);
+  CHECK(alike.rows() == 15);
+  CHECK(alike.first_row(2) == 10);
+  CHECK(alike.length(2) == 5);
+  const std::vector<std::size_t> starts{0, 2, 9, 10};
+  const Sequences others(starts);
+  CHECK(others.size() == 3);
+  CHECK(others.rows() == 10);
+  CHECK(others.longest() == 7);
+  CHECK(others.first_row(1) == 2);
+  CHECK(others.length(2) == 1);
+  for (const std::vector<std::size_t>& wrong : {std::vector<std::size_t>{}, {1, 2}, {0, 2, 2}, {0, 3, 2}})
+    CHECK_THROWS_AS(Sequences{std::span(wrong)}, Error);
+  CHECK_THROWS_AS(Sequences(~std::size_t{0}, 2), Error);
 }
 
 TEST_CASE("layers: parts of attention that do not fit together are refused") {

@@ -21,10 +21,11 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, const Pass
 
 void Block::forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                             const Pass& pass) const {
-  for (std::size_t row = 0; row < out.num_rows(); ++row) {
-    const std::size_t image = row / input.num_queries;
-    const std::size_t token = input.first_query(image) + row % input.num_queries;
-    std::copy_n(x.row(input.first_row(image) + token), out.num_columns(), out.row(row));
+  for (std::size_t i = 0; i < input.queries.size(); ++i) {
+    for (std::size_t query = 0; query < input.queries.length(i); ++query) {
+      std::copy_n(x.row(input.sequences.first_row(i) + input.first_query(i) + query), out.num_columns(),
+                  out.row(input.queries.first_row(i) + query));
+    }
   }
   attention_.forward({norm1_, x}, input, {scale1_.flat(), out}, pass);
   mlp_.forward({norm2_, out}, {scale2_.flat(), out}, pass);

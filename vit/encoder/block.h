@@ -1,6 +1,8 @@
 // One encoder block: two residual lines. Knows no family; what a model lacks (layer scale, gate, inner norms)
-// is absent. Letters: B images, T tokens, R leading rows of an image that are wanted, C = embed_dim.
+// is absent. Letters: B sequences, T tokens, R tokens of a sequence that are wanted, C = embed_dim.
 #pragma once
+
+#include <span>
 
 #include "vit/layers/attention.h"
 #include "vit/layers/layer_norm.h"
@@ -15,15 +17,15 @@ class Block {
   Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNorm norm2, Mlp mlp,
         Tensor<float> scale2);
 
-  /// x (B * T, C) += ... in place, for all tokens: input.num_queries = T.
+  /// x (B * T, C) += ... in place, for all tokens, which are the queries of `input`.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
-  /// The R = input.num_queries tokens of every image that are queries alone: x (B * T, C) is read, the result
-  /// stands in out (B * R, C). The bits of these rows are those of the full pass.
+  /// Of x (B * T, C), which is read, the rows that are queries -> out (B * R, C). The bits of these rows are
+  /// those of the full pass.
   void forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                        const Pass& pass) const;
   /// Attention::sum_probabilities() of what x (B * T, C) gives in this block.
   void sum_probabilities(TensorView<const float> x, const AttentionInput& input,
-                         TensorView<const double> weights, TensorView<double> sums, const Pass& pass) const {
+                         std::span<const double> weights, std::span<double> sums, const Pass& pass) const {
     attention_.sum_probabilities({norm1_, x}, input, weights, sums, pass);
   }
 

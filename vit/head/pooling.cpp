@@ -39,8 +39,9 @@ void AttentionPool::forward(TensorView<const float> tokens, TensorView<float> po
 
   const TensorView<const float> keys(kv.data(), Shape{num_rows, width}, kv.row_stride());
   const TensorView<const float> values(kv.data() + width, Shape{num_rows, width}, kv.row_stride());
-  attend({.queries = queries, .query_rows_per_image = 1, .keys = keys, .values = values},
-         {.num_images = num_images, .num_tokens = num_tokens, .num_queries = 1}, num_heads_, heads, *kernels_,
+  const Sequences queried(num_images, 1);
+  attend({.queries = queries, .query_tokens = queried, .keys = keys, .values = values},
+         {.sequences = Sequences(num_images, num_tokens), .queries = queried}, num_heads_, heads, *kernels_,
          pass);
   proj_.forward(heads, pooled, pass);
   mlp_.forward({norm_, pooled}, {.add_to = pooled}, pass);  // pooled += mlp(norm(pooled))

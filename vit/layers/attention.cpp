@@ -29,71 +29,96 @@ class AttentionPass {
   AttentionPass(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
                 TensorView<float> out, const kernels::AttentionKernels& kernels, const Pass& pass)
       : rows_(rows), input_(input), num_heads_(num_heads), out_(out), kernels_(kernels), pass_(pass) {
-    const std::size_t channels = out.num_columns();
+    const std::size_t channels = out.num_columns(), num_rows = input.sequences.rows();
     VIT_CHECK(num_heads > 0 && channels % num_heads == 0, kAttend, channels, " channels cannot be cut into ",
               num_heads, " heads");
     head_dim_ = channels / num_heads;
-    VIT_CHECK(input.num_images > 0 && input.num_tokens > 0, kAttend, "no images or no tokens");
-    check_starts();
-    const std::size_t key_rows = input.num_rows();
-    VIT_CHECK(rows.keys.num_rows() == key_rows && rows.values.num_rows() == key_rows &&
+    VIT_CHECK(num_rows > 0, kAttend, "no sequences or no tokens");
+    VIT_CHECK(rows.keys.num_rows() == num_rows && rows.values.num_rows() == num_rows &&
                   rows.keys.num_columns() == channels && rows.values.num_columns() == channels,
               kAttend, "keys ", rows.keys.shape().to_string(), " and values ",
-              rows.values.shape().to_string(), " for ", input.num_images, " images of ", input.num_tokens,
-              " tokens and ", channels, " channels");
-    const std::size_t query_rows =
-        input.starts.empty() ? input.num_images * rows.query_rows_per_image : key_rows;
-    VIT_CHECK(input.num_queries > 0 && input.num_queries <= rows.query_rows_per_image &&
-                  rows.queries.num_columns() == channels && rows.queries.num_rows() == query_rows,
-              kAttend, "queries ", rows.queries.shape().to_string(), " for ", input_.num_queries, " of ",
-              rows.query_rows_per_image, " rows per image");
-    VIT_CHECK(out.num_rows() == input.num_query_rows(), kAttend, "output ", out.shape().to_string(), " for ",
-              input.num_images, " images of ", input_.num_queries, " queries");
+              rows.values.shape().to_string(), " for ", num_rows, " tokens and ", channels, " channels");
+    VIT_CHECK(rows.queries.num_columns() == channels && rows.queries.num_rows() == rows.query_tokens.rows() &&
+                  out.num_rows() == input.queries.rows(),
+              kAttend, "queries ", rows.queries.shape().to_string(), " and output ", out.shape().to_string(),
+              " for ", rows.query_tokens.rows(), " tokens, of which ", input.queries.rows(), " are queries");
+    check_queries();
     check_rope();
-    packed_floats_ = round_up(kernels.packed_floats(input.num_tokens, head_dim_), 16);
-    packed_images_ = std::min(pass.activations.packed_images(), input.num_images);
+    check_activations();
+    for (const AttentionTap& tap : input.taps) check_tap(tap);
   }
 
-  void run() {
-    check_activations();
-    for (std::size_t image = 0; image < input_.num_images; image += packed_images_) {
-      const std::size_t num_images = std::min(packed_images_, input_.num_images - image);
-      pack(image, num_images);
-      run_queries(image, num_images);
+  void run() const {
+    for (Group group = group_from(0); group.count != 0; group = group_from(group.first + group.count)) {
+      pack(group);
+      run_queries(group);
       for (const AttentionTap& tap : input_.taps) {
-        if (tap.image >= image && tap.image < image + num_images) write_probabilities(tap, image);
+        if (tap.sequence - group.first < group.count) write_probabilities(tap, group);
       }
     }
   }
 
-  /// sums (B, H, T) = probabilities of each head, the rows weighted by weights (B, T) and summed.
-  void sum_probabilities(TensorView<const double> weights, TensorView<double> sums) {
-    check_activations();
-    const std::size_t tokens = input_.num_tokens;
+  /// sums (H, B * T) = probabilities of each head, the rows weighted by weights (B * T) and summed.
+  void sum_probabilities(std::span<const double> weights, TensorView<double> sums) const {
     // a tile of rows for each thread
-    Tensor<float> tiles(
-        Shape{static_cast<std::size_t>(resolve_threads(pass_.threads)), kTokensPerTask * tokens});
-    for (std::size_t first = 0; first < input_.num_images; first += packed_images_) {
-      const std::size_t count = std::min(packed_images_, input_.num_images - first);
-      pack(first, count);
-      parallel_for(count * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
-        const std::size_t image = first + task / num_heads_, head = task % num_heads_;
-        float* const tile = tiles.view().row(static_cast<std::size_t>(thread));
-        sum_head(image, task / num_heads_, head, weights.row(image), tile,
-                 sums.row(image * num_heads_ + head), static_cast<std::size_t>(thread));
+    Tensor<float> tiles(Shape{static_cast<std::size_t>(resolve_threads(pass_.threads)),
+                              kTokensPerTask * input_.sequences.longest()});
+    for (Group group = group_from(0); group.count != 0; group = group_from(group.first + group.count)) {
+      pack(group);
+      parallel_for(group.count * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
+        const std::size_t sequence = group.first + task / num_heads_, head = task % num_heads_;
+        const std::size_t row = input_.sequences.first_row(sequence);
+        sum_head(group, sequence, head, weights.data() + row,
+                 tiles.view().row(static_cast<std::size_t>(thread)), sums.row(head) + row,
+                 static_cast<std::size_t>(thread));
       });
     }
   }
 
  private:
-  void sum_head(std::size_t image, std::size_t image_in_pass, std::size_t head, const double* weights,
+  /// Sequences that follow each other and whose keys and values are packed together.
+  struct Group {
+    std::size_t first = 0;
+    std::size_t count = 0;
+    std::size_t longest = 0;        // tokens
+    std::size_t packed_floats = 0;  // of a head of the longest
+  };
+
+  std::size_t packed_floats(std::size_t num_tokens) const {
+    return round_up(kernels_.packed_floats(num_tokens, head_dim_), 16);
+  }
+  /// Bytes of the keys and values of all heads of a sequence.
+  std::size_t packed_bytes(const Group& group) const {
+    return num_heads_ * group.packed_floats * sizeof(float);
+  }
+
+  /// As many as there is room for and as stay in a cache, or as feed the threads. None after the last.
+  Group group_from(std::size_t first) const {
+    const Sequences& sequences = input_.sequences;
+    const Activations& memory = pass_.activations;
+    Group group{.first = first};
+    for (std::size_t i = first; i < sequences.size(); ++i) {
+      Group more{.first = first, .count = group.count + 1, .longest = group.longest};
+      more.longest = std::max(group.longest, sequences.length(i));
+      more.packed_floats = more.longest == group.longest ? group.packed_floats : packed_floats(more.longest);
+      const bool has_room =
+          more.count * num_heads_ * more.packed_floats <= memory.packed_heads.num_elements();
+      const bool is_near =
+          more.count <= memory.packed_images() || more.count * packed_bytes(more) <= kCachedBytes;
+      if (group.count != 0 && !(has_room && is_near)) break;
+      group = more;
+    }
+    return group;
+  }
+
+  void sum_head(const Group& group, std::size_t sequence, std::size_t head, const double* weights,
                 float* tile, double* sums, std::size_t thread) const {
-    const std::size_t tokens = input_.num_tokens;
+    const std::size_t tokens = input_.sequences.length(sequence);
     std::fill_n(sums, tokens, 0.0);
     for (std::size_t first = 0; first < tokens; first += kTokensPerTask) {
       const std::size_t count = std::min(kTokensPerTask, tokens - first);
       if (std::all_of(weights + first, weights + first + count, [](double w) { return w == 0; })) continue;
-      kernels::AttentionArgs args = query_args(image, image_in_pass, head, first, count, thread);
+      kernels::AttentionArgs args = query_args(group, sequence, head, first, count, thread);
       args.out = tile;
       args.out_stride = tokens;
       kernels_.probabilities(args);
@@ -105,152 +130,160 @@ class AttentionPass {
     }
   }
 
-  void check_starts() const {
-    const std::span<const std::size_t> starts = input_.starts;
-    if (starts.empty()) return;
-    VIT_CHECK(starts.size() == input_.num_images + 1 && starts[0] == 0 &&
-                  (input_.num_queries == 1 || input_.all_are_queries()),
-              kAttend, starts.size(), " starts and ", input_.num_queries, " queries for ", input_.num_images,
-              " texts");
-    for (std::size_t i = 0; i < input_.num_images; ++i) {
-      VIT_CHECK(starts[i] < starts[i + 1] && input_.tokens_of(i) <= input_.num_tokens, kAttend, "text ", i,
-                " begins at row ", starts[i], " and ends at ", starts[i + 1], ", the longest has ",
-                input_.num_tokens, " tokens");
+  void check_queries() const {
+    const Sequences &sequences = input_.sequences, &queries = input_.queries, &given = rows_.query_tokens;
+    VIT_CHECK(queries.size() == sequences.size() && given.size() == sequences.size(), kAttend, queries.size(),
+              " sequences of queries, of ", given.size(), " with rows, for ", sequences.size(), " sequences");
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      VIT_CHECK(queries.length(i) <= sequences.length(i) &&
+                    input_.first_query(i) + queries.length(i) <= given.length(i),
+                kAttend, "sequence ", i, " has ", queries.length(i), " queries and ", sequences.length(i),
+                " tokens, of which ", given.length(i), " have a row of queries");
     }
   }
 
   void check_rope() const {
-    if (input_.rope.cos == nullptr) return;
-    VIT_CHECK(2 * input_.rope.pairs == head_dim_, kAttend, "factors for ", input_.rope.pairs,
+    const position::RopeFactors& rope = input_.rope;
+    if (rope.cos == nullptr) return;
+    VIT_CHECK(2 * rope.pairs == head_dim_, kAttend, "factors for ", rope.pairs,
               " pairs of channels, heads are ", head_dim_, " wide");
-    VIT_CHECK(input_.rope.head_stride == 0 || input_.rope.num_heads == num_heads_, kAttend, "factors of ",
-              input_.rope.num_heads, " heads for ", num_heads_, " heads");
-    VIT_CHECK(input_.num_prefix + input_.rope.num_patches == input_.num_tokens, kAttend, "factors for ",
-              input_.rope.num_patches, " patches and ", input_.num_prefix, " prefix tokens, images have ",
-              input_.num_tokens, " tokens");
+    VIT_CHECK(rope.head_stride == 0 || rope.num_heads == num_heads_, kAttend, "factors of ", rope.num_heads,
+              " heads for ", num_heads_, " heads");
+    const Sequences& sequences = input_.sequences;
+    const std::size_t image = input_.num_prefix + rope.num_patches;
+    VIT_CHECK(sequences.rows() % image == 0, kAttend, "factors for ", rope.num_patches, " patches and ",
+              input_.num_prefix, " prefix tokens, there are ", sequences.rows(), " tokens");
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      VIT_CHECK(sequences.first_row(i) % image + sequences.length(i) <= image, kAttend, "sequence ", i,
+                " of ", sequences.length(i), " tokens begins at token ", sequences.first_row(i) % image,
+                " of an image with ", image, " tokens");
+    }
   }
 
   void check_activations() const {
     const Activations& memory = pass_.activations;
-    const std::size_t packed =
-        checked_mul(checked_mul(packed_images_, num_heads_, kAttend), packed_floats_, kAttend);
+    const std::size_t packed = checked_mul(num_heads_, packed_floats(input_.sequences.longest()), kAttend);
     VIT_CHECK(
         packed <= memory.packed_heads.num_elements() &&
             static_cast<std::size_t>(resolve_threads(pass_.threads)) <= memory.thread_scratch.num_rows() &&
             kernels_.scratch_floats(head_dim_) <= memory.thread_scratch.num_columns(),
         kAttend, "the activations were reserved for fewer tokens, heads or threads");
-    VIT_CHECK(input_.taps.empty() || input_.starts.empty(), kAttend, "probabilities of texts");
-    for (const AttentionTap& tap : input_.taps) {
-      VIT_CHECK(tap.image < input_.num_images && tap.head < num_heads_, kAttend, "no head ", tap.head,
-                " of image ", tap.image, " among ", num_heads_, " heads of ", input_.num_images, " images");
-      VIT_CHECK(tap.probabilities.rank() == 2 && tap.probabilities.num_columns() == input_.num_tokens &&
-                    tap.first_query + tap.probabilities.num_rows() <= input_.num_queries,
-                kAttend, "probabilities have (", input_.num_queries, ", ", input_.num_tokens,
-                ") numbers, got room for ", tap.probabilities.shape().to_string(), " from query ",
-                tap.first_query, " on");
-    }
   }
 
-  kernels::Rotation rotation_of(std::size_t head) const {
+  void check_tap(const AttentionTap& tap) const {
+    VIT_CHECK(tap.sequence < input_.sequences.size() && tap.head < num_heads_, kAttend, "no head ", tap.head,
+              " of sequence ", tap.sequence, " among ", num_heads_, " heads of ", input_.sequences.size(),
+              " sequences");
+    const std::size_t num_tokens = input_.sequences.length(tap.sequence);
+    const std::size_t num_queries = input_.queries.length(tap.sequence);
+    VIT_CHECK(tap.probabilities.rank() == 2 && tap.probabilities.num_columns() == num_tokens &&
+                  tap.first_query + tap.probabilities.num_rows() <= num_queries,
+              kAttend, "probabilities have (", num_queries, ", ", num_tokens, ") numbers, got room for ",
+              tap.probabilities.shape().to_string(), " from query ", tap.first_query, " on");
+  }
+
+  /// Factors from the first token of a sequence on.
+  kernels::Rotation rotation_of(std::size_t sequence, std::size_t head) const {
     const position::RopeFactors& rope = input_.rope;
     if (rope.cos == nullptr) return {};
-    return {.cos = rope.cos + head * rope.head_stride,
-            .sin = rope.sin + head * rope.head_stride,
-            .num_prefix = input_.num_prefix,
+    const std::size_t token = input_.sequences.first_row(sequence) % (input_.num_prefix + rope.num_patches);
+    const std::size_t prefix_before = std::min(token, input_.num_prefix);
+    const std::size_t first = head * rope.head_stride + (token - prefix_before) * rope.pairs;
+    return {.cos = rope.cos + first,
+            .sin = rope.sin + first,
+            .num_prefix = input_.num_prefix - prefix_before,
             .pairing = rope.pairing};
   }
 
-  float* packed_of(std::size_t image_in_pass, std::size_t head) const {
-    return pass_.activations.packed_heads.data() + (image_in_pass * num_heads_ + head) * packed_floats_;
+  float* packed_of(const Group& group, std::size_t sequence, std::size_t head) const {
+    return pass_.activations.packed_heads.data() +
+           ((sequence - group.first) * num_heads_ + head) * group.packed_floats;
   }
 
-  /// Calls run(image of the pass, head, first token, last token, thread) as tasks of part_size tokens, where
-  /// images have count_of(image) of them, at most `most`. Those of the same tokens follow each other: threads
-  /// meet rows again that they computed. Of long sequences those of the same head do: its keys and values may
-  /// still be in a cache, those of all heads are not.
+  /// Calls run(sequence, head, first token, last token, thread) as tasks of part_size tokens, where sequences
+  /// of the group have count_of(sequence) of them, at most `most`. Those of the same tokens follow each
+  /// other: threads find rows again that they computed. Of long sequences those of the same head do: its keys
+  /// and values may still be in a cache, those of all heads are not.
   template <typename Count, typename Run>
-  void for_each_part(std::size_t num_images, std::size_t most, std::size_t part_size, Count&& count_of,
+  void for_each_part(const Group& group, std::size_t most, std::size_t part_size, Count&& count_of,
                      Run&& run) const {
-    const bool by_head = num_heads_ * packed_bytes() > kCachedBytes;
+    const bool by_head = packed_bytes(group) > kCachedBytes;
     const std::size_t parts = ceil_div(most, part_size);
-    parallel_for(num_images * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
-      const std::size_t image = task / (num_heads_ * parts), count = count_of(image);
-      const std::size_t in_image = task % (num_heads_ * parts);
-      const std::size_t first = (by_head ? in_image % parts : in_image / num_heads_) * part_size;
+    parallel_for(group.count * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
+      const std::size_t sequence = group.first + task / (num_heads_ * parts), count = count_of(sequence);
+      const std::size_t rest = task % (num_heads_ * parts);
+      const std::size_t first = (by_head ? rest % parts : rest / num_heads_) * part_size;
       if (first >= count) return;
-      run(image, by_head ? in_image / parts : in_image % num_heads_, first,
-          std::min(first + part_size, count), static_cast<std::size_t>(thread));
+      run(sequence, by_head ? rest / parts : rest % num_heads_, first, std::min(first + part_size, count),
+          static_cast<std::size_t>(thread));
     });
   }
 
-  /// Bytes of the keys and values of a head.
-  std::size_t packed_bytes() const { return packed_floats_ * sizeof(float); }
-
   /// Queries of a task, which share keys and values: more of them where those come from memory, but tasks
   /// enough for the threads to end together.
-  std::size_t queries_per_task(std::size_t num_images) const {
+  std::size_t queries_per_task(const Group& group, std::size_t most_queries) const {
     constexpr std::size_t kTasksPerThread = 16, kQueriesFromCache = 128;
-    const std::size_t most = packed_bytes() > kCachedBytes ? kernels::kQueriesAtOnce : kQueriesFromCache;
+    const bool in_cache = group.packed_floats * sizeof(float) <= kCachedBytes;
+    const std::size_t most = in_cache ? kQueriesFromCache : kernels::kQueriesAtOnce;
     const std::size_t tasks = kTasksPerThread * static_cast<std::size_t>(resolve_threads(pass_.threads));
-    const std::size_t share = num_images * num_heads_ * input_.num_queries / tasks;
+    const std::size_t share = group.count * num_heads_ * most_queries / tasks;
     return std::clamp(share / kTokensPerTask * kTokensPerTask, kTokensPerTask, most);
   }
 
-  void pack(std::size_t first_image, std::size_t num_images) const {
+  void pack(const Group& group) const {
     for_each_part(
-        num_images, input_.num_tokens, kTokensPerTask,
-        [&](std::size_t image) { return input_.tokens_of(first_image + image); },
-        [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
-          const std::size_t row = input_.first_row(first_image + image);
+        group, group.longest, kTokensPerTask,
+        [&](std::size_t sequence) { return input_.sequences.length(sequence); },
+        [&](std::size_t sequence, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
+          const std::size_t row = input_.sequences.first_row(sequence);
           kernels_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
                          .key_stride = rows_.keys.row_stride(),
                          .values = rows_.values.row(row) + head * head_dim_,
                          .value_stride = rows_.values.row_stride(),
-                         .num_tokens = input_.tokens_of(first_image + image),
+                         .num_tokens = input_.sequences.length(sequence),
                          .first_token = first,
                          .last_token = last,
                          .head_dim = head_dim_,
-                         .rotation = rotation_of(head),
-                         .packed = packed_of(image, head),
+                         .rotation = rotation_of(sequence, head),
+                         .packed = packed_of(group, sequence, head),
                          .scratch = pass_.activations.thread_scratch.row(thread)});
         });
   }
 
   /// Arguments for `count` queries of a head from the `first` on, without out.
-  kernels::AttentionArgs query_args(std::size_t image, std::size_t image_in_pass, std::size_t head,
+  kernels::AttentionArgs query_args(const Group& group, std::size_t sequence, std::size_t head,
                                     std::size_t first, std::size_t count, std::size_t thread) const {
-    const std::size_t token = input_.first_query(image) + first;
-    const std::size_t row =
-        (input_.starts.empty() ? image * rows_.query_rows_per_image : input_.starts[image]) + token;
+    const std::size_t token = input_.first_query(sequence) + first;
+    const std::size_t row = rows_.query_tokens.first_row(sequence) + token;
     return {.queries = rows_.queries.row(row) + head * head_dim_,
             .query_stride = rows_.queries.row_stride(),
             .first_query = token,
             .num_queries = count,
             .scale = static_cast<float>(input_.logit_factor / std::sqrt(static_cast<double>(head_dim_))),
-            .rotation = rotation_of(head),
-            .packed = packed_of(image_in_pass, head),
-            .num_tokens = input_.tokens_of(image),
+            .rotation = rotation_of(sequence, head),
+            .packed = packed_of(group, sequence, head),
+            .num_tokens = input_.sequences.length(sequence),
             .head_dim = head_dim_,
             .causal = input_.causal,
             .scratch = pass_.activations.thread_scratch.row(thread)};
   }
 
-  void run_queries(std::size_t first_image, std::size_t num_images) const {
+  void run_queries(const Group& group) const {
+    const std::size_t most = input_.all_are_queries() ? group.longest : input_.queries.longest();
     for_each_part(
-        num_images, input_.num_queries, queries_per_task(num_images),
-        [&](std::size_t image) { return input_.queries_of(first_image + image); },
-        [&](std::size_t image, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
-          kernels::AttentionArgs args =
-              query_args(first_image + image, image, head, first, last - first, thread);
-          args.out = out_.row(input_.first_query_row(first_image + image) + first) + head * head_dim_;
+        group, most, queries_per_task(group, most),
+        [&](std::size_t sequence) { return input_.queries.length(sequence); },
+        [&](std::size_t sequence, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
+          kernels::AttentionArgs args = query_args(group, sequence, head, first, last - first, thread);
+          args.out = out_.row(input_.queries.first_row(sequence) + first) + head * head_dim_;
           args.out_stride = out_.row_stride();
           kernels_.attend(args);
         });
   }
 
-  void write_probabilities(const AttentionTap& tap, std::size_t first_image) const {
-    kernels::AttentionArgs args = query_args(tap.image, tap.image - first_image, tap.head, tap.first_query,
-                                             tap.probabilities.num_rows(), 0);
+  void write_probabilities(const AttentionTap& tap, const Group& group) const {
+    kernels::AttentionArgs args =
+        query_args(group, tap.sequence, tap.head, tap.first_query, tap.probabilities.num_rows(), 0);
     args.out = tap.probabilities.data();
     args.out_stride = tap.probabilities.row_stride();
     kernels_.probabilities(args);
@@ -263,8 +296,6 @@ class AttentionPass {
   const kernels::AttentionKernels& kernels_;
   const Pass& pass_;
   std::size_t head_dim_ = 0;
-  std::size_t packed_floats_ = 0;
-  std::size_t packed_images_ = 0;
 };
 
 }  // namespace
@@ -291,15 +322,19 @@ Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std
 
 void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                              const Pass& pass) const {
-  // Last rows of texts lie apart without order; their queries are a small part of the last block.
-  if (input.all_are_queries() || !input.starts.empty()) return qkv_.multiply(normed, qkv, pass);
+  const Sequences& sequences = input.sequences;
+  // Rows of queries that lie apart without order are computed with the others: a small part of the last
+  // block.
+  const bool in_order = sequences.have_one_length() && input.queries.have_one_length();
+  if (input.all_are_queries() || !in_order) return qkv_.multiply(normed, qkv, pass);
   const std::size_t width = attention_dim();
   qkv_.multiply_range(normed, qkv, {width, 3 * width}, pass);
-  for (std::size_t query = 0; query < input.num_queries; ++query) {  // of all images together
-    const TensorView<const float> rows(normed.rows.row(query), Shape{input.num_images, embed_dim()},
-                                       input.num_tokens * normed.rows.row_stride());
-    const TensorView<float> queries(qkv.row(query), Shape{input.num_images, 3 * width},
-                                    input.num_tokens * qkv.row_stride());
+  for (std::size_t query = 0; query < input.queries.longest(); ++query) {  // of all sequences together
+    const std::size_t token = input.first_query(0) + query;
+    const TensorView<const float> rows(normed.rows.row(token), Shape{sequences.size(), embed_dim()},
+                                       sequences.longest() * normed.rows.row_stride());
+    const TensorView<float> queries(qkv.row(token), Shape{sequences.size(), 3 * width},
+                                    sequences.longest() * qkv.row_stride());
     // Converted anew: the rows of one query lie apart in `normed`, whose converted rows are no longer needed.
     qkv_.multiply_range(qkv_.convert(rows, pass), queries, {0, width}, pass);
   }
@@ -317,25 +352,23 @@ AttentionRows Attention::compute_qkv(const NormedRows& x, const AttentionInput& 
   const StageTimer timer(pass.times, Stage::qkv);
   multiply_qkv(normed, input, qkv, pass);
   return {.queries = view_third(qkv, 0, width),
-          .query_rows_per_image = input.num_tokens,
+          .query_tokens = input.sequences,
           .keys = view_third(qkv, 1, width),
           .values = view_third(qkv, 2, width)};
 }
 
 void Attention::sum_probabilities(const NormedRows& x, const AttentionInput& input,
-                                  TensorView<const double> weights, TensorView<double> sums,
+                                  std::span<const double> weights, std::span<double> sums,
                                   const Pass& pass) const {
   const AttentionRows rows = compute_qkv(x, input, pass);
   const TensorView<float> heads =
       Activations::view_rows(pass.activations.heads, x.rows.num_rows(), attention_dim());
-  Tensor<double> of_heads(Shape{input.num_images, num_heads_, input.num_tokens});
+  Tensor<double> of_heads(Shape{num_heads_, sums.size()});
   AttentionPass(rows, input, num_heads_, heads, *kernels_, pass).sum_probabilities(weights, of_heads.view());
-  for (std::size_t image = 0; image < input.num_images; ++image) {
-    for (std::size_t key = 0; key < input.num_tokens; ++key) {
-      double sum = 0;
-      for (std::size_t head = 0; head < num_heads_; ++head) sum += of_heads.view()[image].row(head)[key];
-      sums.row(image)[key] = sum / static_cast<double>(num_heads_);
-    }
+  for (std::size_t key = 0; key < sums.size(); ++key) {
+    double sum = 0;
+    for (std::size_t head = 0; head < num_heads_; ++head) sum += of_heads.view().row(head)[key];
+    sums[key] = sum / static_cast<double>(num_heads_);
   }
 }
 
@@ -343,7 +376,7 @@ void Attention::forward(const NormedRows& x, const AttentionInput& input, const 
                         const Pass& pass) const {
   const AttentionRows rows = compute_qkv(x, input, pass);
   const TensorView<float> heads =
-      Activations::view_rows(pass.activations.heads, input.num_query_rows(), attention_dim());
+      Activations::view_rows(pass.activations.heads, input.queries.rows(), attention_dim());
   {
     const StageTimer timer(pass.times, Stage::attention);
     attend(rows, input, num_heads_, heads, *kernels_, pass);

@@ -11,7 +11,7 @@ struct Pass {
   Activations& activations;
   int threads = 1;              // 0 = all
   StageTimes* times = nullptr;  // where layers add their time; null = nowhere
-  PassWatch* watch = nullptr;   // told of each block; null = nobody is
+  PassWatch* watch = nullptr;   // follows the blocks; null = none
 };
 
 }  // namespace vit::internal

@@ -18,15 +18,17 @@ class PassWatch {
   PassWatch(std::function<void(double images)> on_progress, std::function<bool()> is_cancelled)
       : on_progress_(std::move(on_progress)), is_cancelled_(std::move(is_cancelled)) {}
 
+  /// A pass over `num_images` images begins, which reports its blocks.
+  void begin(std::size_t num_images) { num_in_pass_ = num_images; }
+  /// Of the blocks of this pass, `done` of `count` are. Throws PassCancelled.
+  void add_block(std::size_t done, std::size_t count) {
+    report(static_cast<double>(num_in_pass_) * static_cast<double>(done) / static_cast<double>(count));
+    if (num_images_ == 0 && done < count && is_cancelled_ && is_cancelled_()) throw PassCancelled();
+  }
   /// `num_images` images are whole.
   void add_images(std::size_t num_images) {
     num_images_ += num_images;
     report(0);
-  }
-  /// Of `num_images` images of a pass, `done` of `count` blocks are. Throws PassCancelled.
-  void add_block(std::size_t num_images, std::size_t done, std::size_t count) {
-    report(static_cast<double>(num_images) * static_cast<double>(done) / static_cast<double>(count));
-    if (num_images_ == 0 && done < count && is_cancelled_ && is_cancelled_()) throw PassCancelled();
   }
 
  private:
@@ -37,6 +39,7 @@ class PassWatch {
   std::function<void(double)> on_progress_;
   std::function<bool()> is_cancelled_;
   std::size_t num_images_ = 0;
+  std::size_t num_in_pass_ = 0;
 };
 
 }  // namespace vit::internal

@@ -100,11 +100,11 @@ PositionContext Position::build_context(GridSize grid) const {
     if (num_prefix_rows_ > 0) context.prefix_rows_ = copy_rows(rows, 0, num_prefix_rows_);
     context.patch_rows_ = copy_rows(rows, num_prefix_rows_, num_rows);
   }
-  if (config_.rope != RopeKind::none) rotate_patches(context);
+  if (config_.rope != RopeKind::none) add_rope_tables(context);
   return context;
 }
 
-void Position::rotate_patches(PositionContext& context) const {
+void Position::add_rope_tables(PositionContext& context) const {
   const CoordinateOptions options{
       .rule = config_.coordinates, .offset = config_.coordinate_offset, .reference = config_.reference_grid};
   const RopeScaling scaling = config_.rope_scaling.value_or(RopeScaling{.rule = own_rule(options.rule)});

@@ -74,7 +74,7 @@ class Position {
  private:
   void load_table(TensorView<const float> table, std::size_t embed_dim);
   void load_frequencies(const PositionShape& shape, const PositionWeights& weights);
-  void rotate_patches(PositionContext& context) const;
+  void add_rope_tables(PositionContext& context) const;
 
   PositionConfig config_;
   GridSize trained_grid_;

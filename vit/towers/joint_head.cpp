@@ -11,7 +11,9 @@ JointHead::JointHead(Encoder encoder, LayerNorm norm, std::size_t num_prefix)
     : encoder_(std::move(encoder)), norm_(std::move(norm)), num_prefix_(num_prefix) {}
 
 void JointHead::forward(TensorView<float> tokens, TensorView<float> out, const Pass& pass) const {
-  encoder_.forward(tokens, nothing_rotated_, {.num_prefix = num_prefix_}, {}, pass);
+  Observer nothing;
+  encoder_.forward(tokens, {.sequences = Sequences(tokens.dim(0), tokens.dim(1))}, nothing,
+                   {.activations = pass.activations, .threads = pass.threads, .times = pass.times});
   const TensorView<float> rows(tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()});
   norm_.forward(rows, rows, pass.threads);
   const std::size_t num_images = tokens.dim(0), width = tokens.dim(2);

@@ -7,7 +7,6 @@
 #include "vit/encoder/encoder.h"
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/pass.h"
-#include "vit/position/position.h"
 
 namespace vit::internal {
 
@@ -23,7 +22,6 @@ class JointHead {
   Encoder encoder_;
   LayerNorm norm_;
   std::size_t num_prefix_;
-  PositionContext nothing_rotated_;
 };
 
 }  // namespace vit::internal

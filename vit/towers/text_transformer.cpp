@@ -62,10 +62,10 @@ TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weig
   positions_ = config_.sinusoidal_positions ? sinusoids(config_.context_length, config_.width)
                                             : weights.position_table.load();
   with_team(/*threads=*/0, [&] {
-    const LayerBuilder make(blocks_, kernels, precision);
-    encoder_.emplace(std::nullopt, make.blocks(weights.blocks), config_.num_heads);
-    norm_.emplace(make.norm(weights.norm));
-    if (config_.projection_dim != 0) projection_.emplace(make.linear(weights.projection, make.float32()));
+    const LayerBuilder layers(blocks_, kernels, precision);
+    encoder_.emplace(std::nullopt, layers.blocks(weights.blocks));
+    norm_.emplace(layers.norm(weights.norm));
+    if (config_.projection_dim != 0) projection_.emplace(layers.linear(weights.projection, layers.float32()));
   });
 }
 
@@ -118,14 +118,14 @@ ActivationShape TextTransformer::activation_shape(std::size_t num_texts, std::si
           .threads = threads};
 }
 
-void TextTransformer::embed(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
+void TextTransformer::embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows,
                             int threads) const {
   const float factor = config_.scaled_tokens ? std::sqrt(static_cast<float>(config_.width)) : 1.0f;
   parallel_for(texts.count(), threads, [&](std::size_t text, int) {
     const TextExtent& extent = texts.extents[text];
     for (std::size_t i = 0; i < extent.count; ++i) {
       const std::size_t place = extent.begin + i;
-      const std::span<float> row(rows.row(starts[text] + i), config_.width);
+      const std::span<float> row(rows.row(sequences.first_row(text) + i), config_.width);
       convert_row(token_table_, static_cast<std::size_t>(texts.ids[text].ids[place]), row);
       const float* const position = positions_.view().row(place);
       for (std::size_t c = 0; c < row.size(); ++c) row[c] = row[c] * factor + position[c];
@@ -133,8 +133,8 @@ void TextTransformer::embed(const Texts& texts, std::span<const std::size_t> sta
   });
 }
 
-void TextTransformer::pool(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
-                           TensorView<float> last, const Pass& pass) const {
+void TextTransformer::pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows,
+                           const Pass& pass) const {
   const std::size_t width = config_.width;
   const TensorView<float> pooled(pass.activations.pooled.data(), Shape{texts.count(), width});
   if (config_.pooling == TextPooling::mean) {
@@ -145,16 +145,16 @@ void TextTransformer::pool(const Texts& texts, std::span<const std::size_t> star
       std::fill_n(out, width, 0.0f);
       if (extent.is_empty) continue;
       for (std::size_t i = 0; i < extent.count; ++i) {
-        const float* const row = rows.row(starts[text] + i);
+        const float* const row = rows.row(sequences.first_row(text) + i);
         for (std::size_t c = 0; c < width; ++c) out[c] += row[c];
       }
       for (std::size_t c = 0; c < width; ++c) out[c] /= static_cast<float>(extent.count);
     }
   } else {
     for (std::size_t text = 0; text < texts.count(); ++text) {
-      const float* const row =
-          reads_last_row() ? last.row(text) : rows.row(starts[text] + texts.extents[text].pooled);
-      std::copy_n(row, width, pooled.row(text));
+      const std::size_t row =
+          reads_last_row() ? text : sequences.first_row(text) + texts.extents[text].pooled;
+      std::copy_n(rows.row(row), width, pooled.row(text));
     }
     norm_->forward(pooled, pooled, pass.threads);
   }
@@ -165,27 +165,24 @@ void TextTransformer::pool(const Texts& texts, std::span<const std::size_t> star
 
 // ids -> rows of the token table and positions -> blocks -> pooling -> projection
 void TextTransformer::run(const Texts& texts, int threads, TextMemory::Lane& lane) const {
-  std::size_t longest = 0;
   lane.starts.assign(1, 0);
-  for (const TextExtent& extent : texts.extents) {
-    lane.starts.push_back(lane.starts.back() + extent.count);
-    longest = std::max(longest, extent.count);
-  }
+  for (const TextExtent& extent : texts.extents) lane.starts.push_back(lane.starts.back() + extent.count);
+  const Sequences sequences(lane.starts);
   Activations& a = lane.activations;
-  a.reserve(activation_shape(texts.count(), lane.starts.back(), threads),
-            arithmetic_of(*kernels_, precision_));
+  a.reserve(activation_shape(texts.count(), sequences.rows(), threads), arithmetic_of(*kernels_, precision_));
   const Pass pass{.activations = a, .threads = threads};
-  const TensorView<float> rows(a.tokens.data(), Shape{lane.starts.back(), config_.width});
-  const TensorView<float> last(a.leading.data(), Shape{texts.count(), config_.width});
+  const TensorView<float> tokens(a.tokens.data(), Shape{sequences.rows(), config_.width});
+  Observer nothing;
 
-  embed(texts, lane.starts, rows, threads);
-  encoder_->forward(rows,
-                    {.starts = lane.starts,
-                     .longest = longest,
-                     .causal = config_.mask == TextMask::causal,
-                     .last_alone = reads_last_row()},
-                    last, pass);
-  pool(texts, lane.starts, rows, last, pass);
+  embed(texts, sequences, tokens, threads);
+  const TensorView<float> rows =
+      encoder_->forward(tokens,
+                        {.sequences = sequences,
+                         .wanted = reads_last_row() ? Sequences(texts.count(), 1) : sequences,
+                         .wanted_last = true,
+                         .causal = config_.mask == TextMask::causal},
+                        nothing, pass);
+  pool(texts, sequences, rows, pass);
 }
 
 void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> out, int threads,

@@ -65,11 +65,9 @@ class TextTransformer {
   /// Some texts of a pass, one behind the other.
   struct Texts;
   void run(const Texts& texts, int threads, TextMemory::Lane& lane) const;
-  void embed(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
-             int threads) const;
-  /// Rows after the last block, or the last row of each text in `last` -> out (texts, E).
-  void pool(const Texts& texts, std::span<const std::size_t> starts, TensorView<float> rows,
-            TensorView<float> last, const Pass& pass) const;
+  void embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows, int threads) const;
+  /// Rows after the last block, of each text the last one if reads_last_row() -> out (texts, E).
+  void pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows, const Pass& pass) const;
   TextExtent extent_of(const TextIds& text) const;
   std::size_t pooled_place(std::span<const std::int32_t> ids) const;
   ActivationShape activation_shape(std::size_t num_texts, std::size_t num_rows, int threads) const;

@@ -24,6 +24,13 @@ struct VisionTransformer::Images {
   Outputs& outputs;
 
   std::size_t count() const { return pixels.dim(0); }
+  TensorView<float> part_of(Tensor<float>& all) const { return all.view().part(first, count()); }
+  HeadOutputs of_head(bool with_projection) const {
+    return {.tokens = part_of(outputs.tokens),
+            .pooled = part_of(outputs.pooled),
+            .projected = with_projection ? part_of(outputs.projected) : TensorView<float>(),
+            .logits = part_of(outputs.logits)};
+  }
 };
 
 VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& weights,
@@ -48,36 +55,23 @@ std::size_t VisionTransformer::num_leading_tokens(const Request& request) const 
 
 // image -> patches -> tokens -> blocks -> head
 void VisionTransformer::run(const Images& images, const Pass& pass) const {
-  const Request& request = images.request;
-  Outputs& outputs = images.outputs;
-  const auto part_of = [&](Tensor<float>& all) { return all.view().part(images.first, images.count()); };
   Activations& a = pass.activations;
   a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
-  const std::size_t num_leading = num_leading_tokens(request);
+  const Sequences sequences(images.count(), a.tokens.dim(1));
+  const std::size_t num_leading = num_leading_tokens(images.request);
+  Observer observer(images.request, images.outputs, images.first, images.count());
 
   layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
-  layers_.encoder.forward(a.tokens, images.position,
-                          {.num_prefix = config_.num_prefix_tokens(),
-                           .num_leading = num_leading,
-                           .taps = {.first_image = images.first,
-                                    .blocks = request.blocks,
-                                    .block_tokens = outputs.blocks,
-                                    .attention = request.attention,
-                                    .probabilities = outputs.attention,
-                                    .queries = request.attention_queries,
-                                    .query_probabilities = outputs.attention_queries,
-                                    .rollout = request.rollout,
-                                    .rollout_rows = outputs.rollout,
-                                    .embedded = outputs.embedded.view()}},
-                          a.leading, pass);
-  layers_.head.forward(num_leading != 0 ? a.leading : a.tokens,
-                       {.tokens = part_of(outputs.tokens),
-                        .pooled = part_of(outputs.pooled),
-                        .projected = layers_.joint_head ? TensorView<float>() : part_of(outputs.projected),
-                        .logits = part_of(outputs.logits)},
-                       pass);
-  if (layers_.joint_head && request.projected)
-    layers_.joint_head->forward(a.tokens, part_of(outputs.projected), pass);
+  const TensorView<float> tokens = layers_.encoder.forward(
+      a.tokens,
+      {.sequences = sequences,
+       .wanted = num_leading == 0 ? sequences : Sequences(images.count(), num_leading),
+       .position = &images.position,
+       .num_prefix = config_.num_prefix_tokens()},
+      observer, pass);
+  layers_.head.forward(tokens, images.of_head(!layers_.joint_head), pass);
+  if (layers_.joint_head && images.request.projected)
+    layers_.joint_head->forward(tokens, images.part_of(images.outputs.projected), pass);
 }
 
 ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
@@ -134,6 +128,7 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
     }
     if (plan.num_shared != 0) {
       ForwardMemory::Lane& lane = memory.lanes.front();
+      if (memory.watch() != nullptr) memory.watch()->begin(plan.num_shared);
       run(images(num_images - plan.num_shared, plan.num_shared), {.activations = lane.activations,
                                                                   .threads = threads,
                                                                   .times = memory.times_of(lane),

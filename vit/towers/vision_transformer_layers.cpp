@@ -15,12 +15,11 @@ class Builder {
  public:
   Builder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
           Precision precision)
-
       : config_(config),
         weights_(weights),
         kernels_(kernels),
         precision_(precision),
-        make_(config, kernels, precision) {}
+        layers_(config, kernels, precision) {}
 
   ModelLayers build() const {
     return {.patch_embed = patch_embed(),
@@ -41,10 +40,10 @@ class Builder {
         out = std::ranges::copy(part->load().flat(), out).out;
       }
     }
-    return PatchEmbed(make_.linear(weights_.patch, *make_.arithmetic().fine), std::move(prefix),
+    return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
                       config_.patch_size,
-                      {.pixels = make_.optional_norm(weights_.patch_norm),
-                       .projected = make_.optional_norm(weights_.embed_norm)});
+                      {.pixels = layers_.optional_norm(weights_.patch_norm),
+                       .projected = layers_.optional_norm(weights_.embed_norm)});
   }
 
   Position position() const {
@@ -61,7 +60,7 @@ class Builder {
   }
 
   Encoder encoder() const {
-    return Encoder(make_.optional_norm(weights_.norm_pre), make_.blocks(weights_.blocks), config_.num_heads);
+    return Encoder(layers_.optional_norm(weights_.norm_pre), layers_.blocks(weights_.blocks));
   }
 
   AttentionPool pool() const {
@@ -69,42 +68,43 @@ class Builder {
     const Tensor<float> probe = pool.probe.load();
     Tensor<float> query(Shape{1, config_.embed_dim});  // the projected probe is the same for every image
     Activations none;
-    make_.linear(pool.q, make_.float32())
+    layers_.linear(pool.q, layers_.float32())
         .forward(TensorView<const float>(probe.data(), Shape{1, config_.embed_dim}), query,
                  {.activations = none});
-    Mlp mlp({.fc1 = make_.linear(pool.fc1)}, {}, make_.linear(pool.fc2), config_.attention_pool.activation);
-    return AttentionPool(std::move(query), make_.linear(pool.kv), make_.linear(pool.proj),
-                         make_.norm(pool.norm), std::move(mlp), config_.attention_pool.num_heads,
-                         make_.arithmetic().attention);
+    Mlp mlp({.fc1 = layers_.linear(pool.fc1)}, {}, layers_.linear(pool.fc2),
+            config_.attention_pool.activation);
+    return AttentionPool(std::move(query), layers_.linear(pool.kv), layers_.linear(pool.proj),
+                         layers_.norm(pool.norm), std::move(mlp), config_.attention_pool.num_heads,
+                         layers_.arithmetic().attention);
   }
 
   HeadLayers head() const {
-    HeadLayers layers{.norm = make_.optional_norm(weights_.norm)};
-    if (config_.pooling == Pooling::attention) layers.pool.emplace(pool());
-    layers.pooled_norm = make_.optional_norm(weights_.pooled_norm);
-    if (config_.pooler) layers.pooler.emplace(make_.linear(weights_.pooler, make_.float32()));
+    HeadLayers head{.norm = layers_.optional_norm(weights_.norm)};
+    if (config_.pooling == Pooling::attention) head.pool.emplace(pool());
+    head.pooled_norm = layers_.optional_norm(weights_.pooled_norm);
+    if (config_.pooler) head.pooler.emplace(layers_.linear(weights_.pooler, layers_.float32()));
     if (config_.projection_dim != 0 && config_.joint_depth == 0)
-      layers.projection.emplace(make_.linear(weights_.projection, make_.float32()));
-    if (config_.num_classes == 0) return layers;
-    layers.classifier.emplace(make_.linear(weights_.head, make_.float32()));
+      head.projection.emplace(layers_.linear(weights_.projection, layers_.float32()));
+    if (config_.num_classes == 0) return head;
+    head.classifier.emplace(layers_.linear(weights_.head, layers_.float32()));
     if (config_.head_input == HeadInput::class_and_distillation)
-      layers.classifier_distillation.emplace(make_.linear(weights_.head_distillation, make_.float32()));
-    return layers;
+      head.classifier_distillation.emplace(layers_.linear(weights_.head_distillation, layers_.float32()));
+    return head;
   }
 
   std::optional<JointHead> joint_head() const {
     if (config_.joint_depth == 0) return std::nullopt;
     const ModelConfig config = joint_head_blocks(config_);
-    const LayerBuilder make(config, kernels_, precision_);
-    return JointHead(Encoder({}, make.blocks(weights_.joint_blocks), config_.num_heads),
-                     make.norm(weights_.joint_norm), config_.num_prefix_tokens());
+    const LayerBuilder layers(config, kernels_, precision_);
+    return JointHead(Encoder({}, layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),
+                     config_.num_prefix_tokens());
   }
 
   const ModelConfig& config_;
   const ModelWeights& weights_;
   const kernels::KernelTable& kernels_;
   const Precision precision_;
-  const LayerBuilder make_;
+  const LayerBuilder layers_;
 };
 
 }  // namespace

@@ -1,0 +1,148 @@
+// Encoder: blocks over windows, wanted rows, and an observer that changes nothing.
+#include "vit/encoder/encoder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/rng.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr std::size_t kWidth = 16, kHeads = 2, kDepth = 3, kImages = 2, kTokens = 6;
+
+const kernels::Arithmetic& arithmetic() {
+  return *kernels::default_kernels().float32;
+}
+
+Block make_block(test::Rng& rng) {
+  const auto linear = [&](std::size_t out, std::size_t in) {
+    return Linear(rng.tensor({out, in}, -0.3f, 0.3f), rng.numbers(out), *arithmetic().linear);
+  };
+  const auto norm = [&] { return LayerNorm(rng.numbers(kWidth), rng.numbers(kWidth), 1e-6f); };
+  Attention attention(linear(3 * kWidth, kWidth), std::nullopt, linear(kWidth, kWidth), kHeads,
+                      arithmetic().attention);
+  Mlp mlp({.fc1 = linear(2 * kWidth, kWidth)}, {}, linear(kWidth, 2 * kWidth), Activation::gelu);
+  return Block(norm(), std::move(attention), {}, norm(), std::move(mlp), {});
+}
+
+/// The blocks [first, first + count) of the same three.
+Encoder make_encoder(std::size_t first, std::size_t count) {
+  test::Rng rng(12);
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < first + count; ++i) {
+    Block block = make_block(rng);
+    if (i >= first) blocks.push_back(std::move(block));
+  }
+  return Encoder({}, std::move(blocks));
+}
+
+Tensor<float> tokens_of_images() {
+  test::Rng rng(5);
+  return rng.tensor({kImages, kTokens, kWidth});
+}
+
+struct Memory {
+  explicit Memory(std::size_t num_leading = 0) {
+    activations.reserve({.num_images = kImages,
+                         .num_tokens = kTokens,
+                         .num_leading = num_leading,
+                         .embed_dim = kWidth,
+                         .attention_dim = kWidth,
+                         .num_heads = kHeads,
+                         .hidden_dim = 2 * kWidth,
+                         .threads = 2},
+                        arithmetic());
+  }
+  Activations activations;
+  Pass pass{.activations = activations, .threads = 2};
+};
+
+const Sequences kWhole(kImages, kTokens);
+const Sequences kWindows(3 * kImages, kTokens / 3);
+
+}  // namespace
+
+TEST_CASE("encoder: blocks may attend to windows, each block to its own") {
+  Memory memory;
+  Observer nothing;
+  Tensor<float> mixed = tokens_of_images();
+  const std::vector<Sequences> of_blocks{kWindows, kWhole, kWindows};
+  make_encoder(0, 3).forward(mixed, {.sequences = kWhole, .of_blocks = of_blocks}, nothing, memory.pass);
+
+  Tensor<float> one_by_one = tokens_of_images();
+  for (std::size_t layer = 0; layer < kDepth; ++layer)
+    make_encoder(layer, 1).forward(one_by_one, {.sequences = of_blocks[layer]}, nothing, memory.pass);
+  CHECK(std::ranges::equal(mixed.flat(), one_by_one.flat()));
+
+  Tensor<float> whole = tokens_of_images();
+  make_encoder(0, 3).forward(whole, {.sequences = kWhole}, nothing, memory.pass);
+  CHECK_FALSE(std::ranges::equal(mixed.flat(), whole.flat()));
+}
+
+TEST_CASE("encoder: the rows that are wanted are those of the full pass") {
+  Memory all_rows;
+  Observer nothing;
+  Tensor<float> all = tokens_of_images();
+  make_encoder(0, 3).forward(all, {.sequences = kWhole}, nothing, all_rows.pass);
+  for (const bool last : {false, true}) {
+    CAPTURE(last);
+    Memory memory(2);
+    Tensor<float> tokens = tokens_of_images();
+    const TensorView<float> wanted = make_encoder(0, 3).forward(
+        tokens, {.sequences = kWhole, .wanted = Sequences(kImages, 2), .wanted_last = last}, nothing,
+        memory.pass);
+    REQUIRE(wanted.shape() == Shape{kImages, 2, kWidth});
+    for (std::size_t image = 0; image < kImages; ++image) {
+      const TensorView<float> expected = all.view()[image].part(last ? kTokens - 2 : 0, 2);
+      CHECK(std::ranges::equal(wanted[image].flat(), expected.flat()));
+    }
+  }
+}
+
+TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
+  Memory memory;
+  Observer nothing;
+  Tensor<float> plain = tokens_of_images();
+  make_encoder(0, 3).forward(plain, {.sequences = kWhole}, nothing, memory.pass);
+
+  const Request request{.blocks = {2, 0},
+                        .attention = {1},
+                        .attention_queries = {{.block = 1, .token = 4}},
+                        .rollout = {{.block = 0, .token = 3}},
+                        .embedded = true};
+  const std::size_t others = 1;  // an image of another pass, which stays as it is
+  Outputs outputs;
+  outputs.blocks.resize(2);
+  for (Tensor<float>& block : outputs.blocks) block = Tensor<float>(Shape{others + kImages, kTokens, kWidth});
+  outputs.attention.emplace_back(Shape{others + kImages, kHeads, kTokens, kTokens});
+  outputs.attention_queries.emplace_back(Shape{others + kImages, kHeads, kTokens});
+  outputs.rollout.emplace_back(Shape{others + kImages, kTokens});
+  outputs.embedded = Tensor<float>(Shape{others + kImages, kTokens, kWidth});
+  Observer observer(request, outputs, others, kImages);
+  Tensor<float> observed = tokens_of_images();
+  make_encoder(0, 3).forward(observed, {.sequences = kWhole}, observer, memory.pass);
+  CHECK(std::ranges::equal(observed.flat(), plain.flat()));
+
+  CHECK(std::ranges::equal(outputs.embedded.view().part(others, kImages).flat(), tokens_of_images().flat()));
+  CHECK(std::ranges::equal(outputs.blocks[0].view().part(others, kImages).flat(), plain.flat()));
+  Tensor<float> first = tokens_of_images();
+  make_encoder(0, 1).forward(first, {.sequences = kWhole}, nothing, memory.pass);
+  CHECK(std::ranges::equal(outputs.blocks[1].view().part(others, kImages).flat(), first.flat()));
+  for (std::size_t image = others; image < others + kImages; ++image) {
+    for (std::size_t head = 0; head < kHeads; ++head) {
+      const std::span<const float> query(outputs.attention_queries[0].view()[image].row(head), kTokens);
+      CHECK(std::ranges::equal(query, std::span(outputs.attention[0].view()[image][head].row(4), kTokens)));
+    }
+    double sum = 0;  // rows of a product of stochastic matrices
+    for (const float weight : outputs.rollout[0].view()[image].flat()) sum += weight;
+    CHECK(sum == doctest::Approx(1.0));
+    CHECK(outputs.rollout[0].view()[image].data()[3] >= 0.5f);
+  }
+  for (const Tensor<float>* tensor : {&outputs.blocks[0], &outputs.attention[0], &outputs.rollout[0]})
+    CHECK(std::ranges::all_of(tensor->view()[0].flat(), [](float number) { return number == 0; }));
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,51 @@
+// Observer: what a request keeps of a pass through the blocks: tokens, attention, rollout. It reads along;
+// what the encoder computes does not depend on it. Letters: B images, T tokens, C = embed_dim, H heads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/encoder/block.h"
+#include "vit/outputs.h"
+
+namespace vit::internal {
+
+class Observer {
+ public:
+  /// Observes nothing, which costs nothing.
+  Observer() = default;
+  /// Writes what `request` asks for to the images [first_image, first_image + num_images) of `outputs`, whose
+  /// tensors are reserved. Both must outlive the pass.
+  Observer(const Request& request, Outputs& outputs, std::size_t first_image, std::size_t num_images);
+
+  /// x (B * T, C) enters block 0.
+  void before_blocks(TensorView<const float> x) const;
+  /// x (B * T, C) enters a block, which works on `attention`: gives it the taps for what is to be kept.
+  void before_block(std::size_t layer, TensorView<const float> x, AttentionInput& attention);
+  /// x (B * T, C) leaves a block.
+  void after_block(std::size_t layer, TensorView<const float> x) const;
+  /// Rolls the attention of the blocks back to the first.
+  void after_blocks(std::span<const Block> blocks, const Pass& pass) const;
+
+ private:
+  struct Entered {
+    Tensor<float> x;  // (B * T, C)
+    AttentionInput attention;
+  };
+
+  void keep(TensorView<const float> x, Tensor<float>& all) const;
+  void tap_heads(Tensor<float>& all);
+  void tap_query(std::size_t token, Tensor<float>& all);
+  void roll_out(const AttentionQuery& from, std::span<const Block> blocks, const Pass& pass,
+                Tensor<float>& all) const;
+
+  const Request* request_ = nullptr;
+  Outputs* outputs_ = nullptr;
+  std::size_t first_image_ = 0;
+  std::size_t num_images_ = 0;
+  std::vector<AttentionTap> taps_;  // of the block that is computed
+  std::vector<Entered> entered_;    // the blocks that are rolled back
+};
+
+}  // namespace vit::internal
