@@ -65,6 +65,8 @@ class VIT_API Model {
   Precision precision() const noexcept;        // of blocks and attention pooling
   const char* kernels() const noexcept;        // name
   const LoadReport& report() const noexcept;   // what loading found
+  /// For messages: the architecture's name, else that of the folder or file.
+  std::string name() const;
   /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
 

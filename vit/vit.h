@@ -2,7 +2,9 @@
 // vit/eigen.h; so do the position encodings, vit/position/. What is stable: vit/version.h.
 #pragma once
 
+#include "vit/analysis/detection.h"
 #include "vit/analysis/features.h"
+#include "vit/anomaly.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"

@@ -100,6 +100,10 @@ const LoadReport& Model::report() const noexcept {
   return parts_->report;
 }
 
+std::string Model::name() const {
+  return config().architecture.empty() ? report().path.filename().string() : config().architecture;
+}
+
 std::string Model::label(std::size_t index) const {
   const std::vector<std::string>& labels = config().labels;
   return index < labels.size() ? labels[index] : std::to_string(index);

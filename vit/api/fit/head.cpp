@@ -30,11 +30,6 @@ std::string described(const std::string& name, const std::string& fingerprint) {
   return (name.empty() ? "a model" : internal::plain_or_quoted(name)) + " (" + fingerprint + ")";
 }
 
-std::string name_of(const Model& model) {
-  return model.config().architecture.empty() ? model.report().path.filename().string()
-                                             : model.config().architecture;
-}
-
 void apply_functions(const ClassifierHead& head, std::span<const float> x, std::span<float> values) {
   std::vector<double> row(x.size());
   for (std::size_t c = 0; c < x.size(); ++c) {
@@ -175,7 +170,7 @@ void ClassifierHead::apply(std::span<const float> x, std::span<float> values) co
 
 void ClassifierHead::attach(const Model& from, std::string feature_name) {
   features = std::move(feature_name);
-  model = name_of(from);
+  model = from.name();
   fingerprint = from.report().fingerprint;
 }
 
@@ -183,7 +178,7 @@ Request ClassifierHead::request(const Model& from) const {
   const std::string& found = from.report().fingerprint;
   VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
             "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
-            described(name_of(from), found));
+            described(from.name(), found));
   if (features == "pooled") return {.pooled = true};
   if (features == "projected") return {.projected = true};
   if (features == "cls") return {.tokens = true};

@@ -1,0 +1,180 @@
+// Anomalies without training: the patch features of good images are kept, and an image is judged by how far
+// its patches are from them. The method is that of PatchCore (Roth et al. 2022) on the frozen features of a
+// Vision Transformer, as AnomalyDINO (Damm et al. 2025) has it.
+// Letters: h, w patches per column and row, C features of a patch, m patches kept, H, W pixels.
+//
+//   vit::Session session(vit::Model::load("dinov2"), {.input_size = vit::InputSize{...}});
+//   vit::AnomalyBuilder builder(session.model(), {.coreset = {.fraction = 0.1}});
+//   for (const auto& path : good) { session.run(path, builder.request(), outputs); builder.add(outputs[0],
+//   path); } const vit::AnomalyModel bank = builder.build(); bank.save("bank.safetensors");
+//   session.run("part.jpg", bank.request(session.model()), outputs);
+//   const vit::AnomalyResult result = bank.score(outputs[0]);   // result.score, result.is_anomalous()
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+#include "vit/image/preprocess.h"
+#include "vit/model.h"
+#include "vit/outputs.h"
+
+namespace vit {
+
+/// How the distances of its patches become the score of an image.
+enum class AnomalyScore {
+  top_percent,  // mean of the largest 1 % of the distances, of one at least (AnomalyDINO)
+  maximum,      // the largest distance
+  reweighted,   // PatchCore, equation 7: the largest Euclidean distance times 1 - its softmax share among
+                // those to the nine patches nearest to the one that was found
+};
+
+/// "top-percent", "maximum" or "reweighted".
+VIT_API const char* to_string(AnomalyScore score);
+
+/// How many patches of the good images are kept: all, or those that greedy k-center chooses.
+struct CoresetSize {
+  double fraction = 1.0;  // of the patches, above 0
+  std::size_t count = 0;  // patches; 0 = by the fraction
+};
+
+/// Settings of a bank of good patches.
+struct AnomalyOptions {
+  /// Blocks whose tokens are the features, 0 .. depth - 1; of several, the vectors of length 1 follow each
+  /// other. Empty = the patch tokens after the final norm.
+  std::vector<std::size_t> layers{};
+  /// Edge of the square of patches whose mean is the feature of the one in its center, as PatchCore has 3;
+  /// odd. At the edges of an image over those that exist.
+  std::size_t neighborhood = 1;
+  CoresetSize coreset{};
+  AnomalyScore score = AnomalyScore::top_percent;
+  /// Patches on the background side of the first principal component of the good images count as good. The
+  /// foreground is the side that the middle of the images lies on.
+  bool foreground = false;
+  /// The threshold is at least as large as this share of the held-out scores of good images.
+  double quantile = 0.95;
+  /// Rows of patches that are collected before the coreset is chosen: bounds memory to this many times
+  /// 8 C + 24 bytes. Where the images have more, they are added in parts.
+  std::size_t max_patches = std::size_t{1} << 20;
+  int threads = 0;  // 0 = all; results do not depend on it
+};
+
+/// What an image's patches say.
+struct AnomalyResult {
+  float score = 0.0f;
+  std::optional<float> threshold{};  // of the bank
+  Tensor<float> distances;           // (h, w): 1 - cosine to the nearest good patch
+  /// Nothing without a threshold.
+  std::optional<bool> is_anomalous() const {
+    return threshold ? std::optional(score > *threshold) : std::nullopt;
+  }
+};
+
+/// A bank of good patches: what is built, saved, loaded, and judges images. Immutable but for what build()
+/// and load() set; threads may share it.
+class VIT_API AnomalyModel {
+ public:
+  /// Reads a bank. Throws Error naming the file and what is wrong with it.
+  static AnomalyModel load(const std::filesystem::path& path);
+  /// Writes the bank to a safetensors file, atomically: `patches` (m, C), `images` (m) and, with a
+  /// foreground, `background` (2, C) are its tensors, all else is in the metadata.
+  void save(const std::filesystem::path& path) const;
+
+  /// What to ask `model` for. Throws Error naming both if the bank belongs to another model.
+  Request request(const Model& model) const;
+  /// The patches of one image, run with request(), against the bank. Throws Error for features that are not
+  /// finite and for those of another width. `threads`: 0 = all; the result does not depend on it.
+  AnomalyResult score(const ImageOutputs& outputs, int threads = 0) const;
+
+  const AnomalyOptions& options() const noexcept { return options_; }      // as the bank was built
+  const InputSize& input_size() const noexcept { return input_size_; }     // what its images were run with
+  std::size_t num_patches() const noexcept { return patches_.dim(0); }     // m
+  std::size_t num_features() const noexcept { return patches_.dim(1); }    // C
+  std::size_t num_patches_seen() const noexcept { return num_seen_; }      // before the coreset
+  std::span<const std::string> images() const noexcept { return names_; }  // good images, as they were named
+  /// Of each image, by the patches of the others; empty where there was only one.
+  std::span<const float> held_out_scores() const noexcept { return held_out_; }
+  /// The threshold, if images were held out.
+  std::optional<float> threshold() const noexcept { return threshold_; }
+  /// How sure it is that at least options().quantile of all good images have a score up to the threshold: the
+  /// binomial confidence of an order statistic, whatever the distribution.
+  double confidence() const noexcept { return confidence_; }
+  /// Replaces the threshold; nothing = none.
+  void set_threshold(std::optional<float> threshold) noexcept {
+    threshold_ = threshold;
+    confidence_ = 0;
+  }
+  const std::string& model_name() const noexcept { return model_; }         // for messages
+  const std::string& fingerprint() const noexcept { return fingerprint_; }  // LoadReport::fingerprint
+  /// Free text of whoever built it, such as how the model was loaded.
+  const std::string& source() const noexcept { return source_; }
+  void set_source(std::string source) { source_ = std::move(source); }
+
+ private:
+  friend class AnomalyBuilder;
+  struct Search;
+  AnomalyModel() = default;
+  /// Patches [skip_begin, skip_end) of the bank do not count.
+  AnomalyResult judge(TensorView<const float> features, GridSize grid, std::size_t skip_begin,
+                      std::size_t skip_end, int threads) const;
+  void prepare();       // what is searched, of patches_
+  void set_quantile();  // threshold_ and confidence_, of held_out_
+
+  AnomalyOptions options_;
+  InputSize input_size_;
+  std::string model_, fingerprint_, source_;
+  std::vector<std::string> names_;
+  std::vector<float> held_out_;
+  std::size_t num_seen_ = 0;
+  std::optional<float> threshold_;
+  double confidence_ = 0;
+  Tensor<float> patches_;                // (m, C) of length 1, image after image
+  std::vector<std::uint32_t> of_image_;  // (m) which of names_ a patch is of
+  Tensor<float> background_;             // (2, C): mean and first component, towards the foreground; or none
+  std::shared_ptr<const Search> search_;
+};
+
+/// Collects good images and makes a bank of them.
+class VIT_API AnomalyBuilder {
+ public:
+  /// Throws Error for options that make no sense, and for layers that the model does not have.
+  AnomalyBuilder(const Model& model, const InputSize& input_size, AnomalyOptions options);
+  /// Goes on from a bank, with its options: images are added to its patches. Throws Error if it belongs to
+  /// another model or was built with another input size.
+  static AnomalyBuilder resume(const Model& model, const InputSize& input_size, AnomalyModel bank,
+                               int threads = 0);
+  ~AnomalyBuilder();
+  AnomalyBuilder(AnomalyBuilder&&) noexcept;
+  AnomalyBuilder& operator=(AnomalyBuilder&&) noexcept;
+
+  /// What to ask the model for.
+  Request request() const;
+  /// Adds what a good image gave. Calls with one name after each other add views of one image, its rotations
+  /// for example, which are held out together; the first is the one that is scored. Throws Error for features
+  /// that are not finite.
+  void add(const ImageOutputs& outputs, const std::string& name);
+  std::size_t num_images() const noexcept;  // added so far
+  /// Chooses the coreset and scores each image with the patches of the others. Throws Error without an image.
+  AnomalyModel build();
+
+ private:
+  struct State;
+  explicit AnomalyBuilder(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// The distances (h, w) of an image brought to its pixels: (H, W) = size, bilinear between the centers of
+/// patches, and smoothed by a Gaussian of `sigma` pixels (0 = none; cut off at 4 sigma, mirrored at the
+/// edges, as scipy's gaussian_filter). `map`: where the model's input lies on the image; pixels outside have
+/// the value of the nearest patch. `patch_size`: edge of a patch in pixels of the input.
+VIT_API Tensor<float> anomaly_map(TensorView<const float> distances, ImageSize size, const SourceMap& map,
+                                  std::size_t patch_size, double sigma = 4.0);
+
+}  // namespace vit
