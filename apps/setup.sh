@@ -1,7 +1,7 @@
 # What apps/quickstart and tests/run share: the packages of Debian and Ubuntu, and how many compilers fit into memory.
 # To be sourced by bash.
 
-packages_build=(cmake g++ libarchive-dev libavif-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
+packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
                 libhwy-dev libicu-dev libjpeg-dev liblcms2-dev libopencv-dev libopenjp2-7-dev libpng-dev libseccomp-dev
                 libssl-dev libtiff-dev libwebp-dev ninja-build nlohmann-json3-dev zlib1g-dev)
 packages_test=(doctest-dev help2man libbenchmark-dev pkg-config zsh)

@@ -19,6 +19,7 @@ Command fit_command();
 Command index_command();
 Command search_command();
 Command duplicates_command();
+Command serve_command();
 
 /// All of them, in the order of --help.
 std::vector<Command> all_commands();

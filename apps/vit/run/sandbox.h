@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 namespace vit::app {
@@ -11,6 +12,23 @@ namespace vit::app {
 struct SandboxRules {
   std::vector<std::filesystem::path> reads;    // files, or folders with all below them
   std::vector<std::filesystem::path> outputs;  // files and folders to be written: whatever their folders hold
+};
+
+/// What processes enter a sandbox by, made once for many. Throws Error of kind unsupported where the kernel
+/// or the build offers no sandbox.
+class Confinement {
+ public:
+  Confinement();
+  ~Confinement();
+  Confinement(const Confinement&) = delete;
+  Confinement& operator=(const Confinement&) = delete;
+
+  /// From now on, for this thread and those that it starts: to be called while it is the only one.
+  void enter(const SandboxRules& rules) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
 };
 
 /// Goes on in a child process of one thread that is confined by Landlock (files, TCP, signals) and seccomp

@@ -123,7 +123,7 @@ fs::path folder_to_write(const fs::path& output) {
   return folder;
 }
 
-void restrict_files(const Landlock& landlock, const SandboxRules& rules) {
+void grant_files(const Landlock& landlock, const SandboxRules& rules) {
   // Libraries and plugins of the system, and what it says of the machine and of this process.
   for (const char* const path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/proc/self",
                                  "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system",
@@ -135,7 +135,6 @@ void restrict_files(const Landlock& landlock, const SandboxRules& rules) {
   for (const fs::path& output : rules.outputs) {
     if (!output.empty()) landlock.allow(folder_to_write(output), kWriting);
   }
-  landlock.enforce();
 }
 
 /// What computing, reading, writing and threads need. No socket, no program, no process, no other one's
@@ -252,9 +251,24 @@ std::atomic<pid_t> confined_process{0};
 
 }  // namespace
 
-void enter_sandbox(const SandboxRules& rules) {
+struct Confinement::Parts {
+  SystemCalls calls{Landlock().handles_truncation()};
+};
+
+Confinement::Confinement() : parts_(std::make_unique<Parts>()) {}
+Confinement::~Confinement() = default;
+
+void Confinement::enter(const SandboxRules& rules) const {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail_errno("privileges cannot be given up");
+  start_openmp();
   const Landlock landlock;
-  const SystemCalls calls(landlock.handles_truncation());
+  grant_files(landlock, rules);  // /proc/self is that of the process that enters
+  landlock.enforce();
+  parts_->calls.enforce();
+}
+
+void enter_sandbox(const SandboxRules& rules) {
+  const Confinement confinement;
   std::fflush(nullptr);
   std::cout.flush();
   const pid_t parent = ::getpid(), child = ::fork();
@@ -262,10 +276,7 @@ void enter_sandbox(const SandboxRules& rules) {
   if (child > 0) end_as(child);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail_errno("privileges cannot be given up");
-  start_openmp();
-  restrict_files(landlock, rules);
-  calls.enforce();
+  confinement.enter(rules);
 }
 
 }  // namespace vit::app

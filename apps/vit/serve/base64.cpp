@@ -1,0 +1,92 @@
+#include "apps/vit/serve/base64.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "apps/vit/serve/header_text.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t kNone = 64, kSpace = 65, kPad = 66;
+
+constexpr std::array<std::uint8_t, 256> make_values() {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNone);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
+    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  values['-'] = 62;
+  values['_'] = 63;
+  for (const char space : {' ', '\t', '\r', '\n'}) values[static_cast<unsigned char>(space)] = kSpace;
+  values['='] = kPad;
+  return values;
+}
+constexpr std::array<std::uint8_t, 256> kValues = make_values();
+
+}  // namespace
+
+std::optional<std::string> decode_base64(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() / 4 * 3 + 3);
+  std::uint32_t bits = 0;
+  std::size_t digits = 0, pads = 0;
+  for (const char c : text) {
+    const std::uint8_t value = kValues[static_cast<unsigned char>(c)];
+    if (value == kSpace) continue;
+    if (value == kNone) return std::nullopt;
+    if (value == kPad) {
+      ++pads;
+      continue;
+    }
+    if (pads > 0) return std::nullopt;
+    bits = (bits << 6) | value;
+    if (++digits % 4 == 0) {
+      for (const unsigned shift : {16u, 8u, 0u}) out += static_cast<char>(bits >> shift & 0xFF);
+    }
+  }
+  const std::size_t rest = digits % 4;
+  if (rest == 1 || (pads > 0 && (rest == 0 || rest + pads != 4))) return std::nullopt;
+  if (rest == 2) out += static_cast<char>(bits >> 4 & 0xFF);
+  if (rest == 3) {
+    out += static_cast<char>(bits >> 10 & 0xFF);
+    out += static_cast<char>(bits >> 2 & 0xFF);
+  }
+  return out;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(bytes.size() - i, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      bits = (bits << 8) | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    }
+    for (std::size_t j = 0; j < 4; ++j) out += j <= count ? kAlphabet[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+std::optional<DataUri> split_data_uri(std::string_view text) {
+  constexpr std::string_view kScheme = "data:", kBase64 = ";base64";
+  const std::size_t comma = text.find(',');
+  if (!starts_ignoring_case(text, kScheme) || comma == std::string_view::npos) return std::nullopt;
+  DataUri uri{.media_type = text.substr(kScheme.size(), comma - kScheme.size()),
+              .data = text.substr(comma + 1)};
+  if (uri.media_type.size() >= kBase64.size() &&
+      equal_ignoring_case(uri.media_type.substr(uri.media_type.size() - kBase64.size()), kBase64)) {
+    uri.media_type.remove_suffix(kBase64.size());
+    uri.is_base64 = true;
+  }
+  return uri;
+}
+
+bool is_url(std::string_view text) {
+  if (starts_ignoring_case(text, "file:") || starts_ignoring_case(text, "blob:")) return true;
+  return text.substr(0, 32).find("://") != std::string_view::npos;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,357 @@
+#include "apps/vit/serve/engine.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "apps/vit/run/image_run.h"
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/towers/batch_plan.h"
+#include "vit/zero_shot.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::size_t kTextsAtOnce = 64;
+constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
+
+Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
+  switch (wanted) {
+    case Wanted::embedding: return embedding_request(config);
+    case Wanted::classes: return by_texts ? embedding_request(config) : Request{.logits = true};
+    case Wanted::look: {
+      Request request{.tokens = true};
+      if (config.class_token) request.attention_queries = {{.block = config.depth - 1, .token = 0}};
+      return request;
+    }
+  }
+  return {};
+}
+
+/// The mean over the heads of what the class token attends to, patches only.
+std::vector<float> attention_to_patches(const ImageOutputs& outputs) {
+  const TensorView<const float> heads = outputs.attention_query(0);
+  const std::size_t prefix = outputs.num_prefix_tokens();
+  std::vector<float> out(heads.dim(1) - prefix);
+  for (std::size_t h = 0; h < heads.dim(0); ++h) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] += heads.row(h)[prefix + i] / static_cast<float>(heads.dim(0));
+  }
+  return out;
+}
+
+}  // namespace
+
+Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics,
+               const EngineOptions& options)
+    : models_(models),
+      pool_(pool),
+      metrics_(metrics),
+      options_(options),
+      batch_limit_(
+          options.batch != 0
+              ? options.batch
+              : internal::plan_group(static_cast<std::size_t>(internal::resolve_threads(options.threads)), 0)
+                    .at_most),
+      ready_(models.size()) {}
+
+Engine::~Engine() {
+  stop();
+}
+
+void Engine::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  can_decode_.notify_all();
+  can_compute_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Engine::start(std::function<void(const std::string&)> loaded) {
+  loaded_ = std::move(loaded);
+  threads_.emplace_back([this] {
+    if (load_all()) compute_loop();
+  });
+  for (std::size_t i = 0; i < pool_.size(); ++i) threads_.emplace_back([this, i] { decode_loop(i); });
+}
+
+bool Engine::load_all() {
+  std::string failure;
+  try {
+    for (ServedModel& model : models_) {
+      model.load();
+      ++num_loaded_;
+    }
+  } catch (const std::bad_alloc&) {
+    failure = "out of memory while the models are loaded";
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  loaded_(failure);
+  return failure.empty();
+}
+
+bool Engine::submit(std::shared_ptr<Work> work) {
+  work->num_left = work->items.size();
+  if (work->items.empty()) {
+    work->done(*work);
+    return true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_waiting_ > 0 && num_waiting_ + work->items.size() > options_.max_waiting) return false;
+    num_waiting_ += work->items.size();
+    for (std::size_t i = 0; i < work->items.size(); ++i) {
+      Ref ref{.work = work, .index = i, .number = next_number_++, .pixels = {}};
+      if (work->items[i].is_text) {
+        ready_[work->model].push_back(std::move(ref));
+        ++num_ready_;
+      } else {
+        files_.push_back(std::move(ref));
+      }
+    }
+  }
+  can_decode_.notify_all();
+  can_compute_.notify_one();
+  return true;
+}
+
+std::size_t Engine::num_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return num_waiting_;
+}
+
+bool Engine::is_dropped(const Ref& ref) {
+  return (ref.work->gone && ref.work->gone->load()) || Clock::now() > ref.work->deadline;
+}
+
+void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
+  ref.item().failure = std::move(text);
+  ref.item().kind = kind;
+}
+
+// ------------------------------------------------------------------------------------------- taking turns
+
+bool Engine::may_decode() const {
+  return !files_.empty() && !is_computing_ && num_ready_ + num_decoding_ < batch_limit_;
+}
+
+/// Once nothing is left to decode that could be computed with what is ready.
+bool Engine::may_compute() const {
+  return num_ready_ > 0 && num_decoding_ == 0 && (files_.empty() || num_ready_ >= batch_limit_);
+}
+
+void Engine::decode_loop(std::size_t process) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    can_decode_.wait(lock, [this] { return is_stopped_ || may_decode(); });
+    if (is_stopped_) return;
+    Ref ref = std::move(files_.front());
+    files_.pop_front();
+    ++num_decoding_;
+    lock.unlock();
+    WorkItem& item = ref.item();
+    if (is_dropped(ref)) {
+      set_failure(ref, "nobody waits for it any more", ErrorKind::io);
+    } else {
+      try {
+        FilePixels found = pool_.decode(process, item.data, static_cast<std::uint32_t>(ref.work->model),
+                                        ref.work->image_rules, ref.work->deadline);
+        ref.pixels = std::move(found.pixels);
+        item.image_size = found.image_size;
+      } catch (const Error& error) {
+        set_failure(ref, std::string(error.message()), error.kind());
+      } catch (const std::exception& error) {
+        set_failure(ref, error.what(), ErrorKind::io);
+      }
+    }
+    std::string().swap(item.data);  // the file is not needed any more
+    const bool is_ready = item.failure.empty();
+    if (!is_ready) finish(std::span(&ref, 1));
+    lock.lock();
+    --num_decoding_;
+    if (is_ready) {
+      ready_[ref.work->model].push_back(std::move(ref));
+      ++num_ready_;
+    }
+    if (may_compute()) can_compute_.notify_one();
+  }
+}
+
+void Engine::compute_loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto wakes = [this] { return is_stopped_ || may_compute(); };
+    if (options_.idle_unload_seconds == 0 || num_loaded_.load() == 0) {
+      can_compute_.wait(lock, wakes);
+    } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
+      if (num_waiting_ == 0) unload_idle();
+      continue;
+    }
+    if (is_stopped_) return;
+    std::vector<Ref> batch = take_batch();
+    is_computing_ = true;
+    lock.unlock();
+    compute(std::move(batch));
+    lock.lock();
+    is_computing_ = false;
+    can_decode_.notify_all();
+  }
+}
+
+void Engine::unload_idle() {
+  for (ServedModel& model : models_) model.unload();
+  results_ = {};
+  num_loaded_ = 0;
+  ::malloc_trim(0);
+}
+
+/// What waited longest, and what can be computed together with it.
+std::vector<Engine::Ref> Engine::take_batch() {
+  std::deque<Ref>* queue = nullptr;
+  for (std::deque<Ref>& candidate : ready_) {
+    if (!candidate.empty() && (queue == nullptr || candidate.front().number < queue->front().number))
+      queue = &candidate;
+  }
+  const Work& first = *queue->front().work;
+  const bool is_text = queue->front().item().is_text;
+  const std::size_t limit = is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
+  std::vector<Ref> batch;
+  std::deque<Ref> left;
+  for (Ref& ref : *queue) {
+    const bool fits = batch.size() < limit && ref.item().is_text == is_text &&
+                      ref.work->wanted == first.wanted && ref.work->classes == first.classes;
+    if (fits) {
+      batch.push_back(std::move(ref));
+    } else {
+      left.push_back(std::move(ref));
+    }
+  }
+  num_ready_ -= batch.size();
+  *queue = std::move(left);
+  return batch;
+}
+
+// ---------------------------------------------------------------------------------------------- computing
+
+void Engine::compute(std::vector<Ref> batch) {
+  const auto alive =
+      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
+  const std::span<Ref> refs(batch.begin(), alive);
+  for (const Ref& ref : std::span(alive, batch.end()))
+    set_failure(ref, "nobody waits for it any more", ErrorKind::io);
+  try {
+    if (!refs.empty()) {
+      ServedModel& served = models_[refs.front().work->model];
+      if (!served.is_loaded()) ++num_loaded_;
+      LoadedModel& model = served.load();
+      metrics_.add_batch(refs.size());
+      if (refs.front().item().is_text) {
+        compute_texts(model, refs);
+      } else {
+        compute_images(model, refs);
+      }
+    }
+  } catch (const Error& error) {
+    for (const Ref& ref : refs) set_failure(ref, std::string(error.message()), error.kind());
+  } catch (const std::bad_alloc&) {
+    results_ = {};
+    for (const Ref& ref : refs) set_failure(ref, "not enough memory", ErrorKind::io);
+  } catch (const std::exception& error) {
+    for (const Ref& ref : refs) set_failure(ref, error.what(), ErrorKind::io);
+  }
+  finish(batch);
+}
+
+void Engine::compute_images(LoadedModel& model, std::span<Ref> batch) {
+  const Work& first = *batch.front().work;
+  const ModelConfig& config = model.session().model().config();
+  const Request request = request_of(first.wanted, first.classes.has_value(), config);
+  std::vector<TensorView<const float>> pixels;
+  std::vector<Ref*> taken;
+  for (Ref& ref : batch) {
+    try {
+      static_cast<void>(model.session().model().grid_for(ref.pixels.dim(1), ref.pixels.dim(2)));
+      pixels.push_back(ref.pixels.view());
+      taken.push_back(&ref);
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+  }
+  try {
+    model.session().run_pixels(pixels, request, results_);
+  } catch (const std::bad_alloc&) {
+    if (taken.size() < 2) throw;
+    results_ = {};
+    for (Ref* const ref : taken) compute_images(model, std::span(ref, 1));  // one after the other
+    return;
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], results_[i]);
+  metrics_.add_images(taken.size());
+}
+
+void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs) {
+  const ModelConfig& config = model.session().model().config();
+  WorkItem& item = ref.item();
+  const Work& work = *ref.work;
+  item.num_tokens = outputs.grid().rows * outputs.grid().columns + outputs.num_prefix_tokens();
+  if (work.wanted == Wanted::look) {
+    const TensorView<const float> patches = outputs.patches();
+    item.grid = outputs.grid();
+    item.patches.assign(patches.data(), patches.data() + patches.num_elements());
+    if (config.class_token) item.attention = attention_to_patches(outputs);
+    return;
+  }
+  if (work.classes) {
+    const std::shared_ptr<const ZeroShotClassifier> classifier = model.classifier(*work.classes);
+    item.values.resize(classifier->size());
+    classifier->compare(embedding_of(outputs, config), item.values);
+  } else {
+    const std::span<const float> found =
+        work.wanted == Wanted::classes ? outputs.logits() : embedding_of(outputs, config);
+    item.values.assign(found.begin(), found.end());
+  }
+  if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);
+}
+
+void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
+  std::vector<TokenRow> rows;
+  std::vector<Ref*> taken;
+  for (Ref& ref : batch) {
+    try {
+      rows.push_back(model.tokens(ref.item().data, ref.work->text_rules));
+      taken.push_back(&ref);
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+  }
+  const Tensor<float> vectors = model.encode(rows);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    WorkItem& item = taken[i]->item();
+    item.num_tokens = rows[i].count;
+    item.values.assign(vectors.view().row(i), vectors.view().row(i) + vectors.dim(1));
+    if (!are_finite(item.values)) set_failure(*taken[i], kNotFinite, ErrorKind::format);
+  }
+}
+
+/// Hands back the requests whose last inputs these are.
+void Engine::finish(std::span<Ref> refs) {
+  std::vector<std::shared_ptr<Work>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    num_waiting_ -= refs.size();
+    for (Ref& ref : refs) {
+      if (--ref.work->num_left == 0) done.push_back(ref.work);
+    }
+  }
+  for (const std::shared_ptr<Work>& work : done) work->done(*work);
+}
+
+}  // namespace vit::app

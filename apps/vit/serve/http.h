@@ -1,0 +1,102 @@
+// HTTP as the routes see it, whatever carries it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vit::app {
+
+struct HttpRequest {
+  std::string method;  // GET for HEAD as well
+  std::string path;    // without the query
+  std::string content_type;
+  std::string accept;
+  std::string authorization;
+  std::string api_key;  // of X-Api-Key
+  std::string id;       // X-Request-Id, of the client or made here
+  std::string body;
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type = "application/json";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+};
+
+/// Set once nobody waits for the answer any more: the client went away, or the deadline has passed.
+using GoneFlag = std::shared_ptr<const std::atomic<bool>>;
+/// Answers a request; may be called in any thread, and counts once.
+using Respond = std::function<void(HttpResponse)>;
+
+/// What became of a request, for log and metrics.
+struct HttpRecord {
+  std::string id, method, path, peer;
+  unsigned status = 0;  // 499 where the client went away
+  double seconds = 0;   // from the first byte of the head to the last of the answer
+  std::size_t bytes_in = 0, bytes_out = 0;
+  bool was_admitted = false;
+  std::size_t admitted_bytes = 0;
+};
+
+/// What answers requests.
+struct HttpHandler {
+  /// Asked once the head is there: an answer ends the request before its body is read. `reserved_bytes`: what
+  /// the body may take. Called in the thread of the server.
+  std::function<std::optional<HttpResponse>(const HttpRequest& request, std::size_t reserved_bytes)> admit;
+  /// Answers a whole request. Called in the thread of the server, which it must not hold up.
+  std::function<void(HttpRequest request, Respond respond, GoneFlag gone)> handle;
+  /// An answer to what never became a request that the routes know: damaged, too large, too slow.
+  std::function<HttpResponse(unsigned status, const std::string& message)> refuse;
+  /// Called at the end of each request, admitted or not.
+  std::function<void(const HttpRecord& record)> finished;
+};
+
+struct HttpLimits {
+  std::size_t max_head = std::size_t{16} << 10;
+  std::size_t max_body = std::size_t{32} << 20;
+  std::size_t max_connections = 1024;
+  unsigned head_seconds = 10;     // from the first byte of a head to its last
+  unsigned idle_seconds = 75;     // between two requests of a connection
+  unsigned request_seconds = 60;  // from the first byte of a head to the answer
+};
+
+struct HttpServerOptions {
+  std::optional<std::string> host;  // nothing: no TCP
+  std::uint16_t port = 0;           // 0: chosen by the system
+  std::string unix_path;            // "": none
+  HttpLimits limits;
+};
+
+/// Listens from the constructor on, answers while run() runs.
+class HttpServer {
+ public:
+  /// Throws Error (io) where an address cannot be had, and (unsupported) where vit was built without Boost.
+  HttpServer(const HttpServerOptions& options, HttpHandler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// "http://127.0.0.1:3003", "unix:/run/vit.sock".
+  std::vector<std::string> addresses() const;
+  /// Whether only programs of this machine reach it.
+  bool is_local() const;
+  /// Until SIGINT, SIGTERM or stop(): then it takes no request any more, and returns once those under way are
+  /// answered. A second signal ends it at once.
+  void run();
+  /// In any thread.
+  void stop();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace vit::app

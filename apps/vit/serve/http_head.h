@@ -1,0 +1,15 @@
+// What of a request's head is refused before it is parsed: forms that two programs may read in two ways, by
+// which one request is smuggled past a proxy inside another.
+#pragma once
+
+#include <string_view>
+
+namespace vit::app {
+
+/// Why the bytes of a head, from the request line to the empty line, are refused; "" if they are not.
+/// Refused: lines that end in anything but CR LF, folded lines, a name that white space follows, control
+/// characters, a length that is there twice or is no number, a length together with a transfer coding, any
+/// coding but "chunked", and a Host that is missing or there twice (HTTP/1.1).
+std::string_view defect_of_head(std::string_view head);
+
+}  // namespace vit::app

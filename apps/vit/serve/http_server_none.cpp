@@ -1,0 +1,23 @@
+// Without Boost: the command says what it needs.
+#include "apps/vit/serve/http.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+
+struct HttpServer::Parts {};
+
+HttpServer::HttpServer(const HttpServerOptions& /*options*/, HttpHandler /*handler*/) {
+  fail(Where{"serve", ErrorKind::unsupported},
+       "vit was built without it: it needs Boost.Beast when it is built (Debian: libboost-dev)");
+}
+HttpServer::~HttpServer() = default;
+std::vector<std::string> HttpServer::addresses() const {
+  return {};
+}
+bool HttpServer::is_local() const {
+  return true;
+}
+void HttpServer::run() {}
+void HttpServer::stop() {}
+
+}  // namespace vit::app

@@ -1,0 +1,114 @@
+#include "apps/vit/serve/openai_inputs.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "apps/vit/serve/api_error.h"
+#include "apps/vit/serve/json_body.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+using internal::Json;
+
+[[noreturn]] void fail_input(const std::string& param, const std::string& message) {
+  throw ApiError(400, param + " " + message, param, "invalid_input");
+}
+
+std::string_view string_of(const Json& value, const std::string& param) {
+  if (!value.is_string()) fail_input(param, "must be a string");
+  return value.as_string();
+}
+
+/// {"url": ...} or the URL itself.
+std::string_view url_of(const Json& value, const std::string& param) {
+  if (!value.is_object()) return string_of(value, param);
+  const std::optional<Json> url = value.find("url");
+  if (!url) fail_input(param, "has no url");
+  return string_of(*url, param);
+}
+
+/// {"image"}, {"text"}, {"image_url"}, with or without a "type".
+WorkItem object_item(const Json& object, const std::string& param) {
+  std::optional<WorkItem> out;
+  for (const std::string_view key : {"image", "text", "image_url"}) {
+    const std::optional<Json> value = object.find(key);
+    if (!value) continue;
+    if (out) fail_input(param, "must have one of image, image_url and text");
+    out = key == "text" ? text_item(string_of(*value, param)) : image_item(url_of(*value, param), param);
+  }
+  if (!out) fail_input(param, "has no image, image_url or text");
+  return *std::move(out);
+}
+
+WorkItem element_item(const Json& element, StringMeaning strings, const std::string& param) {
+  if (element.is_object()) return object_item(element, param);
+  if (element.is_number() || element.is_array())
+    fail_input(param,
+               "is a list of token ids, which belong to another vocabulary: send texts (LangChain: "
+               "check_embedding_ctx_length=False)");
+  if (!element.is_string()) fail_input(param, "must be a string or an object");
+  return strings == StringMeaning::image ? image_item(element.as_string(), param)
+                                         : text_item(element.as_string());
+}
+
+StringMeaning meaning_of(const Json& body, StringMeaning otherwise) {
+  const std::optional<std::string> modality = find_text(body, "modality");
+  if (!modality) return otherwise;
+  if (*modality == "image") return StringMeaning::image;
+  if (*modality == "text") return StringMeaning::text;
+  throw ApiError(400, "modality must be image or text", "modality", "invalid_value");
+}
+
+/// The one image or text of a conversation.
+std::vector<WorkItem> read_messages(const Json& messages) {
+  std::vector<WorkItem> out;
+  if (!messages.is_array()) throw ApiError(400, "messages must be a list", "messages", "invalid_type");
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string param = vit::text("messages[", i, "]");
+    if (!messages[i].is_object()) fail_input(param, "must be an object");
+    const std::optional<Json> content = messages[i].find("content");
+    if (!content) fail_input(param, "has no content");
+    if (content->is_string()) {
+      out.push_back(text_item(content->as_string()));
+      continue;
+    }
+    if (!content->is_array()) fail_input(param, "must have a string or a list as content");
+    for (std::size_t j = 0; j < content->size(); ++j) {
+      const std::string part = vit::text(param, ".content[", j, "]");
+      if (!(*content)[j].is_object()) fail_input(part, "must be an object");
+      out.push_back(object_item((*content)[j], part));
+    }
+  }
+  if (out.size() != 1)
+    throw ApiError(400,
+                   vit::text("messages hold ", out.size(),
+                             " images and texts; these models take one: send several as input"),
+                   "messages", "invalid_input");
+  return out;
+}
+
+}  // namespace
+
+std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings) {
+  const StringMeaning meaning = meaning_of(body, strings);
+  const std::optional<Json> input = body.find("input"), messages = body.find("messages");
+  if (input && messages)
+    throw ApiError(400, "input and messages exclude each other", "messages", "invalid_input");
+  if (messages) return read_messages(*messages);
+  if (!input) throw ApiError(400, "input is missing", "input", "missing");
+  if (!input->is_array()) {
+    std::vector<WorkItem> one;
+    one.push_back(element_item(*input, meaning, "input"));
+    return one;
+  }
+  if (input->size() == 0) throw ApiError(400, "input is empty", "input", "invalid_input");
+  std::vector<WorkItem> out;
+  for (std::size_t i = 0; i < input->size(); ++i)
+    out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]")));
+  return out;
+}
+
+}  // namespace vit::app

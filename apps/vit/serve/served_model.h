@@ -1,0 +1,104 @@
+// A model under a name, loaded when it is needed and given back when it was idle for long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/classes/labels.h"
+#include "apps/vit/classes/text_tower.h"
+#include "apps/vit/options/options.h"
+#include "vit/session.h"
+#include "vit/text_encoder.h"
+#include "vit/zero_shot.h"
+
+namespace vit::app {
+
+/// What is known of a model once it was loaded, whether it is in memory or not.
+struct ModelFacts {
+  ModelConfig config;
+  std::size_t embedding_dim = 0;        // of `vit embed`; 0: the model has no vector of an image
+  std::vector<std::size_t> dimensions;  // that vectors may be cut to
+  std::vector<std::string> labels;      // of the model's own classes
+  ClassActivation score_kind = ClassActivation::softmax;  // of classes in words
+  std::string no_texts;                                   // why there are no texts; "" where there are
+  std::string no_images;                                  // the same for image files
+  std::string fingerprint, stored_dtype;
+  std::int64_t loaded_at = 0;  // seconds since 1970
+};
+
+/// Classes in words.
+struct ClassTexts {
+  std::vector<std::string> names;
+  std::vector<std::string> templates;
+  bool operator==(const ClassTexts&) const = default;
+};
+
+/// Texts of immich's clients are cut into tokens as its service does it.
+enum class TextRules { checkpoint, immich };
+
+/// The parts of a model that compute; for one thread.
+class LoadedModel {
+ public:
+  LoadedModel(const CommonOptions& common, const TextTowerOptions& text);
+
+  ModelFacts facts() const;
+  Session& session() { return session_; }
+  /// Vectors of texts (n, E), of rows that tokens() made.
+  Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
+  TokenRow tokens(const std::string& text, TextRules rules);
+  /// Kept for the next request with the same classes.
+  std::shared_ptr<const ZeroShotClassifier> classifier(const ClassTexts& texts);
+
+ private:
+  LoadedModel(const CommonOptions& common, const TextTowerOptions& text, ImageAndText towers,
+              std::string no_texts);
+
+  CommonOptions common_;
+  TextTowerOptions text_options_;
+  ImageAndText towers_;
+  std::string no_texts_;
+  Session session_;
+  std::optional<TextEncoder> encoder_;
+  std::optional<Tokenizer> immich_tokenizer_;
+  std::deque<std::pair<ClassTexts, std::shared_ptr<const ZeroShotClassifier>>> classifiers_;  // newest first
+};
+
+class ServedModel {
+ public:
+  ServedModel(std::string name, CommonOptions common, TextTowerOptions text)
+      : name_(std::move(name)), common_(std::move(common)), text_(std::move(text)) {}
+
+  const std::string& name() const noexcept { return name_; }
+  const CommonOptions& common() const noexcept { return common_; }
+  /// From the first load() on; in any thread.
+  const ModelFacts& facts() const { return *facts_; }
+
+  /// The model in memory. Throws Error as loading does. This and those below are for the thread that
+  /// computes.
+  LoadedModel& load();
+  bool is_loaded() const noexcept { return loaded_ != nullptr; }
+  void unload() { loaded_.reset(); }
+
+ private:
+  const std::string name_;
+  const CommonOptions common_;
+  const TextTowerOptions text_;
+  std::unique_ptr<LoadedModel> loaded_;
+  std::optional<ModelFacts> facts_;
+};
+
+/// NAME and PATH of --model [NAME=]PATH; the name of a path without one is that of the folder or file, or of
+/// the repository in a cache of Hugging Face. Throws UsageError.
+std::pair<std::string, std::string> parse_served_model(const std::string& value);
+
+/// clean_text of immich's service: white space to single blanks; where `canonicalize`, punctuation of ASCII
+/// removed and lower case.
+std::string clean_as_immich(const std::string& text, bool canonicalize);
+
+}  // namespace vit::app
