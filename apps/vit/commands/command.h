@@ -20,6 +20,7 @@ Command index_command();
 Command search_command();
 Command duplicates_command();
 Command serve_command();
+Command anomaly_command();
 
 /// All of them, in the order of --help.
 std::vector<Command> all_commands();

@@ -29,6 +29,8 @@ class ImageRun {
   const Model& model() const noexcept { return *model_; }
   const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
+  /// After start(). Throws Error if no file of the model tells how images are preprocessed.
+  const Preprocessor& preprocessor() const { return session_->preprocessor(); }
 
   /// Takes the inputs and reports those that give no images. From now on an interrupt asks for an early end.
   /// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
@@ -72,6 +74,17 @@ bool are_finite(std::span<const float> numbers);
 
 /// Why no class can be told from these logits; "" if one can.
 std::string defect_of(std::span<const float> logits);
+
+/// What `work` throws as an Error, "" if nothing: the failure of one input, which does not end a run.
+template <typename Work>
+std::string failure_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 /// One line on stderr for each note.
 void report_notes(const InputList& list, Progress& progress);

@@ -48,6 +48,9 @@ struct DrawOptions {
 /// Throws Error if the program was built without OpenCV.
 void check_can_draw();
 
+/// A map (H, W) in the colors of matplotlib's inferno, from `low` to `high`; half transparent over the gray
+/// `source` of that size unless that is null.
+Image draw_colors(TensorView<const float> map, double low, double high, const Image* source);
 /// The image, and its maps beside it, with captions and color scales.
 Image draw_maps(const MapPicture& picture, const DrawOptions& options);
 /// Two images side by side and lines between them.

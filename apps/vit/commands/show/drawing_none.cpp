@@ -17,6 +17,9 @@ namespace {
 void check_can_draw() {
   fail_without_opencv();
 }
+Image draw_colors(TensorView<const float>, double, double, const Image*) {
+  fail_without_opencv();
+}
 Image draw_maps(const MapPicture&, const DrawOptions&) {
   fail_without_opencv();
 }

@@ -237,6 +237,22 @@ cv::Point on_panel(SourcePoint point, const PatchLayout& layout, cv::Size size) 
 
 void check_can_draw() {}
 
+Image draw_colors(TensorView<const float> map, double low, double high, const Image* source) {
+  const cv::Mat numbers(static_cast<int>(map.dim(0)), static_cast<int>(map.dim(1)), CV_32FC1,
+                        const_cast<float*>(map.data()));
+  cv::Mat bytes, colors;
+  numbers.convertTo(bytes, CV_8U, 255.0 / std::max(high - low, 1e-12),
+                    -255.0 * low / std::max(high - low, 1e-12));
+  cv::applyColorMap(bytes, colors, cv::COLORMAP_INFERNO);
+  if (source != nullptr) {
+    cv::Mat gray;
+    cv::cvtColor(to_mat(*source), gray, cv::COLOR_BGR2GRAY);
+    cv::cvtColor(gray, gray, cv::COLOR_GRAY2BGR);
+    cv::addWeighted(colors, kColorShare, gray, 1 - kColorShare, 0, colors);
+  }
+  return to_image(colors);
+}
+
 Image draw_maps(const MapPicture& picture, const DrawOptions& options) {
   const PatchLayout& layout = picture.image.layout;
   std::vector<cv::Mat> panels{draw_source(picture.image, panel_size(layout, options.max_edge))};

@@ -58,6 +58,11 @@ SourcePoint PatchLayout::center(std::size_t patch) const {
           map.top + middle(patch / grid.columns) * map.y_step};
 }
 
+Image image_of_input(const Input& input, const Preprocessor& preprocessor) {
+  if (input.pixels) return to_image(input.pixels->load(input.pixels_index));
+  return decode_input(input, preprocessor.decode_options());
+}
+
 SeenImage PatchRun::look_at(const Input& input) const {
   if (input.pixels) {
     const Tensor<float> pixels = input.pixels->load(input.pixels_index);

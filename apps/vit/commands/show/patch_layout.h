@@ -42,6 +42,10 @@ struct SeenImage {
   PatchLayout layout;
 };
 
+/// The image of an input; preprocessed pixels are scaled to the range from black to white. Throws Error if it
+/// cannot be read.
+Image image_of_input(const Input& input, const Preprocessor& preprocessor);
+
 class PatchRun {
  public:
   explicit PatchRun(std::shared_ptr<const Model> model, SessionOptions options)

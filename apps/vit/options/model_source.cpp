@@ -1,0 +1,101 @@
+#include "apps/vit/options/model_source.h"
+
+#include <utility>
+
+#include "apps/vit/options/option_values.h"
+#include "apps/vit/outputs/text_format.h"
+#include "vit/base/check.h"
+#include "vit/io/json.h"
+#include "vit/position/rope.h"
+
+namespace vit::app {
+namespace {
+
+using internal::Json;
+
+constexpr Named<ResamplerChoice> kResamplers[]{{"pillow", ResamplerChoice::pillow},
+                                               {"torchvision", ResamplerChoice::torchvision}};
+constexpr Named<ExifChoice> kExifRules[]{{"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
+constexpr Named<ChannelOrder> kOrders[]{{"rgb", ChannelOrder::rgb}, {"bgr", ChannelOrder::bgr}};
+
+/// Members of a JSON object.
+class Members {
+ public:
+  void add(std::string_view name, const std::string& value) {
+    out_ += (out_.empty() ? "" : ", ") + json_string(name) + ": " + value;
+  }
+  void add_text(std::string_view name, const std::string& value) {
+    if (!value.empty()) add(name, json_string(value));
+  }
+  template <typename T, std::size_t N>
+  void add_choice(std::string_view name, const Named<T> (&choices)[N], T value) {
+    for (const auto& [word, choice] : choices) {
+      if (choice == value) add(name, json_string(word));
+    }
+  }
+  std::string object() const { return "{" + out_ + "}"; }
+
+ private:
+  std::string out_;
+};
+
+template <typename T, std::size_t N>
+T parse_choice(const Json& json, const Named<T> (&choices)[N]) {
+  for (const auto& [word, choice] : choices) {
+    if (word == json.as_string()) return choice;
+  }
+  fail(Where("model_source", ErrorKind::format), json.where(),
+       ": no such value: ", printable(json.as_string()));
+}
+
+}  // namespace
+
+std::string model_source(const CommonOptions& options) {
+  const ModelOptions& load = options.model_options;
+  Members members;
+  members.add_text("model", std::filesystem::absolute(model_path(options)).string());
+  members.add_text("architecture", load.architecture);
+  if (!load.layout.empty()) members.add_text("layout", std::filesystem::absolute(load.layout).string());
+  if (load.rope_scaling) members.add_text("rope_scaling", position::to_string(*load.rope_scaling));
+  Members overrides;
+  for (const auto& [key, value] : load.overrides) overrides.add(key, json_string(value));
+  if (!load.overrides.empty()) members.add("set", overrides.object());
+  members.add_choice("resampler", kResamplers, load.resampler);
+  if (load.pillow != PillowRelease::from_13_0)
+    members.add("pillow", std::to_string(static_cast<int>(load.pillow)));
+  members.add_choice("exif", kExifRules, load.exif);
+  if (load.channels) members.add_choice("channels", kOrders, *load.channels);
+  if (load.square_color) {
+    const auto& c = *load.square_color;
+    members.add("pad", text("[", int{c[0]}, ", ", int{c[1]}, ", ", int{c[2]}, "]"));
+  }
+  return members.object();
+}
+
+void inherit_model(CommonOptions& options, const std::string& source, const std::string& place) {
+  if (!options.model.empty()) return;
+  const Json json = internal::parse_json(source, place);
+  ModelOptions& load = options.model_options;
+  options.model = json.at("model").as_string();
+  load.architecture = json.find_string("architecture").value_or(load.architecture);
+  load.layout = json.find_string("layout").value_or(load.layout.string());
+  if (const auto scaling = json.find_string("rope_scaling"))
+    load.rope_scaling = position::parse_rope_scaling(*scaling);
+  if (const auto overrides = json.find("set")) {
+    for (std::size_t i = 0; i < overrides->size(); ++i)
+      load.overrides.emplace((*overrides)[i].key(), (*overrides)[i].as_string());
+  }
+  if (const auto resampler = json.find("resampler")) load.resampler = parse_choice(*resampler, kResamplers);
+  if (const auto pillow = json.find_size("pillow", {.max = 2}))
+    load.pillow = static_cast<PillowRelease>(*pillow);
+  if (const auto exif = json.find("exif")) load.exif = parse_choice(*exif, kExifRules);
+  if (const auto channels = json.find("channels")) load.channels = parse_choice(*channels, kOrders);
+  if (const auto pad = json.find("pad")) {
+    pad->expect_array(3, "[red, green, blue]");
+    auto& color = load.square_color.emplace();
+    for (std::size_t i = 0; i < 3; ++i)
+      color[i] = static_cast<unsigned char>((*pad)[i].as_size({.max = 255}));
+  }
+}
+
+}  // namespace vit::app
