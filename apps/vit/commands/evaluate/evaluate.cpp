@@ -11,6 +11,7 @@
 
 #include "apps/vit/classes/class_values.h"
 #include "apps/vit/commands/command.h"
+#include "apps/vit/commands/evaluate/evaluate_anomaly.h"
 #include "apps/vit/commands/evaluate/evaluate_scales.h"
 #include "apps/vit/inputs/class_folders.h"
 #include "apps/vit/options/option_values.h"
@@ -37,6 +38,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  vit evaluate validation/\n"
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"
+    "  vit evaluate --anomaly bank.safetensors bottle/test\n"
     "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
 
 struct EvaluateOptions {
@@ -46,6 +48,7 @@ struct EvaluateOptions {
   PrintFormat format = PrintFormat::text;
   bool scale_consistency = false;
   std::vector<std::size_t> sizes;
+  AnomalyEvaluation anomaly;  // without a bank: none
 };
 
 /// Images of a dataset; truth[i] is the class of list.inputs[i].
@@ -175,6 +178,14 @@ std::string as_text(const ordered_json& result) {
 }
 
 int evaluate(const EvaluateOptions& options) {
+  if (!options.anomaly.bank.empty()) {
+    if (options.classes.are_given() || options.scale_consistency)
+      fail_usage("--anomaly compares with a bank of good images; it takes no option of classes and scales");
+    AnomalyEvaluation evaluation = options.anomaly;
+    evaluation.folder = options.folder;
+    evaluation.as_json = options.format == PrintFormat::json;
+    return evaluate_anomaly(evaluation, options.common);
+  }
   if (options.scale_consistency != !options.sizes.empty())
     fail_usage("--scale-consistency and --sizes go together");
   if (options.scale_consistency) {
@@ -219,28 +230,40 @@ int evaluate(const EvaluateOptions& options) {
 
 Command evaluate_command() {
   const auto options = std::make_shared<EvaluateOptions>();
-  Command command{.name = "evaluate",
-                  .summary = "Measure accuracy on a folder of labeled images",
-                  .footer = kExamples,
-                  .options = {{.name = "FOLDER",
-                               .type_name = "",
-                               .help = "Folder with one folder of images for each class",
-                               .target = text_target(options->folder),
-                               .is_required = true},
-                              {.name = "--format",
-                               .type_name = "FORMAT",
-                               .help = "text or json",
-                               .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
-                              {.name = "--scale-consistency",
-                               .type_name = "",
-                               .help = "Compare the patch features of the images below FOLDER, which need no "
-                                       "labels, with those at --sizes",
-                               .flag = &options->scale_consistency},
-                              {.name = "--sizes",
-                               .type_name = "LIST",
-                               .help = "Edges in pixels for --scale-consistency, such as 336,448",
-                               .target = parsed_target(options->sizes, parse_sizes)}},
-                  .run = [options] { return evaluate(*options); }};
+  Command command{
+      .name = "evaluate",
+      .summary = "Measure accuracy on a folder of labeled images",
+      .footer = kExamples,
+      .options = {{.name = "FOLDER",
+                   .type_name = "",
+                   .help = "Folder with one folder of images for each class",
+                   .target = text_target(options->folder),
+                   .is_required = true},
+                  {.name = "--format",
+                   .type_name = "FORMAT",
+                   .help = "text or json",
+                   .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
+                  {.name = "--anomaly",
+                   .type_name = "BANK",
+                   .help = "Measure a bank of vit anomaly on FOLDER with good/ and a folder for each "
+                           "defect, masks in ground_truth/ next to it",
+                   .target = text_target(options->anomaly.bank)},
+                  {.name = "--pro-limit",
+                   .type_name = "SHARE",
+                   .help = "Share of good pixels up to which --anomaly integrates PRO",
+                   .target = parsed_target(
+                       options->anomaly.limit,
+                       [](const std::string& value) { return parse_real(value, 0.001, 1); }, "0.3")},
+                  {.name = "--scale-consistency",
+                   .type_name = "",
+                   .help = "Compare the patch features of the images below FOLDER, which need no "
+                           "labels, with those at --sizes",
+                   .flag = &options->scale_consistency},
+                  {.name = "--sizes",
+                   .type_name = "LIST",
+                   .help = "Edges in pixels for --scale-consistency, such as 336,448",
+                   .target = parsed_target(options->sizes, parse_sizes)}},
+      .run = [options] { return evaluate(*options); }};
   add_class_options(command.options, options->classes);
   add_image_run_options(command.options, options->common);
   return command;
