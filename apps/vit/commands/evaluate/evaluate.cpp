@@ -186,6 +186,7 @@ int evaluate(const EvaluateOptions& options) {
     evaluation.as_json = options.format == PrintFormat::json;
     return evaluate_anomaly(evaluation, options.common);
   }
+  if (options.anomaly.limit) fail_usage("--pro-limit is for --anomaly");
   if (options.scale_consistency != !options.sizes.empty())
     fail_usage("--scale-consistency and --sizes go together");
   if (options.scale_consistency) {

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr const char* kGood = "good";
-constexpr double kSigma = 4.0;  // of maps, as `vit anomaly score` has it
+constexpr double kProLimit = 0.3;  // as Bergmann et al. 2021
+constexpr double kSigma = 4.0;     // of maps, as `vit anomaly score` has it
 
 /// Images of a test set; kinds[i] is the folder of list.inputs[i].
 struct TestSet {
@@ -123,6 +124,7 @@ std::string as_text(const ordered_json& result) {
 
 int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
   const AnomalyModel bank = load_bank(evaluation.bank, common);
+  const double limit = evaluation.limit.value_or(kProLimit);
   TestSet set = read_test_set(evaluation.folder);
   confine(common, set.list.inputs, {evaluation.bank, set.masks}, {});
   ImageRun run("evaluate", common);
@@ -157,13 +159,13 @@ int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) 
                       {"image_auroc", roc_auc(found.scores, found.is_defective)},
                       {"pixel_auroc", nullptr},
                       {"pro", nullptr},
-                      {"pro_limit", evaluation.limit},
+                      {"pro_limit", limit},
                       {"failed", run.progress().num_failed()},
                       {"seconds", run.progress().seconds()},
                       {"kinds", found.kinds_json(bank.threshold())}};
   if (found.pixels.num_regions() > 0) {
     result["pixel_auroc"] = found.pixels.roc_auc();
-    result["pro"] = found.pixels.per_region_overlap(evaluation.limit);
+    result["pro"] = found.pixels.per_region_overlap(limit);
   }
   print_result(evaluation.as_json ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                                   : as_text(result));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "apps/vit/options/options.h"
 
@@ -9,8 +10,8 @@ namespace vit::app {
 
 struct AnomalyEvaluation {
   std::filesystem::path bank;
-  std::filesystem::path folder;  // with good/ and a folder for each kind of defect, or with such a test/
-  double limit = 0.3;            // of the share of good pixels, for PRO
+  std::filesystem::path folder;   // with good/ and a folder for each kind of defect, or with such a test/
+  std::optional<double> limit{};  // of the share of good pixels, for PRO; nothing = 0.3
   bool as_json = false;
 };
 
