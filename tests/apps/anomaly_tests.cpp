@@ -172,10 +172,10 @@ TEST_CASE("apps: anomaly says what is missing or makes no sense") {
     const RunResult result = fit(folder, {folder / "train/0.ppm"});
     CHECK(result.exit_code == 0);
     CHECK(contains(result.err, "--threshold"));
-    CHECK(parse_json(result.out, "fit").at("threshold").is_null());
+    CHECK_FALSE(parse_json(result.out, "fit").find("threshold"));
     const RunResult scored = run_vit(
         {"anomaly", "score", folder / "bank.safetensors", folder / "train/1.ppm", "--format", "json"});
-    CHECK(line(scored.out, 0).at("anomalous").is_null());
+    CHECK(contains(scored.out, "\"anomalous\": null"));
   }
   SUBCASE("no image") {
     std::filesystem::create_directory(folder / "empty");
