@@ -81,6 +81,25 @@ std::size_t RunResult::num_errors() const {
   return count_lines(err);
 }
 
+pid_t start_vit(const std::vector<std::string>& arguments,
+                const std::map<std::string, std::string>& environment, const std::string& out_path,
+                const std::string& err_path) {
+  std::vector<std::string> command{VIT_TEST_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> merged = merged_environment(environment);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out_path.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err_path.c_str(), O_WRONLY | O_CREAT, 0600);
+  pid_t process = 0;
+  const int error = ::posix_spawnp(&process, command.front().c_str(), &files, nullptr,
+                                   pointers(command).data(), pointers(merged).data());
+  posix_spawn_file_actions_destroy(&files);
+  REQUIRE_MESSAGE(error == 0, "cannot start ", command.front());
+  return process;
+}
+
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options) {
   const TestFolder folder;
   write_text(folder / "in", options.standard_input);

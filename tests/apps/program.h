@@ -42,6 +42,11 @@ struct RunOptions {
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+/// Starts the program and goes on; both outputs go to files. The caller waits for the process.
+pid_t start_vit(const std::vector<std::string>& arguments,
+                const std::map<std::string, std::string>& environment, const std::string& out_path,
+                const std::string& err_path);
+
 /// A folder of one test, removed with everything in it at the end.
 class TestFolder {
  public:

@@ -24,6 +24,7 @@ namespace {
 constexpr Where kWhere{"decoding processes", ErrorKind::io};
 constexpr std::size_t kPixelBytes = std::size_t{256} << 20;  // room of a place; taken as it is used
 constexpr std::size_t kMaxProcesses = 64;
+constexpr int kMostReplaced = 20;  // processes of one task
 
 [[noreturn]] void fail_errno(const std::string& what) {
   const int error = errno;
@@ -182,7 +183,7 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uin
       fail_errno("the processes that decode are gone");
   };
   hand_over();
-  for (int num_ended = 0;;) {
+  for (int num_ended = 0, num_replaced = 0;;) {
     const std::optional<DecodeReply> reply = parts_->receive(place, deadline);
     if (!reply) {  // its end is waited for: only then the memory belongs to this thread again
       VIT_CHECK(!is_late, kWhere, "a process does not end");
@@ -201,6 +202,7 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uin
       ++parts_->num_restarts;
       // A process that took the task and ended may have ended of it. One that did not take it may have read
       // it all the same: it is handed over again, and replies to an earlier number are passed over.
+      VIT_CHECK(++num_replaced < kMostReplaced, kWhere, "processes that decode do not stay");
       VIT_CHECK(!is_taken || ++num_ended < 2, (Where{"image", ErrorKind::format}),
                 "the process that decoded it ended by signal ",
                 WIFSIGNALED(reply->status) ? WTERMSIG(reply->status) : 0, "; damaged?");

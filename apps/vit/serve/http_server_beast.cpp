@@ -122,14 +122,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Every step hands itself to the next; the object lives as long as one of them is waited for.
   void wait_for_request(std::chrono::seconds time) {
     begin_request();
-    if (buffer_.size() > 0) return read_head();
-    stream_.expires_after(time);
-    stream_.async_read_some(buffer_.prepare(4096),
-                            [self = shared_from_this()](const error_code& error, std::size_t count) {
-                              if (error) return self->close();
-                              self->buffer_.commit(count);
-                              self->read_head();
-                            });
+    if (buffer_.size() > 0) return start_head();
+    start_timer(Clock::now() + time);
+    read_more_of_head();
+  }
+
+  /// When it fires, what is read is cancelled, and the step that waited for it finds is_late_.
+  void start_timer(Clock::time_point time) {
+    is_late_ = false;
+    deadline_.expires_at(time);
+    deadline_.async_wait([self = shared_from_this(), generation = generation_](const error_code& error) {
+      if (error || self->generation_ != generation || self->deadline_.expiry() > Clock::now()) return;
+      self->is_late_ = true;
+      error_code ignored;
+      self->stream_.socket().cancel(ignored);
+    });
   }
 
   void begin_request() {
@@ -146,22 +153,46 @@ class Connection : public std::enable_shared_from_this<Connection> {
     buffer_.max_size(shared_.limits.max_head);
   }
 
-  void read_head() {
+  void start_head() {
     state_ = State::head;
     is_finished_ = false;
     started_ = Clock::now();
     request_.id = new_id();
-    stream_.expires_at(started_ + std::chrono::seconds(shared_.limits.head_seconds));
-    asio::async_read_until(stream_, buffer_, "\r\n\r\n",
-                           [self = shared_from_this()](const error_code& error, std::size_t count) {
-                             self->on_head(error, count);
-                           });
+    searched_ = 0;
+    start_timer(started_ + std::chrono::seconds(shared_.limits.head_seconds));
+    find_end_of_head();
   }
 
-  void on_head(const error_code& error, std::size_t count) {
-    if (error == asio::error::not_found) return refuse(431, "the head is longer than the server takes");
-    if (error == beast::error::timeout) return refuse(408, "the head did not come in time");
-    if (error) return drop();
+  void read_more_of_head() {
+    const std::size_t room = buffer_.max_size() - buffer_.size();
+    stream_.expires_never();
+    stream_.async_read_some(buffer_.prepare(std::min<std::size_t>(room, 4096)),
+                            [self = shared_from_this()](const error_code& error, std::size_t count) {
+                              self->on_part_of_head(error, count);
+                            });
+  }
+
+  void on_part_of_head(const error_code& error, std::size_t count) {
+    if (is_late_ && state_ == State::head) return refuse(408, "the head did not come in time");
+    if (error) return state_ == State::head ? drop() : close();
+    buffer_.commit(count);
+    if (state_ == State::idle) return start_head();
+    find_end_of_head();
+  }
+
+  void find_end_of_head() {
+    constexpr std::string_view kEnd = "\r\n\r\n";
+    const auto data = buffer_.data();
+    const std::string_view bytes(static_cast<const char*>(data.data()), data.size());
+    const std::size_t end = bytes.find(kEnd, searched_);
+    if (end != std::string_view::npos) return take_head(end + kEnd.size());
+    if (bytes.size() >= shared_.limits.max_head)
+      return refuse(431, "the head is longer than the server takes");
+    searched_ = bytes.size() < kEnd.size() ? 0 : bytes.size() - kEnd.size() + 1;
+    read_more_of_head();
+  }
+
+  void take_head(std::size_t count) {
     const auto data = buffer_.data();
     const std::string_view head(static_cast<const char*>(data.data()), count);
     const std::string_view defect = defect_of_head(head);
@@ -172,13 +203,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool is_too_large = defect_of_parser == http::error::body_limit;
     if (defect_of_parser && defect_of_parser != http::error::need_more && !is_too_large)
       return refuse(400, "not HTTP: " + defect_of_parser.message());
-    take_head();
+    take_fields();
     buffer_.consume(count);
     buffer_.max_size(std::size_t{1} << 20);
     admit(is_too_large);
   }
 
-  void take_head() {
+  void take_fields() {
     const auto& head = parser_->get();
     const auto field = [&](auto name) { return std::string(head[name]); };
     request_.method = std::string(head.method_string());
@@ -223,7 +254,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void read_body() {
     state_ = State::body;
-    stream_.expires_at(request_deadline());
+    start_timer(request_deadline());
+    stream_.expires_never();
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](const error_code& error, std::size_t count) {
                        self->record_.bytes_in += count;
@@ -233,7 +265,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void on_body(const error_code& error) {
     if (error == http::error::body_limit) return refuse(413, "the body is longer than the server takes");
-    if (error == beast::error::timeout) return refuse(408, "the body did not come in time");
+    if (error && is_late_) return refuse(408, "the body did not come in time");
     if (error.category() == http::make_error_code(http::error::bad_chunk).category() &&
         error != http::error::partial_message && error != http::error::end_of_stream)
       return refuse(400, "not HTTP: " + error.message());
@@ -388,7 +420,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<std::atomic<bool>> gone_;
   Clock::time_point started_, linger_until_;
   std::size_t lingered_ = 0;
-  bool is_head_ = false, closes_ = false, is_finished_ = true;
+  std::size_t searched_ = 0;  // bytes of the head
+  bool is_head_ = false, closes_ = false, is_finished_ = true, is_late_ = false;
 };
 
 /// Descriptors that the process may have, raised to what the system allows; connections fit into them.
