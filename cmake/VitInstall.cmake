@@ -71,5 +71,9 @@ foreach(component program library development)
           RENAME copyright COMPONENT ${component})
 endforeach()
 
+if(VIT_BUILD_APPS AND VIT_SERVE AND Boost_FOUND)
+  install(FILES "${CMAKE_CURRENT_LIST_DIR}/packaging/vit.service" DESTINATION lib/systemd/system COMPONENT program)
+endif()
+
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
         PATTERN "golden" EXCLUDE PATTERN "*.py" EXCLUDE)

@@ -5,6 +5,7 @@
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_json.h"
 #include "tests/fuzz/fuzz_program.h"
+#include "tests/fuzz/fuzz_serve.h"
 #include "tests/fuzz/fuzz_tar.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/fuzz/fuzz_weights.h"
@@ -68,6 +69,11 @@ std::span<const Target> targets() {
       {"paths", run_paths, paths_seeds, kLineStructure},
       {"texts", run_texts, texts_seeds, kLineStructure},
       {"run_facts", run_run_facts, run_facts_seeds},
+      {"base64", run_base64, base64_seeds},
+      {"form", run_form, form_seeds},
+      {"http_head", run_http_head, http_head_seeds},
+      {"openai_body", run_openai_body, openai_body_seeds},
+      {"immich_entries", run_immich_entries, immich_entries_seeds},
 #endif
 #ifdef VIT_FUZZ_TAR
       {"tar", run_tar, tar_seeds, kTarStructure},

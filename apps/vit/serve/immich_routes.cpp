@@ -2,6 +2,7 @@
 // image or text. What is not CLIP is left to another server.
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/serve/http_client.h"
+#include "apps/vit/serve/immich_entries.h"
 #include "apps/vit/serve/json_body.h"
 #include "apps/vit/serve/multipart.h"
 #include "apps/vit/serve/page.h"
@@ -14,96 +15,11 @@ namespace {
 
 using internal::Json;
 
-/// What the entries of a request ask for.
-struct Entries {
-  std::optional<std::string> clip_model;
-  bool is_textual = false;
-  bool has_others = false;  // other tasks
-};
-
-[[noreturn]] void fail_entries(const std::string& why) {
-  throw ApiError(422, "Invalid request format: " + why);
-}
-
 const FormPart* find_part(std::span<const FormPart> parts, std::string_view name) {
   for (const FormPart& part : parts) {
     if (part.name == name) return &part;
   }
   return nullptr;
-}
-
-Json read_entries_json(const FormPart* part) {
-  if (part == nullptr) fail_entries("there is no field entries");
-  try {
-    return internal::parse_json(part->data, "entries");
-  } catch (const Error& error) {
-    fail_entries(std::string(error.message()));
-  }
-}
-
-/// {"clip": {"visual" | "textual": {"modelName": NAME, "options": {...}}}, ...}
-Entries read_entries(const Json& json) {
-  Entries out;
-  if (!json.is_object() || json.size() == 0) fail_entries("entries must be an object of tasks");
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const Json task = json[i];
-    if (!task.is_object() || task.size() == 0)
-      fail_entries(std::string(task.key()) + " must be an object of types");
-    for (std::size_t j = 0; j < task.size(); ++j) {
-      const Json entry = task[j];
-      const std::optional<Json> name = entry.is_object() ? entry.find("modelName") : std::nullopt;
-      if (!name || !name->is_string())
-        fail_entries(vit::text(task.key(), ".", entry.key(), " has no modelName"));
-      if (task.key() != "clip") {
-        out.has_others = true;
-        continue;
-      }
-      if ((entry.key() != "visual" && entry.key() != "textual") || out.clip_model)
-        fail_entries("clip must have one of visual and textual");
-      out.clip_model = name->as_string();
-      out.is_textual = entry.key() == "textual";
-    }
-  }
-  return out;
-}
-
-/// A value as JSON again.
-void append_json(std::string& out, const Json& value) {
-  switch (value.kind()) {
-    case Json::Kind::null: out += "null"; break;
-    case Json::Kind::boolean: out += value.as_bool() ? "true" : "false"; break;
-    case Json::Kind::number: {
-      internal::TextStream digits;
-      digits.precision(17);
-      digits << value.as_double();
-      out += digits.str();
-      break;
-    }
-    case Json::Kind::string: append_json_string(out, value.as_string()); break;
-    case Json::Kind::array:
-    case Json::Kind::object: {
-      const bool is_object = value.is_object();
-      out += is_object ? '{' : '[';
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        if (i > 0) out += ", ";
-        if (is_object) out += json_string(value[i].key()) + ": ";
-        append_json(out, value[i]);
-      }
-      out += is_object ? '}' : ']';
-      break;
-    }
-  }
-}
-
-/// The entries of all tasks but clip.
-std::string other_entries(const Json& json) {
-  std::string out;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i].key() == "clip") continue;
-    out += (out.empty() ? "" : ", ") + json_string(json[i].key()) + ": ";
-    append_json(out, json[i]);
-  }
-  return "{" + out + "}";
 }
 
 /// The answer of the other server to the tasks that are not served here.
@@ -167,15 +83,17 @@ void answer_with_upstream(Service& service, const std::shared_ptr<Call>& call, s
 
 void answer_predict(Service& service, const std::shared_ptr<Call>& call) {
   const std::optional<std::string> boundary = form_boundary(call->request.content_type);
-  if (!boundary) fail_entries("the body must be multipart/form-data");
+  if (!boundary) fail_immich_request("the body must be multipart/form-data");
   std::vector<FormPart> parts;
   try {
     parts = read_form(call->request.body, *boundary);
   } catch (const Error& error) {
-    fail_entries(std::string(error.message()));
+    fail_immich_request(std::string(error.message()));
   }
-  const Json json = read_entries_json(find_part(parts, "entries"));
-  const Entries entries = read_entries(json);
+  const FormPart* const field = find_part(parts, "entries");
+  if (field == nullptr) fail_immich_request("there is no field entries");
+  const Json json = read_entries_json(field->data);
+  const ImmichEntries entries = read_entries(json);
   const FormPart* const image = find_part(parts, "image");
   const FormPart* const text = find_part(parts, "text");
   if (image == nullptr && text == nullptr) throw ApiError(400, "Either image or text must be provided");

@@ -1,0 +1,110 @@
+#include "tests/fuzz/fuzz_serve.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "apps/vit/serve/api_error.h"
+#include "apps/vit/serve/base64.h"
+#include "apps/vit/serve/http_head.h"
+#include "apps/vit/serve/immich_entries.h"
+#include "apps/vit/serve/json_body.h"
+#include "apps/vit/serve/multipart.h"
+#include "apps/vit/serve/openai_inputs.h"
+
+namespace vit::fuzz {
+namespace {
+
+constexpr std::size_t kMaxBody = std::size_t{1} << 20;
+
+/// Refusals are what a client gets; each must be one that an answer can hold.
+template <typename Work>
+void run_refusing(const Work& work) {
+  try {
+    work();
+  } catch (const app::ApiError& error) {
+    if (error.status() < 400 || error.status() > 599) throw std::logic_error("no status of a refusal");
+    internal::parse_json(app::error_response(app::Dialect::openai, error).body, "answer");
+  }
+}
+
+}  // namespace
+
+void run_base64(std::string_view input) {
+  static_cast<void>(app::split_data_uri(input));
+  static_cast<void>(app::is_url(input));
+  const std::optional<std::string> bytes = app::decode_base64(input);
+  if (bytes && app::decode_base64(app::encode_base64(*bytes)) != bytes)
+    throw std::logic_error("base64 does not come back");
+}
+
+std::vector<std::string> base64_seeds() {
+  return {"Zm9vYmFy", "Zm9vYg==", "data:image/png;base64,Zm9v", "https://example.com/a.jpg", "Zm9v\r\nYmFy"};
+}
+
+void run_form(std::string_view input) {
+  const std::size_t line = std::min(input.find('\n'), input.size());
+  const std::optional<std::string> boundary = app::form_boundary(input.substr(0, line));
+  if (!boundary) return;
+  const std::string_view body = input.substr(std::min(line + 1, input.size()));
+  for (const app::FormPart& part : app::read_form(body, *boundary)) {
+    if (!part.data.empty() &&
+        (part.data.data() < body.data() || part.data.data() + part.data.size() > body.data() + body.size()))
+      throw std::logic_error("a part outside of its body");
+  }
+}
+
+std::vector<std::string> form_seeds() {
+  const std::string type = "multipart/form-data; boundary=b\n";
+  const std::string field = "--b\r\nContent-Disposition: form-data; name=\"entries\"\r\n\r\n{}\r\n";
+  const std::string file =
+      "--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a\\\"b\"\r\nContent-Type: "
+      "image/png\r\n\r\nbytes\r\n";
+  return {type + field + file + "--b--\r\n", type + "preamble\r\n" + file + "--b--", type + "--b--",
+          "multipart/form-data; charset=x; boundary=\"a b\"\n--a b\r\n"};
+}
+
+void run_http_head(std::string_view input) {
+  static_cast<void>(app::defect_of_head(input));
+}
+
+std::vector<std::string> http_head_seeds() {
+  return {"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+          "POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
+          "POST /p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nX: a\r\n b\r\n\r\n"};
+}
+
+void run_openai_body(std::string_view input) {
+  for (const app::StringMeaning meaning : {app::StringMeaning::text, app::StringMeaning::image}) {
+    run_refusing([&] {
+      const internal::Json body = app::read_json_body(std::string(input), kMaxBody);
+      static_cast<void>(app::find_text(body, "model"));
+      static_cast<void>(app::find_count(body, "dimensions", 4096));
+      static_cast<void>(app::find_flag(body, "normalized"));
+      app::read_openai_inputs(body, meaning);
+    });
+  }
+}
+
+std::vector<std::string> openai_body_seeds() {
+  return {
+      R"({"model": "m", "input": ["data:image/png;base64,QUJD"], "modality": "image"})",
+      R"({"input": [{"image": "QUJD"}, {"text": "a"}], "dimensions": 3, "normalized": true})",
+      R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "QUJD"}}]}]})",
+      R"({"input": [[1, 2]]})"};
+}
+
+void run_immich_entries(std::string_view input) {
+  run_refusing([&] {
+    const internal::Json json = app::read_entries_json(input);
+    app::read_entries(json);
+    internal::parse_json(app::other_entries(json), "entries");
+  });
+}
+
+std::vector<std::string> immich_entries_seeds() {
+  return {
+      R"({"clip": {"visual": {"modelName": "ViT-B-32__openai", "options": {}}}})",
+      R"({"clip": {"textual": {"modelName": "m"}}, "ocr": {"detection": {"modelName": "x", "options": {"a": [1, 0.5, null, "b\n"]}}}})"};
+}
+
+}  // namespace vit::fuzz
