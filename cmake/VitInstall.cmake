@@ -15,6 +15,7 @@ set(vit_headers
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
     base/choices.h base/error.h base/tensor.h
+    config/load_options.h
     image/image.h image/preprocess.h
     position/config.h position/rope.h position/tables.h
     text/tokenizer.h)

@@ -1,10 +1,8 @@
 // Model: a checkpoint ready to run, loaded from a folder as downloaded. What runs it is session.h.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/config.h"
+#include "vit/config/load_options.h"
 #include "vit/image/preprocess.h"
 #include "vit/outputs.h"
 
@@ -22,29 +21,6 @@ namespace internal {
 class VisionTransformer;
 class CheckpointFolder;
 }  // namespace internal
-
-/// How a checkpoint is loaded, its images are preprocessed and its blocks computed.
-struct ModelOptions {
-  /// timm's or the publisher's name; needed by bare weight files, overrides a config's.
-  std::string architecture{};
-  /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}.
-  std::map<std::string, std::string> overrides{};
-  /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
-  /// somebody's own. "" = one of the families that are known.
-  std::filesystem::path layout{};
-  /// Rotary positions on grids other than the trained one: position/rope.h has the rules. Nothing =
-  /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
-  std::optional<RopeScaling> rope_scaling{};
-  ResamplerChoice resampler = ResamplerChoice::automatic;  // whose arithmetic resizes images
-  PillowRelease pillow = PillowRelease::from_13_0;         // whose bytes Resampler::pillow makes
-  ExifChoice exif = ExifChoice::automatic;                 // what becomes of the EXIF orientation
-  /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
-  std::optional<std::array<unsigned char, 3>> square_color{};
-  std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
-  std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
-  std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
-  Precision precision = Precision::float32;  // of blocks and attention pooling
-};
 
 /// A checkpoint ready to run: weights packed, preprocessing known if its files tell it. Immutable; share it
 /// between threads.
@@ -89,7 +65,7 @@ class VIT_API Model {
   struct Parts;
   friend struct ImageAndText;
   [[gnu::visibility("hidden")]] static std::shared_ptr<const Model> load(
-      const internal::CheckpointFolder& folder, const ModelOptions& options);
+      const internal::CheckpointFolder& folder);
   explicit Model(std::unique_ptr<const Parts> parts);
   static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;

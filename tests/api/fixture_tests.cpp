@@ -135,7 +135,7 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
   CHECK(std::ranges::equal(short_outputs.pooled.flat(), outputs.pooled.flat()));
 }
 
-void check_inputs(const fs::path& path, const LoadOptions& options, const TensorFile& expected,
+void check_inputs(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
                   CaseErrors& errors) {
   const Checkpoint checkpoint = load_checkpoint(path, options);
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
@@ -145,7 +145,7 @@ void check_inputs(const fs::path& path, const LoadOptions& options, const Tensor
 }
 
 /// Meta's own numbers, with the periods that the file stores.
-void check_stored_periods(const fs::path& path, const LoadOptions& options, const TensorFile& expected,
+void check_stored_periods(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
                           CaseErrors& errors) {
   const Checkpoint checkpoint = load_checkpoint(path, options);
   REQUIRE(checkpoint.config.position.stored_periods);
@@ -170,9 +170,9 @@ using FamilyTable = std::map<std::string, FamilyErrors>;
 void check_case(const fs::path& folder, FamilyTable& table) {
   CAPTURE(folder.filename().string());
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
-  const LoadOptions options = test::options_of(folder);
+  const ModelOptions options = test::options_of(folder);
   const bool stored = expected.find("native.stored_periods.tokens") != nullptr;
-  LoadOptions exact = options;
+  ModelOptions exact = options;
   if (stored) exact.overrides["rope_periods"] = "recomputed";
   const ModelConfig config = load_checkpoint(folder, exact).config;
   FamilyErrors& family = table[config.family];

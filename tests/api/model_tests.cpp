@@ -20,7 +20,7 @@ namespace vit {
 using namespace internal;
 namespace {
 
-VisionTransformer build(const Checkpoint& checkpoint, Precision precision = Precision::float32) {
+VisionTransformer build(const Checkpoint<ModelConfig>& checkpoint, Precision precision = Precision::float32) {
   return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels(), precision);
 }
 
@@ -71,7 +71,7 @@ WeightTensor rounded(const WeightTensor& weight) {
 }
 
 /// A DINOv3 with a joint head of two blocks, whose layer scale is `scale`.
-Checkpoint with_joint_head(float scale) {
+Checkpoint<ModelConfig> with_joint_head(float scale) {
   Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
   ModelConfig& config = checkpoint.config;
   config.joint_depth = 2;

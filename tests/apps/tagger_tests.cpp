@@ -239,7 +239,7 @@ TEST_CASE("apps: colors of --pad, and orders of --channels") {
 
 TEST_CASE("tagger: the library knows padding, order and thresholds") {
   ModelOptions options;
-  options.square_color = {255, 255, 255};
+  options.square_pad_color = {255, 255, 255};
   options.channels = ChannelOrder::bgr;
   const std::shared_ptr<const Model> model = Model::load(tagger(), options);
   CHECK(model->config().multi_label);

@@ -154,8 +154,8 @@ ChangedFolders& tokenizer_folders() {
 }
 
 /// Reads every number of a tower.
-template <typename Checkpoint>
-void read_numbers(Checkpoint checkpoint) {
+template <typename Config>
+void read_numbers(Checkpoint<Config> checkpoint) {
   for_each_tensor(checkpoint.config, checkpoint.weights,
                   [](const TensorId&, const Shape& shape, WeightTensor& tensor) {
                     if (tensor.load().shape() != shape) throw std::logic_error("a tensor of another shape");
@@ -163,7 +163,7 @@ void read_numbers(Checkpoint checkpoint) {
 }
 
 /// What is said of a configuration is JSON.
-void describe(const Checkpoint& checkpoint) {
+void describe(const Checkpoint<ModelConfig>& checkpoint) {
   parse_json(config_json(checkpoint.config), "config_json");
 }
 
@@ -236,7 +236,7 @@ void run_layout(std::string_view input) {
   const std::filesystem::path pickle = folder / "model.pth";
   const CheckpointFolder checkpoint(std::filesystem::exists(pickle) ? pickle : folder / "model.safetensors",
                                     {.layout = folder / "layout.json"});
-  try_all([&] { checkpoint.preprocess_config(); }, [&] { checkpoint.load(); });
+  try_all([&] { checkpoint.preprocess_config(); }, [&] { checkpoint.load<ModelConfig>(); });
 }
 
 std::vector<std::string> layout_seeds() {
@@ -269,7 +269,7 @@ void run_model_folder(std::string_view input) {
   const CheckpointFolder folder(path);
   try_all(
       [&] {
-        Checkpoint checkpoint = folder.load();
+        Checkpoint checkpoint = folder.load<ModelConfig>();
         describe(checkpoint);
         read_numbers(std::move(checkpoint));
       },
@@ -277,7 +277,7 @@ void run_model_folder(std::string_view input) {
         if (const auto config = folder.preprocess_config()) parse_json(config_json(*config), "config_json");
       },
       [&] {
-        if (folder.text_reading()) read_numbers(folder.load_text());
+        if (folder.parsed<TextConfig>()) read_numbers(folder.load<TextConfig>());
       },
       [&] {
         if (std::filesystem::exists(path / "tokenizer_config.json"))
@@ -298,7 +298,7 @@ void run_tensor_names(std::string_view input) {
     return line;
   };
   std::istringstream said{std::string(cut_line())};
-  LoadOptions options;
+  ModelOptions options;
   said >> options.architecture;
   for (std::string word; said >> word;) {
     const std::size_t equals = std::min(word.find('='), word.size());
@@ -320,10 +320,10 @@ void run_tensor_names(std::string_view input) {
   static const std::filesystem::path merges =
       folder.write("bpe_simple_vocab_16e6.txt", "version\na b\nab c</w>\n");
   const CheckpointFolder checkpoint(weights, options);
-  try_all([&] { read_numbers(checkpoint.load()); }, [&] { checkpoint.preprocess_config(); },
+  try_all([&] { read_numbers(checkpoint.load<ModelConfig>()); }, [&] { checkpoint.preprocess_config(); },
           [&] {
-            if (!checkpoint.text_reading()) return;
-            read_numbers(checkpoint.load_text());
+            if (!checkpoint.parsed<TextConfig>()) return;
+            read_numbers(checkpoint.load<TextConfig>());
             Tokenizer::load_for_model(weights, merges).encode(kText);
           });
 }

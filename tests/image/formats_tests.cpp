@@ -49,7 +49,7 @@ std::vector<vit::PreprocessConfig> all_rules() {
   rules[1].filter = vit::ResizeFilter::bilinear;
   rules[2].filter = vit::ResizeFilter::nearest;
   rules[3].resize = vit::ResizeRule::none;
-  rules[3].pad_color = {1, 2, 3};
+  rules[3].crop_pad_color = {1, 2, 3};
   rules[4].resampler = vit::Resampler::torchvision_float;
   rules[4].normalize = vit::NormalizeRule::rescale_first;
   return rules;

@@ -268,7 +268,7 @@ TEST_CASE("image: an image smaller than the crop is padded on the side of each l
   config.resize = vit::ResizeRule::none;
   config.crop_height = 4;
   config.crop_width = 5;
-  config.pad_color = {9, 8, 7};
+  config.crop_pad_color = {9, 8, 7};
   const vit::Image image = gradient(3, 8);
   const vit::Image right = vit::Preprocessor(config).crop_stage(image);  // 8 -> 5: half of 3 is 1.5, even 2
   CHECK(std::memcmp(right.row(0), image.row(0) + 6, 15) == 0);

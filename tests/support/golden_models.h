@@ -25,8 +25,8 @@ inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path
 
 /// What the files of a publisher without configs cannot tell: their name, and the heads of these small
 /// models.
-inline LoadOptions options_of(const std::filesystem::path& folder) {
-  LoadOptions options;
+inline ModelOptions options_of(const std::filesystem::path& folder) {
+  ModelOptions options;
   if (std::filesystem::exists(folder / "layout.json")) {
     options.layout = folder / "layout.json";
     return options;

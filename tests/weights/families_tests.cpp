@@ -61,7 +61,7 @@ constexpr Total kTotals[] = {
 };
 
 /// Tensors worth mutating: those that the model uses, of block 1 and outside the blocks.
-std::vector<std::string> names_to_mutate(const fs::path& folder, const LoadOptions& options) {
+std::vector<std::string> names_to_mutate(const fs::path& folder, const ModelOptions& options) {
   std::vector<std::string> names;
   const LoadReport report = load_checkpoint(folder, options).report;
   for (const TensorUse& use : report.tensors) {
@@ -90,7 +90,7 @@ bool is_anchor(const std::string& name) {
 
 void check_mutations(const fs::path& folder) {
   CAPTURE(folder.filename().string());
-  const LoadOptions options = options_of(folder);
+  const ModelOptions options = options_of(folder);
   const FileCopy original(folder);
   ScratchFolder scratch("mutations");
   original.write_to(scratch.path());
@@ -454,7 +454,9 @@ TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
   copy.write_to(scratch.path());
   const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
   REQUIRE(renamed.config.layer_scale);
-  const auto scale = [](const Checkpoint& from) { return from.weights.blocks.at(1).scale2.load(); };
+  const auto scale = [](const Checkpoint<ModelConfig>& from) {
+    return from.weights.blocks.at(1).scale2.load();
+  };
   CHECK(std::ranges::equal(scale(renamed).flat(), scale(original).flat()));
 }
 
@@ -512,8 +514,8 @@ TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
   // the wrong kind is refused with the tensors that do not fit
   CHECK_ERROR(ErrorKind::mismatch, ("model.safetensors", "blocks.0.gamma_1"),
               load_checkpoint(scratch.path(), {.architecture = "vit_small_patch16_224"}));
-  const LoadOptions nonsense{.architecture = "vit_small_patch16_rope_mixed_224",
-                             .overrides = {{"nonsense", "1"}}};
+  const ModelOptions nonsense{.architecture = "vit_small_patch16_rope_mixed_224",
+                              .overrides = {{"nonsense", "1"}}};
   CHECK_ERROR(ErrorKind::argument, ("nonsense"), load_checkpoint(scratch.path(), nonsense));
 }
 
@@ -530,8 +532,8 @@ TEST_CASE("weights: a bare file of a size that is no multiple of its patches kee
   };
   reshape("patch_embed.proj.weight", {72, 3, 14, 14});
   const ScratchFolder scratch("rest");
-  const LoadOptions options{.architecture = "vit_so400m_patch14_siglip_384",
-                            .overrides = {{"num_heads", "1"}}};
+  const ModelOptions options{.architecture = "vit_so400m_patch14_siglip_384",
+                             .overrides = {{"num_heads", "1"}}};
   const auto edge_with = [&](std::size_t patches) {
     reshape("pos_embed", {1, patches, 72});
     copy.set_config("").write_to(scratch.path());

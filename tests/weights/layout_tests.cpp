@@ -39,7 +39,7 @@ std::string own_layout() {
 }
 
 /// Loads `weights` by a layout of this text.
-Checkpoint load_by(const std::string& layout, const fs::path& weights = golden("own-rope")) {
+Checkpoint<ModelConfig> load_by(const std::string& layout, const fs::path& weights = golden("own-rope")) {
   const TemporaryFolder folder;
   return load_checkpoint(weights, {.layout = folder.write("layout.json", layout)});
 }
@@ -50,7 +50,7 @@ void check_refused(const std::string& layout, ErrorKind kind, std::vector<std::s
   CHECK(test::error_difference(test::error_of([&] { load_by(layout); }), kind, names) == "");
 }
 
-void check_same(Checkpoint& found, Checkpoint& expected) {
+void check_same(Checkpoint<ModelConfig>& found, Checkpoint<ModelConfig>& expected) {
   std::vector<Tensor<float>> numbers;
   for_each_tensor(expected.config, expected.weights,
                   [&](TensorId, const Shape&, WeightTensor& tensor) { numbers.push_back(tensor.load()); });
@@ -98,7 +98,7 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
   const CheckpointFolder checkpoint(
       golden("own-rope"),
       {.layout = folder.write("layout.json", page.substr(begin, page.find("```", begin) - begin))});
-  Checkpoint loaded = checkpoint.load(), expected = load_by(own_layout());
+  Checkpoint loaded = checkpoint.load<ModelConfig>(), expected = load_by(own_layout());
   check_same(loaded, expected);
   CHECK(loaded.config.image_width == 24);
   CHECK(loaded.config.labels.at(3) == "yew");
@@ -180,7 +180,7 @@ TEST_CASE("layouts: what is not understood is refused by its key") {
 TEST_CASE("layouts: every tensor of the file is used or ignored, every one of the model found") {
   for (const std::string name : {"own-rope", "vit-pytorch-vit", "vit-pytorch-simple-vit"}) {
     const fs::path folder = golden(name);
-    const LoadOptions options = test::options_of(folder);
+    const ModelOptions options = test::options_of(folder);
     const FileCopy original(folder);
     const auto check = [&](const std::string& what, FileCopy copy, const std::string& tensor) {
       CAPTURE(what);
@@ -234,7 +234,7 @@ TEST_CASE("layouts: numbers are brought into the order of the model") {
 }
 
 TEST_CASE("layouts: nothing else may say what the model is") {
-  LoadOptions options{.layout = golden("own-rope") / "layout.json"};
+  ModelOptions options{.layout = golden("own-rope") / "layout.json"};
   options.overrides["num_heads"] = "2";
   CHECK_ERROR(ErrorKind::argument, ("ModelOptions::layout"), load_checkpoint(golden("own-rope"), options));
   CHECK_ERROR(ErrorKind::io, ("nowhere/layout.json"),

@@ -56,7 +56,7 @@ void write_timm_config(const fs::path& folder, const std::string& vision_fields)
 }
 
 /// The sizes that the names of published models do not stand for.
-const LoadOptions kTinyTimm{
+const ModelOptions kTinyTimm{
     .overrides = {
         {"img_size", "24"}, {"patch_size", "8"}, {"embed_dim", "30"}, {"depth", "2"}, {"mlp_ratio", "2.5"}}};
 
@@ -144,12 +144,12 @@ TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of pat
                    {"image_size": 48, "timm_model_name": "naflexvit_base_patch16_siglip", "timm_pool": "map",
                     "timm_proj": "none"}},
                    "preprocess_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize_mode": "squash"}})");
-  LoadOptions tiny{.overrides = {{"patch_size", "8"},
-                                 {"embed_dim", "32"},
-                                 {"depth", "2"},
-                                 {"num_heads", "4"},
-                                 {"mlp_ratio", "1.5"},
-                                 {"pos_embed_grid_size", "2x3"}}};
+  ModelOptions tiny{.overrides = {{"patch_size", "8"},
+                                  {"embed_dim", "32"},
+                                  {"depth", "2"},
+                                  {"num_heads", "4"},
+                                  {"mlp_ratio", "1.5"},
+                                  {"pos_embed_grid_size", "2x3"}}};
   const Checkpoint found = load_checkpoint(scratch.path(), tiny);
   const Checkpoint original = load_checkpoint(own);
   CHECK(found.config.image_height == 48);
@@ -233,7 +233,7 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
 }
 
 TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing") {
-  const LoadOptions named{.architecture = "vit_base_patch32_clip_224", .overrides = {{"num_heads", "3"}}};
+  const ModelOptions named{.architecture = "vit_base_patch32_clip_224", .overrides = {{"num_heads", "3"}}};
   const Checkpoint checkpoint = load_checkpoint(golden(), named);
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
   CHECK(checkpoint.config.num_classes == 10);

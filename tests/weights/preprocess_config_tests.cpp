@@ -28,13 +28,13 @@ class Folder {
   vit::test::TemporaryFolder folder_;
 };
 
-vit::PreprocessConfig timm(const std::string& cfg, const vit::internal::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig timm(const std::string& cfg, const vit::internal::ModelOptions& options = {}) {
   Folder folder;
   folder.add("config.json", R"({"architecture": "vit_x", "pretrained_cfg": )" + cfg + "}");
   return load_preprocess_config(folder.path(), options);
 }
 
-vit::PreprocessConfig hf(const std::string& text, const vit::internal::PreprocessLoadOptions& options = {}) {
+vit::PreprocessConfig hf(const std::string& text, const vit::internal::ModelOptions& options = {}) {
   Folder folder;
   folder.add("preprocessor_config.json", text);
   return load_preprocess_config(folder.path(), options);
@@ -69,7 +69,7 @@ TEST_CASE("weights: timm's preprocessing, its defaults and its older form") {
   const vit::PreprocessConfig border =
       timm(R"({"crop_mode": "border", "mean": [0.5, 0.1, 1.0], "std": [1, 1, 1]})");
   CHECK(border.resize == vit::ResizeRule::contain);
-  CHECK(border.pad_color == std::array<unsigned char, 3>{128, 26, 255});
+  CHECK(border.crop_pad_color == std::array<unsigned char, 3>{128, 26, 255});
   Folder flat;
   flat.add("config.json",
            R"({"architecture": "vit_y", "input_size": [3, 96, 96], "crop_pct": null, "labels": []})");
@@ -239,7 +239,7 @@ TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
   CHECK(longest.resize == vit::ResizeRule::contain);
   CHECK(longest.crop_height == 160);
   CHECK(longest.crop_width == 224);
-  CHECK(longest.pad_color == std::array<unsigned char, 3>{77, 77, 77});
+  CHECK(longest.crop_pad_color == std::array<unsigned char, 3>{77, 77, 77});
   CHECK(longest.filter == vit::ResizeFilter::bilinear);
   const vit::PreprocessConfig rectangle =
       open_clip(R"("image_size": [160, 224])", R"("interpolation": "bilinear")");

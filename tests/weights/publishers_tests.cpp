@@ -29,7 +29,7 @@ struct Results {
   std::vector<float> tokens, pooled, logits;
 };
 
-Results run(const Checkpoint& checkpoint, std::size_t height, std::size_t width) {
+Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::size_t width) {
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   ForwardMemory memory;
   Outputs outputs;
@@ -46,7 +46,7 @@ Results run(const Checkpoint& checkpoint, std::size_t height, std::size_t width)
   return {copy(outputs.tokens.flat()), copy(outputs.pooled.flat()), copy(outputs.logits.flat())};
 }
 
-Results run_native(const Checkpoint& checkpoint) {
+Results run_native(const Checkpoint<ModelConfig>& checkpoint) {
   return run(checkpoint, checkpoint.config.image_height, checkpoint.config.image_width);
 }
 
@@ -74,12 +74,12 @@ std::string depth_and(const char* index, const char* rest) {
 }
 
 /// The copy in a folder of its own without config.json, loaded by name.
-Checkpoint load_bare(FileCopy& copy, const ScratchFolder& folder, const LoadOptions& options) {
+Checkpoint<ModelConfig> load_bare(FileCopy& copy, const ScratchFolder& folder, const ModelOptions& options) {
   copy.set_config("").write_to(folder.path());
   return load_checkpoint(folder.path(), options);
 }
 
-LoadOptions named(const std::string& architecture, const std::string& num_heads) {
+ModelOptions named(const std::string& architecture, const std::string& num_heads) {
   return {.architecture = architecture, .overrides = {{"num_heads", num_heads}}};
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   CHECK(as_naver.config.position.resampling == TableResampling::bicubic);
   CHECK(as_timm.config.position.resampling == TableResampling::bicubic_antialias);
   CHECK(run_native(as_naver).logits == run_native(as_timm).logits);
-  LoadOptions timm_rules = named("rope_axial_ape_deit_small_patch16_LS", heads);
+  ModelOptions timm_rules = named("rope_axial_ape_deit_small_patch16_LS", heads);
   timm_rules.overrides["rules"] = "timm";
   CHECK(load_checkpoint(other.path(), timm_rules).config.position.resampling ==
         TableResampling::bicubic_antialias);
@@ -179,7 +179,7 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
     const std::size_t patch = stored.config.patch_size;
     const GridSize grid = stored.config.native_grid();
     const std::size_t height = (grid.rows + 2) * patch, width = (grid.columns + 1) * patch;
-    LoadOptions options;
+    ModelOptions options;
     options.overrides["img_size"] = std::to_string(height) + "x" + std::to_string(width);
     const Checkpoint larger = load_checkpoint(folder, options);
     CHECK(larger.config.image_height == height);
@@ -197,7 +197,7 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
   table.bytes.resize(table.bytes.size() / 10 * 13);
   table.shape[1] = 1 + 3 * 4;
   const ScratchFolder scratch("rectangle");
-  LoadOptions options = named("vit_tiny_patch16_224", "3");
+  ModelOptions options = named("vit_tiny_patch16_224", "3");
   options.overrides["img_size"] = "24x32";
   CHECK(load_bare(copy, scratch, options).config.position.added_grid == GridSize{3, 4});
 }
@@ -215,7 +215,7 @@ TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   CHECK(meta.config.position.reuse == TableReuse::equal_count_and_square);
   CHECK(run_native(meta).tokens == run_native(timm).tokens);
   CHECK(largest_difference(run(meta, 84, 70).tokens, run(timm, 84, 70).tokens) > 1e-4);
-  LoadOptions rules = named("vit_small_patch14_dinov2", "3");
+  ModelOptions rules = named("vit_small_patch14_dinov2", "3");
   rules.overrides["rules"] = "timm";
   CHECK(run(load_checkpoint(scratch.path(), rules), 84, 70).tokens == run(timm, 84, 70).tokens);
 }
@@ -227,7 +227,7 @@ TEST_CASE(
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");
   const fs::path registers = test::shared_path("fixtures/models/timm-dinov2-reg4");
   const ScratchFolder scratch("dinov2_timm");
-  const auto tokens = [](const fs::path& path, const LoadOptions& options) {
+  const auto tokens = [](const fs::path& path, const ModelOptions& options) {
     return run(load_checkpoint(path, options), 84, 70).tokens;
   };
   for (const fs::path& original : {folder, registers}) {
@@ -338,7 +338,7 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
     copy.entries().push_back(std::move(joined));
   }
   const ScratchFolder scratch("dinov3_gated");
-  LoadOptions options = named("dinov3_vits16plus", "2");
+  ModelOptions options = named("dinov3_vits16plus", "2");
   copy.set_config("").write_to(scratch.path());
   CHECK_ERROR(ErrorKind::mismatch, ("rope_embed.periods"), load_checkpoint(scratch.path(), options));
   options.overrides["rope_periods"] = "recomputed";
@@ -442,7 +442,7 @@ TEST_CASE("weights: Perception Encoder off its native size, by Meta's rules and 
   SKIP_WITHOUT_SHARED("fixtures/models/timm-pe-core");
   const fs::path meta_folder = test::shared_path("fixtures/models/orig-meta-pe-core");
   const fs::path timm_folder = test::shared_path("fixtures/models/timm-pe-core");
-  LoadOptions options = named("PE-Core-B16-224", "3");
+  ModelOptions options = named("PE-Core-B16-224", "3");
   const Checkpoint meta = load_checkpoint(meta_folder, options);
   CHECK(meta.config.position.coordinates == CoordinateRule::index);
   CHECK(meta.config.position.coordinate_offset == 1.0);

@@ -7,7 +7,6 @@
 #include "vit/kernels/kernels.h"
 #include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 
 namespace vit {
@@ -19,32 +18,16 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
 }
 
 PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
-  PreprocessConfig preprocess = architecture_preprocess(config, preprocess_options(options));
-  apply_choices(preprocess, preprocess_options(options));
+  PreprocessConfig preprocess = architecture_preprocess(config, options);
+  apply_choices(preprocess, options);
   return preprocess;
 }
 
-VisionTransformer transformer_of(const Checkpoint& checkpoint, const ModelOptions& options) {
+VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, const ModelOptions& options) {
   return {checkpoint.config, checkpoint.weights, table_for(options), options.precision};
 }
 
 }  // namespace
-
-LoadOptions internal::load_options(const ModelOptions& options) {
-  return {.architecture = options.architecture,
-          .overrides = options.overrides,
-          .layout = options.layout,
-          .rope_scaling = options.rope_scaling};
-}
-
-PreprocessLoadOptions internal::preprocess_options(const ModelOptions& options) {
-  return {.resampler = options.resampler,
-          .pillow = options.pillow,
-          .exif = options.exif,
-          .square_color = options.square_color,
-          .channels = options.channels,
-          .max_pixels = options.max_pixels};
-}
 
 struct Model::Parts {
   VisionTransformer transformer;
@@ -61,12 +44,13 @@ std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
 }
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
-  return load(CheckpointFolder(path, load_options(options)), options);
+  return load(CheckpointFolder(path, options));
 }
 
-std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const ModelOptions& options) {
-  Checkpoint checkpoint = folder.load();
-  std::optional<PreprocessConfig> preprocess = folder.preprocess_config(preprocess_options(options));
+std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
+  const ModelOptions& options = folder.options();
+  Checkpoint checkpoint = folder.load<ModelConfig>();
+  std::optional<PreprocessConfig> preprocess = folder.preprocess_config();
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                    .preprocess = std::move(preprocess),
@@ -75,7 +59,7 @@ std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder, const M
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
+  Checkpoint checkpoint = random_checkpoint(architecture, options);
   PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
@@ -131,15 +115,15 @@ const VisionTransformer& Model::transformer() const noexcept {
 }
 
 CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
-  const CheckpointFolder folder(path, load_options(options));
-  Checkpoint checkpoint = folder.load();
+  const CheckpointFolder folder(path, options);
+  Checkpoint checkpoint = folder.load<ModelConfig>();
   return {.config = std::move(checkpoint.config),
-          .preprocess = folder.preprocess_config(preprocess_options(options)),
+          .preprocess = folder.preprocess_config(),
           .report = std::move(checkpoint.report)};
 }
 
 CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, load_options(options));
+  Checkpoint checkpoint = random_checkpoint(architecture, options);
   PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   return {.config = std::move(checkpoint.config),
           .preprocess = std::move(preprocess),
@@ -148,8 +132,8 @@ CheckpointDescription describe_architecture(const std::string& architecture, con
 
 std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
                                                        const ModelOptions& options, const InputSize& size) {
-  const CheckpointFolder folder(path, load_options(options));
-  const std::optional<PreprocessConfig> found = folder.preprocess_config(preprocess_options(options));
+  const CheckpointFolder folder(path, options);
+  const std::optional<PreprocessConfig> found = folder.preprocess_config();
   if (!found) return std::nullopt;
   // the model's own files are read only for its patches, and for what the caller changes about it
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();

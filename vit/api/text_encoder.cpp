@@ -8,17 +8,12 @@
 #include "vit/kernels/kernels.h"
 #include "vit/towers/text_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/checkpoint/load_options.h"
 
 namespace vit {
 using namespace internal;
 namespace {
 
 constexpr Where kWhere{"TextEncoder", ErrorKind::argument};
-
-LoadOptions load_options(const TextOptions& options) {
-  return {.architecture = options.architecture, .overrides = {}, .layout = {}, .rope_scaling = {}};
-}
 
 const kernels::KernelTable& table_for(const TextOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
@@ -40,7 +35,7 @@ struct TextTower::Parts {
   static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder,
                                                const std::filesystem::path& path,
                                                const TextOptions& options) {
-    TextCheckpoint checkpoint = folder.load_text();
+    Checkpoint checkpoint = folder.load<TextConfig>();
     Tokenizer tokenizer = tokenizer_of(path, options, checkpoint.config);
     TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
     return std::shared_ptr<const TextTower>(
@@ -55,7 +50,7 @@ TextTower::~TextTower() = default;
 
 std::shared_ptr<const TextTower> TextTower::load(const std::filesystem::path& path,
                                                  const TextOptions& options) {
-  return Parts::load(CheckpointFolder(path, load_options(options)), path, options);
+  return Parts::load(CheckpointFolder(path, {.architecture = options.architecture}), path, options);
 }
 
 const TextConfig& TextTower::config() const noexcept {
@@ -88,18 +83,17 @@ const TextTransformer& TextTower::transformer() const noexcept {
 
 ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOptions& image_options,
                                 const TextOptions& text_options) {
-  LoadOptions options = load_options(image_options);
+  ModelOptions options = image_options;
   if (!text_options.architecture.empty()) options.architecture = text_options.architecture;
   const CheckpointFolder folder(path, std::move(options));
-  return {.image = Model::load(folder, image_options),
-          .text = TextTower::Parts::load(folder, path, text_options)};
+  return {.image = Model::load(folder), .text = TextTower::Parts::load(folder, path, text_options)};
 }
 
 std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
                                                    const TextOptions& options) {
-  const CheckpointFolder folder(path, load_options(options));
-  if (!folder.text_reading()) return std::nullopt;
-  TextCheckpoint checkpoint = folder.load_text();
+  const CheckpointFolder folder(path, {.architecture = options.architecture});
+  if (!folder.parsed<TextConfig>()) return std::nullopt;
+  Checkpoint checkpoint = folder.load<TextConfig>();
   TextDescription out{.config = std::move(checkpoint.config),
                       .report = std::move(checkpoint.report),
                       .tokenizer = std::nullopt,

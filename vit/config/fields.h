@@ -185,7 +185,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("crop_multiple", c.crop_multiple);
   visit("crop_rounding", c.crop_rounding);
   visit("pad_rounding", c.pad_rounding);
-  visit("pad_color", c.pad_color);
+  visit("pad_color", c.crop_pad_color);
   visit("normalize", c.normalize);
   visit("rescale", c.rescale);
   visit("rescale_factor", c.rescale_factor);
@@ -195,7 +195,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("apply_orientation", c.apply_orientation);
   visit("alpha_on_white", c.alpha_on_white);
   visit("pad_to_square", c.pad_to_square, Shown::unless_default);
-  visit("square_color", c.square_color, Shown::unless_default);
+  visit("square_color", c.square_pad_color, Shown::unless_default);
   visit("channels", c.channels, Shown::unless_default);
 }
 

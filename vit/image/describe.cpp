@@ -58,8 +58,8 @@ std::string Preprocessor::describe() const {
   out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
   if (config.pad_to_square) {
-    out << "pad to a square with (" << int{config.square_color[0]} << ", " << int{config.square_color[1]}
-        << ", " << int{config.square_color[2]} << ")\n";
+    out << "pad to a square with (" << int{config.square_pad_color[0]} << ", "
+        << int{config.square_pad_color[1]} << ", " << int{config.square_pad_color[2]} << ")\n";
   }
   out << resize_words(config);
   if (config.resize != ResizeRule::none)
@@ -71,8 +71,8 @@ std::string Preprocessor::describe() const {
     out << "crop the centre to multiples of " << config.crop_multiple << '\n';
   } else {
     out << "crop the centre " << config.crop_height << " x " << config.crop_width
-        << " (rows x columns), pad with (" << int{config.pad_color[0]} << ", " << int{config.pad_color[1]}
-        << ", " << int{config.pad_color[2]} << ") where smaller\n";
+        << " (rows x columns), pad with (" << int{config.crop_pad_color[0]} << ", "
+        << int{config.crop_pad_color[1]} << ", " << int{config.crop_pad_color[2]} << ") where smaller\n";
   }
   if (config.rescale) {
     if (std::abs(config.rescale_factor * 255.0 - 1.0) < 1e-12) {

@@ -126,7 +126,7 @@ ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
   if (!config_.pad_to_square || in.height() == in.width()) return in;
-  return square(in, config_.square_color, buffers.squared);
+  return square(in, config_.square_pad_color, buffers.squared);
 }
 
 /// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
@@ -156,7 +156,7 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
   Image out(edges.rows.out, edges.columns.out);
   const bool padded = part.size() != out.size();
   for (std::size_t i = 0; padded && i < out.height() * out.width(); ++i)
-    std::copy_n(config_.pad_color.data(), 3, out.data() + 3 * i);
+    std::copy_n(config_.crop_pad_color.data(), 3, out.data() + 3 * i);
   for (std::size_t y = 0; y < part.height(); ++y) {
     std::uint8_t* const to = out.row(edges.rows.at + y) + 3 * edges.columns.at;
     internal::convert_to_rgb({part.row(y), 1, part.width(), {.format = part.format()}}, Alpha::drop, to);
@@ -187,7 +187,7 @@ void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<floa
       float* const plane = out.row(plane_of(c) * rows.out + y);
       const bool is_inside = y >= rows.at && y < rows.at + rows.count;
       if (!is_inside || columns.count < columns.out)
-        std::fill_n(plane, columns.out, levels[config_.pad_color[c]]);
+        std::fill_n(plane, columns.out, levels[config_.crop_pad_color[c]]);
       if (!is_inside) continue;
       const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part.format(), c);
       for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];

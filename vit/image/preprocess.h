@@ -114,7 +114,7 @@ struct PreprocessConfig {
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
   PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
-  std::array<unsigned char, 3> pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop
+  std::array<unsigned char, 3> crop_pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop
 
   NormalizeRule normalize = NormalizeRule::divide_then_normalize;  // order of the operations below
   bool rescale = true;                                             // false: pixel values stay 0..255
@@ -128,9 +128,9 @@ struct PreprocessConfig {
   /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
   /// rest at the bottom or right, as published taggers do with Image.paste.
   bool pad_to_square = false;
-  std::array<unsigned char, 3> square_color{0, 0, 0};  // R, G, B
-  ChannelOrder channels = ChannelOrder::rgb;           // of the planes that the model sees
-  std::size_t max_pixels = kMaxImagePixels;            // of an image file; larger ones are an Error
+  std::array<unsigned char, 3> square_pad_color{0, 0, 0};  // R, G, B
+  ChannelOrder channels = ChannelOrder::rgb;               // of the planes that the model sees
+  std::size_t max_pixels = kMaxImagePixels;                // of an image file; larger ones are an Error
 
   std::string source;  // file and class it was read from, for messages and `vit info`
 };

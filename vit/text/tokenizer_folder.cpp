@@ -257,7 +257,8 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
     }
   }
   // Where both describe the folder, the weights that the loader takes decide.
-  const bool is_open_clip = open_clip && (model_type.empty() || CheckpointFolder(path).open_clip_speaks());
+  const bool is_open_clip =
+      open_clip && (model_type.empty() || CheckpointFolder(path).uses_open_clip_config());
   folder.library = library != TextLibrary::automatic ? library
                    : is_open_clip                    ? TextLibrary::open_clip
                                                      : TextLibrary::transformers;

@@ -96,6 +96,16 @@ struct ModelWeights {
   LinearWeights head_distillation;  // (classes, C)
 };
 
+/// WeightsOf<Config>: the tensors of a tower of that configuration, which for_each_tensor() lists.
+template <typename Config>
+struct WeightsOfConfig;
+template <>
+struct WeightsOfConfig<ModelConfig> {
+  using Weights = ModelWeights;
+};
+template <typename Config>
+using WeightsOf = typename WeightsOfConfig<Config>::Weights;
+
 using VisitTensor = std::function<void(TensorId id, const Shape& shape, WeightTensor& tensor)>;
 
 /// Calls visit(id, shape, tensor) for every tensor that a model of this config has, in the order of the data.

@@ -19,6 +19,11 @@ struct TextTowerWeights {
   WeightTensor logit_bias;   // one number
 };
 
+template <>
+struct WeightsOfConfig<TextConfig> {
+  using Weights = TextTowerWeights;
+};
+
 /// The blocks of a text tower as those of a model of images.
 ModelConfig block_config(const TextConfig& config);
 

@@ -13,7 +13,6 @@
 #include "vit/base/check.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
-#include "vit/weights/checkpoint/load_options.h"
 
 namespace vit::app {
 namespace {
@@ -150,8 +149,8 @@ ZeroShotModel load_zero_shot(const CommonOptions& common, const ClassTextOptions
   const std::filesystem::path path = model_path(common);
   if (options.are_vectors()) {
     ClassVectors classes = load_class_vectors(options.file);
-    const internal::CheckpointFolder folder(path, internal::load_options(common.model_options));
-    const TextScore score = score_of(folder.load_text().config, path.string());
+    const internal::CheckpointFolder folder(path, common.model_options);
+    const TextScore score = score_of(folder.load<TextConfig>().config, path.string());
     return {.model = load_model(common), .classifier = ZeroShotClassifier(std::move(classes), score)};
   }
   const std::vector<std::string> names = read_class_names(options);

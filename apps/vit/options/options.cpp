@@ -152,12 +152,12 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
                   .help = "EXIF orientation: auto (as the checkpoint's library), apply or ignore",
                   .target = choice_target(preprocess.exif, kExifRules),
                   .group = kPreprocessGroup});
-  list.push_back(
-      {.name = "--pad",
-       .type_name = "COLOR",
-       .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
-       .target = offering(parsed_target(preprocess.square_color, parse_color), {"white", "black", "gray"}),
-       .group = kPreprocessGroup});
+  list.push_back({.name = "--pad",
+                  .type_name = "COLOR",
+                  .help = "Pad to a square before resizing: white, black, gray, #rrggbb or r,g,b",
+                  .target = offering(parsed_target(preprocess.square_pad_color, parse_color),
+                                     {"white", "black", "gray"}),
+                  .group = kPreprocessGroup});
   list.push_back(
       {.name = "--channels",
        .type_name = "ORDER",

@@ -59,7 +59,7 @@ RunModel run_model(const CommonOptions& options, const Model& model, std::span<c
           .features = joined(features),
           .size = size_text(options.session.input_size),
           .dtype = to_string(model.precision()),
-          .pad = pad_text(options.model_options.square_color),
+          .pad = pad_text(options.model_options.square_pad_color),
           .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb"};
 }
 

@@ -6,11 +6,11 @@
 
 namespace vit::internal {
 
-PreprocessConfig architecture_preprocess(const ModelConfig& config, const PreprocessLoadOptions& options) {
+PreprocessConfig architecture_preprocess(const ModelConfig& config, const ModelOptions& options) {
   const Architecture* row = &find_architecture(config.architecture);
   // a publisher's file may have been loaded by timm's name for it
   if (const Architecture* const own = find_published(config.library, row->name)) row = own;
-  PreprocessLoadOptions chosen = options;
+  ModelOptions chosen = options;
   if (row->resampler == Resampler::torchvision_uint8 && chosen.resampler == ResamplerChoice::automatic) {
     chosen.resampler = ResamplerChoice::torchvision;
   }

@@ -40,7 +40,7 @@ std::string most_common_dtype(const TensorFile& tensors) {
   return largest == counts.end() ? "" : largest->first;
 }
 
-std::size_t read_max_patches(const LoadOptions& options) {
+std::size_t read_max_patches(const ModelOptions& options) {
   const std::string key(kMaxPatchesOverride);
   try {
     return parse_json(options.overrides.at(key), override_name(key)).as_size(kPatchesRange);
@@ -49,15 +49,30 @@ std::size_t read_max_patches(const LoadOptions& options) {
   }
 }
 
-/// exp(logit_scale) and logit_bias, which are numbers of the file.
-void read_score(const TextTowerWeights& weights, const std::string& file, TextScore& score) {
-  const double scale = std::exp(double{weights.logit_scale.load().data()[0]});
-  const double bias = double{weights.logit_bias.load().data()[0]};
+/// Where parsed() finds nothing.
+template <typename Config>
+constexpr const char* kNoTower = ": has no such tower";
+template <>
+constexpr const char* kNoTower<TextConfig> =
+    ": has no text tower that is known here; those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception Encoder "
+    "and "
+    "dino.txt are, in the files of transformers, OpenCLIP and the publishers";
+
+/// What the numbers of the tensors say about a tower.
+void finish(Checkpoint<ModelConfig>& checkpoint, const SourceFiles& files) {
+  checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, files.tensors);
+}
+
+/// exp(logit_scale) and logit_bias.
+void finish(Checkpoint<TextConfig>& checkpoint, const SourceFiles& files) {
+  if (!checkpoint.config.score) return;
+  const double scale = std::exp(double{checkpoint.weights.logit_scale.load().data()[0]});
+  const double bias = double{checkpoint.weights.logit_bias.load().data()[0]};
   VIT_CHECK(std::isfinite(scale) && scale > 0.0 && scale < 1e30 && std::isfinite(bias),
-            kWhere.with(ErrorKind::format), file, ": logit_scale and logit_bias must be finite, found exp ",
-            scale, " and ", bias);
-  score.scale = static_cast<float>(scale);
-  score.bias = static_cast<float>(bias);
+            kWhere.with(ErrorKind::format), files.weights_name,
+            ": logit_scale and logit_bias must be finite, found exp ", scale, " and ", bias);
+  checkpoint.config.score->scale = static_cast<float>(scale);
+  checkpoint.config.score->bias = static_cast<float>(bias);
 }
 
 /// Where to get what was asked for by the name of a repository, "" if `path` is not like one.
@@ -77,13 +92,7 @@ std::string download_hint(const fs::path& path) {
 
 }  // namespace
 
-/// `files` refers to the members before it: stays where it was made.
-struct CheckpointFolder::Read {
-  SourceFiles files;
-  Reading reading;
-};
-
-CheckpointFolder::CheckpointFolder(const fs::path& path, LoadOptions options)
+CheckpointFolder::CheckpointFolder(const fs::path& path, ModelOptions options)
     : path_(path), options_(std::move(options)) {
   const fs::file_status status = load_status(path, kWhere);
   VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string(), download_hint(path));
@@ -118,34 +127,53 @@ const std::optional<Json>& CheckpointFolder::json(const char* name) const {
 
 /// open_clip_config.json says what the weights are where those are called as OpenCLIP calls them, or where
 /// there is no config.json. Repositories often hold the same model for several libraries.
-bool CheckpointFolder::open_clip_speaks() const {
+bool CheckpointFolder::uses_open_clip_config() const {
   if (!fs::exists(load_status(folder_ / "open_clip_config.json", kWhere))) return false;
   if (!fs::exists(load_status(folder_ / "config.json", kWhere))) return true;
   return candidates_.size() == 1 && is_open_clip_name(candidates_.front());
 }
 
-std::optional<Json> CheckpointFolder::speaking_config() const {
+std::optional<Json> CheckpointFolder::config_of(const ModelConfig*) const {
   if (layout_) return layout_;
-  if (open_clip_speaks()) return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
-  // a bare file beside its config is as good as the folder, unless the caller says what it is
+  if (uses_open_clip_config())
+    return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
+  // a bare file next to its config is as good as the folder, unless the caller says what it is
   return is_folder_ || options_.architecture.empty() ? json("config.json") : std::nullopt;
 }
 
-Reading CheckpointFolder::read_files(SourceFiles& files) const {
-  if (layout_) return read_by_layout(files, *layout_);
-  const Family& family = find_family(files);
-  return read_with(family, files);
+std::optional<Json> CheckpointFolder::config_of(const TextConfig*) const {
+  return json(uses_open_clip_config() ? "open_clip_config.json" : "config.json");
 }
 
-const CheckpointFolder::Read& CheckpointFolder::read() const {
-  if (read_) return *read_;
-  SourceFiles files = source_files(speaking_config());
-  Reading reading = read_files(files);
-  if (reading.config.num_classes != 0) read_class_rules(files, folder_, reading);
-  if (options_.rope_scaling) reading.config.position.rope_scaling = options_.rope_scaling;
-  validate(reading.config, files.config_name());
-  read_ = std::make_shared<const Read>(Read{std::move(files), std::move(reading)});
-  return *read_;
+std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const ModelConfig*) const {
+  ParsedModel parsed = layout_ ? read_by_layout(files, *layout_) : parse_by_family(files);
+  if (parsed.config.num_classes != 0) read_class_rules(files, folder_, parsed);
+  if (options_.rope_scaling) parsed.config.position.rope_scaling = options_.rope_scaling;
+  return parsed;
+}
+
+std::optional<ParsedText> CheckpointFolder::parse(SourceFiles& files, const TextConfig*) const {
+  if (layout_ || !files.has_weights) return std::nullopt;
+  for (const TextFamily* family : text_families()) {
+    if (std::optional<ParsedText> parsed = family->read(files)) return parsed;
+  }
+  return std::nullopt;
+}
+
+template <typename Config>
+const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const {
+  auto& tower = std::get<Tower<Config>>(towers_);
+  if (tower.files != nullptr) return tower.parsed;
+  constexpr const Config* kind = nullptr;
+  SourceFiles files{.tensors = *tensors(),
+                    .options = options_,
+                    .config = config_of(kind),
+                    .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
+                    .has_weights = has_weights()};
+  tower.parsed = parse(files, kind);
+  if (tower.parsed) validate(tower.parsed->config, files.config_name());
+  tower.files = std::make_shared<const SourceFiles>(std::move(files));
+  return tower.parsed;
 }
 
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
@@ -159,18 +187,6 @@ const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
         TensorFile::Contents{.path = path_, .entries = {}, .metadata = {}, .container = {}, .ignored = {}});
   }
   return tensors_;
-}
-
-SourceFiles CheckpointFolder::source_files(std::optional<Json> config) const {
-  return {.tensors = *tensors(),
-          .options = options_,
-          .config = std::move(config),
-          .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
-          .has_weights = has_weights()};
-}
-
-const ModelConfig& CheckpointFolder::model_config() const {
-  return read().reading.config;
 }
 
 void CheckpointFolder::check_weights() const {
@@ -192,92 +208,65 @@ void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadRe
   if (!tensors_->container().empty()) report.notes.push_back(container_note(*tensors_));
 }
 
-Checkpoint CheckpointFolder::load() const {
+template <typename Config>
+Checkpoint<Config> CheckpointFolder::load() const {
   check_weights();
-  const Read& found = read();
-  TensorMatcher matcher(found.files, found.reading, tensors_);
-  Checkpoint checkpoint{
-      .config = found.reading.config, .weights = matcher.match(found.reading.config), .report = {}};
+  const auto& tower = std::get<Tower<Config>>(towers_);
+  const std::optional<ParsedCheckpoint<Config>>& found = parsed<Config>();
+  VIT_CHECK(found, kWhere.with(ErrorKind::unsupported), path_.string(), kNoTower<Config>);
+  TensorMatcher matcher(*tower.files, *found, tensors_);
+  Checkpoint<Config> checkpoint{
+      .config = found->config, .weights = matcher.match(found->config), .report = {}};
   matcher.finish(checkpoint.report);
-  fill_report(found.reading.notes, checkpoint.report);
-  checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, *tensors_);
+  fill_report(found->notes, checkpoint.report);
+  finish(checkpoint, *tower.files);
   return checkpoint;
 }
 
-const std::optional<TextReading>& CheckpointFolder::text_reading() const {
-  if (text_) return *text_;
-  const SourceFiles files = source_files(json(open_clip_speaks() ? "open_clip_config.json" : "config.json"));
-  text_.emplace();
-  for (const TextFamily* family : text_families()) {
-    if (layout_ || !files.has_weights) break;
-    std::optional<TextReading> reading = family->read(files);
-    if (!reading) continue;
-    validate(reading->config, files.config_name());
-    *text_ = std::move(reading);
-    break;
-  }
-  return *text_;
-}
+template const std::optional<ParsedModel>& CheckpointFolder::parsed() const;
+template const std::optional<ParsedText>& CheckpointFolder::parsed() const;
+template Checkpoint<ModelConfig> CheckpointFolder::load() const;
+template Checkpoint<TextConfig> CheckpointFolder::load() const;
 
-TextCheckpoint CheckpointFolder::load_text() const {
-  check_weights();
-  const std::optional<TextReading>& reading = text_reading();
-  VIT_CHECK(reading, kWhere.with(ErrorKind::unsupported), path_.string(),
-            ": has no text tower that is known here; those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
-            "Encoder and dino.txt are, in the files of transformers, OpenCLIP and the publishers");
-  SourceFiles files = source_files(json(open_clip_speaks() ? "open_clip_config.json" : "config.json"));
-  files.match = reading->match;
-  TensorMatcher matcher(files, *reading, tensors_);
-  TextCheckpoint checkpoint{
-      .config = reading->config, .weights = matcher.match(reading->config), .report = {}};
-  matcher.finish(checkpoint.report);
-  fill_report(reading->notes, checkpoint.report);
-  if (checkpoint.config.score) read_score(checkpoint.weights, files.weights_name, *checkpoint.config.score);
-  return checkpoint;
-}
-
-std::optional<PreprocessConfig> CheckpointFolder::preprocess_config(
-    const PreprocessLoadOptions& options) const {
-  std::optional<PreprocessConfig> config = stored_preprocess_config(options);
+std::optional<PreprocessConfig> CheckpointFolder::preprocess_config() const {
+  std::optional<PreprocessConfig> config = stored_preprocess_config();
   if (!config) return config;
-  apply_choices(*config, options);
+  apply_choices(*config, options_);
   if (options_.overrides.contains(std::string(kMaxPatchesOverride)))
     set_max_patches(*config, read_max_patches(options_), model_config().patch_size);
   return config;
 }
 
-std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config(
-    const PreprocessLoadOptions& options) const {
+std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config() const {
   if (layout_ && layout_->find("preprocess"))
-    return read_layout_preprocess(*layout_, model_config(), options);
-  if (options_.architecture.empty() || open_clip_speaks()) return own_preprocess_config(options);
-  return architecture_preprocess(model_config(), options);
+    return read_layout_preprocess(*layout_, model_config(), options_);
+  if (options_.architecture.empty() || uses_open_clip_config()) return own_preprocess_config();
+  return architecture_preprocess(model_config(), options_);
 }
 
-std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config(
-    const PreprocessLoadOptions& options) const {
-  if (open_clip_speaks()) return read_open_clip_preprocess(*json("open_clip_config.json"), options);
+std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const {
+  if (uses_open_clip_config()) return read_open_clip_preprocess(*json("open_clip_config.json"), options_);
   std::string model_type;
   if (const auto& config = json("config.json")) {
-    if (is_timm_config(*config)) return read_timm_preprocess(*config, options);
+    if (is_timm_config(*config)) return read_timm_preprocess(*config, options_);
     model_type = config->find_string("model_type").value_or("");
   }
   // of a whole processor; wins over the older file, as in transformers
   if (const auto& processor = json("processor_config.json")) {
     if (const auto nested = processor->find("image_processor"))
-      return read_hf_preprocess(*nested, model_type, options);
+      return read_hf_preprocess(*nested, model_type, options_);
   }
   const auto& preprocessor = json("preprocessor_config.json");
   if (!preprocessor) {
-    // OpenAI's own files are told by their tensors
+    // OpenAI's own files are known by their tensors
     if (candidates_.size() != 1 || !is_openai_state(*tensors())) return std::nullopt;
-    return architecture_preprocess(model_config(), options);
+    return architecture_preprocess(model_config(), options_);
   }
-  return read_hf_preprocess(*preprocessor, model_type, options);
+  return read_hf_preprocess(*preprocessor, model_type, options_);
 }
 
-PreprocessConfig load_preprocess_config(const fs::path& path, const PreprocessLoadOptions& options) {
-  std::optional<PreprocessConfig> config = CheckpointFolder(path).preprocess_config(options);
+PreprocessConfig load_preprocess_config(const fs::path& path, const ModelOptions& options) {
+  std::optional<PreprocessConfig> config = CheckpointFolder(path, options).preprocess_config();
   if (!config) fail_without_preprocess_config(path);
   return *std::move(config);
 }

@@ -25,7 +25,7 @@ bool is_regression(const SourceFiles& files) {
 
 }  // namespace
 
-void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, Reading& reading) {
+void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading) {
   ModelConfig& config = reading.config;
   config.regression = is_regression(files);
   config.multi_label =

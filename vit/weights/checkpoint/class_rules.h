@@ -13,6 +13,6 @@ inline constexpr const char* kTagFile = "selected_tags.csv";
 
 /// Fills `multi_label`, and labels and categories if the configuration has none and `folder` holds a
 /// kTagFile with a row for each class. Throws Error for such a file that is no CSV.
-void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, Reading& reading);
+void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading);
 
 }  // namespace vit::internal

@@ -61,10 +61,11 @@ Fitting find_fitting(const Family& family, const SourceFiles& files) {
   for (const Architecture& a : architectures()) {
     if (a.library != "timm" && a.library != family.library) continue;
     try {
-      const Reading reading = family.read_as(files, a);
-      validate(reading.config);
-      if (!TensorMatcher(files, reading, nullptr).fits(reading.config)) continue;
-      const ModelConfig& config = reading.config;
+      ParsedModel parsed = family.read_as(files, a);
+      parsed.match = files.match;
+      const ModelConfig& config = parsed.config;
+      validate(config);
+      if (!TensorMatcher(files, parsed, nullptr).fits(config)) continue;
       const bool same = config.embed_dim == a.args.embed_dim && config.depth == a.args.depth &&
                         config.patch_size == a.args.patch_size;
       (same ? out.same_size : out.same_kind).emplace_back(a.name);
@@ -103,8 +104,7 @@ std::string telling_name(const std::filesystem::path& file) {
        fitting, "; by the name of file or folder the nearest are ", near);
 }
 
-}  // namespace
-
+/// The first that matches; sets files.match.
 const Family& find_family(SourceFiles& files) {
   for (const Family* family : families()) {
     std::optional<Match> match = family->match(files);
@@ -115,14 +115,22 @@ const Family& find_family(SourceFiles& files) {
   refuse_family(files);
 }
 
-Reading read_with(const Family& family, const SourceFiles& files) {
-  if (family.read != nullptr) return family.read(files);
-  const std::string name = architecture_name(files);
-  // dino.txt's names begin with that of the image tower's backbone
-  const std::string tower = name.substr(0, name.find("_dinotxt_"));
-  const Architecture* const known = tower.empty() ? nullptr : find_known_architecture(tower);
-  if (known == nullptr) refuse_architecture(family, files, name);
-  return family.read_as(files, *known);
+}  // namespace
+
+ParsedModel parse_by_family(SourceFiles& files) {
+  const Family& family = find_family(files);
+  const auto parse = [&] {
+    if (family.read != nullptr) return family.read(files);
+    const std::string name = architecture_name(files);
+    // dino.txt's names begin with that of the image tower's backbone
+    const std::string tower = name.substr(0, name.find("_dinotxt_"));
+    const Architecture* const known = tower.empty() ? nullptr : find_known_architecture(tower);
+    if (known == nullptr) refuse_architecture(family, files, name);
+    return family.read_as(files, *known);
+  };
+  ParsedModel parsed = parse();
+  parsed.match = files.match;
+  return parsed;
 }
 
 }  // namespace vit::internal

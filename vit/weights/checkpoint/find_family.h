@@ -5,11 +5,9 @@
 
 namespace vit::internal {
 
-/// The first family that matches; sets files.match. Throws Error naming tensors and what would be known.
-const Family& find_family(SourceFiles& files);
-
-/// Reads as the family does, by the published architecture if it needs one. Throws Error naming those that
-/// the tensors could be, and those whose names are close to the one that was given.
-Reading read_with(const Family& family, const SourceFiles& files);
+/// The checkpoint as the first family that matches reads it, by the published architecture if it needs one;
+/// sets files.match. Throws Error naming tensors and what would be known, or the architectures that the
+/// tensors could be and those whose names are close to the one that was given.
+ParsedModel parse_by_family(SourceFiles& files);
 
 }  // namespace vit::internal

@@ -181,8 +181,7 @@ void read_fixed_size(const Json& file, const ProcessorClass& processor, Preproce
             ": do_center_crop is set, but crop_size is missing");
 }
 
-void set_backend(const ProcessorClass& processor, const PreprocessLoadOptions& options,
-                 PreprocessConfig& config) {
+void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT";
   VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source,
@@ -225,7 +224,7 @@ std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
 }
 
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
-                                    const PreprocessLoadOptions& options) {
+                                    const ModelOptions& options) {
   const std::string& source = file.file();
   file.expect(Json::Kind::object);
   const ProcessorClass& processor = find_class(file, model_type, source);

@@ -128,14 +128,14 @@ Json load_layout(const std::filesystem::path& path) {
   return layout;
 }
 
-Reading read_by_layout(SourceFiles& files, const Json& layout) {
+ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
   VIT_CHECK(
       files.options.overrides.empty() && files.options.architecture.empty(), kWhere.with(ErrorKind::argument),
       layout.file(),
       ": ModelOptions::layout says everything; ModelOptions::architecture and overrides do not go with it");
   const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
-  Reading out{.config = {}, .layout = {tables->rows}, .ignored = {}, .notes = {}, .texts = tables};
-  files.match = find_prefix(files, layout, out.layout);
+  ParsedModel out{.config = {}, .layout = {tables->rows}, .texts = tables};
+  out.match = files.match = find_prefix(files, layout, out.layout);
   out.config.architecture = layout.find_string("architecture").value_or("");
   out.config.family = "layout";
   out.config.library = std::filesystem::path(layout.file()).filename().string();
@@ -158,7 +158,7 @@ Reading read_by_layout(SourceFiles& files, const Json& layout) {
 }
 
 PreprocessConfig read_layout_preprocess(const Json& layout, const ModelConfig& model,
-                                        const PreprocessLoadOptions& options) {
+                                        const ModelOptions& options) {
   const Json json = layout.at("preprocess");
   PreprocessConfig config;
   config.source = layout.file();

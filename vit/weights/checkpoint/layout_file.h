@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
+#include "vit/config/load_options.h"
 #include "vit/io/json.h"
-#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/family.h"
 
 namespace vit::internal {
@@ -16,10 +16,10 @@ Json load_layout(const std::filesystem::path& path);
 
 /// Reads a checkpoint as `layout` says; sets files.match. Throws Error naming file and key for what is not
 /// known, out of range, or missing.
-Reading read_by_layout(SourceFiles& files, const Json& layout);
+ParsedModel read_by_layout(SourceFiles& files, const Json& layout);
 
 /// The member `preprocess` of a layout, for the native size of the model.
 PreprocessConfig read_layout_preprocess(const Json& layout, const ModelConfig& config,
-                                        const PreprocessLoadOptions& options);
+                                        const ModelOptions& options);
 
 }  // namespace vit::internal

@@ -19,7 +19,7 @@ std::size_t edge_of(std::size_t square) {
 
 class Inference {
  public:
-  Inference(const SourceFiles& files, const std::set<std::string>& given, Reading& reading)
+  Inference(const SourceFiles& files, const std::set<std::string>& given, ParsedModel& reading)
       : files_(files), given_(given), layout_(reading.layout), c_(reading.config) {}
 
   void run() {
@@ -229,7 +229,7 @@ class Inference {
 }  // namespace
 
 void infer_sizes(const SourceFiles& files, const std::string& layout_name, const std::set<std::string>& given,
-                 Reading& reading) {
+                 ParsedModel& reading) {
   Inference inference(files, given, reading);
   try {
     inference.run();

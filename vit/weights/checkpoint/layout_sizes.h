@@ -11,6 +11,6 @@ namespace vit::internal {
 /// Fills the fields of reading.config that are not `given`. Biases that the file does not have become zeros
 /// if the model needs some. Throws Error naming every field that nobody tells.
 void infer_sizes(const SourceFiles& files, const std::string& layout_name, const std::set<std::string>& given,
-                 Reading& reading);
+                 ParsedModel& reading);
 
 }  // namespace vit::internal

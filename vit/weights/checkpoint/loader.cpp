@@ -9,15 +9,16 @@
 
 namespace vit::internal {
 
-Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options) {
-  return CheckpointFolder(path, options).load();
+Checkpoint<ModelConfig> load_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
+  return CheckpointFolder(path, options).load<ModelConfig>();
 }
 
-Checkpoint random_checkpoint(const std::string& architecture, const LoadOptions& options, unsigned seed) {
+Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options,
+                                          unsigned seed) {
   const Architecture& found = find_architecture(architecture);
   TimmArgs args = found.args;
   for (const auto& [key, value] : options.overrides) apply_timm_override(args, key, value);
-  Checkpoint checkpoint;
+  Checkpoint<ModelConfig> checkpoint;
   checkpoint.config = to_config(args, found);
   checkpoint.config.position.rope_scaling = options.rope_scaling;
   validate(checkpoint.config);

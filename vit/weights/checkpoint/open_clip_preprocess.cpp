@@ -24,7 +24,7 @@ TimmCropMode read_resize_mode(const Json& value) {
 
 }  // namespace
 
-PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoadOptions& options) {
+PreprocessConfig read_open_clip_preprocess(const Json& root, const ModelOptions& options) {
   // the image is made for the model, whatever preprocess_cfg.size says
   const GridSize size = read_open_clip_image_size(root.at("model_cfg").at("vision_cfg"));
   TimmPreprocess timm{
@@ -42,7 +42,7 @@ PreprocessConfig read_open_clip_preprocess(const Json& root, const PreprocessLoa
   if (timm.crop_mode == TimmCropMode::center && timm.height != timm.width)
     timm.filter = ResizeFilter::bicubic;
   PreprocessConfig config = build_timm_preprocess(timm, options, root.file() + " (OpenCLIP)");
-  if (timm.crop_mode == TimmCropMode::border) config.pad_color.fill(static_cast<unsigned char>(fill));
+  if (timm.crop_mode == TimmCropMode::border) config.crop_pad_color.fill(static_cast<unsigned char>(fill));
   return config;
 }
 

@@ -55,7 +55,7 @@ void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
 
 }  // namespace
 
-PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const PreprocessLoadOptions& options,
+PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const ModelOptions& options,
                                        const std::string& source) {
   PreprocessConfig config;
   config.source = source;
@@ -79,7 +79,9 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
       config.resize = ResizeRule::contain;
       for (std::size_t c = 0; c < 3; ++c) {  // Python's round(255 * mean), kept inside a byte
         const double level = std::nearbyint(255.0 * timm.mean[c]);
-        config.pad_color[c] = static_cast<unsigned char>(level < 0.0 ? 0.0 : level > 255.0 ? 255.0 : level);
+        config.crop_pad_color[c] = static_cast<unsigned char>(level < 0.0     ? 0.0
+                                                              : level > 255.0 ? 255.0
+                                                                              : level);
       }
       break;
   }
@@ -90,12 +92,12 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const Preproc
   return config;
 }
 
-void apply_choices(PreprocessConfig& config, const PreprocessLoadOptions& options) {
+void apply_choices(PreprocessConfig& config, const ModelOptions& options) {
   if (options.channels) config.channels = *options.channels;
   config.max_pixels = options.max_pixels;
-  if (!options.square_color) return;
+  if (!options.square_pad_color) return;
   config.pad_to_square = true;
-  config.square_color = *options.square_color;
+  config.square_pad_color = *options.square_pad_color;
 }
 
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size) {
@@ -110,7 +112,7 @@ bool is_timm_config(const Json& config) {
          (config.find("architecture") && config.find("input_size"));
 }
 
-PreprocessConfig read_timm_preprocess(const Json& root, const PreprocessLoadOptions& options) {
+PreprocessConfig read_timm_preprocess(const Json& root, const ModelOptions& options) {
   const Json cfg = root.find("pretrained_cfg").value_or(root);  // the older form is flat
   TimmPreprocess timm;
   read_timm_size(root, cfg, timm);

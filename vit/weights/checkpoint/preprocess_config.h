@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "vit/config.h"
+#include "vit/config/load_options.h"
 #include "vit/image/preprocess.h"
 #include "vit/io/json.h"
-#include "vit/weights/checkpoint/load_options.h"
 
 namespace vit::internal {
 
@@ -19,13 +19,13 @@ namespace vit::internal {
 bool is_timm_config(const Json& config);
 /// timm's config.json. These three throw Error naming file and key for values out of range, and for keys that
 /// ask for something that is not implemented.
-PreprocessConfig read_timm_preprocess(const Json& config, const PreprocessLoadOptions& options);
+PreprocessConfig read_timm_preprocess(const Json& config, const ModelOptions& options);
 /// `file` is the object that describes a Hugging Face image processor, `model_type` that of config.json (""
 /// where unknown), which names the class if the object does not.
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
-                                    const PreprocessLoadOptions& options);
+                                    const ModelOptions& options);
 /// The whole of open_clip_config.json.
-PreprocessConfig read_open_clip_preprocess(const Json& config, const PreprocessLoadOptions& options);
+PreprocessConfig read_open_clip_preprocess(const Json& config, const ModelOptions& options);
 
 enum class TimmCropMode { center, squash, border };
 
@@ -41,13 +41,13 @@ struct TimmPreprocess {
 };
 
 /// What the caller chooses whatever the files say: the square and the order of the channels.
-void apply_choices(PreprocessConfig& config, const PreprocessLoadOptions& options);
+void apply_choices(PreprocessConfig& config, const ModelOptions& options);
 
 /// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);
 
 /// timm's rules for these values; `source` is for messages.
-PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const PreprocessLoadOptions& options,
+PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const ModelOptions& options,
                                        const std::string& source);
 
 /// The pass order of a Pillow version such as "9.4", "12.1" or "13"; throws Error for anything else.

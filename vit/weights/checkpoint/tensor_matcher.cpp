@@ -31,28 +31,20 @@ void append(std::string& message, const char* what, const std::vector<std::strin
 
 }  // namespace
 
-TensorMatcher::TensorMatcher(const SourceFiles& files, const Reading& reading,
-                             std::shared_ptr<const TensorFile> tensors)
-    : files_(files),
-      layout_(reading.layout),
-      ignored_(reading.ignored),
-      tensors_(std::move(tensors)),
-      sizes_{.head_width = reading.config.head_width(),
-             .patch_size = reading.config.patch_size,
-             .grid = reading.config.position.added_grid,
-             .prefix_rows = reading.config.position.added_prefix_rows} {}
+FormSizes form_sizes(const ModelConfig& config) {
+  return {.head_width = config.head_width(),
+          .patch_size = config.patch_size,
+          .grid = config.position.added_grid,
+          .prefix_rows = config.position.added_prefix_rows};
+}
 
-TensorMatcher::TensorMatcher(const SourceFiles& files, const TextReading& reading,
-                             std::shared_ptr<const TensorFile> tensors)
-    : files_(files),
-      layout_(reading.layout),
-      ignored_(reading.ignored),
-      tensors_(std::move(tensors)),
-      sizes_{.head_width = reading.config.width / reading.config.num_heads} {}
+FormSizes form_sizes(const TextConfig& config) {
+  return {.head_width = config.width / config.num_heads};
+}
 
 const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
                                        const std::vector<std::size_t>& shape, const std::string& use) {
-  const std::string full = (place == Place::tower ? files_.match.prefix : files_.match.outside) + name;
+  const std::string full = (place == Place::tower ? match_.prefix : match_.outside) + name;
   const TensorEntry* const entry = files_.tensors.find(full);
   if (entry == nullptr) {
     const std::string item = in_quotes(full) + " " + shape_text(shape);
@@ -113,21 +105,9 @@ VisitTensor TensorMatcher::matching() {
   };
 }
 
-ModelWeights TensorMatcher::match(const ModelConfig& config) {
-  ModelWeights weights;
-  for_each_tensor(config, weights, matching());
-  return weights;
-}
-
-TextTowerWeights TensorMatcher::match(const TextConfig& config) {
-  TextTowerWeights weights;
-  for_each_tensor(config, weights, matching());
-  return weights;
-}
-
 std::string TensorMatcher::ignore_reason(const std::string& name) const {
-  const bool inside = name.starts_with(files_.match.prefix);
-  const std::string& front = inside ? files_.match.prefix : files_.match.outside;
+  const bool inside = name.starts_with(match_.prefix);
+  const std::string& front = inside ? match_.prefix : match_.outside;
   if (!name.starts_with(front)) return "";
   const std::string_view own = std::string_view(name).substr(front.size());
   for (const std::span<const Ignored> list : ignored_) {

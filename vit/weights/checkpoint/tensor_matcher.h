@@ -7,28 +7,41 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vit/config.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
 #include "vit/weights/families/family.h"
-#include "vit/weights/families/text_family.h"
 #include "vit/weights/model_weights.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {
 
+/// What the tensors of a tower need besides their shapes.
+FormSizes form_sizes(const ModelConfig& config);
+FormSizes form_sizes(const TextConfig& config);
+
 class TensorMatcher {
  public:
-  /// `reading.config` must be valid. The weights that match() makes keep the file open.
-  TensorMatcher(const SourceFiles& files, const Reading& reading, std::shared_ptr<const TensorFile> tensors);
-  /// The same for a text tower, of which `files.match` tells the prefix.
-  TensorMatcher(const SourceFiles& files, const TextReading& reading,
-                std::shared_ptr<const TensorFile> tensors);
+  /// `parsed.config` must be valid. The weights that match() makes keep the file open.
+  template <typename Config>
+  TensorMatcher(const SourceFiles& files, const ParsedCheckpoint<Config>& parsed,
+                std::shared_ptr<const TensorFile> tensors)
+      : files_(files),
+        match_(parsed.match),
+        layout_(parsed.layout),
+        ignored_(parsed.ignored),
+        tensors_(std::move(tensors)),
+        sizes_(form_sizes(parsed.config)) {}
 
-  /// Finds every tensor of an image tower, or of a text tower; collects what is missing or wrong.
-  ModelWeights match(const ModelConfig& config);
-  TextTowerWeights match(const TextConfig& config);
+  /// Finds every tensor of a tower; collects what is missing or wrong.
+  template <typename Config>
+  WeightsOf<Config> match(const Config& config) {
+    WeightsOf<Config> weights;
+    for_each_tensor(config, weights, matching());
+    return weights;
+  }
   /// Throws one Error for everything that is missing, misshaped or left over; fills the uses of the report.
   void finish(LoadReport& report);
   /// Whether every tensor has its place, in both directions. Stops at the first that has none.
@@ -42,6 +55,7 @@ class TensorMatcher {
   std::string ignore_reason(const std::string& name) const;
 
   const SourceFiles& files_;
+  const Match& match_;
   const Layout& layout_;
   std::span<const std::span<const Ignored>> ignored_;
   std::shared_ptr<const TensorFile> tensors_;

@@ -59,7 +59,7 @@ Layout layout_of(const SourceFiles& files, const TimmArgs& args) {
   return layout;
 }
 
-Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   const TimmArgs stored = stored_args(files, architecture, layout_of(files, architecture.args));
   Published model = read_published(files, architecture, stored, "BAAI", kOwnKeys);
   std::vector<std::string> notes;

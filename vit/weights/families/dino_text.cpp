@@ -3,8 +3,8 @@
 // dinov3/eval/text/text_transformer.py and text_tower.py, dinov3/hub/dinotxt.py.
 #include <charconv>
 
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/published.h"
-#include "vit/weights/families/text_family.h"
 
 namespace vit::internal {
 namespace {
@@ -47,7 +47,7 @@ std::size_t dim(const TensorEntry* entry, std::size_t index) {
   return entry != nullptr && entry->shape.size() == 2 ? entry->shape[index] : 0;
 }
 
-std::optional<TextReading> read(const SourceFiles& files) {
+std::optional<ParsedText> read(const SourceFiles& files) {
   const auto match = match_anchor(files, "token_embedding.weight", kPrefixes);
   if (!match) return std::nullopt;
   const SourceFiles seen{.tensors = files.tensors, .options = files.options, .match = *match};
@@ -67,7 +67,7 @@ std::optional<TextReading> read(const SourceFiles& files) {
   c.score = {.kind = TextScore::Kind::softmax};
   Layout layout = {kRows};
   layout.add(kLogitScale);
-  return TextReading{
+  return ParsedText{
       .config = std::move(c), .match = *match, .layout = std::move(layout), .ignored = {kIgnored}};
 }
 

@@ -10,4 +10,10 @@ std::span<const Family* const> families() {
   return kAll;
 }
 
+std::span<const TextFamily* const> text_families() {
+  static constexpr const TextFamily* kAll[] = {&kHfTextFamily, &kTipsv2TextFamily, &kOpenClipTextFamily,
+                                               &kDinoTextFamily, &kOpenAiTextFamily};
+  return kAll;
+}
+
 }  // namespace vit::internal

@@ -1,6 +1,6 @@
 // What a family's page is: how a checkpoint is recognized, which configuration it means, and by which tables
-// its tensors lie in the file. One page per family in this folder; nothing else in the library knows a
-// family's names.
+// its tensors lie in the file, for image towers and for text towers. One page per family in this folder;
+// nothing else in the library knows a family's names.
 #pragma once
 
 #include <memory>
@@ -17,23 +17,28 @@
 
 namespace vit::internal {
 
-/// A checkpoint as its family reads it.
-struct Reading {
-  ModelConfig config;  // not yet validated
-  Layout layout;
+/// A tower of a checkpoint as its family reads it.
+template <typename Config>
+struct ParsedCheckpoint {
+  Config config;  // not yet validated; of a text tower's score only the kind is known
+  Match match{};  // which names of the file are those of the tower
+  Layout layout;  // where its tensors lie
   std::vector<std::span<const Ignored>> ignored{};
   std::vector<std::string> notes{};     // whose rules apply, what was assumed
   std::shared_ptr<const void> texts{};  // what the names of tables point into, if they are not constants
 };
+using ParsedModel = ParsedCheckpoint<ModelConfig>;
+using ParsedText = ParsedCheckpoint<TextConfig>;
 
+/// A family of image towers.
 struct Family {
   const char* name;
   const char* anchor;   // the tensor by which a file of this family is known, without prefix
   const char* library;  // whose architectures it reads by name, beside timm's; "" for none
   std::optional<Match> (*match)(const SourceFiles& files);
   /// Null where `read_as` needs a published architecture.
-  Reading (*read)(const SourceFiles& files) = nullptr;
-  Reading (*read_as)(const SourceFiles& files, const Architecture& architecture) = nullptr;
+  ParsedModel (*read)(const SourceFiles& files) = nullptr;
+  ParsedModel (*read_as)(const SourceFiles& files, const Architecture& architecture) = nullptr;
 };
 
 /// All families in the order in which they are asked.
@@ -53,7 +58,7 @@ extern const Family kHfDinov3Family;  // families/hf_dinov3.cpp
 extern const Family kHfClipFamily;    // families/hf_clip.cpp
 extern const Family kHfTipsv2Family;  // families/hf_tipsv2.cpp
 
-/// A text tower beside the image tower.
+/// A text tower in the file of an image tower.
 inline constexpr Ignored kTextTower[] = {
     {"text.*", "text tower", Place::outside},
     {"text_model.*", "text tower", Place::outside},
@@ -67,5 +72,28 @@ inline constexpr Ignored kTextTower[] = {
     {"logit_scale", "compares images with texts", Place::outside},
     {"logit_bias", "compares images with texts", Place::outside},
 };
+
+/// A family of text towers.
+struct TextFamily {
+  const char* name;
+  /// Nothing if the checkpoint is of another family or has no text tower. Files without weights are not
+  /// asked for.
+  std::optional<ParsedText> (*read)(const SourceFiles& files);
+};
+
+/// All of them in the order in which they are asked.
+std::span<const TextFamily* const> text_families();
+
+extern const TextFamily kHfTextFamily;        // families/hf_text.cpp
+extern const TextFamily kTipsv2TextFamily;    // families/hf_tipsv2.cpp
+extern const TextFamily kOpenClipTextFamily;  // families/open_clip_text.cpp
+extern const TextFamily kDinoTextFamily;      // families/dino_text.cpp
+extern const TextFamily kOpenAiTextFamily;    // families/openai_text.cpp
+
+/// The logit scale alone is stored: no bias.
+inline constexpr Row kLogitScale[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),
+                                      {Part::logit_bias, ""}};
+inline constexpr Row kLogitScaleAndBias[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),
+                                             at(Place::outside, {Part::logit_bias, "logit_bias"})};
 
 }  // namespace vit::internal

@@ -136,11 +136,11 @@ ModelConfig read_siglip(const SourceFiles& files) {
   return c;
 }
 
-Reading read(const SourceFiles& files) {
+ParsedModel read(const SourceFiles& files) {
   const bool clip = is_clip(hf_model_type(files));
-  Reading out{.config = clip ? read_clip(files) : read_siglip(files),
-              .layout = {kRows},
-              .ignored = {kIgnored, kTextTower}};
+  ParsedModel out{.config = clip ? read_clip(files) : read_siglip(files),
+                  .layout = {kRows},
+                  .ignored = {kIgnored, kTextTower}};
   if (is_naflex(hf_model_type(files))) {
     out.layout.add(kNaFlexPatch);
     out.notes.push_back(

@@ -80,9 +80,9 @@ ModelConfig read_config(const SourceFiles& files, bool registers) {
   return c;
 }
 
-Reading read(const SourceFiles& files) {
+ParsedModel read(const SourceFiles& files) {
   const bool registers = hf_model_type(files) == "dinov2_with_registers";
-  Reading out{
+  ParsedModel out{
       .config = read_config(files, registers), .layout = {kHfEmbeddings, kRows}, .ignored = {kIgnored}};
   const bool gated = out.config.mlp == MlpKind::gated, modules = has_module_names(files);
   if (modules) out.layout.add(kModules);

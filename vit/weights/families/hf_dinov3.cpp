@@ -80,12 +80,12 @@ ModelConfig read_config(const SourceFiles& files, const QkvBias& qkv) {
   return c;
 }
 
-Reading read(const SourceFiles& files) {
+ParsedModel read(const SourceFiles& files) {
   const Json& json = *files.config;
   const QkvBias bias{.q = json.find_bool("query_bias").value_or(true),
                      .k = json.find_bool("key_bias").value_or(false),
                      .v = json.find_bool("value_bias").value_or(true)};
-  Reading out{.config = read_config(files, bias), .layout = {kRows}, .ignored = {kIgnored}};
+  ParsedModel out{.config = read_config(files, bias), .layout = {kRows}, .ignored = {kIgnored}};
   if (files.count_blocks("model.layer.") != 0) out.layout.add(kNested);
   if (!bias.q) out.layout.set_zeros(Part::qkv_bias, 0);
   if (!bias.k) out.layout.set_zeros(Part::qkv_bias, 1);

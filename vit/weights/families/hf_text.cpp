@@ -3,8 +3,8 @@
 // token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands there. Source:
 // transformers, models/clip, metaclip_2, siglip and siglip2.
 #include "vit/base/check.h"
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/families/text_family.h"
 
 namespace vit::internal {
 namespace {
@@ -74,7 +74,7 @@ TextConfig read_sizes(const SourceFiles& files, const Json& json, bool siglip) {
   return c;
 }
 
-void read_clip(const SourceFiles& files, const Json& json, const std::string& type, TextReading& out) {
+void read_clip(const SourceFiles& files, const Json& json, const std::string& type, ParsedText& out) {
   TextConfig& c = out.config;
   const bool metaclip = type.starts_with("metaclip_2");
   c.family = metaclip ? "metaclip2" : "clip";
@@ -86,7 +86,7 @@ void read_clip(const SourceFiles& files, const Json& json, const std::string& ty
   out.layout.add(kClipProjection);
 }
 
-void read_siglip(const Json& json, TextReading& out) {
+void read_siglip(const Json& json, ParsedText& out) {
   TextConfig& c = out.config;
   c.family = "siglip";
   c.mask = TextMask::none;
@@ -96,14 +96,14 @@ void read_siglip(const Json& json, TextReading& out) {
   out.layout.add(kSiglipHead);
 }
 
-std::optional<TextReading> read(const SourceFiles& files) {
+std::optional<ParsedText> read(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
   if (!is_known(type)) return std::nullopt;
   const auto match = match_anchor(files, "embeddings.token_embedding.weight", kPrefixes);
   if (!match) return std::nullopt;
   const Json json = text_config(*files.config);
   const bool siglip = is_siglip(type);
-  TextReading out{
+  ParsedText out{
       .config = read_sizes(files, json, siglip), .match = *match, .layout = {kRows}, .ignored = {kIgnored}};
   if (siglip) {
     read_siglip(json, out);

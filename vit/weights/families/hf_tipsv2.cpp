@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "vit/base/check.h"
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/families/text_family.h"
 
 namespace vit::internal {
 namespace {
@@ -107,9 +107,9 @@ std::optional<Match> match_image(const SourceFiles& files) {
   return found;
 }
 
-Reading read_image(const SourceFiles& files) {
+ParsedModel read_image(const SourceFiles& files) {
   const bool original = !files.has_weights || files.find(kOriginalPatch) != nullptr;
-  Reading out{.config = read_image_config(files), .layout = {}, .ignored = {kIgnoredImage}};
+  ParsedModel out{.config = read_image_config(files), .layout = {}, .ignored = {kIgnoredImage}};
   if (original) {
     out.layout.add(kOriginal);
   } else {
@@ -191,7 +191,7 @@ double read_temperature(const SourceFiles& files) {
   return value;
 }
 
-std::optional<TextReading> read_text(const SourceFiles& files) {
+std::optional<ParsedText> read_text(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
   if (type != "tipsv2" && type != "tipsv2_text_model") return std::nullopt;
   constexpr std::string_view kOriginalPrefixes[] = {"text_encoder.", ""};
@@ -200,10 +200,10 @@ std::optional<TextReading> read_text(const SourceFiles& files) {
   const auto modules =
       original ? std::nullopt : match_anchor(files, "embeddings.token_embedding.weight", kModulePrefixes);
   if (!original && !modules) return std::nullopt;
-  TextReading out{.config = read_text_config(files),
-                  .match = original ? *original : *modules,
-                  .layout = {},
-                  .ignored = {kIgnoredText}};
+  ParsedText out{.config = read_text_config(files),
+                 .match = original ? *original : *modules,
+                 .layout = {},
+                 .ignored = {kIgnoredText}};
   if (original) {
     out.layout.add(kOriginalText);
   } else {

@@ -100,8 +100,8 @@ ModelConfig read_config(const SourceFiles& files) {
   return c;
 }
 
-Reading read(const SourceFiles& files) {
-  Reading out{.config = read_config(files), .layout = {kHfEmbeddings, kEnds}};
+ParsedModel read(const SourceFiles& files) {
+  ParsedModel out{.config = read_config(files), .layout = {kHfEmbeddings, kEnds}};
   constexpr const char* kFirst = "encoder.layer.0.layernorm_before.weight";
   const bool outside = files.find(kFirst) == nullptr && files.find(kFirst, Place::outside) != nullptr;
   if (has_module_names(files)) {

@@ -100,7 +100,7 @@ bool uses_stored_periods(const SourceFiles& files) {
   return stored;
 }
 
-Reading read_dinov3_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_dinov3_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, dinov3_layout(files, architecture.args));
   if (!follows_timm(files)) stored.global_pool = TimmPool::token;
   set_gated_width(files, stored);
@@ -140,7 +140,7 @@ Layout dinov2_layout(const TimmArgs& args) {
   return {kShared, kDinov2};
 }
 
-Reading read_dinov2_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_dinov2_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, dinov2_layout(architecture.args));
   stored.no_embed_class = false;
   const TensorEntry* const table = files.find("pos_embed");

@@ -30,7 +30,7 @@ constexpr Ignored kIgnored[] = {{"freqs_t_x", "patch coordinates, recomputed"},
                                 {"freqs_t_y", "patch coordinates, recomputed"}};
 constexpr std::string_view kOwnKeys[] = {"rules"};
 
-Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   Published model =
       read_published(files, architecture, stored_args(files, architecture, {kRows}), "Naver", kOwnKeys);
   std::vector<std::string> notes;

@@ -153,7 +153,7 @@ void set_projection(ModelConfig& config, bool bias) {
 
 constexpr std::string_view kOwnKeys[] = {"rules"};
 
-Reading read_own_tower(const SourceFiles& files, const VisionCfg& cfg) {
+ParsedModel read_own_tower(const SourceFiles& files, const VisionCfg& cfg) {
   const Architecture tower = own_tower(files, cfg);
   Published model = read_published(files, tower, tower.args, "OpenCLIP", kOwnKeys);
   model.config.patch_bias = false;
@@ -200,7 +200,7 @@ constexpr Row kInnerProjection[] = {{Part::projection_weight, "head.*"}};
 constexpr Row kOuterProjection[] = {at(Place::outside, {Part::projection_weight, "visual.head.proj.*"})};
 static_assert(is_sound(kInnerProjection) && is_sound(kOuterProjection));
 
-Reading read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
+ParsedModel read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
   const Architecture tower = timm_tower(files, cfg);
   Published model = read_published(files, tower, tower.args, "OpenCLIP", naflex_overrides(tower));
   const bool outside = cfg.timm_proj == TimmProj::outside;
@@ -234,7 +234,7 @@ std::optional<Match> match(const SourceFiles& files) {
   return found;
 }
 
-Reading read(const SourceFiles& files) {
+ParsedModel read(const SourceFiles& files) {
   const VisionCfg cfg = read_vision_cfg(files);
   return cfg.timm_model_name.empty() ? read_own_tower(files, cfg) : read_timm_tower(files, cfg);
 }

@@ -90,7 +90,7 @@ void read_text_cfg(const Json& json, TextConfig& c, Extras& extras) {
   c.end_token = static_cast<std::int32_t>(json.find_size("eos_id", {0, kRowCount.max}).value_or(2));
 }
 
-std::optional<TextReading> read(const SourceFiles& files) {
+std::optional<ParsedText> read(const SourceFiles& files) {
   if (!files.config || !files.config->find("model_cfg")) return std::nullopt;
   const auto match = match_anchor(files, "token_embedding.weight", kPrefixes);
   const Json model = open_clip_model_cfg(files);
@@ -119,7 +119,7 @@ std::optional<TextReading> read(const SourceFiles& files) {
   Layout layout = openai_text_layout();
   if (c.projection_bias) layout.add(kLinearProjection);
   if (has_bias) layout.add(kLogitScaleAndBias);
-  return TextReading{
+  return ParsedText{
       .config = std::move(c), .match = *match, .layout = std::move(layout), .ignored = {kOpenAiTextIgnored}};
 }
 

@@ -60,8 +60,8 @@ std::size_t projection_width(const SourceFiles& files) {
   return proj != nullptr && proj->shape.size() == 2 ? proj->shape[1] : 0;
 }
 
-Reading read_kind(const SourceFiles& files, const Architecture& architecture, bool is_clip,
-                  std::size_t head_width = 0) {
+ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture, bool is_clip,
+                      std::size_t head_width = 0) {
   TimmArgs stored = stored_args(files, architecture, {kRows});
   if (head_width != 0) stored.num_heads = std::max<std::size_t>(stored.embed_dim / head_width, 1);
   const std::size_t width = projection_width(files);
@@ -91,7 +91,7 @@ Reading read_kind(const SourceFiles& files, const Architecture& architecture, bo
   return finish(files, architecture, std::move(model), {kRows}, {kIntegers}, std::move(notes));
 }
 
-Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   const Architecture* const named = find_known_architecture(architecture_name(files));
   // which of the two is told by the architecture's name; rotation leaves no tensors
   return read_kind(files, architecture, named != nullptr && named->family == "clip");
@@ -111,7 +111,7 @@ std::optional<Match> match_own(const SourceFiles& files) {
   return architecture_name(files).empty() && is_openai_state(files.tensors) ? match(files) : std::nullopt;
 }
 
-Reading read_own(const SourceFiles& files) {
+ParsedModel read_own(const SourceFiles& files) {
   const TensorEntry* const conv = files.find("conv1.weight");
   const std::size_t patch = conv->shape.size() == 4 ? conv->shape[2] : 0;
   const char* const name = patch == 16   ? "vit_base_patch16_clip_quickgelu_224"

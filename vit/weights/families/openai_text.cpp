@@ -59,7 +59,7 @@ void read_sizes(const SourceFiles& files, TextConfig& c) {
   c.projection_dim = dim(files.find("text_projection"), 1);
 }
 
-TextReading reading_of(TextConfig config, const Match& match, std::vector<std::string> notes = {}) {
+ParsedText reading_of(TextConfig config, const Match& match, std::vector<std::string> notes = {}) {
   return {.config = std::move(config),
           .match = match,
           .layout = openai_text_layout(),
@@ -67,7 +67,7 @@ TextReading reading_of(TextConfig config, const Match& match, std::vector<std::s
           .notes = std::move(notes)};
 }
 
-std::optional<TextReading> read(const SourceFiles& files) {
+std::optional<ParsedText> read(const SourceFiles& files) {
   const auto match = match_anchor(files, "token_embedding.weight", kPrefixes);
   if (!match) return std::nullopt;
   SourceFiles seen{.tensors = files.tensors,

@@ -2,7 +2,7 @@
 // Encoder.
 #pragma once
 
-#include "vit/weights/families/text_family.h"
+#include "vit/weights/families/family.h"
 
 namespace vit::internal {
 

@@ -123,8 +123,9 @@ Published read_published(const SourceFiles& files, const Architecture& architect
   return out;
 }
 
-Reading finish(const SourceFiles& files, const Architecture& architecture, Published published, Layout layout,
-               std::vector<std::span<const Ignored>> ignored, std::vector<std::string> notes) {
+ParsedModel finish(const SourceFiles& files, const Architecture& architecture, Published published,
+                   Layout layout, std::vector<std::span<const Ignored>> ignored,
+                   std::vector<std::string> notes) {
   static constexpr Ignored kAlways[] = {
       {"text.*", "text tower"},
       {"mask_token", "used in training only"},

@@ -41,8 +41,9 @@ Published read_published(const SourceFiles& files, const Architecture& architect
                          const char* library, std::span<const std::string_view> own_keys = {});
 
 /// The end of a page: the grid of the stored position table, and what the reader should know.
-Reading finish(const SourceFiles& files, const Architecture& architecture, Published published, Layout layout,
-               std::vector<std::span<const Ignored>> ignored, std::vector<std::string> notes = {});
+ParsedModel finish(const SourceFiles& files, const Architecture& architecture, Published published,
+                   Layout layout, std::vector<std::span<const Ignored>> ignored,
+                   std::vector<std::string> notes = {});
 
 /// ModelOptions::architecture, else the config's; "" if neither is given.
 std::string architecture_name(const SourceFiles& files);

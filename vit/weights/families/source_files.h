@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/config/load_options.h"
 #include "vit/io/json.h"
 #include "vit/io/tensor_file.h"
-#include "vit/weights/checkpoint/load_options.h"
 #include "vit/weights/families/layout.h"
 
 namespace vit::internal {
@@ -29,7 +29,7 @@ struct Match {
 
 struct SourceFiles {
   const TensorFile& tensors;  // no entries if there are no weights
-  const LoadOptions& options;
+  const ModelOptions& options;
   std::optional<Json> config{};  // config.json or open_clip_config.json; nothing for a bare file
   std::string weights_name{};    // path of the weight file, or of the folder without one, for messages
   bool has_weights = true;       // false: configuration files alone

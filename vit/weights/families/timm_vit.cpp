@@ -80,7 +80,7 @@ const TensorEntry* outer_projection(const SourceFiles& files) {
                                                 : nullptr;
 }
 
-Reading read_as(const SourceFiles& files, const Architecture& architecture) {
+ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, architecture.args));
   const TensorEntry* const projection = outer_projection(files);
   if (projection != nullptr && projection->shape.size() == 2) stored.num_classes = projection->shape[0];

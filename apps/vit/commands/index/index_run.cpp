@@ -59,8 +59,8 @@ void take_options(const IndexModel& model, CommonOptions& options) {
     options.session.input_size = parse_size(model.size);
   if (options.model_options.precision == Precision::float32)
     options.model_options.precision = parse_precision(model.dtype);
-  if (!options.model_options.square_color && !model.pad.empty())
-    options.model_options.square_color = parse_color(model.pad);
+  if (!options.model_options.square_pad_color && !model.pad.empty())
+    options.model_options.square_pad_color = parse_color(model.pad);
   if (!options.model_options.channels && model.channels == "bgr")
     options.model_options.channels = ChannelOrder::bgr;
 }
