@@ -102,7 +102,7 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
   check_same(loaded, expected);
   CHECK(loaded.config.image_width == 24);
   CHECK(loaded.config.labels.at(3) == "yew");
-  const auto preprocess = checkpoint.preprocess_config({});
+  const auto preprocess = checkpoint.preprocess_config();
   REQUIRE(preprocess);
   CHECK(preprocess->resize == ResizeRule::squash);
   CHECK(preprocess->resize_width == 24);

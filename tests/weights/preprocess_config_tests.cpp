@@ -28,13 +28,13 @@ class Folder {
   vit::test::TemporaryFolder folder_;
 };
 
-vit::PreprocessConfig timm(const std::string& cfg, const vit::internal::ModelOptions& options = {}) {
+vit::PreprocessConfig timm(const std::string& cfg, const vit::ModelOptions& options = {}) {
   Folder folder;
   folder.add("config.json", R"({"architecture": "vit_x", "pretrained_cfg": )" + cfg + "}");
   return load_preprocess_config(folder.path(), options);
 }
 
-vit::PreprocessConfig hf(const std::string& text, const vit::internal::ModelOptions& options = {}) {
+vit::PreprocessConfig hf(const std::string& text, const vit::ModelOptions& options = {}) {
   Folder folder;
   folder.add("preprocessor_config.json", text);
   return load_preprocess_config(folder.path(), options);
