@@ -65,8 +65,8 @@ std::string model_source(const CommonOptions& options) {
     members.add("pillow", std::to_string(static_cast<int>(load.pillow)));
   members.add_choice("exif", kExifRules, load.exif);
   if (load.channels) members.add_choice("channels", kOrders, *load.channels);
-  if (load.square_color) {
-    const auto& c = *load.square_color;
+  if (load.square_pad_color) {
+    const auto& c = *load.square_pad_color;
     members.add("pad", text("[", int{c[0]}, ", ", int{c[1]}, ", ", int{c[2]}, "]"));
   }
   return members.object();
@@ -92,7 +92,7 @@ void inherit_model(CommonOptions& options, const std::string& source, const std:
   if (const auto channels = json.find("channels")) load.channels = parse_choice(*channels, kOrders);
   if (const auto pad = json.find("pad")) {
     pad->expect_array(3, "[red, green, blue]");
-    auto& color = load.square_color.emplace();
+    auto& color = load.square_pad_color.emplace();
     for (std::size_t i = 0; i < 3; ++i)
       color[i] = static_cast<unsigned char>((*pad)[i].as_size({.max = 255}));
   }
