@@ -1,13 +1,12 @@
 // Classes of one's own on features of a frozen model: logistic regression, nearest neighbours or nearest
-// centroid, and the head that results. Images are classified with it by vit::Classifier in session.h.
+// centroid, and the head that results. Images are classified with it by vit::Classifier.
 // Letters: n images, C features of each, K classes.
 //
 //   vit::ClassifierHead head = vit::fit_linear(features, classes);
 //   head.labels = {"cat", "dog"};
-//   head.attach(model, "pooled");
+//   head.attach(*model, vit::Output::pooled);
 //   vit::save_head("pets.safetensors", head);
-//   const auto loaded = std::make_shared<const vit::ClassifierHead>(vit::load_head("pets.safetensors"));
-//   vit::Classifier(model, loaded).classify("photo.jpg");
+//   vit::Classifier::of_head(model, vit::load_head("pets.safetensors")).classify("photo.jpg");
 #pragma once
 
 #include <cstddef>
@@ -55,7 +54,7 @@ struct VIT_API ClassifierHead {
   FitMethod method = FitMethod::logistic;  // which of the tensors below it has
   std::vector<std::string> labels;         // (K) names of the classes
 
-  std::string features;     // what the head reads: "pooled", "projected", "cls" or "logits"
+  std::string features;     // the vector that the head reads, by the name of its Output: "pooled", "cls", ...
   std::string model;        // name of the model, for messages
   std::string fingerprint;  // LoadReport::fingerprint of the model; "" = of any
 
@@ -85,12 +84,10 @@ struct VIT_API ClassifierHead {
   void apply(std::span<const float> x, std::span<float> values) const;
   static constexpr float kNoVotes = -1000.0f;  // value of a class without neighbors
 
-  /// Notes model and features that the head belongs to.
-  void attach(const Model& from, std::string feature_name);
+  /// Notes the model and the vector that the head belongs to.
+  void attach(const Model& from, Output vector);
   /// What to ask `from` for. Throws Error naming both models if the head belongs to another one.
-  Request request(const Model& from) const;
-  /// The features of one image (C) in results of this request.
-  std::span<const float> select(const ImageOutputs& outputs) const;
+  Output output(const Model& from) const;
 };
 
 /// Multinomial logistic regression on standardized features, with an L2 penalty: the minimum of

@@ -54,6 +54,10 @@ class VIT_API Model {
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
   /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
+  /// Throws Error if no file of the checkpoint says how images are preprocessed.
+  void require_preprocess_config() const;
+  /// Throws Error if the model cannot take an input of this size, as grid_for() does.
+  void require_grid(std::size_t height, std::size_t width) const;
   /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;

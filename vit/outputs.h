@@ -1,13 +1,15 @@
-// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes;
-// the named classes that logits stand for, and the time that its stages took.
-// Letters: B images, h, w patches per column and row, T = prefix + h w tokens, C = embed_dim, E =
-// projection_dim.
+// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes,
+// and the time that its stages took. Letters: B images, h, w patches per column and row, T = prefix + h w
+// tokens, C = embed_dim, E = projection_dim.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vit/base/choices.h"
@@ -16,80 +18,158 @@
 #include "vit/position/config.h"
 
 namespace vit {
-
-/// One token as a query of the attention of a block.
-struct AttentionQuery {
-  std::size_t block = 0;  // 0 .. depth - 1
-  std::size_t token = 0;  // 0 .. T - 1, prefix tokens first
-};
-
-/// What a forward pass should hand out. Everything is off by default. A request for what the model does not
-/// have is an Error that names it.
-struct Request {
-  bool logits = false;                   // (B, num_classes)
-  bool pooled = false;                   // (B, C), as the library of the checkpoint defines it
-  bool projected = false;                // (B, E), joint image-text space, not normalized
-  bool tokens = false;                   // (B, T, C), after the final norm, prefix first
-  std::vector<std::size_t> blocks{};     // tokens leaving these blocks, before the final norm; 0 .. depth - 1
-  std::vector<std::size_t> attention{};  // softmax probabilities of these blocks, all heads and queries
-  /// Softmax probabilities of single queries: memory stays linear in the number of tokens.
-  std::vector<AttentionQuery> attention_queries{};
-  /// Attention rollout (Abnar and Zuidema 2020) from these tokens, of what leaves their blocks, back to the
-  /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again
-  /// as the query, key and softmax parts of the blocks in front; memory is linear in T and in the blocks.
-  std::vector<AttentionQuery> rollout{};
-  bool embedded = false;  // (B, T, C), tokens entering block 0
-};
-
+struct ModelConfig;
 class ImageOutputs;
 
-/// Results of one forward pass over B images of one size; empty where not requested. Reusing the object for
-/// the same shapes allocates nothing.
-struct VIT_API Outputs {
-  Tensor<float> logits;                          // (B, num_classes)
-  Tensor<float> pooled;                          // (B, C)
-  Tensor<float> projected;                       // (B, E), not normalized
-  Tensor<float> tokens;                          // (B, T, C), after the final norm, prefix first
-  Tensor<float> embedded;                        // (B, T, C), entering block 0
-  std::vector<Tensor<float>> blocks;             // (B, T, C) each, in the order of the request
-  std::vector<Tensor<float>> attention;          // (B, heads, T, T) each, in the order of the request
-  std::vector<Tensor<float>> attention_queries;  // (B, heads, T) each, in the order of the request
-  std::vector<Tensor<float>> rollout;            // (B, T) each, in the order of the request
-  GridSize grid;                                 // patches per column and row of the images
-  std::size_t num_images = 0;                    // B: images of the pass
-  std::size_t num_prefix_tokens = 0;             // class, distillation and register tokens
-  bool has_class_token = false;  // the first of the prefix tokens; models with registers alone have none
+// --------------------------------------------------------------------------------------------------- request
 
-  /// The part of image `index`, below num_images.
+/// What a forward pass can hand out; shapes are those of one image. vit/config/output_table.cpp has a row for
+/// each: its name in files, on the command line, in C and in Python, its shape, and which models have it. The
+/// numbers are the bits of vit/c.h.
+enum class Output : std::uint32_t {
+  pooled = 1,                 // (C), as the library of the checkpoint defines it
+  projected = 2,              // (E), joint image-text space, not normalized
+  class_token = 4,            // (C), after the final norm; "cls"
+  patches = 8,                // (h, w, C), after the final norm
+  tokens = 16,                // (T, C), after the final norm, prefix first
+  embedded = 32,              // (T, C), tokens entering block 0
+  logits = 64,                // (num_classes)
+  block = 128,                // (T, C), tokens leaving a block, before the final norm
+  attention = 256,            // (heads, T, T), softmax probabilities of a block, rows are queries
+  attention_query = 1 << 13,  // (heads, T), those of one query: memory stays linear in the number of tokens
+  /// (T), attention rollout (Abnar and Zuidema 2020) from a token, of what leaves its block, back to the
+  /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again
+  /// as the query, key and softmax parts of the blocks in front; memory is linear in T and in the blocks.
+  rollout = 1 << 14,
+};
+
+/// One thing to ask for: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
+struct OutputKey {
+  constexpr OutputKey(Output of, std::size_t block = 0, std::size_t query = 0)
+      : output(of), index(block), token(query) {}
+  bool operator==(const OutputKey&) const = default;
+
+  Output output;
+  std::size_t index;  // of the block, 0 .. depth - 1, where there is an output of each
+  std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
+};
+
+/// "pooled", "block.11", "rollout.11.0": the name in files and on the command line.
+VIT_API std::string to_string(const OutputKey& key);
+/// The reverse; indices count from the end where they are negative: "block.-1". Throws Error (argument) for
+/// an unknown name, naming those that there are, and for what this model does not have.
+VIT_API OutputKey parse_output(std::string_view name, const ModelConfig& config);
+/// The vector that represents an image: projected where the model has it, else pooled.
+VIT_API Output default_output(const ModelConfig& config);
+
+/// The set of what a forward pass should hand out: {Output::logits, {Output::block, 3}}. A request for what
+/// the model does not have is an Error that names it.
+class VIT_API Request {
+ public:
+  Request() = default;
+  Request(std::initializer_list<OutputKey> keys) {
+    for (const OutputKey& key : keys) add(key);
+  }
+  Request(Output output) { add(output); }
+
+  /// Adds an output, unless it is there.
+  void add(const OutputKey& key);
+  bool has(const OutputKey& key) const noexcept;  // this very one
+  bool has_any(Output output) const noexcept;     // of any block and token
+  bool empty() const noexcept { return bits_ == 0; }
+  /// Those that have an index, in the order in which they were added.
+  std::span<const OutputKey> indexed() const noexcept { return indexed_; }
+
+ private:
+  std::uint32_t bits_ = 0;  // of all outputs
+  std::vector<OutputKey> indexed_;
+};
+
+// --------------------------------------------------------------------------------------------------- results
+
+/// An output of a pass and its numbers, (B, ...).
+struct OutputTensor {
+  OutputKey key;
+  TensorView<float> values;
+};
+
+/// Results of one forward pass over B images of one size. Reusing the object for the same shapes allocates
+/// nothing.
+class VIT_API Outputs {
+ public:
+  std::size_t num_images() const noexcept { return num_images_; }  // B: images of the pass
+  GridSize grid() const noexcept { return grid_; }                 // h x w
+  /// Class, distillation and register tokens, which come before the patches.
+  std::size_t num_prefix_tokens() const noexcept { return num_prefix_tokens_; }
+  /// Whether the first of the prefix tokens is a class token; models with registers only have none.
+  bool has_class_token() const noexcept { return has_class_token_; }
+
+  /// The part of image `index`, below num_images().
   ImageOutputs operator[](std::size_t index) const&;
   ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into outputs that are gone
+
+  bool has(const OutputKey& key) const noexcept { return find_tensor(key) != nullptr; }  // among tensors()
+  /// The numbers of all images, (B, ...). Throws Error if they were not requested, and for parts of others,
+  /// class_token and patches, which ImageOutputs has.
+  TensorView<const float> operator[](const OutputKey& key) const;
+  /// Where a pass leaves its results, for the layers: empty if they were not requested.
+  TensorView<float> find(const OutputKey& key) noexcept;
+  /// All that a pass leaves, for the layers.
+  std::span<const OutputTensor> tensors() const noexcept { return tensors_; }
+
+  /// From now on `key` of every pass is written to the caller's memory, which must be large enough for its B
+  /// images and live as long; an empty span ends this.
+  void bind(const OutputKey& key, std::span<float> memory);
+
+  /// Takes the shapes of a request for B images, for the towers; tensors that have their shape keep their
+  /// memory. Throws Error for what does not fit: a token that the images do not have, memory of the caller
+  /// that is too small.
+  void reserve(const Request& request, const ModelConfig& config, std::size_t num_images, GridSize grid);
+
+ private:
+  struct Bound {
+    OutputKey key;
+    std::span<float> memory;
+  };
+  void reserve(std::size_t place, const OutputKey& key, const Shape& shape);
+  const OutputTensor* find_tensor(const OutputKey& key) const noexcept;
+
+  std::vector<OutputTensor> tensors_;
+  std::vector<Tensor<float>> memory_;  // of tensors_, where the caller gives none
+  std::vector<Bound> bound_;
+  GridSize grid_;
+  std::size_t num_images_ = 0;
+  std::size_t num_prefix_tokens_ = 0;
+  bool has_class_token_ = false;
 };
 
 /// What one image gave: a view into the Outputs of its pass, valid as long as these live and are not run into
 /// again. Each function throws Error if its numbers were not requested.
 class VIT_API ImageOutputs {
  public:
-  /// The part of image `index`, below outputs.num_images; `outputs` must outlive it.
+  /// The part of image `index`, below outputs.num_images(); `outputs` must outlive it.
   ImageOutputs(const Outputs& outputs, std::size_t index) : outputs_(&outputs), index_(index) {}
 
-  std::span<const float> logits() const;                         // (num_classes)
-  std::span<const float> pooled() const;                         // (C)
-  std::span<const float> projected() const;                      // (E)
-  TensorView<const float> tokens() const;                        // (T, C) after the final norm
-  TensorView<const float> embedded() const;                      // (T, C) entering block 0
-  TensorView<const float> block(std::size_t i) const;            // (T, C) of Request::blocks[i]
-  TensorView<const float> attention(std::size_t i) const;        // (heads, T, T) of Request::attention[i]
-  TensorView<const float> attention_query(std::size_t i) const;  // (heads, T), Request::attention_queries[i]
-  std::span<const float> rollout(std::size_t i) const;           // (T) of Request::rollout[i]
-  /// Patch tokens after the final norm as a feature map (h, w, C). Needs Request::tokens.
-  TensorView<const float> patches() const;
-  /// Class token after the final norm (C). Needs Request::tokens; throws Error for a model that has none.
-  std::span<const float> class_token() const;
+  /// The numbers of any output, in the shape that Output has.
+  TensorView<const float> operator[](const OutputKey& key) const;
 
-  /// h x w.
-  GridSize grid() const noexcept { return outputs_->grid; }
+  std::span<const float> logits() const { return (*this)[Output::logits].flat(); }        // (num_classes)
+  std::span<const float> pooled() const { return (*this)[Output::pooled].flat(); }        // (C)
+  std::span<const float> projected() const { return (*this)[Output::projected].flat(); }  // (E)
+  /// Class token after the final norm (C). Throws Error for a model that has none.
+  std::span<const float> class_token() const { return (*this)[Output::class_token].flat(); }
+  /// Patch tokens after the final norm as a feature map (h, w, C).
+  TensorView<const float> patches() const { return (*this)[Output::patches]; }
+  TensorView<const float> tokens() const { return (*this)[Output::tokens]; }  // (T, C), after the final norm
+  TensorView<const float> embedded() const { return (*this)[Output::embedded]; }  // (T, C), entering block 0
+  /// (T, C), leaving a block.
+  TensorView<const float> block(std::size_t block) const { return (*this)[{Output::block, block}]; }
+  /// (heads, T, T) of a block.
+  TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
+
+  GridSize grid() const noexcept { return outputs_->grid(); }  // h x w
   /// Class, distillation and register tokens, which come before the patches.
-  std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens; }
+  std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens(); }
 
  private:
   const Outputs* outputs_;
@@ -98,11 +178,11 @@ class VIT_API ImageOutputs {
 
 /// Results of images of any sizes, in their order. Reusing the object for images of the same sizes allocates
 /// nothing.
-class VIT_API Results {
+class VIT_API BatchOutputs {
  public:
   std::size_t size() const noexcept { return places_.size(); }  // images
   bool empty() const noexcept { return places_.empty(); }       // nothing was run
-  /// The outputs of input `index`, valid as long as these results are not run into again.
+  /// The outputs of input `index`, valid as long as this object is not run into again.
   ImageOutputs operator[](std::size_t index) const&;
   ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into results that are gone
 
@@ -121,29 +201,6 @@ VIT_API double cosine_similarity(std::span<const float> a, std::span<const float
 
 /// Scales a vector to length 1; a zero vector stays zero.
 VIT_API void normalize(std::span<float> vector);
-
-// --------------------------------------------------------------------------------------------------- classes
-
-/// A class and how probable it is.
-struct Prediction {
-  std::size_t index;  // class
-  std::string label;  // name, or the number where there is none
-  float probability;  // softmax over all classes, or sigmoid of this one; of a regression, the logit
-  float logit;        // as the model gives it
-};
-
-/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
-/// class without a name in `labels` is called by its number.
-VIT_API std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
-                                                std::span<const std::string> labels = {},
-                                                ClassActivation activation = ClassActivation::softmax);
-
-/// The classes whose probability is at least their threshold, best first; equal logits in index order.
-/// `thresholds` (classes): an infinite one leaves its class out. Throws Error for another number of them.
-VIT_API std::vector<Prediction> predictions_above(std::span<const float> logits,
-                                                  std::span<const float> thresholds,
-                                                  std::span<const std::string> labels = {},
-                                                  ClassActivation activation = ClassActivation::softmax);
 
 // ------------------------------------------------------------------------------------------------------ time
 

@@ -1,5 +1,5 @@
-// From images to results: a Session for each thread of the caller over a Model that all share, and two
-// convenience classes, Classifier and FeatureExtractor; for_each_image runs many files.
+// From images to results: a Session for each thread of the caller over a Model that all share, and a
+// convenience class, FeatureExtractor; for_each_image runs many files. Classes for images are classifier.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,6 @@
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/fit.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
@@ -25,6 +24,21 @@ namespace internal {
 class ImageStream;
 class PassWatch;
 }  // namespace internal
+
+/// Makes preprocessed pixels, normalized planes (3, H, W), of an input. Called in any thread of the stream.
+using LoadPixels = std::function<Tensor<float>()>;
+
+/// An image file that is read when its turn comes, such as a member of an archive. `read` is called in any
+/// thread of the stream; `name` stands for the file in messages.
+struct LoadFile {
+  std::string name;                              // for messages
+  std::function<std::vector<std::byte>()> read;  // the bytes of the file; what it throws is the failure
+};
+
+/// An image to be run: a file, a file in memory or one that is read elsewhere, pixels, or pixels that are
+/// preprocessed already. What it points at must live until its result was handed out.
+using ImageSource =
+    std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView, LoadPixels>;
 
 /// How a Session runs its images.
 struct SessionOptions {
@@ -48,7 +62,7 @@ struct PassPlan {
 /// well.
 ///   vit::Session session(vit::Model::load("model"), {.threads = 2});
 ///   vit::Outputs outputs;
-///   session.run(image, {.pooled = true, .tokens = true}, outputs);
+///   session.run(image, {vit::Output::pooled, vit::Output::patches}, outputs);
 ///   outputs[0].pooled();   // (C)
 ///   outputs[0].patches();  // (h, w, C)
 class VIT_API Session {
@@ -61,7 +75,7 @@ class VIT_API Session {
 
   const Model& model() const noexcept { return *model_; }  // lives as long as the session
   const SessionOptions& options() const noexcept;          // as they were given
-  /// Throws Error if no file of the checkpoint tells how images are preprocessed.
+  /// Throws Error if no file of the checkpoint says how images are preprocessed.
   const Preprocessor& preprocessor() const;
 
   /// Reads an image file as the checkpoint wants it read (orientation, transparency).
@@ -69,21 +83,17 @@ class VIT_API Session {
   /// Reads an image file that is in memory.
   Image decode(std::span<const std::byte> file) const;
 
-  /// Preprocesses and runs one image, a frame of a video for example, into outputs[0].
-  void run(const ImageView& image, const Request& request, Outputs& outputs);
-  /// Decodes, preprocesses and runs an image file into outputs[0]: as run() of what decode() makes of it, in
-  /// less time and memory (see Preprocessor::run_bytes).
-  void run(const std::filesystem::path& file, const Request& request, Outputs& outputs);
-  /// Decodes, preprocesses and runs an image file in memory into outputs[0].
-  void run(std::span<const std::byte> file, const Request& request, Outputs& outputs);
+  /// Reads, preprocesses and runs one image into outputs[0]. A frame of a size that was seen before allocates
+  /// nothing; a file takes less time and memory than what decode() makes of it (see Preprocessor::run_bytes).
+  void run(const ImageSource& image, const Request& request, Outputs& outputs);
   /// Preprocesses and runs images of any sizes.
-  void run(std::span<const ImageView> images, const Request& request, Results& results);
-  /// The same, into new results.
-  Results run(std::span<const ImageView> images, const Request& request);
+  void run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs);
+  BatchOutputs run(std::span<const ImageView> images, const Request& request);  // into new outputs
   /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes.
-  void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request, Results& results);
-  /// The same, into new results.
-  Results run_pixels(std::span<const TensorView<const float>> pixels, const Request& request);
+  void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
+                  BatchOutputs& outputs);
+  BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,
+                          const Request& request);  // into new ones
 
   /// One forward pass over preprocessed pixels (B, 3, H, W). Throws Error, as run() does, for a size that the
   /// model cannot take and for a request of what it does not have.
@@ -100,44 +110,11 @@ class VIT_API Session {
   /// Passes tell `watch` how far they are; null = nobody.
   void watch_passes(internal::PassWatch* watch) noexcept;
   template <typename Fill>
-  void run_sorted(const Request& request, Results& results, const Fill& fill);
+  void run_sorted(const Request& request, BatchOutputs& outputs, const Fill& fill);
 
   std::shared_ptr<const Model> model_;
   std::unique_ptr<State> state_;
   friend class internal::ImageStream;
-};
-
-/// Labels for images: Classifier("model/").classify("photo.jpg"). Probabilities are those of a softmax, or of
-/// sigmoids where the model was trained for several classes at once.
-class VIT_API Classifier {
- public:
-  /// The model's own classes. Throws Error (mismatch) if the checkpoint has no classifier.
-  explicit Classifier(std::shared_ptr<const Model> model, SessionOptions options = {});
-  /// The same of a folder or weight file; throws Error as Model::load() does.
-  explicit Classifier(const std::filesystem::path& path, SessionOptions options = {},
-                      const ModelOptions& model_options = {});
-  /// Classes of `head`, which was fitted on features of this model, instead of the model's own. Throws Error
-  /// if it was fitted on those of another.
-  Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const ClassifierHead> head,
-             SessionOptions options = {});
-  /// An image file, read as the checkpoint wants it read.
-  std::vector<Prediction> classify(const std::filesystem::path& file, std::size_t top = 5);
-  /// An image file in memory.
-  std::vector<Prediction> classify(std::span<const std::byte> file, std::size_t top = 5);
-  /// An image in memory.
-  std::vector<Prediction> classify(const ImageView& image, std::size_t top = 5);
-  /// Images in memory, of any sizes: the predictions of each.
-  std::vector<std::vector<Prediction>> classify(std::span<const ImageView> images, std::size_t top = 5);
-  Session& session() noexcept { return session_; }  // what runs the images
-
- private:
-  std::vector<Prediction> predict(const ImageOutputs& outputs, std::size_t top);
-
-  Session session_;
-  std::shared_ptr<const ClassifierHead> head_;  // null: the model's own
-  Request request_;
-  std::vector<float> values_;  // (classes) of the head
-  Outputs outputs_;
 };
 
 /// Embeddings of images: the pooled vector and the map of patch features.
@@ -151,13 +128,9 @@ class VIT_API FeatureExtractor {
   /// The same of a folder or weight file; throws Error as Model::load() does.
   explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
                             const ModelOptions& model_options = {});
-  /// An image file, read as the checkpoint wants it read. The results are valid until the next call: pooled()
-  /// (if the model has it), tokens(), class_token(), and patches() (h, w, C).
-  ImageOutputs extract(const std::filesystem::path& file) &;
-  /// An image file in memory. The results are valid until the next call.
-  ImageOutputs extract(std::span<const std::byte> file) &;
-  /// An image in memory. The results are valid until the next call.
-  ImageOutputs extract(const ImageView& image) &;
+  /// An image, a file of which is read as the checkpoint wants it read. The results are valid until the next
+  /// call: pooled() (if the model has it), tokens(), class_token(), and patches() (h, w, C).
+  ImageOutputs extract(const ImageSource& image) &;
   template <typename Source>
   ImageOutputs extract(const Source& source) && =
       delete;                                       // the results would point into an object that is gone
@@ -174,25 +147,10 @@ class VIT_API FeatureExtractor {
 // Many images through one session: files are read, preprocessed and computed in groups, results come in the
 // order of the inputs, and an input that fails does not stop the others. The loop of an embedding job:
 //
-//   vit::for_each_image(session, paths, {.pooled = true}, [&](const vit::StreamedImage& image) {
+//   vit::for_each_image(session, paths, vit::Output::pooled, [&](const vit::StreamedImage& image) {
 //     if (image.outputs) save(paths[image.index], image.outputs->pooled());
 //     else report(paths[image.index], image.failure);
 //   });
-
-/// Makes preprocessed pixels, normalized planes (3, H, W), of an input. Called in any thread of the stream.
-using LoadPixels = std::function<Tensor<float>()>;
-
-/// An image file that is read when its turn comes, such as a member of an archive. `read` is called in any
-/// thread of the stream; `name` stands for the file in messages.
-struct LoadFile {
-  std::string name;                              // for messages
-  std::function<std::vector<std::byte>()> read;  // the bytes of the file; what it throws is the failure
-};
-
-/// An input: a file, a file in memory or one that is read elsewhere, pixels, or pixels that are preprocessed
-/// already. What it points at must live until its result was handed out.
-using ImageSource =
-    std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView, LoadPixels>;
 
 /// One input and what became of it.
 struct StreamedImage {

@@ -7,6 +7,7 @@
 #include "vit/anomaly.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
+#include "vit/classifier.h"
 #include "vit/config.h"
 #include "vit/fit.h"
 #include "vit/image/image.h"

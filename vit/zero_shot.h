@@ -1,5 +1,5 @@
-// Labels of one's own: texts as classes of a model that was trained on images and texts. The vectors of the
-// classes are computed once, can be kept in a file, and are all that classifying needs.
+// Texts as classes of a model that was trained on images and texts: their vectors, which are computed once
+// and can be kept in a file. Images are classified with them by classifier.h.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,6 @@
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
-#include "vit/image/image.h"
-#include "vit/outputs.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
 
@@ -33,9 +31,11 @@ VIT_API std::string fill_template(const std::string& text, const std::string& la
 /// One vector a class: the mean of the normalized vectors of the class in all templates, normalized again, as
 /// open_clip's build_zero_shot_classifier has it; of one template the normalized vector itself. No templates
 /// stand for kDefaultTemplate. Throws Error for an empty list of classes, a class that is there twice or has
-/// no name, and a template without {}.
+/// no name, and a template without {}. Progress counts classes; a run that is cancelled returns those that
+/// are done.
 VIT_API ClassVectors encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
-                                    std::span<const std::string> templates = {});
+                                    std::span<const std::string> templates = {},
+                                    const StreamOptions& options = {});
 
 /// A safetensors file with the tensor "text" (n, E) and the names in its metadata. Written
 /// atomically. Throws Error (io) if it cannot be written.
@@ -44,46 +44,19 @@ VIT_API void save_class_vectors(const ClassVectors& classes, const std::filesyst
 /// file, or if a vector is not finite.
 VIT_API ClassVectors load_class_vectors(const std::filesystem::path& file);
 
-/// What a Session must be asked for to compare images with texts: projected vectors, or pooled ones where the
-/// tower has no projection (SigLIP).
-VIT_API Request embedding_request(const ModelConfig& config);
-/// The vector of an image (E) among what embedding_request() asked for.
-VIT_API std::span<const float> embedding_of(const ImageOutputs& outputs, const ModelConfig& config);
+/// Compares the vector of an image (E), which need not be normalized, with classes: scale * cosine + bias ->
+/// logits (n). Throws Error if the vector has another length.
+VIT_API void compare(std::span<const float> image, const ClassVectors& classes, const TextScore& score,
+                     std::span<float> logits);
 
-/// Compares images with classes. Never changes; threads may share it.
-///   const auto both = vit::ImageAndText::load("siglip2");
-///   vit::TextEncoder encoder(both.text);
-///   vit::Session session(both.image);
-///   vit::ZeroShotClassifier(encoder, {"a cat", "a dog"}).classify(session, image);
-class VIT_API ZeroShotClassifier {
- public:
-  /// Throws Error if the vectors are not (n, E) with a name each, or if there are none.
-  ZeroShotClassifier(ClassVectors classes, TextScore score);
-  /// encode_classes() and the score of the encoder's tower. Throws Error if that tower was published without
-  /// an image tower, and so without a score.
-  ZeroShotClassifier(TextEncoder& encoder, std::vector<std::string> classes,
-                     std::span<const std::string> templates = {});
+/// How the images of a checkpoint are compared with texts, without loading its text tower. Throws Error
+/// (mismatch) if there is no tower or no score, and whatever is wrong with a file.
+VIT_API TextScore read_text_score(const std::filesystem::path& path, const ModelOptions& options = {});
 
-  std::size_t size() const noexcept { return classes_.names.size(); }  // n: classes
-  std::size_t embedding_dim() const noexcept {
-    return classes_.vectors.shape().last();
-  }                                                                  // E: numbers of a vector
-  const ClassVectors& classes() const noexcept { return classes_; }  // in their order
-  const TextScore& score() const noexcept { return score_; }         // from cosines to logits
-
-  /// Scaled cosines with the vector of an image (E), which need not be normalized -> logits (n). Throws Error
-  /// if the vector has another length.
-  void compare(std::span<const float> image, std::span<float> logits) const;
-  /// Logits (n) to probabilities (n): softmax over all or sigmoid of each. `probabilities` may be `logits`.
-  void probabilities(std::span<const float> logits, std::span<float> probabilities) const;
-  /// The `top` most probable classes for the vector of an image, best first; equal ones in their order.
-  std::vector<Prediction> classify(std::span<const float> image, std::size_t top = 5) const;
-  /// The same for an image, by a session over the image tower of the same checkpoint.
-  std::vector<Prediction> classify(Session& session, const ImageView& image, std::size_t top = 5) const;
-
- private:
-  ClassVectors classes_;
-  TextScore score_;
-};
+namespace internal {
+/// The classes with vectors of length 1. Throws Error if they are not (n, E) with a name each, or if there
+/// are none.
+ClassVectors normalized_classes(ClassVectors classes);
+}  // namespace internal
 
 }  // namespace vit

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     vit::Session session(vit::Model::load(argv[1]));
     const std::size_t depth = session.model().config().depth, heads = session.model().config().num_heads;
     vit::Request request;
-    for (std::size_t block = 0; block < depth; ++block) request.attention.push_back(block);
+    for (std::size_t block = 0; block < depth; ++block) request.add({vit::Output::attention, block});
 
     std::vector<double> sums(depth * heads);
     vit::Outputs all;

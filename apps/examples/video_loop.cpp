@@ -43,14 +43,14 @@ int main(int argc, char** argv) {
 
     cv::Mat frame;
     vit::Outputs outputs;
-    const vit::Request request{.tokens = true};
+    const vit::Request request{vit::Output::tokens};
     double change = 0;  // how much the tokens move from frame to frame
     std::vector<float> previous;
     int number = 0;
     const auto start = std::chrono::steady_clock::now();
     for (; argc == 3 ? video.read(frame) : draw_frame(frame, number); ++number) {
       session.run(vit::view(frame), request, outputs);  // no copy, and nothing allocated after the first
-      const std::span<const float> tokens = outputs.tokens.flat();
+      const std::span<const float> tokens = outputs[vit::Output::tokens].flat();
       for (std::size_t i = 0; i < previous.size(); ++i) {
         const double difference = static_cast<double>(tokens[i]) - static_cast<double>(previous[i]);
         change += difference * difference;

@@ -42,7 +42,7 @@ TEST_CASE("pca: components of patches equal scikit-learn's with the largest load
         test::FixtureTensors(test::data_path(folder + "/expected.safetensors")).floats("native.pixels");
     Session session(Model::load(test::data_path(folder)));
     Outputs outputs;
-    session.forward(pixels, {.tokens = true}, outputs);
+    session.forward(pixels, {Output::tokens}, outputs);
     PcaAccumulator accumulator;
     accumulator.add(outputs[0].patches());
     accumulator.add(outputs[1].patches());

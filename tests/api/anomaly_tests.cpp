@@ -169,7 +169,7 @@ TEST_CASE("anomaly: what cannot be is refused by name") {
     Session session = make_session();
     Outputs outputs;
     session.forward(part(0), builder.request(), outputs);
-    outputs.tokens.data()[40] = std::nanf("");
+    outputs.find(Output::tokens).data()[40] = std::nanf("");
     CHECK_ERROR(ErrorKind::argument, ("finite"), builder.add(outputs[0], "a"));
   }
   SUBCASE("damaged files") {

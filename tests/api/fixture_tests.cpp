@@ -96,43 +96,43 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
                  CaseErrors& errors) {
   CAPTURE(input);
   const ModelConfig& config = model.config();
-  Request request{.logits = config.num_classes != 0,
-                  .pooled = config.pooling != Pooling::none,
-                  .projected = config.projection_dim != 0,
-                  .tokens = true,
-                  .blocks = {},
-                  .attention = {0},
-                  .embedded = true};
-  for (std::size_t block = 0; block < config.depth; ++block) request.blocks.push_back(block);
+  Request head_only;
+  if (config.num_classes != 0) head_only.add(Output::logits);
+  if (config.pooling != Pooling::none) head_only.add(Output::pooled);
+  if (config.projection_dim != 0) head_only.add(Output::projected);
+  Request request = head_only;
+  for (const OutputKey& key :
+       {OutputKey(Output::tokens), OutputKey(Output::embedded), OutputKey(Output::attention, 0)})
+    request.add(key);
+  for (std::size_t block = 0; block < config.depth; ++block) request.add({Output::block, block});
   const Tensor<float> pixels = tensor_of(expected, input + ".pixels");
   ForwardMemory memory;
   Outputs outputs;
   model.forward(pixels, request, /*threads=*/2, memory, outputs);
-  check_tensor(expected, input + ".tokens_in", outputs.embedded.flat(), errors);
+  check_tensor(expected, input + ".tokens_in", outputs[Output::embedded].flat(), errors);
   for (std::size_t block = 0; block < config.depth; ++block) {
-    check_tensor(expected, input + ".block." + std::to_string(block), outputs.blocks[block].flat(), errors);
+    check_tensor(expected, input + ".block." + std::to_string(block), outputs[{Output::block, block}].flat(),
+                 errors);
   }
-  check_tensor(expected, input + ".tokens", outputs.tokens.flat(), errors);
-  if (request.pooled) check_tensor(expected, input + ".pooled", outputs.pooled.flat(), errors);
-  if (request.projected) check_tensor(expected, input + ".projected", outputs.projected.flat(), errors);
-  if (request.logits) check_tensor(expected, input + ".logits", outputs.logits.flat(), errors);
+  check_tensor(expected, input + ".tokens", outputs[Output::tokens].flat(), errors);
+  for (const Output output : {Output::pooled, Output::projected, Output::logits}) {
+    if (request.has(output))
+      check_tensor(expected, input + "." + to_string(output), outputs[output].flat(), errors);
+  }
   if (input == "native") {
     if (const TensorEntry* const attention = expected.find("layer0.attention")) {
       const std::size_t count = attention->num_elements();
-      check_tensor(expected, "layer0.attention", outputs.attention[0].flat().subspan(0, count), errors);
+      check_tensor(expected, "layer0.attention", outputs[{Output::attention, 0}].flat().subspan(0, count),
+                   errors);
     }
   }
 
   // only what the head reads: the same bits as the full pass
-  Request head_only{.logits = request.logits,
-                    .pooled = request.pooled,
-                    .projected = request.projected,
-                    .blocks = {},
-                    .attention = {}};
   Outputs short_outputs;
   model.forward(pixels, head_only, /*threads=*/1, memory, short_outputs);
-  CHECK(std::ranges::equal(short_outputs.logits.flat(), outputs.logits.flat()));
-  CHECK(std::ranges::equal(short_outputs.pooled.flat(), outputs.pooled.flat()));
+  for (const Output output : {Output::pooled, Output::logits}) {
+    if (request.has(output)) CHECK(std::ranges::equal(short_outputs[output].flat(), outputs[output].flat()));
+  }
 }
 
 void check_inputs(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
@@ -153,9 +153,9 @@ void check_stored_periods(const fs::path& path, const ModelOptions& options, con
   for (const std::string& input : inputs_of(expected)) {
     ForwardMemory memory;
     Outputs outputs;
-    model.forward(tensor_of(expected, input + ".pixels"), {.tokens = true, .blocks = {}, .attention = {}},
+    model.forward(tensor_of(expected, input + ".pixels"), Output::tokens,
                   /*threads=*/1, memory, outputs);
-    check_tensor(expected, input + ".stored_periods.tokens", outputs.tokens.flat(), errors);
+    check_tensor(expected, input + ".stored_periods.tokens", outputs[Output::tokens].flat(), errors);
   }
 }
 

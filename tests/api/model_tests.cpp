@@ -30,14 +30,20 @@ struct Variant {
   Precision precision;
 };
 
-const Request kEverything{
-    .logits = true, .pooled = true, .tokens = true, .blocks = {0, 1}, .attention = {1}, .embedded = true};
+const Request kEverything{Output::logits,     Output::pooled,     Output::tokens,        Output::embedded,
+                          {Output::block, 0}, {Output::block, 1}, {Output::attention, 1}};
+
+Tensor<float> copy_of(TensorView<const float> values) {
+  Tensor<float> copy(values.shape());
+  std::ranges::copy(values.flat(), copy.data());
+  return copy;
+}
 
 Tensor<float> logits_of(const VisionTransformer& model, TensorView<const float> pixels, int threads) {
   ForwardMemory memory;
   Outputs outputs;
-  model.forward(pixels, {.logits = true}, threads, memory, outputs);
-  return std::move(outputs.logits);
+  model.forward(pixels, {Output::logits}, threads, memory, outputs);
+  return copy_of(outputs[Output::logits]);
 }
 
 /// |a - b| / |b|.
@@ -112,9 +118,9 @@ TEST_CASE("model: a joint head whose blocks add nothing gives the class token an
   const std::size_t width = config.embed_dim, prefix = config.num_prefix_tokens();
   ForwardMemory memory;
   Outputs outputs;
-  model.forward(test::random_pixels(2, 48, 64), {.projected = true, .tokens = true}, 2, memory, outputs);
+  model.forward(test::random_pixels(2, 48, 64), {Output::projected, Output::tokens}, 2, memory, outputs);
   for (std::size_t image = 0; image < 2; ++image) {
-    const TensorView<const float> tokens = std::as_const(outputs.tokens).view()[image];
+    const TensorView<const float> tokens = outputs[image].tokens();
     std::vector<double> expected = normalized({tokens.row(0), width}, config.joint_norm_eps);
     std::vector<double> mean(width, 0.0);
     for (std::size_t t = prefix; t < tokens.dim(0); ++t) {
@@ -124,7 +130,7 @@ TEST_CASE("model: a joint head whose blocks add nothing gives the class token an
     }
     expected.insert(expected.end(), mean.begin(), mean.end());
     for (std::size_t i = 0; i < 2 * width; ++i)
-      CHECK(outputs.projected.view().row(image)[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+      CHECK(outputs[Output::projected].row(image)[i] == doctest::Approx(expected[i]).epsilon(1e-5));
   }
 }
 
@@ -133,14 +139,15 @@ TEST_CASE("model: a joint head has the same bits in any batch, and changes nothi
   const Tensor<float> pixels = test::random_pixels(5, 48, 48);
   ForwardMemory memory;
   Outputs together, alone, plain;
-  model.forward(pixels, {.pooled = true, .projected = true}, 3, memory, together);
-  model.forward(pixels, {.pooled = true}, 3, memory, plain);
+  model.forward(pixels, {Output::pooled, Output::projected}, 3, memory, together);
+  model.forward(pixels, {Output::pooled}, 3, memory, plain);
   for (std::size_t image = 0; image < 5; ++image) {
-    model.forward(pixels.view().part(image, 1), {.projected = true}, 1, memory, alone);
-    CHECK(std::ranges::equal(alone.projected.flat(),
-                             std::span(together.projected.view().row(image), alone.projected.dim(1))));
+    model.forward(pixels.view().part(image, 1), {Output::projected}, 1, memory, alone);
+    CHECK(std::ranges::equal(
+        alone[Output::projected].flat(),
+        std::span(together[Output::projected].row(image), alone[Output::projected].dim(1))));
   }
-  CHECK(std::ranges::equal(plain.pooled.flat(), together.pooled.flat()));
+  CHECK(std::ranges::equal(plain[Output::pooled].flat(), together[Output::pooled].flat()));
 }
 
 TEST_CASE("model: an image has the same bits in any batch, at any place, with any number of threads") {
@@ -168,16 +175,12 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
           const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, 64, 80});
           Outputs outputs;
           model.forward(part, kEverything, threads, memory, outputs);
-          const auto same = [&](const Tensor<float>& found, const Tensor<float>& all) {
-            const std::size_t each = found.num_elements() / batch;
-            return std::equal(found.flat().begin(), found.flat().end(), all.data() + first * each);
-          };
-          CHECK(same(outputs.logits, whole.logits));
-          CHECK(same(outputs.pooled, whole.pooled));
-          CHECK(same(outputs.tokens, whole.tokens));
-          CHECK(same(outputs.embedded, whole.embedded));
-          CHECK(same(outputs.blocks[0], whole.blocks[0]));
-          CHECK(same(outputs.attention[0], whole.attention[0]));
+          for (const OutputTensor& output : outputs.tensors()) {
+            CAPTURE(to_string(output.key));
+            const std::span<const float> found = output.values.flat();
+            CHECK(std::equal(found.begin(), found.end(),
+                             whole[output.key].data() + first * (found.size() / batch)));
+          }
         }
       }
     }
@@ -195,7 +198,7 @@ TEST_CASE("model: computing only the rows that the head reads changes no bit") {
     ForwardMemory memory;
     Outputs outputs;
     model.forward(pixels, kEverything, 2, memory, outputs);
-    CHECK(std::ranges::equal(logits_of(model, pixels, 2).flat(), outputs.logits.flat()));
+    CHECK(std::ranges::equal(logits_of(model, pixels, 2).flat(), outputs[Output::logits].flat()));
   }
 }
 
@@ -210,7 +213,7 @@ TEST_CASE("model: a warm forward pass allocates nothing") {
       const Tensor<float> pixels = test::random_pixels(batch, 64, 48);
       ForwardMemory memory;
       Outputs outputs;
-      const Request request{.logits = true, .pooled = true, .tokens = true};
+      const Request request{Output::logits, Output::pooled, Output::tokens};
       for (int pass = 0; pass < 2; ++pass) model.forward(pixels, request, 2, memory, outputs);
       const std::size_t before = test::allocation_count();
       for (int pass = 0; pass < 3; ++pass) model.forward(pixels, request, 2, memory, outputs);
@@ -331,26 +334,27 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
       const auto run = [&](const VisionTransformer& model) {
         ForwardMemory memory;
         Outputs outputs;
-        model.forward(pixels, {.pooled = true, .tokens = true}, 1, memory, outputs);
+        model.forward(pixels, {Output::pooled, Output::tokens}, 1, memory, outputs);
         return outputs;
       };
       const Outputs exact = run(build(checkpoint));
-      std::vector<std::pair<const kernels::KernelTable*, Tensor<float>>> earlier;
+      std::vector<std::pair<const kernels::KernelTable*, Outputs>> earlier;
       for (const kernels::KernelTable* table : kernels::available_kernels()) {
         CAPTURE(std::string(table->name));
         Outputs found = run({checkpoint.config, checkpoint.weights, *table, Precision::int8});
         const double limit = limit_of(*table, kProducts);
-        CHECK(distance(found.tokens, exact.tokens) < limit);
-        CHECK(distance(found.tokens, exact.tokens) > limit / 10.0);  // it did compute in int8
+        CHECK(distance(found[Output::tokens], exact[Output::tokens]) < limit);
+        CHECK(distance(found[Output::tokens], exact[Output::tokens]) >
+              limit / 10.0);  // it did compute in int8
         if (checkpoint.config.pooling == Pooling::attention)
-          CHECK(distance(found.pooled, exact.pooled) < limit_of(*table, kPooledProducts));
-        for (const auto& [other, its_tokens] : earlier) {
+          CHECK(distance(found[Output::pooled], exact[Output::pooled]) < limit_of(*table, kPooledProducts));
+        for (const auto& [other, its_outputs] : earlier) {
           const std::string other_name = other->name;
           CAPTURE(other_name);
-          CHECK(distance(found.tokens, its_tokens) <
+          CHECK(distance(found[Output::tokens], its_outputs[Output::tokens]) <
                 (have_same_numbers(*table, *other) ? same_limit : limit + limit_of(*other, kProducts)));
         }
-        earlier.emplace_back(table, std::move(found.tokens));
+        earlier.emplace_back(table, std::move(found));
       }
     }
   }
@@ -363,9 +367,9 @@ TEST_CASE("model: requests that a model cannot meet are errors that say why") {
   ForwardMemory memory;
   Outputs outputs;
   const auto run = [&](const Request& request) { model.forward(pixels, request, 1, memory, outputs); };
-  CHECK_ERROR(ErrorKind::argument, ("classifier"), run({.logits = true}));
-  CHECK_ERROR(ErrorKind::argument, ("projection"), run({.projected = true}));
-  CHECK_ERROR(ErrorKind::argument, ("block 2"), run({.blocks = {2}}));
+  CHECK_ERROR(ErrorKind::argument, ("classifier"), run({Output::logits}));
+  CHECK_ERROR(ErrorKind::argument, ("projection"), run({Output::projected}));
+  CHECK_ERROR(ErrorKind::argument, ("block.2"), run({{Output::block, 2}}));
   const Tensor<float> small = test::random_pixels(1, 15, 48);
   CHECK_ERROR(ErrorKind::argument, ("15 x 48"), model.forward(small, {}, 1, memory, outputs));
   const TensorView<const float> planes(pixels.data(), Shape{3, 48, 48});

@@ -32,15 +32,15 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
   const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
-  Classifier classifier(Model::load(model_path, {.resampler = resampler}));
+  const Classifier classifier(model_path, {.resampler = resampler});
+  Session session(classifier.model());
   double largest = 0.0;
   for (const auto& item : expected.items()) {
     const std::string& name = item.key();
     const nlohmann::json& reference = item.value();
     CAPTURE(name);
-    const DecodeOptions options = classifier.session().preprocessor().decode_options();
-    const Image image = decode_file(images / name, options);
-    const auto top = classifier.classify(image, 5);
+    const Image image = session.decode(images / name);
+    const auto top = classifier.classify(session, image, 5);
     REQUIRE(top.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
       CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());
@@ -59,10 +59,11 @@ void check_classes_kept(const char* backend, ResamplerChoice resampler) {
   std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
   const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
   const auto count_same = [&](Precision precision) {
-    Classifier classifier(Model::load(model_path, {.resampler = resampler, .precision = precision}));
+    const Classifier classifier(model_path, {.resampler = resampler, .precision = precision});
+    Session session(classifier.model());
     std::size_t same = 0;
     for (const auto& item : expected.items()) {
-      const auto top = classifier.classify(images / item.key(), 1);
+      const auto top = classifier.classify(session, images / item.key(), 1);
       same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
     }
     return same;
@@ -98,7 +99,7 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alo
   Session session(model, {.threads = 2, .input_size = {.kind = InputSize::Kind::native}});
   const Image wide(32, 64), square(48, 48), small(32, 32);
   const std::vector<ImageView> images{wide, square, small, wide};
-  const Request request{.pooled = true, .tokens = true};
+  const Request request{Output::pooled, Output::tokens};
   const auto together = session.run(images, request);
   REQUIRE(together.size() == 4);
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -115,12 +116,12 @@ TEST_CASE("pipeline: NaFlex gives every picture the grid of its own shape") {
   Session session(Model::load(test::data_path("golden/models/hf-siglip2-naflex")), {.threads = 1});
   const Image wide(60, 90), tall(100, 41), square(30, 30);
   const ImageView images[] = {wide, tall, square, tall};
-  const Request request{.pooled = true, .tokens = true};
-  const Results together = session.run(images, request);
+  const Request request{Output::pooled, Output::tokens};
+  const BatchOutputs together = session.run(images, request);
   const GridSize grids[] = {{3, 5}, {5, 3}, {4, 4}, {5, 3}};
   for (std::size_t i = 0; i < std::size(images); ++i) {
     CHECK(together[i].grid() == grids[i]);
-    const Results alone = session.run(std::span(&images[i], 1), request);
+    const BatchOutputs alone = session.run(std::span(&images[i], 1), request);
     CHECK(std::ranges::equal(together[i].pooled(), alone[0].pooled()));
   }
 }
@@ -138,7 +139,7 @@ TEST_CASE("pipeline: NaFlex gives transformers' vectors for pictures of differen
     CHECK(std::ranges::equal(pixels.flat(), wanted.flat()));
   }
   const ImageView images[] = {pictures[0], pictures[1]};
-  const Results found = session.run(images, {.pooled = true});
+  const BatchOutputs found = session.run(images, {Output::pooled});
   const Tensor<float> single = to_float(expected.at("image"));
   const TensorEntry& exact = expected.at("image.f64");
   const std::vector<double> values = to_double(exact);
@@ -169,13 +170,13 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
   const ModelConfig& config = session.model().config();
   const Tensor<float> pixels = test::random_pixels(1, config.image_height, config.image_width);
   const TensorView<const float> views[] = {pixels.view()[0]};
-  const Results without_rules = session.run_pixels(views, {.logits = true});
-  const Results with_rules = reference.run_pixels(views, {.logits = true});
+  const BatchOutputs without_rules = session.run_pixels(views, {Output::logits});
+  const BatchOutputs with_rules = reference.run_pixels(views, {Output::logits});
   CHECK(std::ranges::equal(without_rules[0].logits(), with_rules[0].logits()));
 
   const Image picture(40, 40);
   const ImageView images[] = {picture};
-  CHECK_THROWS_WITH_AS(session.run(images, {.logits = true}), doctest::Contains(cause.c_str()), Error);
+  CHECK_THROWS_WITH_AS(session.run(images, {Output::logits}), doctest::Contains(cause.c_str()), Error);
   CHECK_THROWS_WITH_AS(session.preprocessor(), doctest::Contains(cause.c_str()), Error);
   CHECK_THROWS_WITH_AS(session.model().preprocess_config(), doctest::Contains(cause.c_str()), Error);
   CHECK(!session.model().has_preprocess_config());
@@ -188,13 +189,12 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
 TEST_CASE("pipeline: results that were not requested are errors, not empty views") {
   Outputs outputs;
   CHECK_THROWS_AS(static_cast<void>(outputs[0]), Error);
-  outputs.num_images = 1;
-  const ImageOutputs empty = outputs[0];
+  const ImageOutputs empty(outputs, 0);
   CHECK_THROWS_AS(static_cast<void>(empty.logits()), Error);
   CHECK_THROWS_AS(static_cast<void>(empty.patches()), Error);
   CHECK_THROWS_AS(static_cast<void>(empty.class_token()), Error);
   CHECK_THROWS_AS(static_cast<void>(empty.block(0)), Error);
-  const Results none;
+  const BatchOutputs none;
   CHECK_THROWS_AS(static_cast<void>(none[0]), Error);
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("pipeline: a register is not a class token") {
 
 TEST_CASE("pipeline: the convenience classes take options of the model") {
   const std::string path = test::data_path("golden/models/rope-axial");
-  Classifier classifier(path, {.threads = 1}, {.precision = Precision::bfloat16});
-  CHECK(classifier.session().model().precision() == Precision::bfloat16);
+  const Classifier classifier(path, {.precision = Precision::bfloat16});
+  CHECK(classifier.model()->precision() == Precision::bfloat16);
   FeatureExtractor extractor(path, {.threads = 1}, {.precision = Precision::int8});
   CHECK(extractor.session().model().precision() == Precision::int8);
 }

@@ -38,9 +38,9 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
                     {.threads = threads, .input_size = {.kind = InputSize::Kind::native}});
     const Image wide(64, 96), square(80, 80);
     const std::vector<ImageView> images{wide.view(), square.view(), wide.view()};
-    const Request request{.logits = true, .pooled = true, .tokens = true};
+    const Request request{Output::logits, Output::pooled, Output::tokens};
     Outputs outputs;
-    Results results;
+    BatchOutputs results;
     CHECK(becomes_warm([&] { session.run(images, request, results); }));
     const float* const kept = results[1].tokens().data();
     CHECK(becomes_warm([&] { session.run(images[0], request, outputs); }));
@@ -62,14 +62,14 @@ TEST_CASE("session: images of many sizes give the bits that each gives alone") {
     for (float& value : pixels.back().flat()) value = std::sin(static_cast<float>(i++ + 17 * pixels.size()));
   }
   const std::vector<TensorView<const float>> views(pixels.begin(), pixels.end());
-  const Request request{.logits = true, .tokens = true};
+  const Request request{Output::logits, Output::tokens};
   for (const int threads : {1, 2, 3}) {
     for (const std::size_t batch : {0, 2}) {
       Session together(model, {.threads = threads, .batch = batch}), alone(model, {.threads = threads});
-      const Results results = together.run_pixels(views, request);
+      const BatchOutputs results = together.run_pixels(views, request);
       REQUIRE(results.size() == views.size());
       for (std::size_t i = 0; i < views.size(); ++i) {
-        const Results expected = alone.run_pixels(std::span(views).subspan(i, 1), request);
+        const BatchOutputs expected = alone.run_pixels(std::span(views).subspan(i, 1), request);
         CHECK(std::ranges::equal(results[i].logits(), expected[0].logits()));
         CHECK(std::ranges::equal(results[i].tokens().flat(), expected[0].tokens().flat()));
         CHECK(results[i].grid() == expected[0].grid());
@@ -83,7 +83,7 @@ TEST_CASE("session: stages are timed for one pass") {
   const ModelConfig& config = session.model().config();
   const Tensor<float> pixels(Shape{1, 3, config.image_height, config.image_width});
   Outputs outputs;
-  const StageTimes times = session.measure(pixels.view(), {.logits = true}, outputs);
+  const StageTimes times = session.measure(pixels.view(), {Output::logits}, outputs);
   CHECK(*std::ranges::min_element(times.seconds) >= 0);
   CHECK(*std::ranges::max_element(times.seconds) > 0);
   CHECK(outputs[0].logits().size() == config.num_classes);

@@ -45,7 +45,7 @@ std::vector<float> logits_of(const std::vector<fs::path>& files, SessionOptions 
   Session session(small_model(), options);
   std::vector<float> all;
   std::size_t next = 0;
-  for_each_image(session, files, {.logits = true}, [&](const StreamedImage& image) {
+  for_each_image(session, files, {Output::logits}, [&](const StreamedImage& image) {
     REQUIRE(image.index == next++);
     REQUIRE_MESSAGE(image.outputs.has_value(), image.failure);
     const std::span<const float> logits = image.outputs->logits();
@@ -87,7 +87,7 @@ TEST_CASE("stream: sources of every kind give the same, and one that fails does 
   std::map<std::size_t, std::vector<float>> logits;
   std::map<std::size_t, std::string> failures;
   double reported = 0;
-  const std::size_t done = for_each_image(session, 7, source, {.logits = true},
+  const std::size_t done = for_each_image(session, 7, source, {Output::logits},
                                           [&](const StreamedImage& streamed) {
                                             if (streamed.outputs) {
                                               const std::span<const float> row = streamed.outputs->logits();
@@ -116,7 +116,7 @@ TEST_CASE("stream: a cancelled stream ends at once, an exception of the consumer
   const std::vector<fs::path> files(100, image_files().front());
   std::atomic<bool> is_cancelled{false};
   std::size_t seen = 0;
-  const std::size_t done = for_each_image(session, files, {.logits = true},
+  const std::size_t done = for_each_image(session, files, {Output::logits},
                                           [&](const StreamedImage&) {
                                             ++seen;
                                             is_cancelled = true;
@@ -126,16 +126,16 @@ TEST_CASE("stream: a cancelled stream ends at once, an exception of the consumer
   CHECK(done < 100);
   CHECK(done > 0);
   double reported = 0;
-  CHECK(for_each_image(session, std::span(files).first(1), {.logits = true},
+  CHECK(for_each_image(session, std::span(files).first(1), {Output::logits},
                        [](const StreamedImage&) { FAIL("the image was cancelled in its first block"); },
                        {.on_progress = [&](double number, std::size_t) { reported = number; },
                         .is_cancelled = [&] { return reported > 0; }}) == 0);
   CHECK(reported > 0);
   CHECK(reported < 1);
-  CHECK_THROWS_AS(for_each_image(session, files, {.logits = true},
+  CHECK_THROWS_AS(for_each_image(session, files, {Output::logits},
                                  [](const StreamedImage&) { throw std::runtime_error("full disk"); }),
                   std::runtime_error);
-  CHECK_THROWS_AS(for_each_image(session, files, {.blocks = {999}}, [](const StreamedImage&) {}), Error);
+  CHECK_THROWS_AS(for_each_image(session, files, {{Output::block, 999}}, [](const StreamedImage&) {}), Error);
 }
 
 TEST_CASE("stream: one thread does everything itself, several read at the same time") {
@@ -162,7 +162,7 @@ TEST_CASE("stream: one thread does everything itself, several read at the same t
             return pixels;
           });
         },
-        {.logits = true}, [](const StreamedImage& streamed) { CHECK(streamed.failure == ""); });
+        {Output::logits}, [](const StreamedImage& streamed) { CHECK(streamed.failure == ""); });
     CHECK(most_busy <= threads);
     return ids;
   };

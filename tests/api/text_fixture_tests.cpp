@@ -16,6 +16,7 @@
 #include "tests/support/golden_models.h"
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
+#include "vit/head/probabilities.h"
 #include "vit/io/json.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -117,14 +118,15 @@ void check_text(const Case& c, TextEncoder& encoder) {
   check_close(c, "text", encoder.encode(views(texts)).vectors.flat());
 }
 
-void check_scores(const Case& c, const ZeroShotClassifier& classifier, const std::string& name) {
+void check_scores(const Case& c, const ClassVectors& classes, const TextScore& score,
+                  const std::string& name) {
   const Tensor<float> images = c.expected.floats("image");
   std::vector<float> logits, probabilities;
   for (std::size_t i = 0; i < images.dim(0); ++i) {
-    std::vector<float> row(classifier.size());
-    classifier.compare({images.view().row(i), images.dim(1)}, row);
+    std::vector<float> row(classes.names.size());
+    compare({images.view().row(i), images.dim(1)}, classes, score, row);
     logits.insert(logits.end(), row.begin(), row.end());
-    classifier.probabilities(row, row);
+    row = internal::probabilities(row, score.kind);
     probabilities.insert(probabilities.end(), row.begin(), row.end());
   }
   check_close(c, name + ".logits", logits);
@@ -135,12 +137,13 @@ void check_zero_shot(const Case& c, TextEncoder& encoder) {
   const auto form = c.facts.find_string("template");
   if (!form) return;
   const std::vector<std::string> labels = strings_of(c.facts.at("labels"));
-  check_scores(c, ZeroShotClassifier(encoder, labels, std::vector<std::string>{*form}), "classes");
+  const TextScore score = encoder.tower().config().score.value();
+  check_scores(c, encode_classes(encoder, labels, std::vector<std::string>{*form}), score, "classes");
   const auto forms = c.facts.find("templates");
   if (!forms) return;
-  const ZeroShotClassifier averaged(encoder, labels, strings_of(*forms));
-  check_close(c, "averaged.classifier", averaged.classes().vectors.flat());
-  check_scores(c, averaged, "averaged");
+  const ClassVectors averaged = encode_classes(encoder, labels, strings_of(*forms));
+  check_close(c, "averaged.classifier", averaged.vectors.flat());
+  check_scores(c, averaged, score, "averaged");
 }
 
 void check_images(const Case& c, const std::shared_ptr<const Model>& model) {
@@ -148,10 +151,11 @@ void check_images(const Case& c, const std::shared_ptr<const Model>& model) {
   Session session(model, {.threads = 2});
   const Tensor<float> pixels = c.expected.floats("pixels");
   Outputs outputs;
-  session.forward(pixels, embedding_request(model->config()), outputs);
+  const Output embedding = default_output(model->config());
+  session.forward(pixels, embedding, outputs);
   std::vector<float> found;
   for (std::size_t i = 0; i < pixels.dim(0); ++i) {
-    const std::span<const float> row = embedding_of(outputs[i], model->config());
+    const std::span<const float> row = outputs[i][embedding].flat();
     found.insert(found.end(), row.begin(), row.end());
   }
   check_close(c, "image", found);

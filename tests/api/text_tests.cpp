@@ -15,6 +15,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
+#include "vit/classifier.h"
 #include "vit/io/safetensors.h"
 #include "vit/text_encoder.h"
 #include "vit/towers/text_transformer.h"
@@ -241,21 +242,23 @@ TEST_CASE("zero-shot: vectors kept in a file classify as before, broken files ar
   TextEncoder encoder(golden("hf-siglip"));
   const test::TemporaryFolder folder;
   const fs::path file = folder.path() / "classes.safetensors";
-  const ZeroShotClassifier fresh(encoder, {"a cat", "caf\u00e9 \"x\"", "dog"});
-  CHECK(fresh.score().kind == TextScore::Kind::sigmoid);
-  save_class_vectors(fresh.classes(), file);
-  const ZeroShotClassifier kept(load_class_vectors(file), *encoder.tower().config().score);
-  CHECK(kept.classes().names == fresh.classes().names);
-  std::vector<float> image(fresh.embedding_dim(), 0.25f), a(3), b(3);
+  const ClassVectors fresh = encode_classes(encoder, {"a cat", "caf\u00e9 \"x\"", "dog"});
+  const TextScore score = *encoder.tower().config().score;
+  CHECK(score.kind == TextScore::Kind::sigmoid);
+  CHECK(read_text_score(golden("hf-siglip")).scale == score.scale);
+  save_class_vectors(fresh, file);
+  const ClassVectors kept = load_class_vectors(file);
+  CHECK(kept.names == fresh.names);
+  std::vector<float> image(fresh.vectors.dim(1), 0.25f), a(3), b(3);
   image[1] = -3.0f;
-  fresh.compare(image, a);
-  kept.compare(image, b);
+  compare(image, fresh, score, a);
+  compare(image, kept, score, b);
   for (std::size_t i = 0; i < 3; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-6));
-  const std::vector<Prediction> top = kept.classify(image, 2);
+  const std::vector<Prediction> top = top_predictions(b, 2, kept.names, score.kind);
   REQUIRE(top.size() == 2);
   CHECK(top[0].logit >= top[1].logit);
   CHECK(top[0].probability == doctest::Approx(1.0 / (1.0 + std::exp(-double{top[0].logit}))));
-  CHECK_ERROR(ErrorKind::mismatch, ("5 numbers"), kept.compare(std::vector<float>(5), b));
+  CHECK_ERROR(ErrorKind::mismatch, ("5 numbers"), compare(std::vector<float>(5), kept, score, b));
 
   const std::vector<float> numbers(6, 1.0f), zeros(6, 0.0f);
   const auto write = [&](std::span<const float> values, const std::map<std::string, std::string>& metadata) {
@@ -279,8 +282,8 @@ TEST_CASE("zero-shot: an image is prepared and compared by a session over the to
       ImageAndText::load(file, {}, {.tokenizer = test::data_path("golden/tokenizers/clip-merges")});
   CHECK(both.text->config().score->kind == TextScore::Kind::softmax);
   CHECK(both.image->preprocess_config().crop_height == 16);
-  TextEncoder encoder(both.text);
-  const ZeroShotClassifier classifier(encoder, {"cat", "dog", "bird"});
+  const Classifier classifier = Classifier::of_texts(both, {"cat", "dog", "bird"});
+  CHECK(std::ranges::equal(classifier.labels(), std::vector<std::string>{"cat", "dog", "bird"}));
   Session session(both.image, {.threads = 1});
   std::vector<unsigned char> pixels(3 * 20 * 24);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<unsigned char>(i * 31 % 251);
@@ -289,9 +292,9 @@ TEST_CASE("zero-shot: an image is prepared and compared by a session over the to
   REQUIRE(top.size() == 3);
   CHECK(top[0].probability + top[1].probability + top[2].probability == doctest::Approx(1.0));
   Outputs outputs;
-  session.run(image, embedding_request(both.image->config()), outputs);
+  session.run(image, classifier.request(), outputs);
   std::vector<float> logits(3);
-  classifier.compare(embedding_of(outputs[0], both.image->config()), logits);
+  classifier.values(outputs[0], logits);
   CHECK(top[0].logit == *std::ranges::max_element(logits));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "program.h"
+#include "vit/classifier.h"
 #include "vit/fit.h"
 #include "vit/io/json.h"
 #include "vit/session.h"
@@ -61,8 +62,8 @@ TEST_CASE("apps: fit learns labels that classify and evaluate then use") {
     CHECK(top[0].at("index").as_size() == 1);
 
     const auto model = Model::load(golden_model("rope-axial"));
-    const auto head = std::make_shared<const ClassifierHead>(load_head(folder / "head.safetensors"));
-    const Prediction first = Classifier(model, head).classify(folder / "train/b/0.ppm").front();
+    const Classifier classifier = Classifier::of_head(model, load_head(folder / "head.safetensors"));
+    const Prediction first = classifier.classify(folder / "train/b/0.ppm").front();
     CHECK(first.label == "b");
     CHECK(first.probability == static_cast<float>(top[0].at("probability").as_double()));
   }

@@ -10,6 +10,7 @@
 
 #include "program.h"
 #include "tests/support/shared_data.h"
+#include "vit/classifier.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
 #include "vit/outputs.h"
@@ -258,7 +259,7 @@ TEST_CASE("tagger: the library knows padding, order and thresholds") {
       bgr.data()[i] = rgb.data()[i / 3 * 3 + 2 - i % 3];
     const ImageView view(bgr.data(), bgr.height(), bgr.width(), {.format = PixelFormat::bgr});
     CHECK(std::ranges::equal(session.preprocessor().run(view).flat(), of_timm.flat()));
-    const std::vector<Prediction> best = Classifier(model).classify(rgb.view(), 1);
+    const std::vector<Prediction> best = Classifier::of_model(model).classify(rgb.view(), 1);
     CHECK(best.front().probability ==
           doctest::Approx(to_double(expected.at(name + ".probabilities"))[best.front().index]).epsilon(3e-6));
   }

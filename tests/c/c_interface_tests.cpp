@@ -93,11 +93,12 @@ void check_features(const std::string& path, Precision precision) {
   for (std::size_t i = 0; i < images().size(); ++i) {
     Outputs outputs;
     const Image image = plain.decode(images()[i]);
-    plain.run(image.view(), {.pooled = true, .tokens = true, .blocks = {block}, .embedded = true}, outputs);
+    plain.run(image.view(), {Output::pooled, Output::tokens, Output::embedded, {Output::block, block}},
+              outputs);
     check_same(one(results, i, VIT_POOLED), outputs[0].pooled());
     check_same(one(results, i, VIT_PATCHES), outputs[0].patches().flat());
     check_same(one(results, i, VIT_EMBEDDED), outputs[0].embedded().flat());
-    check_same(one(results, i, VIT_BLOCK, -1), outputs[0].block(0).flat());
+    check_same(one(results, i, VIT_BLOCK, -1), outputs[0].block(block).flat());
   }
 }
 
@@ -119,7 +120,7 @@ TEST_CASE("C interface: classes are those of a Classifier") {
   const std::unique_ptr<vit_classifier, Release<vit_classifier, vit_classifier_free>> owner(classifier);
   const std::vector<vit_input> files = inputs();
   REQUIRE(vit_classifier_run(classifier, session.get(), files.data(), files.size(), results.get()) == VIT_OK);
-  Classifier plain(path);
+  const Classifier plain(path);
   for (std::size_t i = 0; i < files.size(); ++i) {
     vit_prediction top[10];
     std::size_t count = 0;
@@ -136,7 +137,7 @@ TEST_CASE("C interface: classes are those of a Classifier") {
   }
 }
 
-TEST_CASE("C interface: texts and classes in words are those of TextEncoder and ZeroShotClassifier") {
+TEST_CASE("C interface: texts and classes in words are those of TextEncoder and Classifier") {
   const std::string path = test::data_path("golden/text/openclip-siglip").string();
   vit_model* model = nullptr;
   vit_text_tower* tower = nullptr;
@@ -158,10 +159,8 @@ TEST_CASE("C interface: texts and classes in words are those of TextEncoder and 
   const SessionHandle session = session_of(owner);
   const std::vector<vit_input> files = inputs();
   REQUIRE(vit_classifier_run(classifier, session.get(), files.data(), 1, results.get()) == VIT_OK);
-  const ZeroShotClassifier zero_shot(plain, {"a cat", "a dog"});
-  Session images_of(Model::load(path));
-  const Image image = images_of.decode(images()[0]);
-  const std::vector<Prediction> top = zero_shot.classify(images_of, image.view(), 2);
+  const Classifier words = Classifier::of_texts(ImageAndText::load(path), {"a cat", "a dog"});
+  const std::vector<Prediction> top = words.classify(std::filesystem::path(images()[0]), 2);
   vit_prediction found[2];
   std::size_t count = 0;
   REQUIRE(vit_classifier_top(classifier, results.get(), 0, 2, found, &count) == VIT_OK);

@@ -9,18 +9,18 @@ namespace {
 using namespace vit;
 
 Outputs forward();
-Results run();
+BatchOutputs run();
 FeatureExtractor open_model();
 
 [[maybe_unused]] void use(Session& session) {
   const ImageView view;
-  const Request request{.tokens = true};
+  const Request request{Output::tokens};
 #if VIT_CASE == 0
   FeatureExtractor extractor = open_model();
   static_cast<void>(extractor.extract(view).patches());
   const Outputs outputs = forward();
   static_cast<void>(outputs[0].patches());
-  const Results results = session.run(std::span(&view, 1), request);
+  const BatchOutputs results = session.run(std::span(&view, 1), request);
   static_cast<void>(results[0].class_token());
   const Image image = session.decode("photo.jpg");
   static_cast<void>(image.view());

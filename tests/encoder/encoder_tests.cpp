@@ -1,4 +1,5 @@
 // Encoder: blocks over windows, wanted rows, and an observer that changes nothing.
+#include "vit/config.h"
 #include "vit/encoder/encoder.h"
 
 #include <doctest/doctest.h>
@@ -108,41 +109,40 @@ TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   Tensor<float> plain = tokens_of_images();
   make_encoder(0, 3).forward(plain, {.sequences = kWhole}, nothing, memory.pass);
 
-  const Request request{.blocks = {2, 0},
-                        .attention = {1},
-                        .attention_queries = {{.block = 1, .token = 4}},
-                        .rollout = {{.block = 0, .token = 3}},
-                        .embedded = true};
+  const OutputKey last(Output::block, 2), middle(Output::attention, 1), row(Output::attention_query, 1, 4),
+      rolled(Output::rollout, 0, 3);
   const std::size_t others = 1;  // an image of another pass, which stays as it is
+  ModelConfig config;
+  config.embed_dim = kWidth;
+  config.depth = 3;
+  config.num_heads = kHeads;
+  config.class_token = false;
   Outputs outputs;
-  outputs.blocks.resize(2);
-  for (Tensor<float>& block : outputs.blocks) block = Tensor<float>(Shape{others + kImages, kTokens, kWidth});
-  outputs.attention.emplace_back(Shape{others + kImages, kHeads, kTokens, kTokens});
-  outputs.attention_queries.emplace_back(Shape{others + kImages, kHeads, kTokens});
-  outputs.rollout.emplace_back(Shape{others + kImages, kTokens});
-  outputs.embedded = Tensor<float>(Shape{others + kImages, kTokens, kWidth});
-  Observer observer(request, outputs, others, kImages);
+  outputs.reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
+                  {1, kTokens});
+  Observer observer(outputs.tensors(), others, kImages);
   Tensor<float> observed = tokens_of_images();
   make_encoder(0, 3).forward(observed, {.sequences = kWhole}, observer, memory.pass);
   CHECK(std::ranges::equal(observed.flat(), plain.flat()));
 
-  CHECK(std::ranges::equal(outputs.embedded.view().part(others, kImages).flat(), tokens_of_images().flat()));
-  CHECK(std::ranges::equal(outputs.blocks[0].view().part(others, kImages).flat(), plain.flat()));
+  const auto of_images = [&](const OutputKey& key) { return outputs[key].part(others, kImages).flat(); };
+  CHECK(std::ranges::equal(of_images(Output::embedded), tokens_of_images().flat()));
+  CHECK(std::ranges::equal(of_images(last), plain.flat()));
   Tensor<float> first = tokens_of_images();
   make_encoder(0, 1).forward(first, {.sequences = kWhole}, nothing, memory.pass);
-  CHECK(std::ranges::equal(outputs.blocks[1].view().part(others, kImages).flat(), first.flat()));
+  CHECK(std::ranges::equal(of_images({Output::block, 0}), first.flat()));
   for (std::size_t image = others; image < others + kImages; ++image) {
     for (std::size_t head = 0; head < kHeads; ++head) {
-      const std::span<const float> query(outputs.attention_queries[0].view()[image].row(head), kTokens);
-      CHECK(std::ranges::equal(query, std::span(outputs.attention[0].view()[image][head].row(4), kTokens)));
+      const std::span<const float> query(outputs[row][image].row(head), kTokens);
+      CHECK(std::ranges::equal(query, std::span(outputs[middle][image][head].row(4), kTokens)));
     }
     double sum = 0;  // rows of a product of stochastic matrices
-    for (const float weight : outputs.rollout[0].view()[image].flat()) sum += weight;
+    for (const float weight : outputs[rolled][image].flat()) sum += weight;
     CHECK(sum == doctest::Approx(1.0));
-    CHECK(outputs.rollout[0].view()[image].data()[3] >= 0.5f);
+    CHECK(outputs[rolled][image].data()[3] >= 0.5f);
   }
-  for (const Tensor<float>* tensor : {&outputs.blocks[0], &outputs.attention[0], &outputs.rollout[0]})
-    CHECK(std::ranges::all_of(tensor->view()[0].flat(), [](float number) { return number == 0; }));
+  for (const OutputKey& key : {OutputKey(Output::block, 0), middle, rolled})
+    CHECK(std::ranges::all_of(outputs[key][0].flat(), [](float number) { return number == 0; }));
 }
 
 }  // namespace vit::internal

@@ -27,8 +27,8 @@ std::vector<float> tokens_with(const std::string& kernels) {
   const auto model = Model::load(test::data_path("golden/models/rope-axial"), {.kernels = kernels});
   Session session(model, {.threads = 1});
   Outputs outputs;
-  session.forward(test::Rng(3).tensor({1, 3, 24, 24}), {.tokens = true}, outputs);
-  const std::span<const float> tokens = outputs.tokens.flat();
+  session.forward(test::Rng(3).tensor({1, 3, 24, 24}), {Output::tokens}, outputs);
+  const std::span<const float> tokens = outputs[Output::tokens].flat();
   return {tokens.begin(), tokens.end()};
 }
 

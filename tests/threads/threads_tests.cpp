@@ -65,8 +65,8 @@ std::size_t resident_pages() {
 std::vector<float> tokens_of(Session& session, unsigned seed, std::size_t patches) {
   const Tensor<float> pixels = test::Rng(seed).tensor({2, 3, 8 * patches, 8 * patches});
   Outputs outputs;
-  session.forward(pixels, {.tokens = true}, outputs);
-  const std::span<const float> tokens = outputs.tokens.flat();
+  session.forward(pixels, {Output::tokens}, outputs);
+  const std::span<const float> tokens = outputs[Output::tokens].flat();
   return {tokens.begin(), tokens.end()};
 }
 
@@ -136,8 +136,8 @@ TEST_CASE("threads: preprocessors of several sessions and threads give the same 
     Session session(model, {.threads = 2});
     Outputs outputs;
     for (int round = 0; round < 3; ++round)
-      session.run(ImageView(pixels.data(), 37, 37), {.logits = true}, outputs);
-    logits[i].assign(outputs.logits.flat().begin(), outputs.logits.flat().end());
+      session.run(ImageView(pixels.data(), 37, 37), {Output::logits}, outputs);
+    logits[i].assign(outputs[Output::logits].flat().begin(), outputs[Output::logits].flat().end());
   });
   for (const auto& found : logits) CHECK(found == logits[0]);
 }
@@ -153,7 +153,7 @@ TEST_CASE("threads: streams over one model hand out results in order, failures a
       if (index % 5 == 3) return std::filesystem::path("/nonexistent/" + std::to_string(index));
       return image_of(pixels, 24);
     };
-    for_each_image(session, 60, source, {.logits = true}, [&](const StreamedImage& image) {
+    for_each_image(session, 60, source, {Output::logits}, [&](const StreamedImage& image) {
       order[i].push_back(image.index);
       failures[i] += image.outputs ? 0 : 1;
     });
@@ -180,7 +180,7 @@ TEST_CASE("threads: a signal ends a stream between two results") {
   Session session(model, {.threads = 3});
   std::size_t consumed = 0;
   const std::size_t done = for_each_image(
-      session, 100'000, [&](std::size_t) { return image_of(pixels, 24); }, {.logits = true},
+      session, 100'000, [&](std::size_t) { return image_of(pixels, 24); }, {Output::logits},
       [&](const StreamedImage&) {
         if (++consumed == 20) std::thread([] { std::raise(SIGUSR1); }).join();
       },
@@ -196,7 +196,7 @@ TEST_CASE("threads: an exception of the consumer ends a stream and its threads")
   const std::vector<std::uint8_t> pixels(24 * 24 * 3, 77);
   Session session(model, {.threads = 3});
   CHECK_THROWS_AS(for_each_image(
-                      session, 1000, [&](std::size_t) { return image_of(pixels, 24); }, {.logits = true},
+                      session, 1000, [&](std::size_t) { return image_of(pixels, 24); }, {Output::logits},
                       [&](const StreamedImage& image) {
                         if (image.index == 7) throw std::runtime_error("enough");
                       }),

@@ -33,17 +33,15 @@ Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   ForwardMemory memory;
   Outputs outputs;
-  model.forward(test::random_pixels(1, height, width),
-                {.logits = checkpoint.config.num_classes != 0,
-                 .pooled = true,
-                 .tokens = true,
-                 .blocks = {},
-                 .attention = {}},
-                /*threads=*/1, memory, outputs);
-  const auto copy = [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
+  Request request{Output::pooled, Output::tokens};
+  if (checkpoint.config.num_classes != 0) request.add(Output::logits);
+  model.forward(test::random_pixels(1, height, width), request, /*threads=*/1, memory, outputs);
+  const auto copy = [&](Output output) {
+    const TensorView<const float> values = outputs.find(output);
+    return std::vector<float>(values.data(),
+                              values.empty() ? nullptr : values.data() + values.num_elements());
   };
-  return {copy(outputs.tokens.flat()), copy(outputs.pooled.flat()), copy(outputs.logits.flat())};
+  return {copy(Output::tokens), copy(Output::pooled), copy(Output::logits)};
 }
 
 Results run_native(const Checkpoint<ModelConfig>& checkpoint) {

@@ -98,8 +98,16 @@ bool Model::has_preprocess_config() const noexcept {
 }
 
 const PreprocessConfig& Model::preprocess_config() const {
-  if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
+  require_preprocess_config();
   return *parts_->preprocess;
+}
+
+void Model::require_preprocess_config() const {
+  if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
+}
+
+void Model::require_grid(std::size_t height, std::size_t width) const {
+  static_cast<void>(grid_for(height, width));
 }
 
 GridSize Model::grid_for(std::size_t height, std::size_t width) const {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/image.h"
@@ -87,7 +88,7 @@ const SessionOptions& Session::options() const noexcept {
 }
 
 const Preprocessor& Session::preprocessor() const {
-  if (!state_->preprocessor) static_cast<void>(model_->preprocess_config());  // throws
+  model_->require_preprocess_config();
   return *state_->preprocessor;
 }
 
@@ -121,10 +122,10 @@ Image Session::decode(std::span<const std::byte> file) const {
 }
 
 template <typename Fill>
-void Session::run_sorted(const Request& request, Results& results, const Fill& fill) {
+void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fill& fill) {
   State& state = *state_;
   state.sort();
-  results.places_.resize(state.sizes.size());
+  outputs.places_.resize(state.sizes.size());
   std::size_t pass = 0;
   for (std::size_t first = 0; first < state.order.size(); ++pass) {
     const ImageSize size = state.sizes[state.order[first]];
@@ -136,49 +137,43 @@ void Session::run_sorted(const Request& request, Results& results, const Fill& f
     const TensorView<float> pixels = state.pixels.take(count, size);
     parallel_for(count, state.options.threads,
                  [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
-    if (results.passes_.size() == pass) results.passes_.emplace_back();
-    forward(pixels, request, results.passes_[pass]);
-    for (std::size_t i = 0; i < count; ++i) results.places_[state.order[first + i]] = {pass, i};
+    if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
+    forward(pixels, request, outputs.passes_[pass]);
+    for (std::size_t i = 0; i < count; ++i) outputs.places_[state.order[first + i]] = {pass, i};
     first += count;
   }
 }
 
-void Session::run(const ImageView& image, const Request& request, Outputs& outputs) {
-  const TensorView<float> pixels = state_->pixels.take(1, preprocessor().output_size(image.size()));
-  preprocessor().run(image, pixels[0], state_->preprocess_memory.front(), state_->options.threads);
-  forward(pixels, request, outputs);
-}
-
-void Session::run(const std::filesystem::path& file, const Request& request, Outputs& outputs) {
-  const FilePixels read =
-      preprocessor().run_file(file, state_->preprocess_memory.front(), state_->options.threads);
+void Session::run(const ImageSource& source, const Request& request, Outputs& outputs) {
+  PreprocessMemory& memory = state_->preprocess_memory.front();
+  const int threads = state_->options.threads;
+  if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory that the session keeps
+    const TensorView<float> pixels = state_->pixels.take(1, preprocessor().output_size(image->size()));
+    preprocessor().run(*image, pixels[0], memory, threads);
+    return forward(pixels, request, outputs);
+  }
+  const SourcePixels read = read_pixels(*this, source, memory, threads);
   forward(as_batch(read.pixels), request, outputs);
 }
 
-void Session::run(std::span<const std::byte> file, const Request& request, Outputs& outputs) {
-  const FilePixels read = preprocessor().run_bytes(file, "image in memory", state_->preprocess_memory.front(),
-                                                   state_->options.threads);
-  forward(as_batch(read.pixels), request, outputs);
-}
-
-void Session::run(std::span<const ImageView> images, const Request& request, Results& results) {
+void Session::run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs) {
   const Preprocessor& preprocessor = this->preprocessor();
   state_->sizes.resize(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
     state_->sizes[i] = preprocessor.output_size(images[i].size());
-  run_sorted(request, results, [&](std::size_t i, TensorView<float> out, int thread) {
+  run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int thread) {
     preprocessor.run(images[i], out, state_->preprocess_memory[static_cast<std::size_t>(thread)]);
   });
 }
 
-Results Session::run(std::span<const ImageView> images, const Request& request) {
-  Results results;
-  run(images, request, results);
-  return results;
+BatchOutputs Session::run(std::span<const ImageView> images, const Request& request) {
+  BatchOutputs outputs;
+  run(images, request, outputs);
+  return outputs;
 }
 
 void Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
-                         Results& results) {
+                         BatchOutputs& outputs) {
   state_->sizes.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == 3 && pixels[i].is_contiguous(), kWhere,
@@ -186,21 +181,19 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
               pixels[i].shape().to_string());
     state_->sizes[i] = {pixels[i].dim(1), pixels[i].dim(2)};
   }
-  run_sorted(request, results, [&](std::size_t i, TensorView<float> out, int) {
+  run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int) {
     std::ranges::copy(pixels[i].flat(), out.data());
   });
 }
 
-Results Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {
-  Results results;
-  run_pixels(pixels, request, results);
-  return results;
+BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {
+  BatchOutputs outputs;
+  run_pixels(pixels, request, outputs);
+  return outputs;
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
   model_->transformer().forward(pixels, request, state_->options.threads, state_->memory, outputs);
-  outputs.num_images = pixels.dim(0);
-  outputs.has_class_token = model_->config().class_token;
 }
 
 StageTimes Session::measure(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
@@ -216,74 +209,17 @@ StageTimes Session::measure(TensorView<const float> pixels, const Request& reque
   return times;
 }
 
-// ----------------------------------------------------------------------------------- Classifier, features
-
-Classifier::Classifier(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options), request_{.logits = true} {
-  VIT_CHECK(session_.model().config().num_classes != 0, (Where{"Classifier", ErrorKind::mismatch}),
-            session_.model().report().path.string(), " has no classifier; it gives features only");
-}
-Classifier::Classifier(const std::filesystem::path& path, SessionOptions options,
-                       const ModelOptions& model_options)
-    : Classifier(Model::load(path, model_options), options) {}
-
-Classifier::Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const ClassifierHead> head,
-                       SessionOptions options)
-    : session_(std::move(model), options), head_(std::move(head)) {
-  VIT_CHECK(head_ != nullptr, (Where{"Classifier", ErrorKind::argument}), "no head");
-  request_ = head_->request(session_.model());
-  values_.resize(head_->labels.size());
-}
-
-std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs, std::size_t top) {
-  const ModelConfig& config = session_.model().config();
-  if (head_ == nullptr)
-    return top_predictions(outputs.logits(), top, config.labels, class_activation(config));
-  head_->apply(head_->select(outputs), values_);
-  return top_predictions(values_, top, head_->labels);
-}
-
-std::vector<Prediction> Classifier::classify(const std::filesystem::path& file, std::size_t top) {
-  session_.run(file, request_, outputs_);
-  return predict(outputs_[0], top);
-}
-
-std::vector<Prediction> Classifier::classify(std::span<const std::byte> file, std::size_t top) {
-  session_.run(file, request_, outputs_);
-  return predict(outputs_[0], top);
-}
-
-std::vector<Prediction> Classifier::classify(const ImageView& image, std::size_t top) {
-  session_.run(image, request_, outputs_);
-  return predict(outputs_[0], top);
-}
-
-std::vector<std::vector<Prediction>> Classifier::classify(std::span<const ImageView> images,
-                                                          std::size_t top) {
-  const Results results = session_.run(images, request_);
-  std::vector<std::vector<Prediction>> out;
-  for (std::size_t i = 0; i < results.size(); ++i) out.push_back(predict(results[i], top));
-  return out;
-}
+// --------------------------------------------------------------------------------------- FeatureExtractor
 
 FeatureExtractor::FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options),
-      request_{.pooled = session_.model().config().pooling != Pooling::none, .tokens = true} {}
+    : session_(std::move(model), options), request_{Output::tokens} {
+  if (session_.model().config().pooling != Pooling::none) request_.add(Output::pooled);
+}
 FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOptions options,
                                    const ModelOptions& model_options)
     : FeatureExtractor(Model::load(path, model_options), options) {}
 
-ImageOutputs FeatureExtractor::extract(const std::filesystem::path& file) & {
-  session_.run(file, request_, outputs_);
-  return outputs_[0];
-}
-
-ImageOutputs FeatureExtractor::extract(std::span<const std::byte> file) & {
-  session_.run(file, request_, outputs_);
-  return outputs_[0];
-}
-
-ImageOutputs FeatureExtractor::extract(const ImageView& image) & {
+ImageOutputs FeatureExtractor::extract(const ImageSource& image) & {
   session_.run(image, request_, outputs_);
   return outputs_[0];
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/image.h"
@@ -28,63 +29,26 @@ struct Item {
   ErrorKind kind = ErrorKind::io;  // of the failure
 };
 
-/// Pixels of a source of any kind.
-class PixelReader {
- public:
-  PixelReader(const Session& session, PreprocessMemory& memory) : session_(session), memory_(memory) {}
-
-  Tensor<float> operator()(const std::filesystem::path& file) {
-    return pixels_of(session_.preprocessor().run_file(file, memory_));
+/// Reads one input; what goes wrong is its failure. Throws std::bad_alloc if even the text of the failure
+/// finds no memory.
+Item read_item(const Session& session, const std::function<ImageSource(std::size_t)>& source,
+               std::size_t index, PreprocessMemory& memory) {
+  Item item;
+  try {
+    SourcePixels read = read_pixels(session, source(index), memory);
+    session.model().require_grid(read.pixels.dim(1), read.pixels.dim(2));
+    item.size = read.size;
+    item.pixels = std::move(read.pixels);
+  } catch (const std::bad_alloc&) {
+    item.failure = kOutOfMemory;
+  } catch (const Error& error) {
+    item.failure = error.what();
+    item.kind = error.kind();
+  } catch (const std::exception& error) {
+    item.failure = error.what();
   }
-  Tensor<float> operator()(std::span<const std::byte> file) {
-    return pixels_of(session_.preprocessor().run_bytes(file, "image in memory", memory_));
-  }
-  Tensor<float> operator()(const LoadFile& file) {
-    return pixels_of(session_.preprocessor().run_bytes(file.read(), file.name, memory_));
-  }
-  Tensor<float> operator()(const ImageView& image) {
-    size_ = image.size();
-    const Preprocessor& preprocessor = session_.preprocessor();
-    const ImageSize size = preprocessor.output_size(image.size());
-    Tensor<float> pixels(Shape{3, size.height, size.width});
-    preprocessor.run(image, pixels, memory_);
-    return pixels;
-  }
-  Tensor<float> operator()(const LoadPixels& load) { return load(); }
-
-  /// What goes wrong is the item's failure. Throws std::bad_alloc if even its text finds no memory.
-  Item read(const std::function<ImageSource(std::size_t)>& source, std::size_t index) {
-    Item item;
-    try {
-      item.pixels = std::visit(*this, source(index));
-      const Shape& shape = item.pixels.shape();
-      VIT_CHECK(shape.rank() == 3 && shape[0] == 3, (Where{"for_each_image", ErrorKind::argument}),
-                "pixels of input ", index, " must have the shape (3, H, W), got ", shape.to_string());
-      item.size = size_ == ImageSize{} ? ImageSize{shape[1], shape[2]} : size_;
-      static_cast<void>(
-          session_.model().grid_for(shape[1], shape[2]));  // throws for a size that the model does not take
-    } catch (const std::bad_alloc&) {
-      item.failure = kOutOfMemory;
-    } catch (const Error& error) {
-      item.failure = error.what();
-      item.kind = error.kind();
-    } catch (const std::exception& error) {
-      item.failure = error.what();
-    }
-    if (!item.failure.empty()) item.pixels = {};
-    return item;
-  }
-
- private:
-  Tensor<float> pixels_of(FilePixels file) {
-    size_ = file.image_size;
-    return std::move(file.pixels);
-  }
-
-  const Session& session_;
-  PreprocessMemory& memory_;
-  ImageSize size_;  // of the image read last; of preprocessed pixels none is known
-};
+  return item;
+}
 
 }  // namespace
 
@@ -136,7 +100,7 @@ class internal::ImageStream {
                    const std::optional<std::size_t> index = claim();
                    if (!index) return;
                    PreprocessMemory& memory = memory_[static_cast<std::size_t>(thread)];
-                   Item item = PixelReader(session_, memory).read(source_, *index);
+                   Item item = read_item(session_, source_, *index, memory);
                    const std::lock_guard lock(mutex_);
                    bytes_ += item.pixels.empty() ? 0 : item.pixels.num_elements() * sizeof(float);
                    items_[*index - first_] = std::move(item);
@@ -234,7 +198,7 @@ class internal::ImageStream {
   std::size_t first_ = 0;
 
   std::vector<TensorView<const float>> pixels_;  // (3, H, W) each, of the images computed together
-  Results results_;
+  BatchOutputs results_;
   std::size_t done_ = 0;
   double reported_ = 0;  // to on_progress
 };

@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/head/classifier.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
 using namespace internal;
 namespace {
 
-constexpr Where kWhere{"ZeroShotClassifier", ErrorKind::argument};
+constexpr Where kWhere{"classes", ErrorKind::argument};
+constexpr std::size_t kTextsAtOnce = 64;  // between two reports of progress
 constexpr const char* kTensor = "text";
 constexpr const char* kNames = "names";
 
@@ -48,10 +48,26 @@ void check_names(const std::vector<std::string>& names, const Where& where, cons
   }
 }
 
-const TextScore& score_of(const TextTower& tower) {
-  VIT_CHECK(tower.config().score, kWhere.with(ErrorKind::unsupported), tower.report().path.string(),
-            ": a text tower alone, without the scale that compares its vectors with those of images");
-  return *tower.config().score;
+/// Appends the mean of the normalized vectors of each class in all templates.
+void add_means(TextEncoder& encoder, std::span<const std::string> classes,
+               std::span<const std::string> templates, std::vector<float>& means) {
+  std::vector<std::string> texts;
+  for (const std::string& name : classes) {
+    for (const std::string& text : templates) texts.push_back(fill_template(text, name));
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const TextEmbeddings found = encoder.encode(views);
+  std::vector<double> mean(found.vectors.dim(1));
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    std::ranges::fill(mean, 0.0);
+    for (std::size_t j = 0; j < templates.size(); ++j) {
+      const std::span<const float> row(found.vectors.view().row(i * templates.size() + j), mean.size());
+      const double length = length_of(row);
+      for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += double{row[c]} / length;
+    }
+    for (const double sum : mean)
+      means.push_back(static_cast<float>(sum / static_cast<double>(templates.size())));
+  }
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -74,32 +90,23 @@ std::string fill_template(const std::string& text, const std::string& label) {
 }
 
 ClassVectors encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
-                            std::span<const std::string> templates) {
+                            std::span<const std::string> templates, const StreamOptions& options) {
   check_names(classes, kWhere, "");
   const std::string standard[] = {kDefaultTemplate};
   if (templates.empty()) templates = standard;
-  std::vector<std::string> texts;
-  for (const std::string& name : classes) {
-    for (const std::string& text : templates) texts.push_back(fill_template(text, name));
+  const std::size_t num_classes = classes.size(), width = encoder.tower().config().embedding_dim();
+  const std::size_t at_once = std::max<std::size_t>(kTextsAtOnce / templates.size(), 1);
+  std::vector<float> means;
+  std::size_t done = 0;
+  while (done < num_classes && !(options.is_cancelled && options.is_cancelled())) {
+    const std::size_t count = std::min(at_once, num_classes - done);
+    add_means(encoder, std::span(classes).subspan(done, count), templates, means);
+    done += count;
+    if (options.on_progress) options.on_progress(static_cast<double>(done), num_classes);
   }
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  const TextEmbeddings found = encoder.encode(views);
-
-  const std::size_t width = found.vectors.dim(1);
-  ClassVectors out{.names = std::move(classes),
-                   .vectors = Tensor<float>(Shape{texts.size() / templates.size(), width})};
-  std::vector<double> mean(width);
-  for (std::size_t i = 0; i < out.names.size(); ++i) {
-    std::ranges::fill(mean, 0.0);
-    for (std::size_t j = 0; j < templates.size(); ++j) {
-      const std::span<const float> row(found.vectors.view().row(i * templates.size() + j), width);
-      const double length = length_of(row);
-      for (std::size_t c = 0; c < width; ++c) mean[c] += double{row[c]} / length;
-    }
-    for (std::size_t c = 0; c < width; ++c) {
-      out.vectors.view().row(i)[c] = static_cast<float>(mean[c] / static_cast<double>(templates.size()));
-    }
-  }
+  classes.resize(done);
+  ClassVectors out{.names = std::move(classes), .vectors = Tensor<float>(Shape{done, width})};
+  std::ranges::copy(means, out.vectors.data());
   normalize_rows(out.vectors, out.names, kWhere, "");
   return out;
 }
@@ -133,61 +140,39 @@ ClassVectors load_class_vectors(const std::filesystem::path& path) {
   return out;
 }
 
-Request embedding_request(const ModelConfig& config) {
-  if (config.projection_dim != 0) return {.projected = true};
-  return {.pooled = true};
-}
-
-std::span<const float> embedding_of(const ImageOutputs& outputs, const ModelConfig& config) {
-  return config.projection_dim != 0 ? outputs.projected() : outputs.pooled();
-}
-
-// ------------------------------------------------------------------------------------- ZeroShotClassifier
-
-ZeroShotClassifier::ZeroShotClassifier(ClassVectors classes, TextScore score)
-    : classes_(std::move(classes)), score_(score) {
-  check_names(classes_.names, kWhere, "");
-  const Shape& shape = classes_.vectors.shape();
-  VIT_CHECK(shape.rank() == 2 && shape[0] == classes_.names.size() && shape[1] != 0, kWhere, "vectors ",
-            shape.to_string(), " for ", classes_.names.size(), " classes");
-  normalize_rows(classes_.vectors, classes_.names, kWhere, "");
-}
-
-ZeroShotClassifier::ZeroShotClassifier(TextEncoder& encoder, std::vector<std::string> classes,
-                                       std::span<const std::string> templates)
-    : ZeroShotClassifier(encode_classes(encoder, std::move(classes), templates), score_of(encoder.tower())) {}
-
-void ZeroShotClassifier::compare(std::span<const float> image, std::span<float> logits) const {
-  VIT_CHECK(image.size() == embedding_dim(), kWhere.with(ErrorKind::mismatch), "an image's vector of ",
-            image.size(), " numbers for classes of ", embedding_dim(), "; do they come from the same model?");
-  VIT_CHECK(logits.size() == size(), kWhere, "room for ", logits.size(), " logits of ", size(), " classes");
+void compare(std::span<const float> image, const ClassVectors& classes, const TextScore& score,
+             std::span<float> logits) {
+  VIT_CHECK(image.size() == classes.vectors.dim(1), kWhere.with(ErrorKind::mismatch), "an image's vector of ",
+            image.size(), " numbers for classes of ", classes.vectors.dim(1),
+            "; do they come from the same model?");
+  VIT_CHECK(logits.size() == classes.names.size(), kWhere, "room for ", logits.size(), " logits of ",
+            classes.names.size(), " classes");
   const double length = length_of(image);
-  for (std::size_t i = 0; i < size(); ++i) {
-    const float* const row = classes_.vectors.view().row(i);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const float* const row = classes.vectors.view().row(i);
     double product = 0.0;
     for (std::size_t c = 0; c < image.size(); ++c) product += double{image[c]} * row[c];
-    logits[i] = static_cast<float>(product / length * score_.scale + score_.bias);
+    logits[i] = static_cast<float>(product / length * score.scale + score.bias);
   }
 }
 
-void ZeroShotClassifier::probabilities(std::span<const float> logits, std::span<float> probabilities) const {
-  VIT_CHECK(logits.size() == size() && probabilities.size() == size(), kWhere, logits.size(), " logits and ",
-            probabilities.size(), " probabilities of ", size(), " classes");
-  std::ranges::copy(internal::probabilities(logits, score_.kind), probabilities.begin());
+TextScore read_text_score(const std::filesystem::path& path, const ModelOptions& options) {
+  const CheckpointFolder folder(path, options);
+  const Where where{"text score", ErrorKind::mismatch};
+  VIT_CHECK(folder.parsed<TextConfig>(), where, path.string(),
+            " has no text tower, so its images cannot be compared with texts");
+  const TextConfig config = folder.load<TextConfig>().config;
+  VIT_CHECK(config.score, where, path.string(), ": a text tower only; no image can be compared with texts");
+  return *config.score;
 }
 
-std::vector<Prediction> ZeroShotClassifier::classify(std::span<const float> image, std::size_t top) const {
-  std::vector<float> logits(size());
-  compare(image, logits);
-  return top_predictions(logits, top, classes_.names, score_.kind);
-}
-
-std::vector<Prediction> ZeroShotClassifier::classify(Session& session, const ImageView& image,
-                                                     std::size_t top) const {
-  const ModelConfig& config = session.model().config();
-  Outputs outputs;
-  session.run(image, embedding_request(config), outputs);
-  return classify(embedding_of(outputs[0], config), top);
+ClassVectors internal::normalized_classes(ClassVectors classes) {
+  check_names(classes.names, kWhere, "");
+  const Shape& shape = classes.vectors.shape();
+  VIT_CHECK(shape.rank() == 2 && shape[0] == classes.names.size() && shape[1] != 0, kWhere, "vectors ",
+            shape.to_string(), " for ", classes.names.size(), " classes");
+  normalize_rows(classes.vectors, classes.names, kWhere, "");
+  return classes;
 }
 
 }  // namespace vit

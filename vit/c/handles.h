@@ -9,20 +9,19 @@
 
 #include "vit/c.h"
 #include "vit/c/results.h"
-#include "vit/fit.h"
+#include "vit/classifier.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
-#include "vit/zero_shot.h"
 
 struct vit_model {
   std::shared_ptr<const vit::Model> model;
   std::vector<std::string> labels;  // (classes)
   std::string path;
-  std::string architecture;  // as it was asked for
-  std::string config;        // JSON
-  std::string preprocess;    // JSON; "" if no file tells
+  vit::ModelOptions options;  // that it was loaded with
+  std::string config;         // JSON
+  std::string preprocess;     // JSON; "" if no file says
 };
 
 struct vit_preprocessor {
@@ -49,10 +48,7 @@ struct vit_tokenizer {
 };
 
 struct vit_classifier {
-  std::shared_ptr<const vit::Model> model;
-  std::vector<std::string> labels;
-  std::optional<vit::ClassifierHead> head;
-  std::optional<vit::ZeroShotClassifier> zero_shot;
+  vit::Classifier classifier;
 };
 
 namespace vit::internal {

@@ -192,7 +192,7 @@ std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const 
   if (model->has_preprocess_config()) out->preprocess = config_json(model->preprocess_config());
   out->model = std::move(model);
   out->path = std::move(path);
-  out->architecture = options.architecture;
+  out->options = options;
   return out;
 }
 

@@ -9,93 +9,80 @@
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
-#include "vit/towers/forward_request.h"
+#include "vit/config/output_table.h"
 
 namespace vit::internal {
 namespace {
 
-constexpr std::uint32_t kWholeFeatures =
-    VIT_POOLED | VIT_PROJECTED | VIT_CLS | VIT_PATCHES | VIT_TOKENS | VIT_EMBEDDED | VIT_LOGITS;
+template <Output output, std::uint32_t bit>
+constexpr bool kIsBit = static_cast<std::uint32_t>(output) == bit;
+static_assert(kIsBit<Output::pooled, VIT_POOLED> && kIsBit<Output::projected, VIT_PROJECTED> &&
+              kIsBit<Output::class_token, VIT_CLS> && kIsBit<Output::patches, VIT_PATCHES> &&
+              kIsBit<Output::tokens, VIT_TOKENS> && kIsBit<Output::embedded, VIT_EMBEDDED> &&
+              kIsBit<Output::logits, VIT_LOGITS> && kIsBit<Output::block, VIT_BLOCK> &&
+              kIsBit<Output::attention, VIT_ATTENTION>);
 
-/// A request of the caller as the model takes it, and where its parts lie in the outputs.
+/// A request of the caller as the model takes it, and what its results are called.
 class Features {
  public:
-  Features(const vit_request& request, const ModelConfig& config)
-      : features_(request.features),
-        normalize_(request.normalize != 0),
-        blocks_(span_of(request.blocks, request.num_blocks, "blocks")),
-        attention_(span_of(request.attention, request.num_attention, "attention")) {
-    VIT_CHECK((features_ & ~kWholeFeatures) == 0, kCall, "features are ", features_,
+  Features(const vit_request& request, const ModelConfig& config) : normalize_(request.normalize != 0) {
+    std::uint32_t unknown = request.features;
+    for (const OutputRow& row : output_table()) {
+      const auto bit = static_cast<std::uint32_t>(row.output);
+      if (row.index != OutputIndex::none || (request.features & bit) == 0) continue;
+      unknown &= ~bit;
+      add({bit}, row.output);
+    }
+    VIT_CHECK(unknown == 0, kCall, "features are ", request.features,
               ", with bits that stand for no feature of a model");
-    if (features_ == 0 && blocks_.empty() && attention_.empty())
-      features_ = config.projection_dim > 0 ? VIT_PROJECTED : VIT_POOLED;
-    VIT_CHECK(!has(VIT_CLS) || config.class_token, kCall, "a class token asked of a model that has none");
-    request_.logits = has(VIT_LOGITS);
-    request_.pooled = has(VIT_POOLED);
-    request_.projected = has(VIT_PROJECTED);
-    request_.tokens = has(VIT_CLS) || has(VIT_PATCHES) || has(VIT_TOKENS);
-    request_.embedded = has(VIT_EMBEDDED);
-    for (const std::int64_t block : blocks_) request_.blocks.push_back(resolved(block, config.depth));
-    for (const std::int64_t block : attention_) request_.attention.push_back(resolved(block, config.depth));
+    for (const std::int64_t block : span_of(request.blocks, request.num_blocks, "blocks"))
+      add({VIT_BLOCK, block}, {Output::block, resolve_block(Output::block, block, config)});
+    for (const std::int64_t block : span_of(request.attention, request.num_attention, "attention"))
+      add({VIT_ATTENTION, block}, {Output::attention, resolve_block(Output::attention, block, config)});
+    if (wanted_.empty()) {
+      const Output output = default_output(config);
+      add({static_cast<std::uint32_t>(output)}, output);
+    }
     check_request(request_, config);
   }
 
   const Request& request() const noexcept { return request_; }
 
-  /// Appends the features of one input to the results. Returns why nobody can use them; "" if one can.
+  /// Appends the features of one input to the results. Returns why they are of no use; "" if they are.
   std::string store(std::size_t index, const ImageOutputs& outputs, vit_results& results) {
-    parts_.clear();
-    if (has(VIT_POOLED)) add_vector(VIT_POOLED, outputs.pooled());
-    if (has(VIT_PROJECTED)) add_vector(VIT_PROJECTED, outputs.projected());
-    if (has(VIT_CLS)) add_vector(VIT_CLS, outputs.class_token());
-    if (has(VIT_PATCHES)) add({VIT_PATCHES}, outputs.patches());
-    if (has(VIT_TOKENS)) add({VIT_TOKENS}, outputs.tokens());
-    if (has(VIT_EMBEDDED)) add({VIT_EMBEDDED}, outputs.embedded());
-    if (has(VIT_LOGITS)) add_vector(VIT_LOGITS, outputs.logits());
-    for (std::size_t i = 0; i < blocks_.size(); ++i) add({VIT_BLOCK, blocks_[i]}, outputs.block(i));
-    for (std::size_t i = 0; i < attention_.size(); ++i)
-      add({VIT_ATTENTION, attention_[i]}, outputs.attention(i));
-    for (const Part& part : parts_) {
-      std::string defect = defect_of(part.values.flat());
+    for (const Wanted& wanted : wanted_) {
+      std::string defect = defect_of(outputs[wanted.key].flat());
       if (!defect.empty()) return defect;
     }
-    for (const Part& part : parts_) put(index, part, results);
+    for (const Wanted& wanted : wanted_) put(index, wanted, outputs[wanted.key], results);
     return "";
   }
 
  private:
-  struct Part {
+  struct Wanted {
     ArrayName name;
-    TensorView<const float> values;
+    OutputKey key;
   };
 
-  static std::size_t resolved(std::int64_t block, std::size_t depth) {
-    const auto blocks = static_cast<std::int64_t>(depth);
-    VIT_CHECK(block >= -blocks && block < blocks, kCall, "block ", block, " asked of a model with ", depth,
-              " blocks (0 to ", depth - 1, ", or -1 to -", depth, ")");
-    return static_cast<std::size_t>(block < 0 ? block + blocks : block);
+  void add(ArrayName name, const OutputKey& key) {
+    const auto is_same = [&](const Wanted& wanted) { return wanted.name == name; };
+    if (std::ranges::any_of(wanted_, is_same)) return;
+    request_.add(key);
+    wanted_.push_back({name, key});
   }
-  bool has(std::uint32_t feature) const { return (features_ & feature) != 0; }
-  void add(ArrayName name, TensorView<const float> values) { parts_.push_back({name, values}); }
-  void add_vector(std::uint32_t name, std::span<const float> values) {
-    add({name}, {values.data(), Shape{values.size()}});
-  }
-  void put(std::size_t index, const Part& part, vit_results& results) {
-    const std::span<const float> values = part.values.flat();
+  void put(std::size_t index, const Wanted& wanted, TensorView<const float> values, vit_results& results) {
     const float* data = values.data();
-    if (normalize_ && part.values.rank() == 1) {
-      scratch_.assign(values.begin(), values.end());
+    if (normalize_ && row_of(wanted.key.output).is_vector) {
+      scratch_.assign(data, data + values.num_elements());
       normalize(scratch_);
       data = scratch_.data();
     }
-    results.column(part.name, VIT_FLOAT32).put(index, data, part.values.shape());
+    results.column(wanted.name, VIT_FLOAT32).put(index, data, values.shape());
   }
 
-  std::uint32_t features_;
   bool normalize_;
-  std::span<const std::int64_t> blocks_, attention_;
+  std::vector<Wanted> wanted_;
   Request request_;
-  std::vector<Part> parts_;  // of one input
   std::vector<float> scratch_;
 };
 

@@ -1,92 +1,94 @@
 #include "vit/encoder/observer.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace vit::internal {
+namespace {
 
-Observer::Observer(const Request& request, Outputs& outputs, std::size_t first_image, std::size_t num_images)
-    : first_image_(first_image), num_images_(num_images) {
-  if (!request.embedded && request.blocks.empty() && request.attention.empty() &&
-      request.attention_queries.empty() && request.rollout.empty())
-    return;
-  request_ = &request;
-  outputs_ = &outputs;
-}
-
-/// `all` (images, ...) gets x as its images [first_image, first_image + num_images).
-void Observer::keep(TensorView<const float> x, Tensor<float>& all) const {
-  std::ranges::copy(x.flat(), all.view().part(first_image_, num_images_).data());
-}
-
-void Observer::before_blocks(TensorView<const float> x) const {
-  if (request_ != nullptr && request_->embedded) keep(x, outputs_->embedded);
-}
-
-/// all (images, H, T, T)
-void Observer::tap_heads(Tensor<float>& all) {
-  for (std::size_t image = 0; image < num_images_; ++image) {
-    const TensorView<float> heads = all.view()[first_image_ + image];
-    for (std::size_t head = 0; head < heads.dim(0); ++head)
-      taps_.push_back({.sequence = image, .head = head, .probabilities = heads[head]});
+bool is_of_blocks(const OutputTensor& output) {
+  switch (output.key.output) {
+    case Output::embedded:
+    case Output::block:
+    case Output::attention:
+    case Output::attention_query:
+    case Output::rollout: return true;
+    default: return false;
   }
 }
 
-/// all (images, H, T)
-void Observer::tap_query(std::size_t token, Tensor<float>& all) {
+}  // namespace
+
+Observer::Observer(std::span<const OutputTensor> outputs, std::size_t first_image, std::size_t num_images)
+    : first_image_(first_image), num_images_(num_images) {
+  if (std::ranges::any_of(outputs, is_of_blocks)) outputs_ = outputs;
+}
+
+/// The images [first_image, first_image + num_images) of an output, if it was asked for, are x.
+void Observer::keep(TensorView<const float> x, const OutputKey& key) const {
+  for (const OutputTensor& output : outputs_) {
+    if (output.key == key) std::ranges::copy(x.flat(), output.values.part(first_image_, num_images_).data());
+  }
+}
+
+void Observer::before_blocks(TensorView<const float> x) const {
+  keep(x, Output::embedded);
+}
+
+/// attention (images, H, T, T), or attention_query (images, H, T)
+void Observer::tap_attention(const OutputTensor& output) {
+  const bool is_query = output.key.output == Output::attention_query;
   for (std::size_t image = 0; image < num_images_; ++image) {
-    const TensorView<float> heads = all.view()[first_image_ + image];
+    const TensorView<float> heads = output.values[first_image_ + image];
     for (std::size_t head = 0; head < heads.dim(0); ++head) {
-      taps_.push_back(
-          {.sequence = image, .head = head, .first_query = token, .probabilities = heads.part(head, 1)});
+      taps_.push_back({.sequence = image,
+                       .head = head,
+                       .first_query = is_query ? output.key.token : 0,
+                       .probabilities = is_query ? heads.part(head, 1) : heads[head]});
     }
   }
 }
 
 void Observer::before_block(std::size_t layer, TensorView<const float> x, AttentionInput& attention) {
-  if (request_ == nullptr) return;
-  if (std::ranges::any_of(request_->rollout, [&](const AttentionQuery& q) { return q.block >= layer; })) {
+  if (outputs_.empty()) return;
+  taps_.clear();
+  bool is_rolled_back = false;
+  for (const OutputTensor& output : outputs_) {
+    const Output kind = output.key.output;
+    is_rolled_back = is_rolled_back || (kind == Output::rollout && output.key.index >= layer);
+    if ((kind == Output::attention || kind == Output::attention_query) && output.key.index == layer)
+      tap_attention(output);
+  }
+  if (is_rolled_back) {
     entered_.push_back({Tensor<float>(x.shape()), attention});
     std::ranges::copy(x.flat(), entered_.back().x.data());
-  }
-  taps_.clear();
-  for (std::size_t i = 0; i < request_->attention.size(); ++i) {
-    if (request_->attention[i] == layer) tap_heads(outputs_->attention[i]);
-  }
-  for (std::size_t i = 0; i < request_->attention_queries.size(); ++i) {
-    const AttentionQuery& query = request_->attention_queries[i];
-    if (query.block == layer) tap_query(query.token, outputs_->attention_queries[i]);
   }
   attention.taps = taps_;
 }
 
 void Observer::after_block(std::size_t layer, TensorView<const float> x) const {
-  if (request_ == nullptr) return;
-  for (std::size_t i = 0; i < request_->blocks.size(); ++i) {
-    if (request_->blocks[i] == layer) keep(x, outputs_->blocks[i]);
-  }
+  keep(x, {Output::block, layer});
 }
 
-void Observer::roll_out(const AttentionQuery& from, std::span<const Block> blocks, const Pass& pass,
-                        Tensor<float>& all) const {
+void Observer::roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const {
   // A row (B, T) of the product of the later blocks. Only products of a row with a matrix are needed, so no
   // (T, T) matrix is kept.
-  const std::size_t num_tokens = all.dim(1);
+  const std::size_t num_tokens = output.values.dim(1);
   std::vector<double> weights(num_images_ * num_tokens), sums(weights.size());
-  for (std::size_t image = 0; image < num_images_; ++image) weights[image * num_tokens + from.token] = 1.0;
-  for (std::size_t layer = from.block + 1; layer-- > 0;) {
+  for (std::size_t image = 0; image < num_images_; ++image)
+    weights[image * num_tokens + output.key.token] = 1.0;
+  for (std::size_t layer = output.key.index + 1; layer-- > 0;) {
     const Entered& entered = entered_[layer];
     blocks[layer].sum_probabilities(entered.x.view(), entered.attention, weights, sums, pass);
     for (std::size_t k = 0; k < weights.size(); ++k) weights[k] = 0.5 * (weights[k] + sums[k]);
   }
-  std::ranges::transform(weights, all.view().part(first_image_, num_images_).data(),
+  std::ranges::transform(weights, output.values.part(first_image_, num_images_).data(),
                          [](double weight) { return static_cast<float>(weight); });
 }
 
 void Observer::after_blocks(std::span<const Block> blocks, const Pass& pass) const {
-  if (request_ == nullptr) return;
-  for (std::size_t i = 0; i < request_->rollout.size(); ++i)
-    roll_out(request_->rollout[i], blocks, pass, outputs_->rollout[i]);
+  for (const OutputTensor& output : outputs_) {
+    if (output.key.output == Output::rollout) roll_out(output, blocks, pass);
+  }
 }
 
 }  // namespace vit::internal

@@ -15,9 +15,9 @@ class Observer {
  public:
   /// Observes nothing, which costs nothing.
   Observer() = default;
-  /// Writes what `request` asks for to the images [first_image, first_image + num_images) of `outputs`, whose
-  /// tensors are reserved. Both must outlive the pass.
-  Observer(const Request& request, Outputs& outputs, std::size_t first_image, std::size_t num_images);
+  /// Writes what it knows of `outputs`, Outputs::tensors(), for the images [first_image, first_image +
+  /// num_images). They must outlive the pass.
+  Observer(std::span<const OutputTensor> outputs, std::size_t first_image, std::size_t num_images);
 
   /// x (B * T, C) enters block 0.
   void before_blocks(TensorView<const float> x) const;
@@ -34,14 +34,11 @@ class Observer {
     AttentionInput attention;
   };
 
-  void keep(TensorView<const float> x, Tensor<float>& all) const;
-  void tap_heads(Tensor<float>& all);
-  void tap_query(std::size_t token, Tensor<float>& all);
-  void roll_out(const AttentionQuery& from, std::span<const Block> blocks, const Pass& pass,
-                Tensor<float>& all) const;
+  void keep(TensorView<const float> x, const OutputKey& key) const;
+  void tap_attention(const OutputTensor& output);
+  void roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const;
 
-  const Request* request_ = nullptr;
-  Outputs* outputs_ = nullptr;
+  std::span<const OutputTensor> outputs_;  // empty if none of them is known here
   std::size_t first_image_ = 0;
   std::size_t num_images_ = 0;
   std::vector<AttentionTap> taps_;  // of the block that is computed

@@ -5,9 +5,9 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/config/output_table.h"
 #include "vit/patch/patchify.h"
 #include "vit/towers/batch_plan.h"
-#include "vit/towers/forward_request.h"
 
 namespace vit::internal {
 namespace {
@@ -24,12 +24,12 @@ struct VisionTransformer::Images {
   Outputs& outputs;
 
   std::size_t count() const { return pixels.dim(0); }
-  TensorView<float> part_of(Tensor<float>& all) const { return all.view().part(first, count()); }
+  TensorView<float> part_of(Output output) const { return outputs.find(output).part(first, count()); }
   HeadOutputs of_head(bool with_projection) const {
-    return {.tokens = part_of(outputs.tokens),
-            .pooled = part_of(outputs.pooled),
-            .projected = with_projection ? part_of(outputs.projected) : TensorView<float>(),
-            .logits = part_of(outputs.logits)};
+    return {.tokens = part_of(Output::tokens),
+            .pooled = part_of(Output::pooled),
+            .projected = with_projection ? part_of(Output::projected) : TensorView<float>(),
+            .logits = part_of(Output::logits)};
   }
 };
 
@@ -49,7 +49,7 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
 }
 
 std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
-  const bool needs_all = needs_all_tokens(request) || (request.projected && layers_.joint_head);
+  const bool needs_all = needs_all_tokens(request) || (request.has(Output::projected) && layers_.joint_head);
   return needs_all ? 0 : layers_.head.num_leading_tokens();
 }
 
@@ -59,7 +59,7 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
   a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
   const Sequences sequences(images.count(), a.tokens.dim(1));
   const std::size_t num_leading = num_leading_tokens(images.request);
-  Observer observer(images.request, images.outputs, images.first, images.count());
+  Observer observer(images.outputs.tensors(), images.first, images.count());
 
   layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
   const TensorView<float> tokens = layers_.encoder.forward(
@@ -70,8 +70,8 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
        .num_prefix = config_.num_prefix_tokens()},
       observer, pass);
   layers_.head.forward(tokens, images.of_head(!layers_.joint_head), pass);
-  if (layers_.joint_head && images.request.projected)
-    layers_.joint_head->forward(tokens, images.part_of(images.outputs.projected), pass);
+  if (layers_.joint_head && images.request.has(Output::projected))
+    layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
 }
 
 ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
@@ -96,11 +96,10 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
                                 ForwardMemory& memory, Outputs& outputs) const {
   VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == 3, kWhere,
             "pixels must have shape (B, 3, H, W) with B > 0, got ", pixels.shape().to_string());
-  check_request(request, config_);
   const std::size_t num_images = pixels.dim(0);
   const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
   const auto position = layers_.positions->for_grid(grid);
-  reserve_outputs(request, config_, num_images, grid, outputs);
+  outputs.reserve(request, config_, num_images, grid);
 
   const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
   const BatchPlan plan = plan_batches({.num_images = num_images,

@@ -95,23 +95,17 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
                           {"auto", "softmax", "sigmoid", "none"})});
 }
 
-ClassSelection::ClassSelection(const SelectionOptions& options, const ClassValues& classes)
-    : classes_(classes),
-      activation_(options.activation.value_or(classes.activation())),
-      top_(options.top.value_or(kDefaultTop)) {
-  if (classes.has_head() && activation_ != ClassActivation::softmax)
+Selection make_selection(const SelectionOptions& options, const Classes& classes) {
+  Selection selection(options.top.value_or(kDefaultTop));
+  selection.activation = options.activation.value_or(classes.classifier.activation());
+  if (classes.kind == ClassKind::head && selection.activation != ClassActivation::softmax)
     fail_usage("--activation: the classes of --classifier exclude each other; they have a softmax");
-  if (options.thresholds.empty()) return;
-  if (!are_probabilities())
+  if (options.thresholds.empty()) return selection;
+  if (selection.activation == ClassActivation::none)
     fail_usage("--threshold P is of probabilities; this model gives values (a regression)");
   if (options.top) fail_usage("--top and --threshold: give one of them");
-  thresholds_ = thresholds_of(options.thresholds, classes.labels());
-}
-
-std::vector<Prediction> ClassSelection::of(std::span<const float> values) const {
-  const std::vector<std::string>& names = classes_.labels().names();
-  return thresholds_.empty() ? top_predictions(values, top_, names, activation_)
-                             : predictions_above(values, thresholds_, names, activation_);
+  selection.thresholds = thresholds_of(options.thresholds, classes.labels);
+  return selection;
 }
 
 }  // namespace vit::app

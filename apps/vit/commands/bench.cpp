@@ -91,10 +91,9 @@ Tensor<float> make_pixels(const Combination& combination) {
 }
 
 Request request_for(const ModelConfig& config) {
-  if (config.num_classes > 0) return {.logits = true};
-  if (config.projection_dim > 0) return {.projected = true};
-  if (config.pooling != Pooling::none) return {.pooled = true};
-  return {.tokens = true};
+  if (config.num_classes > 0) return Output::logits;
+  const bool has_vector = config.projection_dim > 0 || config.pooling != Pooling::none;
+  return has_vector ? default_output(config) : Output::tokens;
 }
 
 double seconds_since(Clock::time_point start) {

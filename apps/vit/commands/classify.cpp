@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/classes/class_options.h"
 #include "apps/vit/classes/class_selection.h"
-#include "apps/vit/classes/class_values.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/inputs.h"
@@ -112,10 +112,12 @@ int classify(const ClassifyOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   if (options.shard) take_shard(list, *options.shard);
   confine(options.common, list.inputs, options.classes.files(), {options.html});
-  ClassValues classes(options.common, options.classes);
-  if (interrupted()) return interrupted_exit_code();
-  const ClassSelection selection(options.selection, classes);
-  ImageRun run("classify", options.common, classes.model());
+  const std::optional<Classes> classes = load_classes(options.common, options.classes);
+  if (!classes) return interrupted_exit_code();
+  const Selection selection = make_selection(options.selection, *classes);
+  const bool are_probabilities = selection.activation != ClassActivation::none;
+  const Classifier& classifier = classes->classifier;
+  ImageRun run("classify", options.common, classifier.model());
   check_html(options.html, list.inputs, options.common);
   run.start(std::move(list));
   std::vector<PageItem> items;  // of --html
@@ -123,16 +125,16 @@ int classify(const ClassifyOptions& options) {
   const bool colors = ::isatty(STDOUT_FILENO) == 1;
   const bool is_first = !options.shard || options.shard->index == 0;  // parts are joined
   if (options.format == PrintFormat::csv && is_first) print_result("file,rank,index,label,probability\n");
-  run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
-    const std::span<const float> values = classes.of(outputs);
+  std::vector<float> values(classifier.size());
+  run.for_each(classifier.request(), [&](std::size_t index, const ImageOutputs& outputs) {
+    classifier.values(outputs, values);
     std::string defect = defect_of(values);
     if (!defect.empty()) return defect;
-    const std::vector<Prediction> top = selection.of(values);
+    const std::vector<Prediction> top = classifier.predict(values, selection);
     const Row row{run.inputs()[index].name, top};
-    const std::string lines = options.format == PrintFormat::json ? as_json(row)
-                              : options.format == PrintFormat::csv
-                                  ? as_csv(row)
-                                  : as_text(row, selection.are_probabilities(), colors);
+    const std::string lines = options.format == PrintFormat::json  ? as_json(row)
+                              : options.format == PrintFormat::csv ? as_csv(row)
+                                                                   : as_text(row, are_probabilities, colors);
     run.progress().clear();
     print_result(lines);
     if (!options.html.empty()) items.push_back(page_item(row));
@@ -142,7 +144,7 @@ int classify(const ClassifyOptions& options) {
   if (!options.html.empty()) {
     HtmlPage page{.title = "vit classify",
                   .facts = {count_of(items.size(), "image")},
-                  .scores = selection.are_probabilities() ? PageScores::probability : PageScores::number};
+                  .scores = are_probabilities ? PageScores::probability : PageScores::number};
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items)});
     write_run_page(options.html, std::move(page), run.inputs(), options.common);
   }

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/text_vectors.h"
+#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/inputs/inputs.h"
+#include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/features.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
@@ -22,6 +23,7 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "vit/base/check.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
 
@@ -29,15 +31,6 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "Features:\n"
-    "  pooled     (n, C)         the vector that the model's own library calls its embedding\n"
-    "  projected  (n, E)         the embedding in the joint space of image and text (CLIP)\n"
-    "  cls        (n, C)         class token after the final norm\n"
-    "  patches    (n, h, w, C)   patch tokens after the final norm\n"
-    "  tokens     (n, T, C)      all tokens after the final norm, prefix first\n"
-    "  block.K    (n, T, C)      all tokens after block K; block.-1 is the last one\n"
-    "  attention.K (n, heads, T, T) softmax probabilities of block K, rows are queries\n"
-    "  logits     (n, classes)\n"
     "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
     "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled where a "
     "model\n"
@@ -69,7 +62,8 @@ struct EmbedOptions {
   std::optional<Shard> shard;
   bool resume = false;
   bool normalize = false;
-  TextVectorOptions texts;
+  TextInputs texts;
+  TemplateOptions templates;
 
   /// Whether the output is a folder of parts. A name without extension is one where the options of parts are
   /// given.
@@ -115,7 +109,7 @@ ResultFormat format_of(const EmbedOptions& options) {
 }
 
 void check_usage(const EmbedOptions& options, ResultFormat format) {
-  const bool has_texts = options.texts.inputs.are_given(), has_images = !options.inputs.empty();
+  const bool has_texts = options.texts.are_given(), has_images = !options.inputs.empty();
   const bool has_parts = options.has_parts();
   if (!has_texts && !has_images) fail_usage("INPUT is required");
   if (options.resume && format != ResultFormat::jsonl && !has_parts)
@@ -136,13 +130,29 @@ void check_features(const EmbedOptions& options, ResultFormat format, const Feat
   if (format != ResultFormat::npy) return;
   const bool has_parts = options.has_parts();
   const char* const others = has_parts ? "--format safetensors" : ".npz or .safetensors";
-  if (features.features.size() != 1)
-    fail_usage("--output: .npy takes exactly one feature, found ", features.features.size(), "; use ",
-               others);
-  const bool has_one_shape = is_vector(features.features.front().kind) ||
+  if (features.keys.size() != 1)
+    fail_usage("--output: .npy takes exactly one feature, found ", features.keys.size(), "; use ", others);
+  const bool has_one_shape = is_vector(features.keys.front().output) ||
                              options.common.session.input_size.kind != InputSize::Kind::native;
   if (has_parts && !has_one_shape)
     fail_usage("--output: .npy takes arrays of one shape; with --size native use ", others);
+}
+
+/// Texts before they are encoded.
+struct TextsToEncode {
+  std::vector<std::string> names;      // as given
+  std::vector<std::string> templates;  // into which they are put; none: they stand for themselves
+};
+
+/// None where no option gives texts.
+TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
+  if (!options.texts.are_given()) {
+    if (options.templates.are_given()) fail_usage("--template goes with --text or --text-file");
+    return {};
+  }
+  TextsToEncode out{.names = read_texts(options.texts), .templates = read_templates(options.templates)};
+  VIT_CHECK(!out.names.empty(), "embed", options.texts.file.string(), ": no texts");
+  return out;
 }
 
 /// The vectors of the texts, to the writer; the exit code.
@@ -150,7 +160,7 @@ int write_texts(const EmbedOptions& options, const TextsToEncode& texts,
                 std::shared_ptr<const TextTower> tower, ResultWriter& writer) {
   TextEncoder encoder(std::move(tower), {.threads = options.common.session.threads});
   Progress progress("texts", texts.names.size(), options.common.progress_mode(), "texts");
-  NamedVectors vectors = encode_texts(encoder, texts, progress);
+  NamedVectors vectors = encode_texts(encoder, texts.names, texts.templates, progress);
   for (std::size_t i = 0; options.normalize && i < vectors.names.size(); ++i)
     normalize(std::span(vectors.numbers).subspan(i * vectors.width, vectors.width));
   writer.add_texts(std::move(vectors));
@@ -160,7 +170,7 @@ int write_texts(const EmbedOptions& options, const TextsToEncode& texts,
 
 int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToEncode& texts) {
   check_has_weights(options.common);
-  auto tower = TextTower::load(model_path(options.common), text_options(options.common, options.texts.tower));
+  auto tower = TextTower::load(model_path(options.common), text_options(options.common));
   hold_interrupts();
   ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
   if (options.shard) writer_options.row_shapes.emplace();
@@ -182,7 +192,7 @@ std::vector<ResultArray> row_shapes(ImageRun& run, const FeatureList& features) 
 ImageAndText load_towers(const EmbedOptions& options, bool with_text) {
   if (!with_text) return {.image = load_model(options.common), .text = nullptr};
   return ImageAndText::load(model_path(options.common), options.common.model_options,
-                            text_options(options.common, options.texts.tower));
+                            text_options(options.common));
 }
 
 /// What decides about the numbers of this run.
@@ -247,12 +257,12 @@ int embed(const EmbedOptions& options) {
   InputList list = list_inputs(options.inputs, std::cin);
   check_no_input(options.output, list.inputs);
   check_no_weights(options.output, options.common);
-  TextsToEncode texts = read_texts_to_encode(options.texts);
+  TextsToEncode texts = read_texts_to_encode(options);
   if (options.shard) {
     take_shard(list, *options.shard);
     take_shard(texts.names, *options.shard);
   }
-  confine(options.common, list.inputs, {options.texts.tower.tokenizer}, {options.output});
+  confine(options.common, list.inputs, {}, {options.output});
   if (options.inputs.empty()) return embed_texts(options, format, texts);
   check_has_weights(options.common);
   ImageAndText towers = load_towers(options, !texts.names.empty());
@@ -301,7 +311,7 @@ Command embed_command() {
   Command command{
       .name = "embed",
       .summary = "Write features of images and vectors of texts to a file",
-      .footer = kFooter,
+      .footer = "Features:\n" + features_help() + kFooter,
       .options =
           {optional_inputs(options->inputs),
            {.name = "-o,--output",
@@ -312,8 +322,7 @@ Command embed_command() {
            {.name = "--features",
             .type_name = "LIST",
             .help = "Comma-separated names, see below; default: projected if the model has it, else pooled",
-            .target = offering(text_target(options->features),
-                               {"pooled", "projected", "cls", "patches", "tokens", "logits"})},
+            .target = offering(text_target(options->features), feature_names())},
            {.name = "--normalize",
             .type_name = "",
             .help = "Divide vectors of images and texts by their length",
@@ -335,7 +344,8 @@ Command embed_command() {
             .help = "Continue an interrupted run of the same inputs (.jsonl, FOLDER/)",
             .flag = &options->resume}},
       .run = [options] { return embed(*options); }};
-  add_text_vector_options(command.options, options->texts);
+  add_text_options(command.options, options->texts);
+  add_template_options(command.options, options->templates);
   add_image_run_options(command.options, options->common);
   return command;
 }

@@ -110,11 +110,10 @@ struct TrainingRows {
   std::vector<std::uint32_t> classes;
 
   /// Of at most `most` rows in all: memory is taken once.
-  void add(const ResultArray& features, std::uint32_t label, std::size_t most) {
-    num_features = features.shape.last();
+  void add(std::span<const float> features, std::uint32_t label, std::size_t most) {
+    num_features = features.size();
     if (numbers.empty()) numbers.reserve(most * num_features);
-    const auto* const first = static_cast<const float*>(features.data);
-    numbers.insert(numbers.end(), first, first + num_features);
+    numbers.insert(numbers.end(), features.begin(), features.end());
     classes.push_back(label);
   }
   TensorView<const float> view() const { return {numbers.data(), Shape{classes.size(), num_features}}; }
@@ -218,19 +217,16 @@ int fit(const FitCommandOptions& options) {
   check_no_weights(options.output, options.common);
   confine(options.common, images.list.inputs, {}, {options.output});
   ImageRun run("fit", options.common);
-  const FeatureList features = parse_features(options.features, run.model().config());
-  if (features.features.size() != 1 || !is_vector(features.features.front().kind))
-    fail_usage("--features: one of pooled, projected, cls and logits is expected");
+  const Output vector = parse_vector_feature(options.features, run.model().config());
   check_labels(options.folder, images.labels);
   run.start(std::move(images.list));
 
   TrainingRows rows;
-  run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
-    const ResultArray array = features.arrays(outputs).front();
-    const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.last());
+  run.for_each(vector, [&](std::size_t index, const ImageOutputs& outputs) {
+    const std::span<const float> numbers = outputs[vector].flat();
     if (!are_finite(numbers)) return std::string("the features are not finite; damaged pixels or weights?");
     if (rows.classes.empty()) check_memory(options, images, numbers.size());
-    rows.add(array, images.classes[index], images.classes.size());
+    rows.add(numbers, images.classes[index], images.classes.size());
     return std::string();
   });
   if (interrupted()) return run.finish();
@@ -241,7 +237,7 @@ int fit(const FitCommandOptions& options) {
   release_interrupts();  // nothing is lost until the head is written
   ClassifierHead head = fit_rows(options, rows);
   head.labels = labels;
-  head.attach(run.model(), features.features.front().name);
+  head.attach(run.model(), vector);
   hold_interrupts();
   save_head(options.output, head);
   const std::string note = fold_note(head, rows.classes);
@@ -271,7 +267,7 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
       {.name = "--features",
        .type_name = "NAME",
        .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-       .target = offering(text_target(options.features), {"pooled", "projected", "cls", "logits"})});
+       .target = offering(text_target(options.features), vector_names())});
   list.push_back(
       {.name = "--k",
        .type_name = "K",

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
@@ -52,7 +51,6 @@ constexpr Named<LogFormat> kLogFormats[]{
 
 struct ServeOptions {
   CommonOptions common;
-  TextTowerOptions text;
   std::vector<std::string> models;
   std::optional<std::string> host;
   std::optional<std::uint16_t> port;
@@ -80,7 +78,7 @@ std::vector<ServedModel> served_models(const ServeOptions& options) {
       fail_usage("--model: two models are called '", name, "'; write NAME=PATH");
     CommonOptions common = options.common;
     common.model = path;
-    out.emplace_back(name, std::move(common), options.text);
+    out.emplace_back(name, std::move(common));
   };
   for (const std::string& value : options.models) {
     const auto [name, path] = parse_served_model(value);
@@ -206,7 +204,6 @@ void add_model_list(std::vector<Option>& list, ServeOptions& options) {
     }
     if (option.name != "--progress" && option.name != "--quiet") list.push_back(std::move(option));
   }
-  add_tokenizer_options(list, options.text);
 }
 
 std::vector<Option> server_group(ServeOptions& options) {

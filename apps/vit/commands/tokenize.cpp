@@ -8,7 +8,7 @@
 #include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/inputs/texts.h"
-#include "apps/vit/options/option_values.h"
+#include "apps/vit/options/options.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
@@ -33,17 +33,16 @@ constexpr const char* kFooter =
     "  vit tokenize --tokenizer clip-vit-base-patch32/ --library open_clip --text-file captions.jsonl";
 
 struct TokenizeOptions {
-  std::filesystem::path model;
-  TextTowerOptions tower;
+  CommonOptions common;
   TextInputs inputs;
 };
 
 Tokenizer load_tokenizer(const TokenizeOptions& options) {
-  const std::filesystem::path& tokenizer = options.tower.tokenizer;
-  if (options.model.empty() && tokenizer.empty()) fail_usage("--model or --tokenizer is required");
-  const TokenizerOptions rules{.library = options.tower.library};
-  if (options.model.empty()) return Tokenizer::load(tokenizer, rules);
-  return Tokenizer::load_for_model(options.model, tokenizer, rules);
+  const std::filesystem::path& tokenizer = options.common.tokenizer;
+  if (options.common.model.empty() && tokenizer.empty()) fail_usage("--model or --tokenizer is required");
+  const TokenizerOptions rules{.library = options.common.library};
+  if (options.common.model.empty()) return Tokenizer::load(tokenizer, rules);
+  return Tokenizer::load_for_model(options.common.model, tokenizer, rules);
 }
 
 std::string json_line(std::string_view text, const std::vector<std::int32_t>& ids,
@@ -65,12 +64,12 @@ std::string json_line(std::string_view text, const std::vector<std::int32_t>& id
 int tokenize(const TokenizeOptions& options) {
   const std::vector<std::string> texts = read_texts(options.inputs);
   const Tokenizer tokenizer = load_tokenizer(options);
-  const std::size_t places = options.model.empty() ? 0 : tokenizer.context_length();
-  if (!options.model.empty() && places == 0) {
-    fail("tokenize", options.model.string(), ": nothing says how many tokens the text tower takes");
+  const std::size_t places = options.common.model.empty() ? 0 : tokenizer.context_length();
+  if (!options.common.model.empty() && places == 0) {
+    fail("tokenize", options.common.model.string(), ": nothing says how many tokens the text tower takes");
   }
   std::string lines;
-  bool told_cut = false, failed = false;
+  bool is_warned = false, failed = false;
   constexpr std::size_t kChunk = std::size_t{1} << 16;
   for (const std::string& text : texts) {
     try {
@@ -78,7 +77,7 @@ int tokenize(const TokenizeOptions& options) {
         lines += json_line(text, tokenizer.encode(text), tokenizer);
       } else {
         const TokenRow row = tokenizer.encode(text, places);
-        if (row.cut && !std::exchange(told_cut, true)) tell_cut(places, tokenizer, text);
+        if (row.cut && !std::exchange(is_warned, true)) warn_truncated(places, tokenizer, text);
         lines += json_line(text, row.ids, tokenizer);
       }
     } catch (const Error& error) {
@@ -105,11 +104,7 @@ Command tokenize_command() {
                   .options = {},
                   .run = [options] { return tokenize(*options); }};
   add_text_options(command.options, options->inputs);
-  command.options.push_back({.name = "--model",
-                             .type_name = "PATH",
-                             .help = "Model whose text tower the ids are for: a folder or a weight file",
-                             .target = text_target(options->model)});
-  add_tokenizer_options(command.options, options->tower);
+  add_model_options(command.options, options->common);
   return command;
 }
 

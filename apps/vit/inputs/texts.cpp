@@ -1,7 +1,7 @@
-// Files of texts, read whole.
 #include "apps/vit/inputs/texts.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "apps/vit/options/option_values.h"
@@ -11,6 +11,8 @@
 #include "vit/base/utf8.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
+#include "vit/text/unicode.h"
+#include "vit/zero_shot.h"
 
 namespace vit::app {
 using namespace internal;
@@ -23,6 +25,7 @@ std::string text_of_json(std::string_view line, const std::string& name) {
   return std::string(object.at("text").as_string());
 }
 
+/// The lines of a file, empty ones too, or the member "text" of each object of JSON lines.
 std::vector<std::string> read_file(const std::filesystem::path& path, bool json) {
   const SourceFile file(path, "texts");
   VIT_CHECK(file.size() <= kMaxFileBytes, "texts", path.string(), ": ", file.size(), " bytes, more than the ",
@@ -44,15 +47,65 @@ std::vector<std::string> read_file(const std::filesystem::path& path, bool json)
   return texts;
 }
 
+/// Wrong usage where the option says it, an Error where a file does.
+struct TextSource {
+  std::string name;
+  bool is_file = false;
+
+  template <typename... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    if (is_file) fail("classes", name, ": ", parts...);
+    fail_usage(name, ": ", parts...);
+  }
+};
+
+void check_utf8(const std::string& text, const TextSource& source) {
+  try {
+    internal::check_utf8(text);
+  } catch (const Error& error) {
+    source.refuse("'", printable(text), "': ", error.message());
+  }
+}
+
+void check_template(const std::string& pattern, const TextSource& source) {
+  check_utf8(pattern, source);
+  if (pattern.find("{}") == std::string::npos)
+    source.refuse("'", printable(pattern), "' has no {} for the name of the class");
+}
+
+void check_names(const std::vector<std::string>& names, const TextSource& source) {
+  if (names.empty()) source.refuse("no classes");
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    check_utf8(name, source);
+    if (!seen.insert(name).second) source.refuse("the class '", printable(name), "' is there twice");
+  }
+}
+
+/// The lines or texts that say something.
+std::vector<std::string> without_blanks(std::vector<std::string> lines) {
+  std::erase_if(lines,
+                [](const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; });
+  return lines;
+}
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t") + 1 - first));
+}
+
+std::vector<std::string> split_at_commas(std::string_view list) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.push_back(trimmed(list.substr(0, comma)));
+    if (comma == list.size()) return names;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
-
-std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  return read_file(path, /*json=*/false);
-}
-
-std::vector<std::string> read_text_file(const std::filesystem::path& path) {
-  return read_file(path, path.extension() == ".jsonl");
-}
 
 void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
   list.push_back({.name = "--text",
@@ -76,6 +129,41 @@ std::vector<std::string> read_texts(const TextInputs& inputs) {
   }
   for (std::string& text : read_file(inputs.file, extension == ".jsonl")) texts.push_back(std::move(text));
   return texts;
+}
+
+void add_template_options(std::vector<Option>& list, TemplateOptions& options) {
+  list.push_back(
+      {.name = "--template",
+       .type_name = "TEXT",
+       .help = vit::text("Text with {} for the name of a class; the vectors of several are averaged. "
+                         "Default: \"",
+                         kDefaultTemplate, "\""),
+       .target = list_target(options.templates, [](const std::string& value) { return value; }),
+       .occurs = Occurs::repeated});
+  list.push_back({.name = "--template-file",
+                  .type_name = "FILE",
+                  .help = "Templates, one per line",
+                  .target = text_target(options.file)});
+}
+
+std::vector<std::string> read_templates(const TemplateOptions& options) {
+  std::vector<std::string> out = options.templates;
+  for (const std::string& pattern : out) check_template(pattern, {.name = "--template"});
+  if (options.file.empty()) return out;
+  const TextSource source{.name = options.file.string(), .is_file = true};
+  const std::vector<std::string> lines = without_blanks(read_file(options.file, /*json=*/false));
+  if (lines.empty()) source.refuse("no templates");
+  for (const std::string& pattern : lines) check_template(pattern, source);
+  out.insert(out.end(), lines.begin(), lines.end());
+  return out;
+}
+
+std::vector<std::string> read_class_names(const ClassNames& names) {
+  const bool is_file = !names.file.empty();
+  const std::vector<std::string> found = without_blanks(
+      is_file ? read_file(names.file, names.file.extension() == ".jsonl") : split_at_commas(names.list));
+  check_names(found, {.name = is_file ? names.file.string() : "--classes", .is_file = is_file});
+  return found;
 }
 
 }  // namespace vit::app

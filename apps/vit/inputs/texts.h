@@ -1,4 +1,5 @@
-// Texts that the caller gives: on the command line, one per line of a file, or as JSON lines.
+// Texts that the caller gives: on the command line, one per line of a file, or as JSON lines; names of
+// classes, and the templates that make texts of them.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +16,31 @@ struct TextInputs {
 
   bool are_given() const { return !texts.empty() || !file.empty(); }
 };
-
-/// --text and --text-file.
 void add_text_options(std::vector<Option>& list, TextInputs& inputs);
-
-/// The lines of a file, empty ones too. Throws Error if it cannot be read.
-std::vector<std::string> read_lines(const std::filesystem::path& path);
-/// The lines of a file, or the member "text" of each object of a .jsonl file.
-std::vector<std::string> read_text_file(const std::filesystem::path& path);
-
 /// The texts of the command line, then those of the file: `.txt` holds one per line, `.jsonl` objects with
 /// the member "text", of which others are ignored. Throws UsageError where there is neither, or the file is
 /// of another kind, and Error that names file and line for one that is not UTF-8 or JSON.
 std::vector<std::string> read_texts(const TextInputs& inputs);
+
+struct TemplateOptions {
+  std::vector<std::string> templates;  // --template, repeatable
+  std::filesystem::path file;          // --template-file
+
+  bool are_given() const { return !templates.empty() || !file.empty(); }
+};
+void add_template_options(std::vector<Option>& list, TemplateOptions& options);
+/// Those of the command line, then those of the file, one a line; none where none is given. Throws
+/// UsageError, and Error for one of the file, if a template has no {}.
+std::vector<std::string> read_templates(const TemplateOptions& options);
+
+struct ClassNames {
+  std::string list;            // --classes, with commas
+  std::filesystem::path file;  // --classes-file
+
+  bool are_given() const { return !list.empty() || !file.empty(); }
+};
+/// The names, of which there is one at least and none twice. Throws UsageError, and Error for those of a
+/// file.
+std::vector<std::string> read_class_names(const ClassNames& names);
 
 }  // namespace vit::app

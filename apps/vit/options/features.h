@@ -1,4 +1,4 @@
-// The feature names of `vit embed`: what each asks the model for, and where it lies in the results.
+// The outputs that --features names: what they ask the model for, and where they lie in the results.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,9 @@
 
 namespace vit::app {
 
-enum class FeatureKind { pooled, projected, cls, patches, tokens, block, attention, logits };
-
-/// Whether an image has one vector of these features.
-constexpr bool is_vector(FeatureKind kind) {
-  return kind == FeatureKind::pooled || kind == FeatureKind::projected || kind == FeatureKind::cls ||
-         kind == FeatureKind::logits;
-}
-
-struct Feature {
-  FeatureKind kind = FeatureKind::pooled;
-  std::size_t block = 0;         // resolved number, for the kinds block and attention
-  std::size_t request_slot = 0;  // place in Request::blocks or Request::attention
-  std::string name;              // as written: "pooled", "block.11"
-};
-
-/// Features of one run, each once, in the order asked for.
+/// Outputs of one run, each once, in the order asked for.
 struct FeatureList {
-  std::vector<Feature> features;
+  std::vector<OutputKey> keys;
   Request request;
 
   std::vector<std::string> names() const;
@@ -37,8 +22,19 @@ struct FeatureList {
   std::vector<ResultArray> arrays(const ImageOutputs& outputs) const;
 };
 
-/// Parses a list with commas; empty = projected if the model has it, else pooled. Throws UsageError for an
-/// unknown name and for what this model does not have.
+/// Parses a list with commas; empty = default_output(). Throws UsageError for an unknown name and for what
+/// this model does not have.
 FeatureList parse_features(std::string_view list, const ModelConfig& config);
+/// The one vector of each image that a name stands for; empty = default_output(). Throws UsageError for what
+/// is no vector.
+Output parse_vector_feature(std::string_view name, const ModelConfig& config);
+/// Whether each image has one vector of this, of the same length.
+bool is_vector(Output output);
+
+/// The names of all outputs that take no number, for completion; of vectors only.
+std::vector<std::string> feature_names();
+std::vector<std::string> vector_names();
+/// The table of outputs for --help, a line for each.
+std::string features_help();
 
 }  // namespace vit::app

@@ -31,6 +31,10 @@ constexpr Named<ExifChoice> kExifRules[]{
     {"auto", ExifChoice::automatic}, {"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
 constexpr Named<Precision> kPrecisions[]{
     {"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}, {"int8", Precision::int8}};
+constexpr Named<TextLibrary> kLibraries[]{{"auto", TextLibrary::automatic},
+                                          {"transformers", TextLibrary::transformers},
+                                          {"open_clip", TextLibrary::open_clip},
+                                          {"openai", TextLibrary::openai}};
 constexpr Named<ProgressMode> kProgressModes[]{
     {"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}};
 
@@ -95,38 +99,6 @@ Target overrides_target(std::map<std::string, std::string>& overrides) {
       overrides[entry.substr(0, equals)] = entry.substr(equals + 1);
     }
   }};
-}
-
-void add_model_options(std::vector<Option>& list, CommonOptions& options) {
-  ModelOptions& load = options.model_options;
-  list.push_back({.name = "--model",
-                  .type_name = "PATH",
-                  .help = "Checkpoint folder, .safetensors or .pth file; default: the model shipped with vit",
-                  .target = text_target(options.model),
-                  .group = kModelGroup});
-  list.push_back({.name = "--architecture",
-                  .type_name = "NAME",
-                  .help = "Architecture of a bare weight file, named as timm or its publisher names it",
-                  .target = parsed_target(load.architecture, parse_architecture),
-                  .group = kModelGroup});
-  list.push_back({.name = "--layout",
-                  .type_name = "FILE",
-                  .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
-                  .target = text_target(load.layout),
-                  .group = kModelGroup});
-  list.push_back(
-      {.name = "--rope-scaling",
-       .type_name = "RULE",
-       .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
-               "with [,key=value...]; default: as the checkpoint's library",
-       .target = offering(parsed_target(load.rope_scaling, parse_scaling), {"none", "linear", "ntk", "yarn"}),
-       .group = kModelGroup});
-  list.push_back({.name = "--set",
-                  .type_name = "KEY=VALUE",
-                  .help = "Override a configuration value by timm's name: num_heads=6, img_size=256x256",
-                  .target = overrides_target(load.overrides),
-                  .occurs = Occurs::repeated,
-                  .group = kModelGroup});
 }
 
 void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
@@ -208,6 +180,50 @@ void add_run_options(std::vector<Option>& list, CommonOptions& options) {
 }
 
 }  // namespace
+
+void add_model_options(std::vector<Option>& list, CommonOptions& options) {
+  ModelOptions& load = options.model_options;
+  list.push_back({.name = "--model",
+                  .type_name = "PATH",
+                  .help = "Checkpoint folder, .safetensors or .pth file; default: the model shipped with vit",
+                  .target = text_target(options.model),
+                  .group = kModelGroup});
+  list.push_back({.name = "--architecture",
+                  .type_name = "NAME",
+                  .help = "Architecture of a bare weight file, named as timm or its publisher names it",
+                  .target = parsed_target(load.architecture, parse_architecture),
+                  .group = kModelGroup});
+  list.push_back({.name = "--layout",
+                  .type_name = "FILE",
+                  .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
+                  .target = text_target(load.layout),
+                  .group = kModelGroup});
+  list.push_back(
+      {.name = "--rope-scaling",
+       .type_name = "RULE",
+       .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
+               "with [,key=value...]; default: as the checkpoint's library",
+       .target = offering(parsed_target(load.rope_scaling, parse_scaling), {"none", "linear", "ntk", "yarn"}),
+       .group = kModelGroup});
+  list.push_back({.name = "--set",
+                  .type_name = "KEY=VALUE",
+                  .help = "Override a configuration value by timm's name: num_heads=6, img_size=256x256",
+                  .target = overrides_target(load.overrides),
+                  .occurs = Occurs::repeated,
+                  .group = kModelGroup});
+  list.push_back(
+      {.name = "--tokenizer",
+       .type_name = "PATH",
+       .help = "Folder of a tokenizer, or file with CLIP's merges; supplies the vocabulary where the model "
+               "comes without one",
+       .target = text_target(options.tokenizer),
+       .group = kModelGroup});
+  list.push_back({.name = "--library",
+                  .type_name = "NAME",
+                  .help = "Whose rules clean the texts: auto (the model's), transformers, open_clip, openai",
+                  .target = choice_target(options.library, kLibraries),
+                  .group = kModelGroup});
+}
 
 void add_common_options(std::vector<Option>& list, CommonOptions& options, BatchOptions batch_options) {
   add_model_options(list, options);
@@ -296,6 +312,7 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   const std::filesystem::path model = std::filesystem::absolute(model_path(options));
   rules.reads.push_back(std::filesystem::is_directory(model) ? model : model.parent_path());
   rules.reads.push_back(options.model_options.layout);
+  rules.reads.push_back(options.tokenizer);
   for (const Input& input : inputs) {
     if (rules.reads.back() != input.path) rules.reads.emplace_back(input.path);  // a .tar has many
   }
@@ -304,6 +321,15 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
 
 std::shared_ptr<const Model> load_model(const CommonOptions& options) {
   return Model::load(model_path(options), options.model_options);
+}
+
+TextOptions text_options(const CommonOptions& options) {
+  const ModelOptions& model = options.model_options;
+  return {.architecture = model.architecture,
+          .tokenizer = options.tokenizer,
+          .library = options.library,
+          .kernels = model.kernels,
+          .precision = model.precision};
 }
 
 }  // namespace vit::app

@@ -13,6 +13,7 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/run/progress.h"
 #include "vit/session.h"
+#include "vit/text_encoder.h"
 
 namespace vit::app {
 
@@ -22,7 +23,9 @@ inline constexpr std::size_t kMaxBatch = 4096;
 struct CommonOptions {
   std::filesystem::path model;  // empty = the model that ships with the program
   ModelOptions model_options{};
-  SessionOptions session{};  // threads, images per batch, input size
+  std::filesystem::path tokenizer{};             // of the text tower; empty = the model's own
+  TextLibrary library = TextLibrary::automatic;  // whose rules clean texts
+  SessionOptions session{};                      // threads, images per batch, input size
   ProgressMode progress = ProgressMode::automatic;
   bool quiet = false;
   bool sandbox = false;
@@ -35,7 +38,9 @@ struct CommonOptions {
 /// Which of the shared options a command lists in another form of its own.
 enum class BatchOptions { single, lists };
 
-/// Adds the shared options, grouped, to those of a command.
+/// Adds the options that say what a model is: every command that takes --model takes all of them.
+void add_model_options(std::vector<Option>& list, CommonOptions& options);
+/// Adds the shared options, grouped, to those of a command; those of the model are among them.
 void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
 /// The same, and --sandbox: for commands that read images, which call confine() once they know them.
@@ -62,5 +67,7 @@ std::filesystem::path model_path(const CommonOptions& options);
 void confine(const CommonOptions& options, std::span<const Input> inputs,
              std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs);
 std::shared_ptr<const Model> load_model(const CommonOptions& options);
+/// What the text tower is loaded with, the image tower being loaded with `options`.
+TextOptions text_options(const CommonOptions& options);
 
 }  // namespace vit::app

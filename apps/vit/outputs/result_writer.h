@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
@@ -30,6 +29,15 @@ struct ResultArray {
 
   static ResultArray of(TensorView<const float> view);
   std::span<const std::byte> bytes() const;
+};
+
+/// Vectors of texts, and what each is called.
+struct NamedVectors {
+  std::vector<std::string> names;
+  std::vector<float> numbers;  // (n, E)
+  std::size_t width = 0;       // E
+
+  TensorView<const float> view() const { return {numbers.data(), Shape{names.size(), width}}; }
 };
 
 struct ResultWriterOptions {

@@ -58,7 +58,7 @@ void ImageRun::for_each_input(const Request& request, const ConsumeSized& consum
 void ImageRun::run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume) {
   const ModelConfig& config = model_->config();
   Session session(model_, {.threads = options_.session.threads, .input_size = options_.session.input_size});
-  Results results;
+  BatchOutputs results;
   if (model_->has_preprocess_config()) {
     const Image image(config.image_height, config.image_width);
     session.run(std::array{image.view()}, request, results);

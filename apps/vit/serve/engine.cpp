@@ -11,7 +11,6 @@
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/towers/batch_plan.h"
-#include "vit/zero_shot.h"
 
 namespace vit::app {
 namespace {
@@ -19,13 +18,18 @@ namespace {
 constexpr std::size_t kTextsAtOnce = 64;
 constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
 
+/// What the class token attends to in the last block.
+OutputKey attention_key(const ModelConfig& config) {
+  return {Output::attention_query, config.depth - 1, 0};
+}
+
 Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
   switch (wanted) {
-    case Wanted::embedding: return embedding_request(config);
-    case Wanted::classes: return by_texts ? embedding_request(config) : Request{.logits = true};
+    case Wanted::embedding: return default_output(config);
+    case Wanted::classes: return by_texts ? default_output(config) : Output::logits;
     case Wanted::look: {
-      Request request{.tokens = true};
-      if (config.class_token) request.attention_queries = {{.block = config.depth - 1, .token = 0}};
+      Request request{Output::patches};
+      if (config.class_token) request.add(attention_key(config));
       return request;
     }
   }
@@ -33,8 +37,8 @@ Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
 }
 
 /// The mean over the heads of what the class token attends to, patches only.
-std::vector<float> attention_to_patches(const ImageOutputs& outputs) {
-  const TensorView<const float> heads = outputs.attention_query(0);
+std::vector<float> attention_to_patches(const ImageOutputs& outputs, const ModelConfig& config) {
+  const TensorView<const float> heads = outputs[attention_key(config)];
   const std::size_t prefix = outputs.num_prefix_tokens();
   std::vector<float> out(heads.dim(1) - prefix);
   for (std::size_t h = 0; h < heads.dim(0); ++h) {
@@ -306,16 +310,16 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
     const TensorView<const float> patches = outputs.patches();
     item.grid = outputs.grid();
     item.patches.assign(patches.data(), patches.data() + patches.num_elements());
-    if (config.class_token) item.attention = attention_to_patches(outputs);
+    if (config.class_token) item.attention = attention_to_patches(outputs, config);
     return;
   }
   if (work.classes) {
-    const std::shared_ptr<const ZeroShotClassifier> classifier = model.classifier(*work.classes);
-    item.values.resize(classifier->size());
-    classifier->compare(embedding_of(outputs, config), item.values);
+    const Classifier classifier = model.classifier(*work.classes);
+    item.values.resize(classifier.size());
+    classifier.values(outputs, item.values);
   } else {
     const std::span<const float> found =
-        work.wanted == Wanted::classes ? outputs.logits() : embedding_of(outputs, config);
+        outputs[work.wanted == Wanted::classes ? Output::logits : default_output(config)].flat();
     item.values.assign(found.begin(), found.end());
   }
   if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);

@@ -132,7 +132,7 @@ class Engine {
   bool is_computing_ = false, is_stopped_ = false;
 
   std::atomic<std::size_t> num_loaded_{0};
-  Results results_;
+  BatchOutputs results_;
   std::vector<std::thread> threads_;
 };
 

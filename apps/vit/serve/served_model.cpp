@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kKeptClassifiers = 16;
 
 /// Both towers where there are two and a tokenizer is found; `no_texts` says why not.
-ImageAndText load_towers(const CommonOptions& common, const TextTowerOptions& text, std::string& no_texts) {
+ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
   const fs::path path = model_path(common);
-  const TextOptions options = text_options(common, text);
+  const TextOptions options = text_options(common);
   const std::optional<TextDescription> found = describe_text_tower(path, options);
   no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
   if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
@@ -45,14 +45,11 @@ std::vector<std::size_t> listed_dimensions(const fs::path& folder) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(const CommonOptions& common, const TextTowerOptions& text)
-    : LoadedModel(common, text, {}, {}) {}
+LoadedModel::LoadedModel(const CommonOptions& common) : LoadedModel(common, {}, {}) {}
 
-LoadedModel::LoadedModel(const CommonOptions& common, const TextTowerOptions& text, ImageAndText towers,
-                         std::string no_texts)
+LoadedModel::LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts)
     : common_(common),
-      text_options_(text),
-      towers_(towers.image ? std::move(towers) : load_towers(common, text, no_texts)),
+      towers_(towers.image ? std::move(towers) : load_towers(common, no_texts)),
       no_texts_(std::move(no_texts)),
       session_(towers_.image, common.session) {
   if (towers_.text) encoder_.emplace(towers_.text, TextEncoderOptions{.threads = common.session.threads});
@@ -82,7 +79,7 @@ ModelFacts LoadedModel::facts() const {
   if (towers_.text && towers_.text->config().score) out.score_kind = towers_.text->config().score->kind;
   if (!model.has_preprocess_config()) {
     try {
-      static_cast<void>(model.preprocess_config());
+      model.require_preprocess_config();
     } catch (const Error& error) {
       out.no_images = error.message();
     }
@@ -99,20 +96,20 @@ TokenRow LoadedModel::tokens(const std::string& text, TextRules rules) {
   if (tower.tokenizer().library() == TextLibrary::transformers) return tower.tokenize(cleaned);
   if (!immich_tokenizer_) {
     immich_tokenizer_ = Tokenizer::load_for_model(
-        model_path(common_), text_options_.tokenizer,
+        model_path(common_), common_.tokenizer,
         {.library = TextLibrary::transformers, .vocabulary_size = tower.config().vocabulary_size});
   }
   return immich_tokenizer_->encode(cleaned, tower.config().context_length);
 }
 
-std::shared_ptr<const ZeroShotClassifier> LoadedModel::classifier(const ClassTexts& texts) {
+Classifier LoadedModel::classifier(const ClassTexts& texts) {
   const auto same = [&](const auto& kept) { return kept.first == texts; };
   const auto found = std::ranges::find_if(classifiers_, same);
   if (found != classifiers_.end()) {
     std::rotate(classifiers_.begin(), found, found + 1);
     return classifiers_.front().second;
   }
-  auto made = std::make_shared<const ZeroShotClassifier>(*encoder_, texts.names, texts.templates);
+  Classifier made = Classifier::of_texts(towers_.image, *encoder_, texts.names, texts.templates);
   classifiers_.emplace_front(texts, made);
   if (classifiers_.size() > kKeptClassifiers) classifiers_.pop_back();
   return made;
@@ -120,7 +117,7 @@ std::shared_ptr<const ZeroShotClassifier> LoadedModel::classifier(const ClassTex
 
 LoadedModel& ServedModel::load() {
   if (!loaded_) {
-    loaded_ = std::make_unique<LoadedModel>(common_, text_);
+    loaded_ = std::make_unique<LoadedModel>(common_);
     if (!facts_) facts_ = loaded_->facts();
   }
   return *loaded_;

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/options/options.h"
+#include "vit/classifier.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
-#include "vit/zero_shot.h"
 
 namespace vit::app {
 
@@ -45,7 +44,7 @@ enum class TextRules { checkpoint, immich };
 /// The parts of a model that compute; for one thread.
 class LoadedModel {
  public:
-  LoadedModel(const CommonOptions& common, const TextTowerOptions& text);
+  LoadedModel(const CommonOptions& common);
 
   ModelFacts facts() const;
   Session& session() { return session_; }
@@ -53,26 +52,23 @@ class LoadedModel {
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);
   /// Kept for the next request with the same classes.
-  std::shared_ptr<const ZeroShotClassifier> classifier(const ClassTexts& texts);
+  Classifier classifier(const ClassTexts& texts);
 
  private:
-  LoadedModel(const CommonOptions& common, const TextTowerOptions& text, ImageAndText towers,
-              std::string no_texts);
+  LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts);
 
   CommonOptions common_;
-  TextTowerOptions text_options_;
   ImageAndText towers_;
   std::string no_texts_;
   Session session_;
   std::optional<TextEncoder> encoder_;
   std::optional<Tokenizer> immich_tokenizer_;
-  std::deque<std::pair<ClassTexts, std::shared_ptr<const ZeroShotClassifier>>> classifiers_;  // newest first
+  std::deque<std::pair<ClassTexts, Classifier>> classifiers_;  // newest first
 };
 
 class ServedModel {
  public:
-  ServedModel(std::string name, CommonOptions common, TextTowerOptions text)
-      : name_(std::move(name)), common_(std::move(common)), text_(std::move(text)) {}
+  ServedModel(std::string name, CommonOptions common) : name_(std::move(name)), common_(std::move(common)) {}
 
   const std::string& name() const noexcept { return name_; }
   const CommonOptions& common() const noexcept { return common_; }
@@ -88,7 +84,6 @@ class ServedModel {
  private:
   const std::string name_;
   const CommonOptions common_;
-  const TextTowerOptions text_;
   std::unique_ptr<LoadedModel> loaded_;
   std::optional<ModelFacts> facts_;
 };

@@ -46,7 +46,7 @@ Tensor<float> mean_of_neighbors(TensorView<const float> patches, std::size_t nei
 TensorView<const float> patches_of(const ImageOutputs& outputs, const AnomalyOptions& options,
                                    std::size_t l) {
   if (options.layers.empty()) return outputs.patches();
-  const TensorView<const float> tokens = outputs.block(l);
+  const TensorView<const float> tokens = outputs.block(options.layers[l]);
   const GridSize grid = outputs.grid();
   return {tokens.row(outputs.num_prefix_tokens()), Shape{grid.rows, grid.columns, tokens.num_columns()},
           tokens.row_stride()};
@@ -107,8 +107,10 @@ AnomalyModel::Search::Search(TensorView<const float> patches)
 namespace internal {
 
 Request anomaly_request(const AnomalyOptions& options) {
-  if (options.layers.empty()) return {.tokens = true};
-  return {.blocks = options.layers};
+  if (options.layers.empty()) return Output::patches;
+  Request request;
+  for (const std::size_t layer : options.layers) request.add({Output::block, layer});
+  return request;
 }
 
 Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions& options) {

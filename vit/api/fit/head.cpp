@@ -9,6 +9,7 @@
 
 #include "vit/analysis/neighbors.h"
 #include "vit/base/check.h"
+#include "vit/config/output_table.h"
 #include "vit/fit.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
@@ -168,28 +169,21 @@ void ClassifierHead::apply(std::span<const float> x, std::span<float> values) co
   method == FitMethod::knn ? apply_votes(*this, x, values) : apply_functions(*this, x, values);
 }
 
-void ClassifierHead::attach(const Model& from, std::string feature_name) {
-  features = std::move(feature_name);
+void ClassifierHead::attach(const Model& from, Output vector) {
+  features = to_string(vector);
   model = from.name();
   fingerprint = from.report().fingerprint;
 }
 
-Request ClassifierHead::request(const Model& from) const {
+Output ClassifierHead::output(const Model& from) const {
   const std::string& found = from.report().fingerprint;
   VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
             "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
             described(from.name(), found));
-  if (features == "pooled") return {.pooled = true};
-  if (features == "projected") return {.projected = true};
-  if (features == "cls") return {.tokens = true};
-  if (features == "logits") return {.logits = true};
-  fail(kWhere, "no such features: ", internal::in_quotes(features));
-}
-
-std::span<const float> ClassifierHead::select(const ImageOutputs& outputs) const {
-  if (features == "projected") return outputs.projected();
-  if (features == "cls") return outputs.class_token();
-  return features == "logits" ? outputs.logits() : outputs.pooled();
+  const OutputKey key = parse_output(features, from.config());
+  VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
+            internal::in_quotes(features), ", which is no vector");
+  return key.output;
 }
 
 void save_head(const std::filesystem::path& path, const ClassifierHead& head) {

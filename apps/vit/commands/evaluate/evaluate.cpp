@@ -5,11 +5,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/class_values.h"
+#include "apps/vit/classes/class_options.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/evaluate/evaluate_anomaly.h"
 #include "apps/vit/commands/evaluate/evaluate_scales.h"
@@ -200,18 +201,20 @@ int evaluate(const EvaluateOptions& options) {
   std::vector<std::filesystem::path> files = options.classes.files();
   files.push_back(options.folder);
   confine(options.common, {}, std::move(files), {});
-  ClassValues classes(options.common, options.classes);
-  if (interrupted()) return interrupted_exit_code();
-  VIT_CHECK(classes.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
+  const std::optional<Classes> classes = load_classes(options.common, options.classes);
+  if (!classes) return interrupted_exit_code();
+  const Classifier& classifier = classes->classifier;
+  VIT_CHECK(classifier.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
             ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
-  ImageRun run("evaluate", options.common, classes.model());
-  const Labels& labels = classes.labels();
+  ImageRun run("evaluate", options.common, classifier.model());
+  const Labels& labels = classes->labels;
   Dataset dataset = read_dataset(options.folder, labels);
   run.start(std::move(dataset.list));
 
   Confusion confusion;
-  run.for_each(classes.request(), [&](std::size_t index, const ImageOutputs& outputs) {
-    const std::span<const float> values = classes.of(outputs);
+  std::vector<float> values(classifier.size());
+  run.for_each(classifier.request(), [&](std::size_t index, const ImageOutputs& outputs) {
+    classifier.values(outputs, values);
     std::string defect = defect_of(values);
     if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(values, 5));
     return defect;

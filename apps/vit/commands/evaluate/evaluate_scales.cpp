@@ -91,7 +91,7 @@ int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
     list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
   run.start(std::move(list));
 
-  const Request request{.tokens = true};
+  const Request request{Output::tokens};
   std::size_t images = 0;
   Outputs outputs;
   run.for_each(request, [&](std::size_t index, const ImageOutputs& trained) {
@@ -99,7 +99,7 @@ int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
     const Image image = scales.front().session.decode(run.inputs()[index].path);
     for (Scale& scale : scales) {
       scale.session.run(image, request, outputs);
-      scale.grid = outputs.grid;
+      scale.grid = outputs.grid();
       scale.consistency.add(trained.patches(), outputs[0].patches());
     }
     ++images;

@@ -182,7 +182,7 @@ Command duplicates_command() {
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})},
+            .target = offering(text_target(options->features), vector_names())},
            {.name = "--format",
             .type_name = "FORMAT",
             .help = "text or json (one group a line)",

@@ -192,7 +192,7 @@ Command index_command() {
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
-            .target = offering(text_target(options->features), {"pooled", "projected", "cls", "logits"})},
+            .target = offering(text_target(options->features), vector_names())},
            trust_option(options->trusts_index)},
       .run = [options] { return index(*options); }};
   add_image_run_options(command.options, options->common);

@@ -11,6 +11,7 @@
 #include "apps/vit/options/color.h"
 #include "apps/vit/options/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/config/output_table.h"
 
 namespace vit::app {
 namespace {
@@ -25,18 +26,11 @@ Precision parse_precision(const std::string& name) {
 }  // namespace
 
 VectorFeature::VectorFeature(const std::string& features, const ModelConfig& config)
-    : list(parse_features(features, config)) {
-  const FeatureKind kind = list.features.front().kind;
-  const bool is_vector = kind == FeatureKind::pooled || kind == FeatureKind::projected ||
-                         kind == FeatureKind::cls || kind == FeatureKind::logits;
-  if (list.features.size() != 1 || !is_vector)
-    fail_usage("--features: expected one of pooled, projected, cls, logits, found '", features, "'");
-}
+    : output(parse_vector_feature(features, config)) {}
 
 std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
-  const ResultArray array = list.arrays(outputs).front();
-  const auto* const first = static_cast<const float*>(array.data);
-  std::vector<float> out(first, first + array.shape.num_elements());
+  const std::span<const float> numbers = outputs[output].flat();
+  std::vector<float> out(numbers.begin(), numbers.end());
   VIT_CHECK(are_finite(out), "embed", "the features are not finite; damaged pixels or weights?");
   normalize(out);
   VIT_CHECK(std::ranges::any_of(out, [](float x) { return x != 0; }), "embed",
@@ -45,12 +39,9 @@ std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
 }
 
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature) {
-  const FeatureKind kind = feature.list.features.front().kind;
-  const ModelConfig& config = model.config();
-  const std::size_t dim = kind == FeatureKind::projected ? config.projection_dim
-                          : kind == FeatureKind::logits  ? config.num_classes
-                                                         : config.embed_dim;
-  return {run_model(options, model, feature.list.names()), dim};
+  const std::string name = to_string(feature.output);
+  return {run_model(options, model, std::span(&name, 1)),
+          internal::vector_width(feature.output, model.config())};
 }
 
 void take_options(const IndexModel& model, CommonOptions& options) {
@@ -73,10 +64,9 @@ Option trust_option(bool& trusts_index) {
 }
 
 void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
-                        std::span<const IndexedFile> indexed, const std::filesystem::path& html,
-                        const std::filesystem::path& tokenizer) {
+                        std::span<const IndexedFile> indexed, const std::filesystem::path& html) {
   if (!options.sandbox) return;
-  std::vector<std::filesystem::path> others{tokenizer};
+  std::vector<std::filesystem::path> others;
   if (!html.empty()) {
     std::vector<std::string> names;
     for (const IndexedFile& file : indexed) names.push_back(file.file);
@@ -96,7 +86,7 @@ IndexedFile describe_input(const Input& input) {
 
 void embed_all(ImageRun& run, const VectorFeature& feature,
                const std::function<void(std::size_t, const IndexedFile&, std::vector<float>)>& consume) {
-  run.for_each_sized(feature.list.request, [&](const StreamedImage& image) -> std::string {
+  run.for_each_sized(feature.output, [&](const StreamedImage& image) -> std::string {
     IndexedFile file;
     std::vector<float> vector;
     try {

@@ -21,7 +21,7 @@ struct VectorFeature {
   /// The vector of an image, normalized. Throws Error if it is not finite or zero.
   std::vector<float> vector(const ImageOutputs& outputs) const;
 
-  FeatureList list;
+  Output output;
 };
 
 /// The model, feature and preprocessing of a run, as index.json keeps them.
@@ -37,8 +37,7 @@ inline IndexTrust index_trust(bool trusts_index) {
 
 /// confine() of a command whose page `html`, if it is to write one, shows images of an index.
 void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
-                        std::span<const IndexedFile> indexed, const std::filesystem::path& html,
-                        const std::filesystem::path& tokenizer = {});
+                        std::span<const IndexedFile> indexed, const std::filesystem::path& html);
 
 /// What the file system tells about an input; width and height are left open. Throws Error if it is gone.
 IndexedFile describe_input(const Input& input);

@@ -40,7 +40,6 @@ struct SearchOptions {
   std::filesystem::path folder;
   std::vector<std::string> queries;
   TextInputs texts;
-  TextTowerOptions tower;
   std::size_t top = 10;
   PrintFormat format = PrintFormat::text;
   bool each = false;
@@ -133,15 +132,15 @@ int embed_texts(const SearchOptions& options, const IndexContents& contents, std
   const IndexModel& model = contents.facts.model;
   const std::vector<std::string> texts = read_texts(options.texts);
   check_has_weights(options.common);
-  confine_collection(options.common, {}, contents.files, options.html, options.tower.tokenizer);
+  confine_collection(options.common, {}, contents.files, options.html);
   hold_interrupts();
   ImageAndText towers = ImageAndText::load(model_path(options.common), options.common.model_options,
-                                           text_options(options.common, options.tower));
+                                           text_options(options.common));
   const VectorFeature joint("", towers.image->config());  // the default is what texts compare with
   model.check_same(index_model(options.common, *towers.image, joint), options.folder.string());
   Progress progress("search", texts.size(), options.common.progress_mode(), "texts");
   TextEncoder encoder(std::move(towers.text), {.threads = options.common.session.threads});
-  const NamedVectors vectors = encode_texts(encoder, texts, texts, progress);
+  const NamedVectors vectors = encode_texts(encoder, texts, {}, progress);
   for (std::size_t i = 0; i < vectors.names.size(); ++i) {
     const float* const row = vectors.view().row(i);
     queries.push_back({{vectors.names[i]}, {row, row + vectors.width}});
@@ -167,8 +166,6 @@ PageSection page_section(const Query& query, bool are_images, std::span<const Hi
 int search(SearchOptions options) {
   if (options.queries.empty() == !options.texts.are_given())
     fail_usage("QUERY or --text is required, and not both");
-  if (options.tower.are_given() && !options.texts.are_given())
-    fail_usage("--tokenizer and --library go with --text");
   if (options.texts.are_given()) check_html(options.html, {}, options.common);
   IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
   if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
@@ -234,7 +231,6 @@ Command search_command() {
                   html_option(options->html)},
       .run = [options] { return search(*options); }};
   add_text_options(command.options, options->texts);
-  add_tokenizer_options(command.options, options->tower);
   add_image_run_options(command.options, options->common);
   return command;
 }

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/info/flops.h"
 #include "apps/vit/commands/info/model_facts.h"
 #include "apps/vit/commands/info/text_facts.h"
 #include "apps/vit/options/flag_names.h"
+#include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/standard_streams.h"
@@ -47,7 +47,7 @@ constexpr const char* kNoPreprocessing =
 
 struct InfoOptions {
   CommonOptions common;
-  TextTowerOptions text;
+  std::filesystem::path path;
   bool json = false;
   bool peak = false;
   bool tensors = false;
@@ -149,7 +149,7 @@ struct ModelFacts {
 };
 
 ModelFacts load_facts(const InfoOptions& options) {
-  ModelFacts facts{.image = std::nullopt, .text = find_text_facts(options.common, options.text)};
+  ModelFacts facts{.image = std::nullopt, .text = find_text_facts(options.common)};
   const bool is_text_alone = facts.text && !facts.text->config.score;
   if (!is_text_alone) facts.image = load_model_facts(options.common);
   return facts;
@@ -366,9 +366,13 @@ void list_kernels_without_name(std::vector<Option>& list, bool& is_asked) {
   };
 }
 
-int info(const InfoOptions& options) {
+int info(InfoOptions options) {
+  if (!options.path.empty()) {
+    if (!options.common.model.empty()) fail_usage("PATH and --model: give one of them");
+    options.common.model = options.path;
+  }
   const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
-  if (options.tensors && !has_model) fail_usage("--tensors needs --model");
+  if (options.tensors && !has_model) fail_usage("--tensors needs PATH or --model");
   ordered_json out = machine_json(options);
   if (has_model) out["model"] = model_json(options, load_facts(options));
   std::string printed;
@@ -393,7 +397,11 @@ Command info_command() {
   Command command{.name = "info",
                   .summary = "Show version, CPU, kernels and model details",
                   .footer = kExamples,
-                  .options = {{.name = "--json",
+                  .options = {{.name = "PATH",
+                               .type_name = "",
+                               .help = "The model, as --model",
+                               .target = text_target(options->path)},
+                              {.name = "--json",
                                .type_name = "",
                                .help = "Everything as one JSON object",
                                .flag = &options->json},
@@ -406,7 +414,6 @@ Command info_command() {
                                .help = "List the tensors of the model and what each is used for",
                                .flag = &options->tensors}},
                   .run = [options] { return info(*options); }};
-  add_tokenizer_options(command.options, options->text);
   add_common_options(command.options, options->common);
   list_kernels_without_name(command.options, options->list_kernels);
   return command;

@@ -44,9 +44,9 @@ ordered_json to_json(const Tokenizer& tokenizer) {
 
 }  // namespace
 
-std::optional<TextDescription> find_text_facts(const CommonOptions& common, const TextTowerOptions& options) {
-  if (common.is_architecture_alone()) return std::nullopt;
-  return describe_text_tower(model_path(common), text_options(common, options));
+std::optional<TextDescription> find_text_facts(const CommonOptions& options) {
+  if (options.is_architecture_alone()) return std::nullopt;
+  return describe_text_tower(model_path(options), text_options(options));
 }
 
 ordered_json to_json(const TextDescription& text) {

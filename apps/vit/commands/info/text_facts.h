@@ -4,14 +4,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/options/options.h"
 #include "vit/text_encoder.h"
 
 namespace vit::app {
 
 /// Nothing where the checkpoint has no text tower, or there is no checkpoint.
-std::optional<TextDescription> find_text_facts(const CommonOptions& common, const TextTowerOptions& options);
+std::optional<TextDescription> find_text_facts(const CommonOptions& options);
 
 /// Configuration, score and tokenizer, in the order in which they are printed.
 nlohmann::ordered_json to_json(const TextDescription& text);

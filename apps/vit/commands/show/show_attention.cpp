@@ -51,20 +51,19 @@ std::string Show::attention_text() const {
 }
 
 void Show::draw_attention() {
-  const auto request = [&](const PatchLayout& layout) {
-    const AttentionQuery query{layer_, query_token(layout)};
-    return options_.rollout ? Request{.rollout = {query}} : Request{.attention_queries = {query}};
+  const auto wanted = [&](const PatchLayout& layout) {
+    return OutputKey(options_.rollout ? Output::rollout : Output::attention_query, layer_,
+                     query_token(layout));
   };
   for_each([&](const Input& input) {
-    const SeenImage seen = run_.run(input, request, outputs_);
+    const SeenImage seen = run_.run(
+        input, [&](const PatchLayout& layout) { return Request{wanted(layout)}; }, outputs_);
+    const TensorView<const float> rows = outputs_[0][wanted(seen.layout)];  // (heads, T), or (T) of a rollout
     const std::size_t count = seen.layout.num_patches(),
                       heads = options_.rollout ? 1 : run_.model().config().num_heads;
     std::vector<float> weights;  // (heads, h, w)
     for (std::size_t head = 0; head < heads; ++head) {
-      const std::span<const float> row = options_.rollout
-                                             ? outputs_[0].rollout(0)
-                                             : std::span(outputs_[0].attention_query(0).row(head),
-                                                         outputs_[0].attention_query(0).num_columns());
+      const std::span<const float> row(rows.row(head), rows.num_columns());
       const std::span<const float> of_patches = row.last(count);
       weights.insert(weights.end(), of_patches.begin(), of_patches.end());
     }

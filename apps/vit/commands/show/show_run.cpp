@@ -15,14 +15,9 @@ namespace {
 constexpr std::size_t kPageEdge = 512;      // of a panel, in pixels
 constexpr std::size_t kMaxPageEdge = 1600;  // of a picture of several panels
 
-Request patch_request(std::size_t layer, const ModelConfig& config) {
-  Request request;
-  if (layer + 1 == config.depth) {
-    request.tokens = true;
-  } else {
-    request.blocks = {layer};
-  }
-  return request;
+OutputKey patch_output(std::size_t layer, const ModelConfig& config) {
+  if (layer + 1 == config.depth) return Output::tokens;
+  return {Output::block, layer};
 }
 
 }  // namespace
@@ -33,7 +28,7 @@ Show::Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run,
       run_(run),
       progress_(progress),
       layer_(resolve_layer(options, run.model().config())),
-      patch_request_(patch_request(layer_, run.model().config())),
+      patch_output_(patch_output(layer_, run.model().config())),
       numbers_(options.data),
       sink_(options.output, *options.what == What::match ? 1 : inputs_.size()) {
   if (is_drawn()) check_can_draw();
@@ -72,13 +67,13 @@ void Show::for_each(const std::function<void(const Input&)>& work) {
 }
 
 SeenImage Show::see_patches(const Input& input) {
-  const auto request = [this](const PatchLayout&) { return patch_request_; };
+  const auto request = [this](const PatchLayout&) { return Request{patch_output_}; };
   return run_.run(input, request, outputs_);
 }
 
 TensorView<const float> Show::patches() const {
   const ImageOutputs image = outputs_[0];
-  const TensorView<const float> tokens = patch_request_.tokens ? image.tokens() : image.block(0);
+  const TensorView<const float> tokens = image[patch_output_];
   const std::size_t prefix = image.num_prefix_tokens();
   const TensorView<const float> patches = tokens.part(prefix, tokens.dim(0) - prefix);
   VIT_CHECK(are_finite(patches.flat()), "show", "the features are not finite; damaged pixels or weights?");
@@ -117,7 +112,8 @@ void Show::write_html() {
 }
 
 std::string Show::patch_text() const {
-  return patch_request_.tokens ? "patches after the final norm" : text("patches after block ", layer_);
+  return patch_output_ == Output::tokens ? "patches after the final norm"
+                                         : text("patches after block ", layer_);
 }
 
 std::string Show::grid_text(const PatchLayout& layout) const {

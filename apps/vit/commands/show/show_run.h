@@ -61,7 +61,7 @@ class Show {
   PatchRun& run_;
   Progress& progress_;
   std::size_t layer_;
-  Request patch_request_;
+  OutputKey patch_output_;
   NumberFile numbers_;
   PictureSink sink_;
   Outputs outputs_;

@@ -1,4 +1,4 @@
-#include "vit/head/classifier.h"
+#include "vit/head/probabilities.h"
 
 #include <algorithm>
 #include <cmath>

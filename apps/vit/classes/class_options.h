@@ -1,0 +1,46 @@
+// Which classes images are sorted into: those of the model, of a head that `vit fit` made, or texts.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "apps/vit/classes/labels.h"
+#include "apps/vit/command_line.h"
+#include "apps/vit/inputs/texts.h"
+#include "apps/vit/options/options.h"
+#include "vit/classifier.h"
+
+namespace vit::app {
+
+/// --labels, --classifier, --classes, --classes-file and the templates.
+struct ClassOptions {
+  std::filesystem::path labels;
+  std::filesystem::path classifier;
+  ClassNames texts;
+  TemplateOptions templates;
+
+  bool are_given() const { return !labels.empty() || !classifier.empty() || texts.are_given(); }
+  /// Whether the file of --classes-file holds vectors that are ready.
+  bool are_vectors() const { return texts.file.extension() == ".safetensors"; }
+  /// All that are to be read.
+  std::vector<std::filesystem::path> files() const {
+    return {labels, classifier, texts.file, templates.file};
+  }
+};
+void add_class_options(std::vector<Option>& list, ClassOptions& options);
+
+enum class ClassKind { own, head, texts };
+
+struct Classes {
+  ClassKind kind = ClassKind::own;
+  Classifier classifier;
+  Labels labels;  // of its classes, as folders and categories find them
+};
+
+/// Loads the model and what the options ask for; classes that are texts are encoded with progress. Nothing
+/// after an interrupt. Throws UsageError if the model has no classifier and no classes are given, or if
+/// options contradict each other, and Error for files that do not fit the model.
+std::optional<Classes> load_classes(const CommonOptions& common, const ClassOptions& options);
+
+}  // namespace vit::app

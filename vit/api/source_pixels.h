@@ -1,0 +1,17 @@
+// Preprocessed pixels of an image source of any kind.
+#pragma once
+
+#include "vit/session.h"
+
+namespace vit::internal {
+
+struct SourcePixels {
+  Tensor<float> pixels;  // (3, H, W), normalized
+  ImageSize size;        // of the image as decoded, or of pixels that came preprocessed
+};
+
+/// Throws Error for what cannot be read, and for pixels of another shape.
+SourcePixels read_pixels(const Session& session, const ImageSource& source, PreprocessMemory& memory,
+                         int threads = 1);
+
+}  // namespace vit::internal

@@ -1,0 +1,350 @@
+#include "vit/config/output_table.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+constexpr Where kWhere{"outputs", ErrorKind::argument};
+
+Shape vectors(const OutputSizes& s) {
+  return {s.num_images, s.config.embed_dim};
+}
+
+Shape tokens(const OutputSizes& s) {
+  return {s.num_images, s.num_tokens, s.config.embed_dim};
+}
+
+std::string_view lack_of_class_token(const ModelConfig& c) {
+  return c.class_token ? "" : "class token; ask for pooled or patches";
+}
+
+TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
+  VIT_CHECK(outputs.has_class_token(), kWhere.with(ErrorKind::mismatch), "this model has no class token");
+  return {tokens.data(), Shape{tokens.dim(1)}};
+}
+
+TensorView<const float> feature_map(TensorView<const float> tokens, const Outputs& outputs) {
+  return {tokens.row(outputs.num_prefix_tokens()),
+          Shape{outputs.grid().rows, outputs.grid().columns, tokens.dim(1)}};
+}
+
+constexpr OutputRow kTable[] = {
+    {.output = Output::pooled,
+     .name = "pooled",
+     .shape = "(n, C)",
+     .what = "the vector that the model's own library calls its embedding",
+     .is_vector = true,
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return c.pooling != Pooling::none ? "" : "pooled vector; ask for cls, patches or tokens";
+     },
+     .shape_of = vectors},
+    {.output = Output::projected,
+     .name = "projected",
+     .shape = "(n, E)",
+     .what = "the embedding in the joint space of image and text (CLIP)",
+     .is_vector = true,
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return c.projection_dim != 0 ? "" : "projection to a joint space; ask for pooled";
+     },
+     .shape_of =
+         [](const OutputSizes& s) {
+           return Shape{s.num_images, s.config.projection_dim};
+         }},
+    {.output = Output::class_token,
+     .name = "cls",
+     .shape = "(n, C)",
+     .what = "class token after the final norm",
+     .is_vector = true,
+     .needs_all_tokens = true,
+     .lack = lack_of_class_token,
+     .stored_in = Output::tokens,
+     .part_of = first_token},
+    {.output = Output::patches,
+     .name = "patches",
+     .shape = "(n, h, w, C)",
+     .what = "patch tokens after the final norm",
+     .needs_all_tokens = true,
+     .stored_in = Output::tokens,
+     .part_of = feature_map},
+    {.output = Output::tokens,
+     .name = "tokens",
+     .shape = "(n, T, C)",
+     .what = "all tokens after the final norm, prefix first",
+     .needs_all_tokens = true,
+     .shape_of = tokens},
+    {.output = Output::embedded,
+     .name = "embedded",
+     .shape = "(n, T, C)",
+     .what = "all tokens entering block 0",
+     .shape_of = tokens},
+    {.output = Output::block,
+     .name = "block",
+     .shape = "(n, T, C)",
+     .what = "all tokens after block K; block.-1 is the last one",
+     .index = OutputIndex::block,
+     .needs_all_tokens = true,
+     .shape_of = tokens},
+    {.output = Output::attention,
+     .name = "attention",
+     .shape = "(n, heads, T, T)",
+     .what = "softmax probabilities of block K, rows are queries",
+     .index = OutputIndex::block,
+     .needs_all_tokens = true,
+     .shape_of =
+         [](const OutputSizes& s) {
+           return Shape{s.num_images, s.config.num_heads, s.num_tokens, s.num_tokens};
+         }},
+    {.output = Output::attention_query,
+     .name = "attention_query",
+     .shape = "(n, heads, T)",
+     .what = "those of token Q as the query",
+     .index = OutputIndex::block_and_token,
+     .needs_all_tokens = true,
+     .shape_of =
+         [](const OutputSizes& s) {
+           return Shape{s.num_images, s.config.num_heads, s.num_tokens};
+         }},
+    {.output = Output::rollout,
+     .name = "rollout",
+     .shape = "(n, T)",
+     .what = "attention of token Q after block K, followed back to the tokens that enter block 0",
+     .index = OutputIndex::block_and_token,
+     .needs_all_tokens = true,
+     .shape_of =
+         [](const OutputSizes& s) {
+           return Shape{s.num_images, s.num_tokens};
+         }},
+    {.output = Output::logits,
+     .name = "logits",
+     .shape = "(n, classes)",
+     .what = "a value for each class of the model",
+     .is_vector = true,
+     .lack = [](const ModelConfig& c) -> std::string_view { return c.num_classes != 0 ? "" : "classifier"; },
+     .shape_of =
+         [](const OutputSizes& s) {
+           return Shape{s.num_images, s.config.num_classes};
+         }},
+};
+
+std::string all_patterns() {
+  std::string list;
+  for (const OutputRow& row : kTable) {
+    if (&row != kTable) list += &row == std::end(kTable) - 1 ? " and " : ", ";
+    list += pattern_of(row);
+  }
+  return list;
+}
+
+/// Takes the next part of "rollout.11.0" from `rest`.
+std::string_view take_part(std::string_view& rest) {
+  const std::size_t dot = std::min(rest.find('.'), rest.size());
+  const std::string_view part = rest.substr(0, dot);
+  rest.remove_prefix(std::min(dot + 1, rest.size()));
+  return part;
+}
+
+long long parse_number(std::string_view digits, std::string_view name, const OutputRow& row) {
+  long long number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  VIT_CHECK(error == std::errc() && end == digits.data() + digits.size(), kWhere, in_quotes(name),
+            " is no feature: ", pattern_of(row), " takes an integer");
+  return number;
+}
+
+void check_output(const OutputKey& key, const ModelConfig& config) {
+  const OutputRow& row = row_of(key.output);
+  const std::string_view lack = row.lack == nullptr ? "" : row.lack(config);
+  VIT_CHECK(lack.empty(), kWhere, row.name, ": this model has no ", lack);
+  if (row.index != OutputIndex::none) resolve_block(key.output, static_cast<long long>(key.index), config);
+}
+
+}  // namespace
+
+std::span<const OutputRow> internal::output_table() {
+  return kTable;
+}
+
+const OutputRow& internal::row_of(Output output) {
+  const auto found = std::ranges::find(kTable, output, &OutputRow::output);
+  VIT_CHECK(found != std::end(kTable), kWhere, "no output has the number ", static_cast<unsigned>(output));
+  return *found;
+}
+
+std::string internal::pattern_of(const OutputRow& row) {
+  std::string pattern(row.name);
+  if (row.index != OutputIndex::none) pattern += ".K";
+  if (row.index == OutputIndex::block_and_token) pattern += ".Q";
+  return pattern;
+}
+
+std::size_t internal::vector_width(Output output, const ModelConfig& config) {
+  const OutputRow& stored = row_of(row_of(output).stored_in);
+  return stored.shape_of({.config = config, .num_images = 1, .grid = {1, 1}, .num_tokens = 1}).last();
+}
+
+std::size_t internal::resolve_block(Output output, long long number, const ModelConfig& config) {
+  const std::string_view name = row_of(output).name;
+  const auto blocks = static_cast<long long>(config.depth);
+  const long long resolved = number < 0 ? number + blocks : number;
+  VIT_CHECK(resolved >= 0 && resolved < blocks, kWhere, name, ".", number, ": the model has ", blocks,
+            " blocks, ", name, ".0 to ", name, ".", blocks - 1, " (or ", name, ".-1 to ", name, ".-", blocks,
+            ")");
+  return static_cast<std::size_t>(resolved);
+}
+
+std::string to_string(const OutputKey& key) {
+  const OutputRow& row = row_of(key.output);
+  std::string name(row.name);
+  if (row.index != OutputIndex::none) name += "." + std::to_string(key.index);
+  if (row.index == OutputIndex::block_and_token) name += "." + std::to_string(key.token);
+  return name;
+}
+
+OutputKey parse_output(std::string_view name, const ModelConfig& config) {
+  std::string_view rest = name;
+  const std::string_view first = take_part(rest);
+  const auto row = std::ranges::find(kTable, first, &OutputRow::name);
+  const bool is_known = row != std::end(kTable) && (row->index != OutputIndex::none || first == name);
+  VIT_CHECK(is_known, kWhere, in_quotes(name), " is no feature; there are ", all_patterns());
+  OutputKey key(row->output);
+  if (row->index == OutputIndex::block) {
+    key.index = resolve_block(key.output, parse_number(rest, name, *row), config);
+  } else if (row->index == OutputIndex::block_and_token) {
+    key.index = resolve_block(key.output, parse_number(take_part(rest), name, *row), config);
+    const long long token = parse_number(rest, name, *row);
+    VIT_CHECK(token >= 0, kWhere, name, ": tokens are counted from 0");
+    key.token = static_cast<std::size_t>(token);
+  }
+  check_output(key, config);
+  return key;
+}
+
+Output default_output(const ModelConfig& config) {
+  return config.projection_dim != 0 ? Output::projected : Output::pooled;
+}
+
+// --------------------------------------------------------------------------------------------------- Request
+
+void Request::add(const OutputKey& key) {
+  if (row_of(key.output).index != OutputIndex::none && !has(key)) indexed_.push_back(key);
+  bits_ |= static_cast<std::uint32_t>(key.output);
+}
+
+bool Request::has_any(Output output) const noexcept {
+  return (bits_ & static_cast<std::uint32_t>(output)) != 0;
+}
+
+bool Request::has(const OutputKey& key) const noexcept {
+  if (!has_any(key.output)) return false;
+  return row_of(key.output).index == OutputIndex::none || std::ranges::find(indexed_, key) != indexed_.end();
+}
+
+void internal::check_request(const Request& request, const ModelConfig& config) {
+  for (const OutputRow& row : kTable) {
+    if (row.index == OutputIndex::none && request.has_any(row.output)) check_output(row.output, config);
+  }
+  for (const OutputKey& key : request.indexed()) check_output(key, config);
+}
+
+bool internal::needs_all_tokens(const Request& request) {
+  return std::ranges::any_of(
+      kTable, [&](const OutputRow& row) { return row.needs_all_tokens && request.has_any(row.output); });
+}
+
+// --------------------------------------------------------------------------------------------------- Outputs
+
+void Outputs::reserve(std::size_t place, const OutputKey& key, const Shape& shape) {
+  if (tensors_.size() == place) {
+    tensors_.push_back({key, {}});
+    memory_.emplace_back();
+  }
+  tensors_[place].key = key;
+  const auto bound = std::ranges::find(bound_, key, &Bound::key);
+  if (bound != bound_.end()) {
+    VIT_CHECK(bound->memory.size() >= shape.num_elements(), kWhere, to_string(key), ": ", shape.to_string(),
+              " is ", shape.num_elements(), " numbers, and the memory that was bound has room for ",
+              bound->memory.size());
+    memory_[place] = {};
+    tensors_[place].values = {bound->memory.data(), shape};
+    return;
+  }
+  if (!(memory_[place].shape() == shape) || memory_[place].empty()) memory_[place] = Tensor<float>(shape);
+  tensors_[place].values = memory_[place].view();
+}
+
+void Outputs::reserve(const Request& request, const ModelConfig& config, std::size_t num_images,
+                      GridSize grid) {
+  check_request(request, config);
+  num_images_ = num_images;
+  grid_ = grid;
+  num_prefix_tokens_ = config.num_prefix_tokens();
+  has_class_token_ = config.class_token;
+  const OutputSizes sizes{.config = config,
+                          .num_images = num_images,
+                          .grid = grid,
+                          .num_tokens = num_prefix_tokens_ + grid.rows * grid.columns};
+  std::size_t count = 0;
+  for (const OutputRow& row : kTable) {
+    if (row.index != OutputIndex::none || row.shape_of == nullptr) continue;
+    const bool is_wanted = std::ranges::any_of(kTable, [&](const OutputRow& part) {
+      return part.stored_in == row.output && request.has_any(part.output);
+    });
+    if (is_wanted) reserve(count++, row.output, row.shape_of(sizes));
+  }
+  for (const OutputKey& key : request.indexed()) {
+    VIT_CHECK(key.token < sizes.num_tokens, kWhere, to_string(key), ": token ", key.token,
+              " asked of images with ", sizes.num_tokens, " tokens");
+    reserve(count++, key, row_of(key.output).shape_of(sizes));
+  }
+  tensors_.resize(count, {Output::tokens, {}});
+  memory_.resize(count);
+}
+
+void Outputs::bind(const OutputKey& key, std::span<float> memory) {
+  VIT_CHECK(row_of(key.output).shape_of != nullptr, kWhere, to_string(key), " is part of ",
+            row_of(row_of(key.output).stored_in).name, "; bind that");
+  std::erase_if(bound_, [&](const Bound& bound) { return bound.key == key; });
+  if (!memory.empty()) bound_.push_back({key, memory});
+}
+
+const OutputTensor* Outputs::find_tensor(const OutputKey& key) const noexcept {
+  const auto found = std::ranges::find(tensors_, key, &OutputTensor::key);
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+TensorView<float> Outputs::find(const OutputKey& key) noexcept {
+  const OutputTensor* const found = find_tensor(key);
+  return found == nullptr ? TensorView<float>() : found->values;
+}
+
+TensorView<const float> Outputs::operator[](const OutputKey& key) const {
+  const OutputTensor* const found = find_tensor(key);
+  VIT_CHECK(found != nullptr, kWhere, "not requested: ", to_string(key));
+  return found->values;
+}
+
+ImageOutputs Outputs::operator[](std::size_t index) const& {
+  VIT_CHECK(index < num_images_, kWhere, "there are ", num_images_, " images, and none of index ", index);
+  return {*this, index};
+}
+
+ImageOutputs BatchOutputs::operator[](std::size_t index) const& {
+  VIT_CHECK(index < size(), kWhere, "there are ", size(), " images, and none of index ", index);
+  return passes_[places_[index].pass][places_[index].index];
+}
+
+TensorView<const float> ImageOutputs::operator[](const OutputKey& key) const {
+  const OutputRow& row = row_of(key.output);
+  const OutputKey stored(row.stored_in, key.index, key.token);
+  VIT_CHECK(outputs_->has(stored), kWhere, "not requested: ", to_string(key));
+  const TensorView<const float> values = (*outputs_)[stored][index_];
+  return row.part_of == nullptr ? values : row.part_of(values, *outputs_);
+}
+
+}  // namespace vit
