@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +16,10 @@
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
-#include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 
@@ -108,47 +107,84 @@ PageItem page_item(const Row& row) {
   return item;
 }
 
-int classify(const ClassifyOptions& options) {
-  InputList list = list_inputs(options.inputs, std::cin);
-  if (options.shard) take_shard(list, *options.shard);
-  confine(options.common, list.inputs, options.classes.files(), {options.html});
-  const std::optional<Classes> classes = load_classes(options.common, options.classes);
-  if (!classes) return interrupted_exit_code();
-  const Selection selection = make_selection(options.selection, *classes);
-  const bool are_probabilities = selection.activation != ClassActivation::none;
-  const Classifier& classifier = classes->classifier;
-  ImageRun run("classify", options.common, classifier.model());
-  check_html(options.html, list.inputs, options.common);
-  run.start(std::move(list));
-  std::vector<PageItem> items;  // of --html
-
-  const bool colors = ::isatty(STDOUT_FILENO) == 1;
-  const bool is_first = !options.shard || options.shard->index == 0;  // parts are joined
-  if (options.format == PrintFormat::csv && is_first) print_result("file,rank,index,label,probability\n");
-  std::vector<float> values(classifier.size());
-  run.for_each(classifier.request(), [&](std::size_t index, const ImageOutputs& outputs) {
-    classifier.values(outputs, values);
-    std::string defect = defect_of(values);
-    if (!defect.empty()) return defect;
-    const std::vector<Prediction> top = classifier.predict(values, selection);
-    const Row row{run.inputs()[index].name, top};
-    const std::string lines = options.format == PrintFormat::json  ? as_json(row)
-                              : options.format == PrintFormat::csv ? as_csv(row)
-                                                                   : as_text(row, are_probabilities, colors);
-    run.progress().clear();
-    print_result(lines);
-    if (!options.html.empty()) items.push_back(page_item(row));
-    return defect;
-  });
-  const int code = run.finish();
-  if (!options.html.empty()) {
-    HtmlPage page{.title = "vit classify",
-                  .facts = {count_of(items.size(), "image")},
-                  .scores = are_probabilities ? PageScores::probability : PageScores::number};
-    page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items)});
-    write_run_page(options.html, std::move(page), run.inputs(), options.common);
+std::string lines_of(const Row& row, PrintFormat format, bool are_probabilities) {
+  switch (format) {
+    case PrintFormat::json: return as_json(row);
+    case PrintFormat::csv: return as_csv(row);
+    case PrintFormat::text: break;
   }
-  return code;
+  return as_text(row, are_probabilities, /*colors=*/::isatty(STDOUT_FILENO) == 1);
+}
+
+/// What a run has loaded and gathered.
+class Classification {
+ public:
+  explicit Classification(const ClassifyOptions& options) : options_(options) {}
+
+  std::optional<Request> load(ImageRun& run) {
+    classes_ = load_classes(options_.common, options_.classes);
+    if (!classes_) return std::nullopt;
+    run.set_model(classes_->classifier.model());
+    selection_ = make_selection(options_.selection, *classes_);
+    values_.resize(classes_->classifier.size());
+    return classes_->classifier.request();
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) {
+    classes_->classifier.values(*image.outputs, values_);
+    std::string defect = defect_of(values_);
+    if (!defect.empty()) return defect;
+    const std::vector<Prediction> top = classes_->classifier.predict(values_, selection_);
+    const Row row{run.inputs()[image.index].name, top};
+    run.progress().clear();
+    print_header();
+    print_result(lines_of(row, options_.format, are_probabilities()));
+    if (!options_.html.empty()) items_.push_back(page_item(row));
+    return "";
+  }
+
+  int finish(ImageRun& run) {
+    print_header();
+    if (options_.html.empty()) return 0;
+    run.progress().finish("");
+    HtmlPage page{.title = "vit classify",
+                  .facts = {count_of(items_.size(), "image")},
+                  .scores = are_probabilities() ? PageScores::probability : PageScores::number};
+    page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
+    write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
+    return 0;
+  }
+
+ private:
+  bool are_probabilities() const { return selection_.activation != ClassActivation::none; }
+  /// Once, above the first part of a table.
+  void print_header() {
+    const bool is_first = !options_.shard || options_.shard->index == 0;  // parts are joined
+    if (options_.format == PrintFormat::csv && is_first && !std::exchange(has_header_, true))
+      print_result("file,rank,index,label,probability\n");
+  }
+
+  const ClassifyOptions& options_;
+  std::optional<Classes> classes_;
+  Selection selection_;
+  std::vector<float> values_;    // of an image
+  std::vector<PageItem> items_;  // of --html
+  bool has_header_ = false;
+};
+
+int classify(const ClassifyOptions& options) {
+  if (!options.html.empty()) check_output_place(options.html);
+  Classification work(options);
+  return run_images(
+      {.name = "classify",
+       .common = options.common,
+       .inputs = options.inputs,
+       .shard = options.shard,
+       .reads = options.classes.files(),
+       .writes = {options.html}},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 }  // namespace

@@ -21,8 +21,8 @@
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/api/fit/memory.h"
 #include "vit/base/check.h"
 #include "vit/fit.h"
@@ -211,41 +211,67 @@ void check_usage(const FitCommandOptions& options) {
   check_output_place(options.output);  // before the model is loaded
 }
 
+/// What a run has listed and gathered.
+class Fitting {
+ public:
+  explicit Fitting(const FitCommandOptions& options)
+      : options_(options), images_(read_folder(options.folder)) {}
+
+  InputList take_list() { return std::move(images_.list); }
+
+  Request load(ImageRun& run) {
+    vector_ = parse_vector_feature(options_.features, run.load()->config());
+    check_labels(options_.folder, images_.labels);
+    return vector_;
+  }
+
+  std::string add(const StreamedImage& image) {
+    const std::span<const float> numbers = (*image.outputs)[vector_].flat();
+    if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
+    if (rows_.classes.empty()) check_memory(options_, images_, numbers.size());
+    rows_.add(numbers, images_.classes[image.index], images_.classes.size());
+    return "";
+  }
+
+  int finish(ImageRun& run) {
+    if (interrupted()) return 0;
+    const std::vector<std::string> labels =
+        remove_empty_labels(images_.labels, rows_.classes, run.progress());
+    run.progress().finish("");
+    check_labels(options_.folder, labels);
+
+    release_interrupts();  // nothing is lost until the head is written
+    ClassifierHead head = fit_rows(options_, rows_);
+    head.labels = labels;
+    head.attach(run.model(), vector_);
+    hold_interrupts();
+    save_head(options_.output, head);
+    const std::string note = fold_note(head, rows_.classes);
+    if (!note.empty() && !options_.common.quiet) print_failure("", note);
+    print_result(options_.format == PrintFormat::json
+                     ? result_json(head, run.progress().num_failed()).dump() + "\n"
+                     : as_text(head, options_.output));
+    return 0;
+  }
+
+ private:
+  const FitCommandOptions& options_;
+  LabeledImages images_;
+  Output vector_ = Output::pooled;
+  TrainingRows rows_;
+};
+
 int fit(const FitCommandOptions& options) {
   check_usage(options);
-  LabeledImages images = read_folder(options.folder);
-  check_no_weights(options.output, options.common);
-  confine(options.common, images.list.inputs, {}, {options.output});
-  ImageRun run("fit", options.common);
-  const Output vector = parse_vector_feature(options.features, run.model().config());
-  check_labels(options.folder, images.labels);
-  run.start(std::move(images.list));
-
-  TrainingRows rows;
-  run.for_each(vector, [&](std::size_t index, const ImageOutputs& outputs) {
-    const std::span<const float> numbers = outputs[vector].flat();
-    if (!are_finite(numbers)) return std::string("the features are not finite; damaged pixels or weights?");
-    if (rows.classes.empty()) check_memory(options, images, numbers.size());
-    rows.add(numbers, images.classes[index], images.classes.size());
-    return std::string();
-  });
-  if (interrupted()) return run.finish();
-  const std::vector<std::string> labels = remove_empty_labels(images.labels, rows.classes, run.progress());
-  run.progress().finish("");
-  check_labels(options.folder, labels);
-
-  release_interrupts();  // nothing is lost until the head is written
-  ClassifierHead head = fit_rows(options, rows);
-  head.labels = labels;
-  head.attach(run.model(), vector);
-  hold_interrupts();
-  save_head(options.output, head);
-  const std::string note = fold_note(head, rows.classes);
-  if (!note.empty() && !options.common.quiet) print_failure("", note);
-  print_result(options.format == PrintFormat::json
-                   ? result_json(head, run.progress().num_failed()).dump() + "\n"
-                   : as_text(head, options.output));
-  return exit_code(run.progress());
+  Fitting work(options);
+  return run_images(
+      {.name = "fit",
+       .common = options.common,
+       .list = [&] { return work.take_list(); },
+       .writes = {options.output}},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun&, const StreamedImage& image) { return work.add(image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {

@@ -18,12 +18,24 @@ ImageRun::ImageRun(std::string name, const CommonOptions& options)
 ImageRun::ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model)
     : name_(std::move(name)), options_(options), model_(std::move(model)) {}
 
+ImageRun::ImageRun(std::string name, const CommonOptions& options, InputList list)
+    : name_(std::move(name)), options_(options), list_(std::move(list)) {}
+
+const std::shared_ptr<const Model>& ImageRun::load() {
+  if (!model_) model_ = load_model(options_);
+  return model_;
+}
+
 void ImageRun::start(InputList list, Digests digests) {
-  check_preprocessing(list.inputs, *model_);
-  hold_interrupts();
   list_ = std::move(list);
+  start(digests);
+}
+
+void ImageRun::start(Digests digests) {
+  if (model_) check_preprocessing(list_.inputs, *model_);
+  hold_interrupts();
   reader_.emplace(list_.inputs, digests);
-  session_.emplace(model_, options_.session);
+  if (model_) session_.emplace(model_, options_.session);
   progress_.emplace(name_, list_.inputs.size() + list_.failures.size(), options_.progress_mode());
   if (!options_.quiet) report_notes(list_, *progress_);
   report_failures(list_, *progress_);
@@ -75,7 +87,7 @@ int ImageRun::finish(const std::string& summary) {
 }
 
 void check_preprocessing(std::span<const Input> inputs, const Model& model) {
-  if (are_images(inputs)) static_cast<void>(model.preprocess_config());  // throws if there is none
+  if (are_images(inputs)) model.require_preprocess_config();
 }
 
 bool are_finite(std::span<const float> numbers) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/inputs/input_reader.h"
@@ -26,6 +27,15 @@ class ImageRun {
   /// With a model that is loaded already.
   ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model);
 
+  /// With inputs that are listed; the model is loaded when it is asked for, or given by set_model().
+  ImageRun(std::string name, const CommonOptions& options, InputList list);
+
+  /// The model of --model, loaded now unless it is there.
+  const std::shared_ptr<const Model>& load();
+  void set_model(std::shared_ptr<const Model> model) { model_ = std::move(model); }
+  /// The inputs, to be changed before start().
+  InputList& list() noexcept { return list_; }
+
   const Model& model() const noexcept { return *model_; }
   const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
@@ -35,6 +45,7 @@ class ImageRun {
   /// Takes the inputs and reports those that give no images. From now on an interrupt asks for an early end.
   /// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
   void start(InputList list, Digests digests = Digests::none);
+  void start(Digests digests = Digests::none);  // of list()
 
   /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
   using Consume = std::function<std::string(std::size_t index, const ImageOutputs& outputs)>;
@@ -59,7 +70,7 @@ class ImageRun {
  private:
   const std::string name_;
   const CommonOptions& options_;
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Model> model_;  // null for a command that needs none
   InputList list_;
   std::optional<InputReader> reader_;
   std::optional<Session> session_;

@@ -20,8 +20,8 @@
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 
@@ -178,6 +178,53 @@ std::string as_text(const ordered_json& result) {
   return out;
 }
 
+/// What a run has loaded and counted.
+class Evaluation {
+ public:
+  explicit Evaluation(const EvaluateOptions& options) : options_(options) {}
+
+  /// The classes, and then the images: folders are found by the names of the classes.
+  std::optional<Request> load(ImageRun& run) {
+    classes_ = load_classes(options_.common, options_.classes);
+    if (!classes_) return std::nullopt;
+    const Classifier& classifier = classes_->classifier;
+    VIT_CHECK(classifier.activation() != ClassActivation::none, "evaluate",
+              model_path(options_.common).string(),
+              ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
+    run.set_model(classifier.model());
+    Dataset dataset = read_dataset(options_.folder, classes_->labels);
+    run.list() = std::move(dataset.list);
+    truth_ = std::move(dataset.truth);
+    values_.resize(classifier.size());
+    return classifier.request();
+  }
+
+  std::string add(const StreamedImage& image) {
+    classes_->classifier.values(*image.outputs, values_);
+    std::string defect = defect_of(values_);
+    if (defect.empty()) confusion_.add(truth_[image.index], top_predictions(values_, 5));
+    return defect;
+  }
+
+  int finish(ImageRun& run) {
+    run.progress().finish("");
+    VIT_CHECK(confusion_.num_images() > 0 || interrupted(), "evaluate", options_.folder.string(),
+              ": no image could be evaluated");
+    const ordered_json result = result_json(confusion_, classes_->labels, run.progress());
+    print_result(options_.format == PrintFormat::json
+                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                     : as_text(result));
+    return 0;
+  }
+
+ private:
+  const EvaluateOptions& options_;
+  std::optional<Classes> classes_;
+  std::vector<std::size_t> truth_;  // class of each input
+  std::vector<float> values_;       // of an image
+  Confusion confusion_;
+};
+
 int evaluate(const EvaluateOptions& options) {
   if (!options.anomaly.bank.empty()) {
     if (options.classes.are_given() || options.scale_consistency)
@@ -193,41 +240,21 @@ int evaluate(const EvaluateOptions& options) {
   if (options.scale_consistency) {
     if (options.classes.are_given())
       fail_usage("--scale-consistency compares features; it takes no option of classes");
-    confine(options.common, {}, {options.folder}, {});
     return evaluate_scales(
         {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == PrintFormat::json},
         options.common);
   }
-  std::vector<std::filesystem::path> files = options.classes.files();
-  files.push_back(options.folder);
-  confine(options.common, {}, std::move(files), {});
-  const std::optional<Classes> classes = load_classes(options.common, options.classes);
-  if (!classes) return interrupted_exit_code();
-  const Classifier& classifier = classes->classifier;
-  VIT_CHECK(classifier.activation() != ClassActivation::none, "evaluate", model_path(options.common).string(),
-            ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
-  ImageRun run("evaluate", options.common, classifier.model());
-  const Labels& labels = classes->labels;
-  Dataset dataset = read_dataset(options.folder, labels);
-  run.start(std::move(dataset.list));
-
-  Confusion confusion;
-  std::vector<float> values(classifier.size());
-  run.for_each(classifier.request(), [&](std::size_t index, const ImageOutputs& outputs) {
-    classifier.values(outputs, values);
-    std::string defect = defect_of(values);
-    if (defect.empty()) confusion.add(dataset.truth[index], top_predictions(values, 5));
-    return defect;
-  });
-  run.progress().finish("");
-  VIT_CHECK(confusion.num_images() > 0 || interrupted(), "evaluate", options.folder.string(),
-            ": no image could be evaluated");
-  const ordered_json result = result_json(confusion, labels, run.progress());
-  const std::string printed = options.format == PrintFormat::json
-                                  ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                                  : as_text(result);
-  print_result(printed);
-  return exit_code(run.progress());
+  Evaluation work(options);
+  std::vector<fs::path> reads = options.classes.files();
+  reads.push_back(options.folder);
+  return run_images(
+      {.name = "evaluate",
+       .common = options.common,
+       .list = [] { return InputList(); },  // made when the classes are known
+       .reads = std::move(reads)},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun&, const StreamedImage& image) { return work.add(image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/position/rope.h"
 
@@ -78,39 +78,47 @@ std::vector<std::size_t> parse_sizes(const std::string& list) {
 }
 
 int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
-  ImageRun run("evaluate", common);
-  if (interrupted()) return interrupted_exit_code();
-  std::vector<Scale> scales;
-  for (const std::size_t size : options.sizes) {
-    SessionOptions session = common.session;
-    session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
-    scales.push_back({.size = size, .session = Session(run.model_pointer(), session)});
-  }
-  InputList list;
-  for (const std::string& image : images_below(options.folder, list))
-    list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
-  run.start(std::move(list));
-
   const Request request{Output::tokens};
+  std::vector<Scale> scales;
   std::size_t images = 0;
   Outputs outputs;
-  run.for_each(request, [&](std::size_t index, const ImageOutputs& trained) {
-    if (!are_finite(trained.tokens().flat())) return std::string("the features are not finite");
-    const Image image = scales.front().session.decode(run.inputs()[index].path);
+  const auto load = [&](ImageRun& run) -> std::optional<Request> {
+    run.load();
+    if (interrupted()) return std::nullopt;
+    for (const std::size_t size : options.sizes) {
+      SessionOptions session = common.session;
+      session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
+      scales.push_back({.size = size, .session = Session(run.load(), session)});
+    }
+    for (const std::string& image : images_below(options.folder, run.list()))
+      run.list().inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+    return request;
+  };
+  const auto add = [&](ImageRun& run, const StreamedImage& image) -> std::string {
+    const ImageOutputs& trained = *image.outputs;
+    if (!are_finite(trained.tokens().flat())) return "the features are not finite";
+    const Image decoded = scales.front().session.decode(run.inputs()[image.index].path);
     for (Scale& scale : scales) {
-      scale.session.run(image, request, outputs);
+      scale.session.run(decoded, request, outputs);
       scale.grid = outputs.grid();
       scale.consistency.add(trained.patches(), outputs[0].patches());
     }
     ++images;
-    return std::string();
-  });
-  run.progress().finish("");
-  VIT_CHECK(images > 0 || interrupted(), "evaluate", options.folder.string(),
-            ": no image could be evaluated");
-  const ordered_json result = result_json(scales, run, images, run.progress().num_failed());
-  print_result(options.as_json ? result.dump() + "\n" : scales_text(result));
-  return exit_code(run.progress());
+    return "";
+  };
+  const auto finish = [&](ImageRun& run) {
+    run.progress().finish("");
+    VIT_CHECK(images > 0 || interrupted(), "evaluate", options.folder.string(),
+              ": no image could be evaluated");
+    const ordered_json result = result_json(scales, run, images, run.progress().num_failed());
+    print_result(options.as_json ? result.dump() + "\n" : scales_text(result));
+    return 0;
+  };
+  return run_images({.name = "evaluate",
+                     .common = common,
+                     .list = [] { return InputList(); },  // made when the process is confined
+                     .reads = {options.folder}},
+                    load, add, finish);
 }
 
 }  // namespace vit::app

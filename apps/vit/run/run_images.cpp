@@ -1,0 +1,54 @@
+#include "apps/vit/run/run_images.h"
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "apps/vit/run/interrupt.h"
+
+namespace vit::app {
+namespace {
+
+InputList list_of(const ImageJob& job) {
+  InputList list = job.list ? job.list() : list_inputs(job.inputs, std::cin);
+  for (const std::filesystem::path& path : job.writes) {
+    if (path.empty()) continue;
+    check_no_input(path, list.inputs);
+    check_no_weights(path, job.common);
+  }
+  if (job.shard) take_shard(list, *job.shard);
+  return list;
+}
+
+}  // namespace
+
+int run_inputs(const ImageJob& job, const PrepareRun& prepare, const std::function<void(ImageRun&)>& work,
+               const FinishRun& finish) {
+  InputList list = list_of(job);
+  confine(job.common, list.inputs, job.reads, job.writes);
+  ImageRun run(job.name, job.common, std::move(list));
+  if (!prepare(run)) return interrupted_exit_code();
+  run.start(job.digests);
+  work(run);
+  const int code = finish(run);
+  return std::max(code, run.finish());
+}
+
+int run_images(const ImageJob& job, const MakeRequest& make_request, const ConsumeInput& consume,
+               const FinishRun& finish) {
+  Request request;
+  const auto prepare = [&](ImageRun& run) {
+    check_has_weights(job.common);
+    std::optional<Request> found = make_request(run);
+    if (found) request = std::move(*found);
+    return found.has_value();
+  };
+  const auto work = [&](ImageRun& run) {
+    run.for_each_input(request, [&](const StreamedImage& image) {
+      return image.outputs || job.takes_failures ? consume(run, image) : image.failure;
+    });
+  };
+  return run_inputs(job, prepare, work, finish);
+}
+
+}  // namespace vit::app
