@@ -1,7 +1,9 @@
 // Runs the test cases and keeps account of the skipped ones. The exit status is 77 if every case that ran was
 // skipped, which CTest shows as skipped, and otherwise what doctest returns: a failure is never a skip. If
 // VIT_SKIPPED_CASES names a file, the names of the skipped cases are written to it, sorted.
+// VIT_TESTS_EMULATE_AMX: all cases run as on a processor with AMX, in software where there is none.
 #define DOCTEST_CONFIG_IMPLEMENT
+#define DOCTEST_CONFIG_NO_POSIX_SIGNALS  // SIGILL is for the emulator; CTest names the cases that crash
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/amx_emulator.h"
 #include "tests/support/shared_data.h"
+#include "vit/kernels/amx.h"
 
 namespace {
 
@@ -75,6 +79,10 @@ bool write_skipped(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (std::getenv("VIT_TESTS_EMULATE_AMX") != nullptr) {
+    vit::test::emulate_amx();
+    vit::internal::kernels::assume_amx();
+  }
   const int status = doctest::Context(argc, argv).run();
   if (const char* const path = std::getenv("VIT_SKIPPED_CASES"); path != nullptr && !write_skipped(path)) {
     std::cerr << "error: cannot write " << path << "\n";

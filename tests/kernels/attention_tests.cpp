@@ -54,7 +54,7 @@ std::vector<Variant> all_variants() {
     found.push_back({*table, plain, Rounding::none, Rounding::none});
     const bool has_bf16 = bfloat16.attend != plain.attend;
     if (has_bf16) found.push_back({*table, bfloat16, Rounding::bfloat16, Rounding::bfloat16});
-    if (int8.attend != plain.attend) {
+    if (int8.attend != plain.attend && int8.attend != bfloat16.attend) {
       const bool has_vnni = test::int8_steps(*table->int8->linear) == test::Int8Steps{127, 255};
       found.push_back({*table, int8, has_bf16 ? Rounding::bfloat16 : Rounding::words,
                        has_vnni ? Rounding::bytes : Rounding::words});

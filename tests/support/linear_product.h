@@ -68,7 +68,7 @@ inline Int8Steps int8_steps(const internal::kernels::LinearKernels& kernels) {
   if (&kernels == &internal::kernels::reference_byte_kernels(128)) return {127, 128};
   if (&kernels == &internal::kernels::reference_byte_kernels(255)) return {127, 255};
   const std::string_view description = kernels.description;
-  if (description == "products of bytes (VNNI)") return {127, 255};
+  if (description.starts_with("products of bytes (")) return {127, 255};  // VNNI, AMX
   if (description == "products of bytes") return {127, 128};
   return {32'767, 255};
 }

@@ -10,6 +10,7 @@
 #endif
 
 #include "vit/base/parallel.h"
+#include "vit/kernels/amx.h"
 #include "vit/kernels/targets.h"
 
 namespace vit::internal::kernels {
@@ -42,6 +43,7 @@ std::vector<std::string> cpu_instruction_sets() {
   if (__builtin_cpu_supports("avx512bw")) names.emplace_back("avx512bw");
   if (__builtin_cpu_supports("avx512vnni")) names.emplace_back("avx512vnni");
   if (__builtin_cpu_supports("avx512bf16")) names.emplace_back("avx512bf16");
+  if (amx_is_permitted()) names.emplace_back("amx");
 #elif defined(__aarch64__)
   names.emplace_back("neon");
 #endif

@@ -2,6 +2,7 @@
 // it runs.
 #include "vit/kernels/targets.h"
 
+#include "vit/kernels/amx.h"
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/target_list.h"
 
@@ -10,7 +11,8 @@ namespace vit::internal::kernels {
 #if HWY_TARGETS & HWY_AVX3
 namespace N_AVX3 {
 extern const TargetKernels kTarget;
-extern const Arithmetic kFloat32, kBfloat16, kBfloat16Pairs, kInt8, kInt8Vnni, kInt8VnniBf16;
+extern const Arithmetic kFloat32, kBfloat16, kBfloat16Pairs, kBfloat16Amx, kInt8, kInt8Vnni, kInt8VnniBf16,
+    kInt8Amx;
 }  // namespace N_AVX3
 #endif
 #if HWY_TARGETS & HWY_AVX2
@@ -66,6 +68,15 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
   const bool runs = (supported & HWY_AVX3) != 0;
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
+  const bool has_tiles = has_bf16 && amx_is_permitted();
+  const bool tiles_are_right = has_tiles && amx_product_is_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
+  found.push_back(
+      target(tiles_are_right,
+             {"avx512_amx", has_tiles && !tiles_are_right
+                                ? "AVX-512 with AMX, whose tiles failed a self-check on this machine"
+                                : "AVX-512 with AMX: the same, on tiles; compiled and emulated, never run "
+                                  "on hardware yet"},
+             kTarget, kFloat32, kBfloat16Amx, kInt8Amx));
   found.push_back(target(
       has_bf16, {"avx512_bf16", "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16"},
       kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
