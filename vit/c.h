@@ -111,7 +111,9 @@ enum {
   VIT_PIXELS = 512,    /* (n, 3, H, W) float32, normalized: what the model sees */
   VIT_CROPPED = 1024,  /* (n, H, W, 3) uint8, before normalization */
   VIT_TEXT = 2048,     /* (n, E) float32, vectors of texts */
-  VIT_IDS = 4096       /* (n, T) int32, token ids */
+  VIT_IDS = 4096,      /* (n, T) int32, token ids */
+  VIT_ANOMALY_SCORE = 1 << 24,    /* (n, 1) float32, of vit_anomaly_run() */
+  VIT_ANOMALY_DISTANCES = 1 << 25 /* (n, h, w) float32, 1 - cosine to the nearest good patch */
 };
 
 /* What a run gives, input by input. Used for another run it keeps its memory. */
@@ -483,6 +485,52 @@ typedef struct vit_prediction {
  * order. Writes at most `top` predictions, and in *count how many. Labels live as long as the classifier. */
 VIT_API vit_status vit_classifier_top(const vit_classifier* classifier, const vit_results* results,
                                       size_t index, size_t top, vit_prediction* predictions, size_t* count);
+
+/* ------------------------------------------------------------------------------------------ anomalies */
+
+/* How the distances of patches become the score of an image. */
+enum {
+  VIT_SCORE_TOP_PERCENT = 0, /* mean of the largest 1 % of the distances (AnomalyDINO) */
+  VIT_SCORE_MAXIMUM = 1,     /* the largest distance */
+  VIT_SCORE_REWEIGHTED = 2   /* PatchCore, equation 7 */
+};
+
+/* What a bank of good patches keeps. Zero everywhere stands for the defaults of `vit anomaly fit`. */
+typedef struct vit_anomaly_options {
+  size_t struct_size;      /* sizeof the struct, set by the caller */
+  const int64_t* layers;   /* blocks whose tokens are the features, negative ones from the end; none: the
+                            * patches after the final norm */
+  size_t num_layers;       /* of layers */
+  size_t neighborhood;     /* edge of the square of patches that are averaged, odd; 0: 1 */
+  double coreset_fraction; /* of the patches that are kept, above 0 and at most 1; 0: all */
+  size_t coreset_count;    /* patches that are kept; 0: by the fraction */
+  double quantile;         /* of held-out scores, the threshold; 0: 0.95 */
+  int32_t score;           /* VIT_SCORE_TOP_PERCENT, ... */
+  int32_t foreground;      /* not 0: the background by the first principal component is left out */
+} vit_anomaly_options;
+
+/* Patch features of good images, against which others are judged. */
+typedef struct vit_anomaly vit_anomaly;
+
+/* A bank of good images, run by the session. The status is that of the first input that failed; then there is
+ * no bank. */
+VIT_API vit_status vit_anomaly_fit(vit_session* session, const vit_input* good, size_t num_good,
+                                   const vit_anomaly_options* options, vit_anomaly** anomaly);
+/* A bank that vit_anomaly_save() or `vit anomaly fit` wrote. MISMATCH if it belongs to another model. */
+VIT_API vit_status vit_anomaly_load(const vit_model* model, const char* path, vit_anomaly** anomaly);
+/* Writes the bank to a safetensors file, atomically. */
+VIT_API vit_status vit_anomaly_save(const vit_anomaly* anomaly, const char* path);
+/* Frees the bank. */
+VIT_API void vit_anomaly_free(vit_anomaly* anomaly);
+
+/* The score above which an image is anomalous, and how sure it is that the share `quantile` of good images
+ * lies at or below it; NaN and 0 if no image could be held out. Either pointer may be NULL. */
+VIT_API vit_status vit_anomaly_threshold(const vit_anomaly* anomaly, float* threshold, double* confidence);
+
+/* VIT_ANOMALY_SCORE and VIT_ANOMALY_DISTANCES of inputs, by a session over the bank's model with the size of
+ * its images. As vit_session_run(). */
+VIT_API vit_status vit_anomaly_run(const vit_anomaly* anomaly, vit_session* session, const vit_input* inputs,
+                                   size_t num_inputs, vit_results* results);
 
 /* ------------------------------------------------------------------------------------------ positions */
 

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   test_model(argv[1], argv[3]);
   test_own_classes(argv[1], argv[3]);
   test_texts(argv[2], argv[3], argv[4]);
+  test_anomalies(argv[1], argv[4]);
   test_positions();
   if (num_failed == 0) printf("the C interface works\n");
   return num_failed == 0 ? 0 : 1;

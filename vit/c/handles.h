@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/anomaly.h"
 #include "vit/c.h"
 #include "vit/c/results.h"
 #include "vit/classifier.h"
@@ -49,6 +50,10 @@ struct vit_tokenizer {
 
 struct vit_classifier {
   vit::Classifier classifier;
+};
+
+struct vit_anomaly {
+  vit::AnomalyModel bank;
 };
 
 namespace vit::internal {

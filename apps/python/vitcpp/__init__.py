@@ -24,11 +24,13 @@ from ._errors import (
 
 if TYPE_CHECKING:
     from . import position as position
+    from ._anomaly import AnomalyModel as AnomalyModel
     from ._model import Model as Model, Precision as Precision
     from ._text import Tokenizer as Tokenizer
     from .position import RopeTable as RopeTable
 
 __all__ = [
+    "AnomalyModel",
     "ArgumentError",
     "Error",
     "FileError",
@@ -45,7 +47,7 @@ __all__ = [
 ]
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
-_LAZY = {"Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
+_LAZY = {"AnomalyModel": "_anomaly", "Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
 _MODULES = ("position", "ray", "spark")
 
 

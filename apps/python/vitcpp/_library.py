@@ -115,6 +115,20 @@ class Request(Options):
     ]
 
 
+class AnomalyOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("layers", POINTER(c_int64)),
+        ("num_layers", c_size_t),
+        ("neighborhood", c_size_t),
+        ("coreset_fraction", c_double),
+        ("coreset_count", c_size_t),
+        ("quantile", c_double),
+        ("score", c_int32),
+        ("foreground", c_int32),
+    ]
+
+
 class TextOptions(Options):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -147,6 +161,7 @@ class Prediction(ctypes.Structure):
 
 POOLED, PROJECTED, CLS, PATCHES, TOKENS, EMBEDDED, LOGITS = 1, 2, 4, 8, 16, 32, 64
 BLOCK, ATTENTION, PIXELS, CROPPED, TEXT, IDS = 128, 256, 512, 1024, 2048, 4096
+ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -181,6 +196,11 @@ _CALLS: dict[str, list[Any]] = {
     "vit_tokenizer_load_for_model": [c_char_p, c_char_p, c_int32, _HANDLE],
     "vit_tokenizer_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_size_t, c_void_p],
     "vit_tokenizer_token": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
+    "vit_anomaly_fit": [c_void_p, POINTER(Input), c_size_t, POINTER(AnomalyOptions), _HANDLE],
+    "vit_anomaly_load": [c_void_p, c_char_p, _HANDLE],
+    "vit_anomaly_save": [c_void_p, c_char_p],
+    "vit_anomaly_threshold": [c_void_p, POINTER(c_float), POINTER(c_double)],
+    "vit_anomaly_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
     "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
     "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
     "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
@@ -192,7 +212,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "rope_table"]  # fmt: skip
+          "anomaly", "rope_table"]  # fmt: skip
 
 
 def _path() -> str:
