@@ -39,7 +39,7 @@ if(PRINT)
   return()
 endif()
 
-# The room of a path below vit/: its folder. A public header at the top belongs to the room that has its source; one
+# The room of a path below vit/: its folder. A public header at the top belongs to the room that has its source, or a folder of its name; one
 # without a source of its name (vit.h, the adapters) to api, c.h to c.
 function(room_of path out)
   if(path MATCHES "^([a-z_]+)/")
@@ -52,7 +52,7 @@ function(room_of path out)
     set(room c)
   endif()
   foreach(candidate ${all_rooms})
-    if(EXISTS "${ROOT}/vit/${candidate}/${name}.cpp")
+    if(EXISTS "${ROOT}/vit/${candidate}/${name}.cpp" OR IS_DIRECTORY "${ROOT}/vit/${candidate}/${name}")
       set(room ${candidate})
       break()
     endif()
