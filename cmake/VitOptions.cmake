@@ -4,6 +4,7 @@ option(VIT_BUILD_APPS "Build the program vit, the examples and the benchmarks" $
 option(VIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_FUZZERS "Build the fuzz targets (libFuzzer with clang, otherwise plain replay programs)" OFF)
 option(VIT_OPENCV "Build the examples and tests that need OpenCV, and pictures of vit show" ON)
+option(VIT_OPENMP "Threads of OpenMP; without it the library starts its own" ON)
 option(VIT_PRECOMPILED_HEADERS "Parse the standard headers once for each target; ccache then needs its sloppiness set" OFF)
 option(VIT_FAISS "Let the program index and search with FAISS where it is installed" ON)
 option(VIT_SERVE "Build vit serve where Boost.Beast is installed" ON)

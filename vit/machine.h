@@ -32,7 +32,8 @@ VIT_API std::string cpu_name();
 /// {"sse4.2", "avx2", "fma"}.
 VIT_API std::vector<std::string> cpu_instruction_sets();
 
-/// Threads that `threads` stands for: itself if positive, all cores that this process may use if 0.
+/// Threads that `threads` stands for: itself if positive; if 0 what OpenMP takes, OMP_NUM_THREADS or one for
+/// each core that this process may use.
 VIT_API int num_threads(int threads = 0);
 
 /// Highest rate in 1e9 floating-point operations per second of multiply-adds in registers, on `threads`

@@ -4,8 +4,8 @@
  * network file system VIT_FAULT=clock     every reading of the wall clock is an hour before the last
  * VIT_FAULT_COUNT=FILE  at the end of the process the number of calls is written there
  * KIND is the name of the C function, without a suffix 64, or one of the groups: malloc (whatever allocates
- * heap or maps anonymous memory), thread (pthread_create). What the C library calls inside itself is not
- * seen; of its streams the calls from outside are. */
+ * heap or maps anonymous memory). What the C library calls inside itself is not seen; of its streams the
+ * calls from outside are. VIT_FAULT=threads:N  no more than N threads at once, the first one not counted */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -193,13 +193,50 @@ COUNTED(ssize_t, pread64, "pread", (int file, void* out, size_t bytes, off_t at)
         (file, out, shortened(bytes), at), EIO, -1)
 COUNTED(ssize_t, write, "write", (int file, const void* in, size_t bytes), (file, in, bytes), ENOSPC, -1)
 COUNTED(int, fflush, "fflush", (FILE * file), (file), ENOSPC, EOF)
-COUNTED(int, pthread_create, "thread",
-        (pthread_t * thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument),
-        (thread, attributes, run, argument), EAGAIN, EAGAIN)
 struct __dirstream;
 COUNTED(void*, opendir, "opendir", (const char* path), (path), EMFILE, NULL)
 COUNTED(void*, readdir, "readdir", (void* folder), (folder), EIO, NULL)
 COUNTED(void*, readdir64, "readdir", (void* folder), (folder), EIO, NULL)
+
+/* Threads. */
+
+static atomic_long num_threads;
+
+struct Start {
+  void* (*run)(void*);
+  void* argument;
+};
+
+static void end_thread(void* unused) {
+  (void)unused;
+  atomic_fetch_sub(&num_threads, 1);
+}
+
+static void* run_thread(void* memory) {
+  const struct Start start = *(struct Start*)memory;
+  free(memory);
+  void* result;
+  pthread_cleanup_push(end_thread, NULL);
+  result = start.run(start.argument);
+  pthread_cleanup_pop(1);
+  return result;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  REAL(int, "pthread_create", (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*));
+  if (!is_kind("threads")) return real(thread, attributes, run, argument);
+  struct Start* const start = __libc_malloc(sizeof *start);
+  int result = EAGAIN;
+  if (atomic_fetch_add(&num_threads, 1) < fail_at && start != NULL) {
+    *start = (struct Start){run, argument};
+    result = real(thread, attributes, run_thread, start);
+  }
+  if (result != 0) {
+    atomic_fetch_sub(&num_threads, 1);
+    free(start);
+  }
+  return result;
+}
 
 /* The wall clock; the one that only ever goes on is the system's business. */
 

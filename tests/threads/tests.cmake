@@ -1,5 +1,5 @@
-# The cases of this folder as a program of its own under ThreadSanitizer. The library's threads are its own; of OpenMP's,
-# which other libraries may start, LLVM's libomp tells the sanitizer through archer what its barriers order.
+# The cases of this folder as a program of its own under ThreadSanitizer. The library's threads are OpenMP's: LLVM's libomp
+# reports through archer what its barriers order, libgomp reports nothing. What tasks order is in atomics that it sees.
 if(NOT VIT_SANITIZE MATCHES "thread")
   return()
 endif()

@@ -1,10 +1,13 @@
 #include "vit/base/worker_threads.h"
 
+#include <exception>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "vit/base/check.h"
 
@@ -81,14 +84,9 @@ class Worker {
 
 namespace {
 
-/// Those that nobody has borrowed. Never destroyed: its threads may outlive every static object.
+/// Those on no loan. A constant without a destructor: its threads may outlive every static object.
 class IdleWorkers {
  public:
-  static IdleWorkers& instance() {
-    static IdleWorkers* const idle = new IdleWorkers;
-    return *idle;
-  }
-
   /// Nullptr if all are on loan.
   Worker* take() {
     const std::lock_guard lock(mutex_);
@@ -101,29 +99,28 @@ class IdleWorkers {
   }
 
   /// How many forks lie between the first process and this one. Threads of another generation do not exist.
-  std::uint32_t generation() {
-    const std::lock_guard lock(mutex_);
-    return generation_;
-  }
+  std::uint32_t generation() const { return generation_; }
 
- private:
-  IdleWorkers() {
-#ifdef __unix__
-    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                     [] { instance().begin_generation(); });
-#endif
-  }
-
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
   void begin_generation() {  // in the child, which holds the lock of its parent
     first_ = nullptr;
     ++generation_;
     mutex_.unlock();
   }
 
+ private:
   std::mutex mutex_;
   Worker* first_ = nullptr;
-  std::uint32_t generation_ = 0;
+  std::atomic<std::uint32_t> generation_ = 0;
 };
+
+constinit IdleWorkers idle_workers;
+
+#ifdef __unix__
+[[maybe_unused]] const int watches_forks = ::pthread_atfork(
+    [] { idle_workers.lock(); }, [] { idle_workers.unlock(); }, [] { idle_workers.begin_generation(); });
+#endif
 
 /// Throws std::system_error or std::bad_alloc.
 Worker* create_worker() {
@@ -133,18 +130,35 @@ Worker* create_worker() {
 }
 
 void give_back(Worker* first) {
-  while (first != nullptr) IdleWorkers::instance().put(std::exchange(first, first->next));
+  while (first != nullptr) idle_workers.put(std::exchange(first, first->next));
 }
 
 }  // namespace
 
+bool is_forked_child() noexcept {
+  return idle_workers.generation() != 0;
+}
+
+bool can_create_threads(int count) {
+  const auto tried = 2 * static_cast<std::size_t>(count);
+  std::latch all_counted(1);
+  std::vector<std::thread> threads;
+  threads.reserve(tried);
+  try {
+    while (threads.size() < tried) threads.emplace_back([&] { all_counted.wait(); });
+  } catch (const std::exception&) {  // no thread, or no memory for one
+  }
+  all_counted.count_down();
+  for (std::thread& thread : threads) thread.join();
+  return threads.size() == tried;
+}
+
 WorkerLoan::WorkerLoan(int count, Function function, void* context) {
-  IdleWorkers& idle = IdleWorkers::instance();
-  generation_ = idle.generation();
+  generation_ = idle_workers.generation();
   int found = 0;
   try {
     for (; found < count; ++found) {
-      Worker* worker = idle.take();
+      Worker* worker = idle_workers.take();
       if (worker == nullptr) worker = create_worker();
       worker->next = std::exchange(first_, worker);
     }
@@ -162,7 +176,7 @@ WorkerLoan::WorkerLoan(int count, Function function, void* context) {
 }
 
 WorkerLoan::~WorkerLoan() {
-  if (IdleWorkers::instance().generation() != generation_) return;
+  if (idle_workers.generation() != generation_) return;
   for (const Worker* worker = first_; worker != nullptr; worker = worker->next) worker->await_idle();
   give_back(first_);
 }

@@ -1,5 +1,5 @@
-// Threads that sleep until they are wanted, shared by all teams of the process. What they run is for
-// parallel.cpp.
+// Own threads, for teams that OpenMP cannot have: they sleep until they are wanted, shared by all teams of
+// the process. What they run is for parallel.cpp.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,13 @@ std::uint32_t spin_while(const std::atomic<std::uint32_t>& value, std::uint32_t 
 /// microseconds, more than the serial stretches of a forward pass; a thread that waits longer gives its core
 /// away.
 std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old);
+
+/// Whether this process began by fork() from one that had this library: without its parent's threads.
+bool is_forked_child() noexcept;
+
+/// Whether the system gives this process `count` more threads. It is asked for twice as many, because those
+/// that have just ended may still be counted.
+bool can_create_threads(int count);
 
 class Worker;
 

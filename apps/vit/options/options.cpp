@@ -146,7 +146,7 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
 void add_batch_options(std::vector<Option>& list, SessionOptions& session) {
   list.push_back({.name = "--threads",
                   .type_name = "N",
-                  .help = "Threads; 0 = all cores",
+                  .help = "Threads; 0 = OMP_NUM_THREADS, or all cores",
                   .target = integer_target(session.threads, 0, kMaxThreads),
                   .group = kRunGroup});
   list.push_back({.name = "--batch",

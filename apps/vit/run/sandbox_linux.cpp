@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -24,6 +23,10 @@
 #include "apps/vit/run/progress.h"
 #include "apps/vit/run/sandbox.h"
 #include "vit/base/check.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace vit::app {
 namespace {
@@ -219,10 +222,10 @@ class SystemCalls {
 /// The OpenMP runtime of clang begins with shared memory, in a folder that will be closed, and ends the
 /// process without it. Its name for that is removed at once: later it could not be.
 void start_openmp() {
-  const auto ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_in_parallel"));
-  if (ask == nullptr) return;
-  ask();
+#ifdef _OPENMP
+  omp_get_max_threads();
   ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
+#endif
 }
 
 std::atomic<pid_t> confined_process{0};

@@ -1,0 +1,91 @@
+// How the threads of a team share tasks. Who the threads are and where they come from is decided in
+// parallel.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+#include "vit/base/core_sharing.h"
+
+namespace vit::internal {
+
+/// One leader hands tasks to a team. Each thread begins with a part of its own: in jobs that go through the
+/// same rows in the same order it meets again what it wrote, in its own cache. Then it takes over what others
+/// have not begun. A job ends when its tasks have ended: threads that took none are not waited for. Next to
+/// other programs, a thread that is on the leader's core looks for another one, and a thread that is waited
+/// for and does not run goes on on the leader's.
+class Team {
+ public:
+  using TaskFunction = void (*)(void* context, std::size_t task, int thread);
+
+  /// Threads are numbered below `num_threads`; the leader is 0.
+  explicit Team(int num_threads);
+
+  int num_threads() const { return num_threads_; }
+
+  /// The leader's call: runs all tasks together with those who serve, rethrows the first exception of a task.
+  void run(std::size_t num_tasks, TaskFunction function, void* context);
+  /// The leader's last job: every serve() returns.
+  void dismiss();
+  /// Sleeps until `count` calls of serve() have returned, so that a thread that has lost its core gets this
+  /// one.
+  void await_members(int count);
+
+  /// The others' call: runs tasks until dismiss().
+  void serve(int thread);
+
+ private:
+  static constexpr std::uint32_t kDismissed = UINT32_MAX;
+  static constexpr std::size_t kMostParts = 64;
+
+  /// Tasks [begin, end), as one number that changes at once.
+  struct Range {
+    std::uint64_t begin, end;
+    static Range of(std::uint64_t bits) { return {bits >> 32, bits & UINT32_MAX}; }
+    std::uint64_t bits() const { return begin << 32 | end; }
+    bool empty() const { return begin == end; }
+  };
+
+  struct alignas(64) Part {              // a cache line of its own
+    std::atomic<std::uint64_t> left{0};  // bits of the Range that no thread has taken
+  };
+
+  /// A thread of the team, as the leader sees it.
+  struct alignas(64) Member {
+    std::optional<AwaitedThread> thread;  // there as soon as it works
+    std::atomic<bool> is_working{false};  // on tasks of a job
+
+    std::optional<std::int64_t> processor_time() const {
+      return is_working ? thread->processor_time() : std::nullopt;
+    }
+  };
+
+  void announce(std::uint32_t job);
+  void await_others(std::uint32_t left);
+  void take_tasks(int thread);
+  template <typename Take>
+  std::uint32_t take_tasks(Part& part, int thread, const Take& take);
+  void run_task(std::size_t task, int thread);
+
+  const int num_threads_;
+  const std::size_t num_parts_;
+  std::array<Member, kMostParts> members_;  // the leader's is not used
+  std::atomic<int> leader_core_{-1};
+  TaskFunction function_ = nullptr;
+  void* context_ = nullptr;
+  std::exception_ptr error_;
+  std::mutex error_mutex_;
+  std::array<Part, kMostParts> parts_;
+  // On lines of their own: one is fought over, the others watched. Sequentially consistent, so that no store
+  // passes the look at who sleeps.
+  alignas(64) std::atomic<std::uint32_t> job_{0};      // its number, or kDismissed
+  alignas(64) std::atomic<std::uint32_t> running_{0};  // tasks that have not ended
+  alignas(64) std::atomic<std::uint32_t> gone_{0};     // members that have left
+};
+
+}  // namespace vit::internal
