@@ -74,8 +74,8 @@ class VIT_API Classifier {
   static Classifier of_model(std::shared_ptr<const Model> model);
   /// Those of a head that was fitted on features of this model. Throws Error if it was fitted on another's.
   static Classifier of_head(std::shared_ptr<const Model> model, ClassifierHead head);
-  /// Texts, whose vectors are ready, and how images are compared with them. Throws Error if the vectors are not
-  /// (n, E) with a name each, or if there are none.
+  /// Texts, whose vectors are ready, and how images are compared with them. Throws Error if the vectors are
+  /// not (n, E) with a name each, or if there are none.
   static Classifier of_texts(std::shared_ptr<const Model> model, ClassVectors classes, TextScore score);
   /// Texts: encode_classes() and the score of the encoder's tower. Throws Error if that tower was published
   /// without an image tower, and so without a score.
@@ -87,15 +87,17 @@ class VIT_API Classifier {
 
   const std::shared_ptr<const Model>& model() const noexcept { return model_; }  // whose images it takes
   std::size_t size() const noexcept { return labels_->size(); }                  // classes
-  std::span<const std::string> labels() const noexcept { return *labels_; }  // names; numbers where there are none
-  ClassActivation activation() const noexcept;                               // from values to probabilities
-  const Request& request() const noexcept;                                   // what a Session is to be asked for
-  const ClassVectors* class_vectors() const noexcept;                        // of texts; null for other classes
+  std::span<const std::string> labels() const noexcept {
+    return *labels_;
+  }                                                    // names; numbers where there are none
+  ClassActivation activation() const noexcept;         // from values to probabilities
+  const Request& request() const noexcept;             // what a Session is to be asked for
+  const ClassVectors* class_vectors() const noexcept;  // of texts; null for other classes
   /// These classes by other names. Throws Error for another number of them.
   Classifier with_labels(std::vector<std::string> labels) const;
 
-  /// A value for each class, of what request() gave: logits, values of the head, or scaled cosines. Throws Error
-  /// if `values` has another size.
+  /// A value for each class, of what request() gave: logits, values of the head, or scaled cosines. Throws
+  /// Error if `values` has another size.
   void values(const ImageOutputs& outputs, std::span<float> values) const;
   /// The classes that values() selects, best first; equal ones in their order.
   std::vector<Prediction> predict(std::span<const float> values, const Selection& selection = {}) const;
@@ -104,7 +106,8 @@ class VIT_API Classifier {
   /// The classes of an image, run by a session over the same model.
   std::vector<Prediction> classify(Session& session, const ImageSource& image,
                                    const Selection& selection = {}) const;
-  /// The classes of one image, run by all cores; of many, a Session of the caller saves making its memory anew.
+  /// The classes of one image, run by all cores; of many, a Session of the caller saves making its memory
+  /// anew.
   std::vector<Prediction> classify(const ImageSource& image, const Selection& selection = {}) const;
 
  private:

@@ -16,49 +16,88 @@ TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {
   const TestFolder folder;
   write_picture(folder / "a,b.ppm", 40, 30, 1);
   const std::string picture = folder / "a,b.ppm";
-  const RunResult json = run_vit(with_model("classify", {"--format", "json", "--top", "2", picture}));
-  CHECK(json.exit_code == 0);
+  const auto classify = [&](std::vector<std::string> arguments) {
+    arguments.push_back(picture);
+    return run_vit(with_model("classify", arguments));
+  };
+  const RunResult json = classify({"--format", "json", "--top", "2"});
+  REQUIRE(json.exit_code == 0);
   CHECK(json.err.empty());
   const Json line = parse_json(json.out, "classify");
   REQUIRE(line.at("top").size() == 2);
   const Json best = line.at("top")[0], second = line.at("top")[1];
-  CHECK(best.at("probability").as_double() >= second.at("probability").as_double());
-  CHECK(best.at("label").as_string() ==
-        std::to_string(best.at("index").as_size()));  // the model has no names
 
-  REQUIRE(run_vit(with_model("embed", {picture, "--features", "logits", "--output", folder / "x.npy"}))
-              .exit_code == 0);
-  const std::vector<float> logits = parse_npy(read_text(folder / "x.npy")).floats();
-  CHECK(static_cast<float>(best.at("logit").as_double()) == logits[best.at("index").as_size()]);
-  CHECK(static_cast<float>(second.at("logit").as_double()) == logits[second.at("index").as_size()]);
+  SUBCASE("best first, called by numbers where the model has no names") {
+    CHECK(best.at("probability").as_double() >= second.at("probability").as_double());
+    CHECK(best.at("label").as_string() == std::to_string(best.at("index").as_size()));
+  }
+  SUBCASE("the logits of embed") {
+    REQUIRE(run_vit(with_model("embed", {picture, "--features", "logits", "--output", folder / "x.npy"}))
+                .exit_code == 0);
+    const std::vector<float> logits = parse_npy(read_text(folder / "x.npy")).floats();
+    CHECK(static_cast<float>(best.at("logit").as_double()) == logits[best.at("index").as_size()]);
+    CHECK(static_cast<float>(second.at("logit").as_double()) == logits[second.at("index").as_size()]);
+  }
+  SUBCASE("CSV has all classes where more are asked for") {
+    const std::vector<std::string> rows = lines_of(classify({"--format", "csv", "--top", "99"}).out);
+    REQUIRE(rows.size() == 1 + 6);
+    CHECK(rows[0] == "file,rank,index,label,probability");
+    CHECK(rows[1].starts_with("\"" + picture + "\",1," + std::to_string(best.at("index").as_size()) + ","));
+  }
+  SUBCASE("text has no colors where it is read by a program") {
+    const RunResult text = classify({"--top", "1"});
+    CHECK(text.exit_code == 0);
+    CHECK(lines_of(text.out).size() == 2);
+    CHECK(!contains(text.out, "\x1b"));
+  }
+}
 
-  const RunResult csv = run_vit(with_model("classify", {"--format", "csv", "--top", "99", picture}));
-  const std::vector<std::string> rows = lines_of(csv.out);
-  REQUIRE(rows.size() == 1 + 6);  // all classes of the model
-  CHECK(rows[0] == "file,rank,index,label,probability");
-  CHECK(rows[1].starts_with("\"" + picture + "\",1," + std::to_string(best.at("index").as_size()) + ","));
-
+TEST_CASE("apps: classify takes names of its classes from a file") {
+  const TestFolder folder;
+  const std::string picture = folder / "a.ppm";
+  write_picture(picture, 40, 30, 1);
+  const auto with_labels = [&](const std::string& name) {
+    return run_vit(with_model("classify", {"--labels", folder / name, "--top", "1", picture}));
+  };
   write_text(folder / "names.txt", "ant\nbee\ncat\ndog\neel\nfox\n");
-  const RunResult text =
-      run_vit(with_model("classify", {"--labels", folder / "names.txt", "--top", "1", picture}));
-  CHECK(text.exit_code == 0);
-  CHECK(lines_of(text.out).size() == 2);
-  CHECK(!contains(text.out, "\x1b"));  // no colours where nobody looks
-  write_text(folder / "names.json",
-             R"({"id2label": {"0": "ant", "1": "bee", "2": "cat", "3": "dog", "4": "eel", "5": "fox"}})");
-  CHECK(run_vit(with_model("classify", {"--labels", folder / "names.json", "--top", "1", picture})).out ==
-        text.out);
-  write_text(folder / "few.txt", "ant\nbee\n");
-  CHECK(run_vit(with_model("classify", {"--labels", folder / "few.txt", picture})).exit_code == 1);
-  std::string many;
-  for (int i = 0; i < 100; ++i) many += "ant\n";
-  write_text(folder / "many.txt", many + "\n\n");
-  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "many.txt", picture})).err,
-                 "100 names for 6 classes"));
-  write_text(folder / "large.txt", "");
-  std::filesystem::resize_file(folder / "large.txt", std::uintmax_t{1} << 30);  // sparse
-  CHECK(contains(run_vit(with_model("classify", {"--labels", folder / "large.txt", picture})).err,
-                 "large.txt: 1073741824 bytes are no names"));
+  SUBCASE("lines and JSON by index are the same names") {
+    write_text(folder / "names.json",
+               R"({"id2label": {"0": "ant", "1": "bee", "2": "cat", "3": "dog", "4": "eel", "5": "fox"}})");
+    const RunResult lines = with_labels("names.txt");
+    CHECK(lines.exit_code == 0);
+    CHECK(with_labels("names.json").out == lines.out);
+  }
+  SUBCASE("too few") {
+    write_text(folder / "few.txt", "ant\nbee\n");
+    CHECK(with_labels("few.txt").exit_code == 1);
+  }
+  SUBCASE("too many") {
+    std::string many;
+    for (int i = 0; i < 100; ++i) many += "ant\n";
+    write_text(folder / "many.txt", many + "\n\n");
+    CHECK(contains(with_labels("many.txt").err, "100 names for 6 classes"));
+  }
+  SUBCASE("a file that is too large for names") {
+    write_text(folder / "large.txt", "");
+    std::filesystem::resize_file(folder / "large.txt", std::uintmax_t{1} << 30);  // sparse
+    const RunResult result = with_labels("large.txt");
+    CHECK(result.exit_code == 1);
+    CHECK(contains(result.err, "large.txt"));
+    CHECK(contains(result.err, "1073741824"));
+  }
+}
+
+TEST_CASE("apps: classify with a model that has no classes names the options that give it some") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 30, 1);
+  for (const char* model : {"hf-dinov2-registers", "hf-dinov3"}) {
+    CAPTURE(model);
+    const RunResult result = run_vit({"classify", "--model", golden_model(model), folder / "a.ppm"});
+    CHECK(result.exit_code == 2);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "--classes"));
+    CHECK(contains(result.err, "--classifier"));
+  }
 }
 
 TEST_CASE("apps: every arithmetic of --dtype gives the same class, and is named by bench") {

@@ -225,7 +225,6 @@ TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
     CHECK_MESSAGE(result.err.find(name) != std::string::npos, result.err);
   };
   refused(search("index", {image, "--text", texts[0]}), 2, "not both");
-  refused(search("index", {image, "--tokenizer", tokenizer}), 2, "go with --text");
   refused(search("index", {"--text", texts[0]}), 1, "--tokenizer");  // whose vocabulary is another folder's
   refused(search("pooled", both), 1, "projected");
   refused(search("probe.index", both), 1, "no text tower");

@@ -258,12 +258,13 @@ std::vector<std::string> paths_seeds() {
 
 void run_texts(std::string_view input) {
   static const test::TemporaryFolder folder(kMemory);
-  const std::vector<std::string> lines = app::read_lines(folder.write("texts.txt", input));
+  const std::vector<std::string> lines =
+      app::read_texts({.texts = {}, .file = folder.write("texts.txt", input)});
   for (const std::string& line : lines)
     if (line.find('\n') != line.npos) throw std::logic_error("a line of several");
   const app::TextInputs inputs{.texts = {"one"}, .file = folder.write("texts.jsonl", input)};
-  if (app::read_texts(inputs).size() != 1 + app::read_text_file(inputs.file).size())
-    throw std::logic_error("the texts of a file are not read as a file of texts");
+  if (app::read_texts(inputs).front() != "one")
+    throw std::logic_error("the texts of the command line come first");
 }
 
 std::vector<std::string> texts_seeds() {

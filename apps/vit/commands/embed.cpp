@@ -1,7 +1,6 @@
 // vit embed: features of images and vectors of texts, to a file.
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,8 +20,8 @@
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/run_facts.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -169,6 +168,8 @@ int write_texts(const EmbedOptions& options, const TextsToEncode& texts,
 }
 
 int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToEncode& texts) {
+  check_no_weights(options.output, options.common);
+  confine(options.common, {}, {}, {options.output});
   check_has_weights(options.common);
   auto tower = TextTower::load(model_path(options.common), text_options(options.common));
   hold_interrupts();
@@ -217,78 +218,105 @@ std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureL
   return arrays;
 }
 
-/// Images to the parts of a folder; the exit code.
-int embed_to_parts(const EmbedOptions& options, ResultFormat format, const FeatureList& features,
-                   ImageRun& run, InputList list) {
-  PartsFolder parts({.folder = options.output,
-                     .format = format,
-                     .part_size = options.part_size.value_or(kPartSize),
-                     .resume = options.resume,
-                     .names = features.names(),
-                     .row_shapes = row_shapes(run, features),
-                     .facts = run_facts(options, run.model(), features)},
-                    list.inputs);
-  list.inputs.erase(list.inputs.begin(), list.inputs.begin() + static_cast<std::ptrdiff_t>(parts.num_kept()));
-  run.start(std::move(list), Digests::sha256);
-  for (const InputFailure& failure : parts.kept_failures())
-    run.progress().add_failed(failure.name, failure.cause);
-  std::vector<std::vector<float>> scratch;
-  run.for_each_input(features.request, [&](const StreamedImage& image) {
+/// Images, and the texts of the same call, to a file or to the parts of a folder.
+class Embedding {
+ public:
+  Embedding(const EmbedOptions& options, ResultFormat format, TextsToEncode texts)
+      : options_(options), format_(format), texts_(std::move(texts)) {}
+
+  Request load(ImageRun& run) {
+    ImageAndText towers = load_towers(options_, !texts_.names.empty());
+    run.set_model(towers.image);
+    features_ = parse_features(options_.features, run.model().config());
+    check_features(options_, format_, features_);
+    check_preprocessing(run.inputs(), run.model());
+    hold_interrupts();  // from here on there are files that are not whole
+    if (options_.has_parts()) {
+      open_parts(run);
+    } else {
+      open_file(run, std::move(towers.text));
+    }
+    return features_.request;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) {
     const std::string& name = run.inputs()[image.index].name;
-    const std::string digest = run.take_digest(image.index);
+    const std::string digest = parts_ ? run.take_digest(image.index) : "";
     std::string failure = image.failure;
     if (image.outputs) {
-      const std::vector<ResultArray> arrays = features_of(options, features, *image.outputs, scratch);
+      const std::vector<ResultArray> arrays = features_of(options_, features_, *image.outputs, scratch_);
       failure = defect_of_arrays(arrays);
-      if (failure.empty()) return parts.add(name, image.size, digest, arrays);
+      if (failure.empty())
+        return parts_ ? parts_->add(name, image.size, digest, arrays) : writer_->add(name, arrays);
     }
-    parts.add_failed(name, failure);
+    if (parts_) parts_->add_failed(name, failure);
     return failure;
-  });
-  parts.finish();
-  return run.finish(options.output.string() + ": " + parts.summary());
-}
+  }
+
+  int finish(ImageRun& run) {
+    if (parts_) parts_->finish();
+    if (writer_) writer_->finish();
+    run.progress().finish(options_.output.string() + ": " +
+                          (parts_ ? parts_->summary() : writer_->summary()));
+    return text_code_;
+  }
+
+ private:
+  void open_parts(ImageRun& run) {
+    InputList& list = run.list();
+    parts_.emplace(PartsOptions{.folder = options_.output,
+                                .format = format_,
+                                .part_size = options_.part_size.value_or(kPartSize),
+                                .resume = options_.resume,
+                                .names = features_.names(),
+                                .row_shapes = row_shapes(run, features_),
+                                .facts = run_facts(options_, run.model(), features_)},
+                   list.inputs);
+    const auto first = list.inputs.begin();
+    list.inputs.erase(first, first + static_cast<std::ptrdiff_t>(parts_->num_kept()));
+    const std::vector<InputFailure>& kept = parts_->kept_failures();
+    list.failures.insert(list.failures.end(), kept.begin(), kept.end());
+  }
+
+  void open_file(ImageRun& run, std::shared_ptr<const TextTower> text) {
+    ResultWriterOptions writer_options{
+        .path = options_.output, .format = format_, .names = features_.names(), .resume = options_.resume};
+    if (format_ == ResultFormat::jsonl) writer_options.facts = run_facts(options_, run.model(), features_);
+    if (options_.shard) writer_options.row_shapes = row_shapes(run, features_);
+    writer_ = make_result_writer(writer_options);
+    std::erase_if(run.list().inputs, [&](const Input& input) { return writer_->take_done(input.name); });
+    if (text) text_code_ = write_texts(options_, texts_, std::move(text), *writer_);
+  }
+
+  const EmbedOptions& options_;
+  const ResultFormat format_;
+  const TextsToEncode texts_;
+  FeatureList features_;
+  std::optional<PartsFolder> parts_;  // one of these two
+  std::unique_ptr<ResultWriter> writer_;
+  int text_code_ = 0;  // exit code of the texts
+  std::vector<std::vector<float>> scratch_;
+};
 
 int embed(const EmbedOptions& options) {
   const ResultFormat format = format_of(options);
   check_usage(options, format);
-  const bool has_parts = options.has_parts();
-  if (!has_parts) check_output_place(options.output);  // before the model is loaded
-  InputList list = list_inputs(options.inputs, std::cin);
-  check_no_input(options.output, list.inputs);
-  check_no_weights(options.output, options.common);
+  if (!options.has_parts()) check_output_place(options.output);  // before the model is loaded
   TextsToEncode texts = read_texts_to_encode(options);
-  if (options.shard) {
-    take_shard(list, *options.shard);
-    take_shard(texts.names, *options.shard);
-  }
-  confine(options.common, list.inputs, {}, {options.output});
+  if (options.shard) take_shard(texts.names, *options.shard);
   if (options.inputs.empty()) return embed_texts(options, format, texts);
-  check_has_weights(options.common);
-  ImageAndText towers = load_towers(options, !texts.names.empty());
-  ImageRun run("embed", options.common, towers.image);
-  const FeatureList features = parse_features(options.features, run.model().config());
-  check_features(options, format, features);
-  check_preprocessing(list.inputs, run.model());
-  hold_interrupts();  // from here on there are files that are not whole
-  if (has_parts) return embed_to_parts(options, format, features, run, std::move(list));
-
-  ResultWriterOptions writer_options{
-      .path = options.output, .format = format, .names = features.names(), .resume = options.resume};
-  if (format == ResultFormat::jsonl) writer_options.facts = run_facts(options, run.model(), features);
-  if (options.shard) writer_options.row_shapes = row_shapes(run, features);
-  const auto writer = make_result_writer(writer_options);
-  std::erase_if(list.inputs, [&](const Input& input) { return writer->take_done(input.name); });
-  const int text_code = towers.text ? write_texts(options, texts, std::move(towers.text), *writer) : 0;
-  run.start(std::move(list));
-  std::vector<std::vector<float>> scratch;
-  run.for_each(features.request, [&](std::size_t index, const ImageOutputs& outputs) {
-    const std::vector<ResultArray> arrays = features_of(options, features, outputs, scratch);
-    std::string defect = defect_of_arrays(arrays);
-    return defect.empty() ? writer->add(run.inputs()[index].name, arrays) : defect;
-  });
-  writer->finish();
-  return std::max(text_code, run.finish(options.output.string() + ": " + writer->summary()));
+  Embedding work(options, format, std::move(texts));
+  return run_images(
+      {.name = "embed",
+       .common = options.common,
+       .inputs = options.inputs,
+       .shard = options.shard,
+       .writes = {options.output},
+       .digests = options.has_parts() ? Digests::sha256 : Digests::none,
+       .takes_failures = options.has_parts()},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 ResultFormat parse_format(const std::string& value) {

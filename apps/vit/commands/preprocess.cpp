@@ -1,7 +1,6 @@
 // vit preprocess: what the model sees, to a file.
 #include <array>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -19,9 +18,9 @@
 #include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/result_writer.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
 #include "apps/vit/run/ordered_stream.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
@@ -93,10 +92,10 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
 }
 
 /// Where results go: a file of arrays or one image.
-class Output {
+class OutputFile {
  public:
-  Output(const std::filesystem::path& path, ResultFormat format, const std::string& name,
-         std::optional<std::vector<ResultArray>> row_shapes)
+  OutputFile(const std::filesystem::path& path, ResultFormat format, const std::string& name,
+             std::optional<std::vector<ResultArray>> row_shapes)
       : path_(path) {
     if (format != ResultFormat::png)
       writer_ = make_result_writer(
@@ -137,50 +136,76 @@ bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
   return format == ResultFormat::png || options.stage == Stage::cropped;
 }
 
+/// A run without a model: rules, and where their results go.
+class Preprocessing {
+ public:
+  Preprocessing(const PreprocessOptions& options, ResultFormat format)
+      : options_(options), format_(format), is_cropped_(takes_cropped(options, format)) {}
+
+  bool load(ImageRun& run) {
+    if (format_ == ResultFormat::png && run.inputs().size() > 1) {
+      fail_usage("--output: a .png takes one image, found ", run.inputs().size(),
+                 "; use .npz or .safetensors");
+    }
+    preprocessor_ = find_preprocessor(options_.common);
+    const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
+    if (preprocessor == nullptr && (is_cropped_ || are_images(run.inputs())))
+      fail_without_preprocess_config(model_path(options_.common));
+    VIT_CHECK(
+        !is_cropped_ || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
+        ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
+    hold_interrupts();
+    output_.emplace(options_.output, format_, is_cropped_ ? "cropped" : "pixels",
+                    row_shapes(options_, preprocessor, is_cropped_));
+    return true;
+  }
+
+  void work(ImageRun& run) {
+    const std::vector<Input>& inputs = run.inputs();
+    const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
+    OrderedStream<Prepared> stream(
+        inputs.size(), [&](std::size_t index) { return prepare(inputs[index], preprocessor, is_cropped_); },
+        {.threads = num_threads(options_.common.session.threads)});
+    for (std::size_t i = 0; i < inputs.size() && !interrupted(); ++i) {
+      Prepared prepared = *stream.next();
+      std::string failure = prepared.failure;
+      if (failure.empty()) failure = output_->add(inputs[i], std::move(prepared));
+      if (failure.empty()) {
+        run.progress().add_done(1);
+      } else {
+        run.progress().add_failed(inputs[i].name, failure);
+      }
+    }
+  }
+
+  int finish(ImageRun& run) {
+    output_->finish();
+    run.progress().finish(options_.output.string() + ": " + output_->summary());
+    return 0;
+  }
+
+ private:
+  const PreprocessOptions& options_;
+  const ResultFormat format_;
+  const bool is_cropped_;
+  std::optional<Preprocessor> preprocessor_;  // nothing if no file of the model has the rules
+  std::optional<OutputFile> output_;
+};
+
 int preprocess(const PreprocessOptions& options) {
   constexpr std::array kFormats{ResultFormat::npz, ResultFormat::npy, ResultFormat::safetensors,
                                 ResultFormat::png};
   const ResultFormat format = result_format(options.output, kFormats);
-  const bool is_cropped = takes_cropped(options, format);
+  Preprocessing work(options, format);
   check_output_place(options.output);
-  InputList list = list_inputs(options.inputs, std::cin);
-  check_no_input(options.output, list.inputs);
-  if (options.shard) take_shard(list, *options.shard);
-  check_no_weights(options.output, options.common);
-  if (format == ResultFormat::png && list.inputs.size() > 1) {
-    fail_usage("--output: a .png takes one image, found ", list.inputs.size(), "; use .npz or .safetensors");
-  }
-  confine(options.common, list.inputs, {}, {options.output});
-  const std::optional<Preprocessor> found = find_preprocessor(options.common);
-  const Preprocessor* const preprocessor = found ? &*found : nullptr;
-  if (preprocessor == nullptr && (is_cropped || are_images(list.inputs)))
-    fail_without_preprocess_config(model_path(options.common));
-  VIT_CHECK(!is_cropped || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
-            ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
-  hold_interrupts();
-
-  Output output(options.output, format, is_cropped ? "cropped" : "pixels",
-                row_shapes(options, preprocessor, is_cropped));
-  Progress progress("preprocess", list.inputs.size(), options.common.progress_mode());
-  if (!options.common.quiet) report_notes(list, progress);
-  report_failures(list, progress);
-  OrderedStream<Prepared> stream(
-      list.inputs.size(),
-      [&](std::size_t index) { return prepare(list.inputs[index], preprocessor, is_cropped); },
-      {.threads = num_threads(options.common.session.threads)});
-  for (std::size_t i = 0; i < list.inputs.size() && !interrupted(); ++i) {
-    Prepared prepared = *stream.next();
-    std::string failure = prepared.failure;
-    if (failure.empty()) failure = output.add(list.inputs[i], std::move(prepared));
-    if (failure.empty()) {
-      progress.add_done(1);
-    } else {
-      progress.add_failed(list.inputs[i].name, failure);
-    }
-  }
-  output.finish();
-  progress.finish(options.output.string() + ": " + output.summary());
-  return exit_code(progress);
+  return run_inputs(
+      {.name = "preprocess",
+       .common = options.common,
+       .inputs = options.inputs,
+       .shard = options.shard,
+       .writes = {options.output}},
+      [&](ImageRun& run) { return work.load(run); }, [&](ImageRun& run) { work.work(run); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 }  // namespace

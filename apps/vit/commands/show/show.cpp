@@ -1,13 +1,13 @@
 // vit show: pictures of what a model sees, and the numbers behind them.
-#include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/show/show_run.h"
-#include "apps/vit/html/run_page.h"
 #include "apps/vit/options/usage_error.h"
-#include "apps/vit/run/image_run.h"
-#include "apps/vit/run/interrupt.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/run/run_images.h"
 
 namespace vit::app {
 namespace {
@@ -38,27 +38,31 @@ constexpr const char* kFooter =
 
 int show(const ShowOptions& options) {
   check_show_options(options);
-  const InputList list = list_inputs(options.inputs, std::cin);
-  if (*options.what == What::match && list.inputs.size() + list.failures.size() != 2)
-    fail_usage("--what match takes two images, found ", list.inputs.size());
-  for (const std::filesystem::path& path : {options.output, options.data}) {
-    if (path.empty()) continue;
-    check_no_input(path, list.inputs);
-    check_no_weights(path, options.common);
-  }
-  check_html(options.html, list.inputs, options.common);
-  check_has_weights(options.common);
-  confine(options.common, list.inputs, {}, {options.output, options.data, options.html});
-  PatchRun run(load_model(options.common), options.common.session);
-  check_preprocessing(list.inputs, run.model());
-  Progress progress("show", list.inputs.size(), options.common.progress_mode());
-  Show work(options, list.inputs, run, progress);
-  hold_interrupts();
-  if (!options.common.quiet) report_notes(list, progress);
-  report_failures(list, progress);
-  work.draw();
-  progress.finish(work.summary());
-  return exit_code(progress);
+  if (!options.html.empty()) check_output_place(options.html);
+  std::optional<PatchRun> patches;
+  std::string summary;
+  const auto load = [&](ImageRun& run) {
+    const InputList& list = run.list();
+    if (*options.what == What::match && list.inputs.size() + list.failures.size() != 2)
+      fail_usage("--what match takes two images, found ", list.inputs.size());
+    check_has_weights(options.common);
+    patches.emplace(run.load(), options.common.session);
+    return true;
+  };
+  const auto draw = [&](ImageRun& run) {
+    Show work(options, run.inputs(), *patches, run.progress());
+    work.draw();
+    summary = work.summary();
+  };
+  const auto finish = [&](ImageRun& run) {
+    run.progress().finish(summary);
+    return 0;
+  };
+  return run_inputs({.name = "show",
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .writes = {options.output, options.data, options.html}},
+                    load, draw, finish);
 }
 
 }  // namespace
