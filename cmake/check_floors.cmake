@@ -11,7 +11,7 @@ set(floors
     "weights      families, architectures, checkpoint folders"
     "text         tokenizers"
     "layers       linear, norms, attention, MLP"
-    "patch encoder head   pixels to tokens, the blocks, pooling and classifier"
+    "patch encoder head dense   pixels to tokens, the blocks, pooling and classifier, maps"
     "towers       the whole forward pass of images and of texts, and which images are computed together"
     "api          what the public headers declare: models, sessions, streams, classifiers"
     "c            the C interface")

@@ -43,6 +43,7 @@ class VIT_API Model {
   const LoadReport& report() const noexcept;   // what loading found
   /// For messages: the architecture's name, else that of the folder or file.
   std::string name() const;
+  const DenseConfig* dense_config() const noexcept;  // the head that gives maps, null if there is none
   /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
 

@@ -15,6 +15,7 @@
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
+#include "vit/dense_config.h"
 #include "vit/position/config.h"
 
 namespace vit {
@@ -76,12 +77,16 @@ class VIT_API Request {
   void add(const OutputKey& key);
   bool has(const OutputKey& key) const noexcept;  // this very one
   bool has_any(Output output) const noexcept;     // of any block and token
-  bool empty() const noexcept { return bits_ == 0; }
+  bool empty() const noexcept { return bits_ == 0 && !maps_; }
+  /// Adds the maps of a dense head (depth, normals, classes), or drops them.
+  void set_maps(bool wanted = true) noexcept { maps_ = wanted; }
+  bool has_maps() const noexcept { return maps_; }
   /// Those that have an index, in the order in which they were added.
   std::span<const OutputKey> indexed() const noexcept { return indexed_; }
 
  private:
   std::uint32_t bits_ = 0;  // of all outputs
+  bool maps_ = false;
   std::vector<OutputKey> indexed_;
 };
 
@@ -91,6 +96,12 @@ class VIT_API Request {
 struct OutputTensor {
   OutputKey key;
   TensorView<float> values;
+};
+
+/// What a dense head gives, in the order of its outputs (DenseConfig).
+struct DenseMaps {
+  std::vector<Tensor<float>> tensors;  // (B, planes, H, W) each
+  std::vector<MapMeaning> meanings;    // of each
 };
 
 /// Results of one forward pass over B images of one size. Reusing the object for the same shapes allocates
@@ -117,6 +128,10 @@ class VIT_API Outputs {
   /// All that a pass leaves, for the layers.
   std::span<const OutputTensor> tensors() const noexcept { return tensors_; }
 
+  /// The maps of a pass that was asked for them (Request::set_maps).
+  const DenseMaps& maps() const noexcept { return maps_; }
+  DenseMaps& maps() noexcept { return maps_; }  // for the layers
+
   /// From now on `key` of every pass is written to the caller's memory, which must be large enough for its B
   /// images and live as long; an empty span ends this.
   void bind(const OutputKey& key, std::span<float> memory);
@@ -137,6 +152,7 @@ class VIT_API Outputs {
   std::vector<OutputTensor> tensors_;
   std::vector<Tensor<float>> memory_;  // of tensors_, where the caller gives none
   std::vector<Bound> bound_;
+  DenseMaps maps_;
   GridSize grid_;
   std::size_t num_images_ = 0;
   std::size_t num_prefix_tokens_ = 0;
@@ -166,6 +182,11 @@ class VIT_API ImageOutputs {
   TensorView<const float> block(std::size_t block) const { return (*this)[{Output::block, block}]; }
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
+
+  /// (planes, H, W), before it is brought to the size of the image. Throws Error for a model whose head does not give it.
+  TensorView<const float> map(MapMeaning meaning) const;
+  /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers are.
+  TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w
   /// Class, distillation and register tokens, which come before the patches.
@@ -214,11 +235,12 @@ enum class Stage {
   proj,       // projection behind attention
   mlp,        // of the blocks
   head,       // final norm, pooling, projection and classifier
+  dense,      // maps of a dense head
 };
 
 /// Names of the stages, in the order of Stage.
-inline constexpr std::array<const char*, 8> kStageNames{"patchify",  "embed", "norms", "qkv",
-                                                        "attention", "proj",  "mlp",   "head"};
+inline constexpr std::array<const char*, 9> kStageNames{"patchify", "embed", "norms", "qkv",  "attention",
+                                                        "proj",     "mlp",   "head",  "dense"};
 
 /// Seconds of wall clock per stage, summed over passes.
 struct StageTimes {

@@ -9,6 +9,7 @@
 #include "vit/base/tensor.h"
 #include "vit/classifier.h"
 #include "vit/config.h"
+#include "vit/dense.h"
 #include "vit/fit.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"

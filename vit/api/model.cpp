@@ -5,6 +5,7 @@
 
 #include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
+#include "vit/towers/dense_builder.h"
 #include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
@@ -24,7 +25,12 @@ PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions
 }
 
 VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, const ModelOptions& options) {
-  return {checkpoint.config, checkpoint.weights, table_for(options), options.precision};
+  const kernels::KernelTable& table = table_for(options);
+  VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
+  if (checkpoint.dense)
+    out.set_dense(
+        build_dense_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config, table));
+  return out;
 }
 
 }  // namespace
@@ -74,6 +80,11 @@ const ModelConfig& Model::config() const noexcept {
 
 Precision Model::precision() const noexcept {
   return parts_->precision;
+}
+
+const DenseConfig* Model::dense_config() const noexcept {
+  const DenseHead* const head = parts_->transformer.dense();
+  return head != nullptr ? &head->config() : nullptr;
 }
 
 const char* Model::kernels() const noexcept {

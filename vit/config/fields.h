@@ -58,11 +58,12 @@ template <> struct EnumNames<PillowRelease> {
   static constexpr std::string_view values[] = {"up to 12.1", "12.2 and 12.3", "13.0"};
 };
 template <> struct EnumNames<ResizeFilter> {
-  static constexpr std::string_view values[] = {"nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"};
+  static constexpr std::string_view values[] = {"nearest", "lanczos", "bilinear", "bicubic",
+                                                "box",     "hamming", "opencv_cubic"};
 };
 template <> struct EnumNames<ResizeRule> {
   static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "cover", "contain",
-                                                "contain_trunc", "patches"};
+                                                "contain_trunc", "nearer_scale", "patches"};
 };
 template <> struct EnumNames<CropRounding> {
   static constexpr std::string_view values[] = {"half_even", "floor"};
@@ -176,6 +177,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("resize_height", c.resize_height);
   visit("resize_width", c.resize_width);
   visit("longest_edge", c.longest_edge);
+  visit("size_multiple", c.size_multiple, Shown::unless_default);
   visit("max_patches", c.max_patches, Shown::unless_default);
   visit("patch_size", c.patch_size, Shown::unless_default);
   visit("crop_pct", c.crop_pct);
@@ -183,6 +185,8 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("crop_height", c.crop_height);
   visit("crop_width", c.crop_width);
   visit("crop_multiple", c.crop_multiple);
+  visit("pad_multiple", c.pad_multiple, Shown::unless_default);
+  visit("pad_normalized", c.pad_normalized, Shown::unless_default);
   visit("crop_rounding", c.crop_rounding);
   visit("pad_rounding", c.pad_rounding);
   visit("pad_color", c.crop_pad_color);

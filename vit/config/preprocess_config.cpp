@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -42,7 +43,13 @@ void validate(const PreprocessConfig& config) {
   VIT_CHECK(in_float == (c.normalize == NormalizeRule::rescale_first), kName, of,
             "resizing in float and rescaling before it go together");
   VIT_CHECK(!in_float || c.rescale, kName, of, "resizing in float needs do_rescale");
-  const bool weighted = c.filter == ResizeFilter::bilinear || c.filter == ResizeFilter::bicubic;
+  VIT_CHECK(c.filter != ResizeFilter::opencv_cubic || in_float, kName, of,
+            "OpenCV's cubic filter resizes in float");
+  VIT_CHECK(c.size_multiple <= 1024 && c.pad_multiple <= 1024, kName, of,
+            "multiples of edges must be at most 1024, got ", std::max(c.size_multiple, c.pad_multiple));
+  VIT_CHECK(c.pad_multiple == 0 || !c.crop, kName, of, "padding to multiples goes without a crop");
+  const bool weighted = c.filter == ResizeFilter::bilinear || c.filter == ResizeFilter::bicubic ||
+                        c.filter == ResizeFilter::opencv_cubic;
   const bool has_filter = c.resampler == Resampler::pillow || weighted || c.filter == ResizeFilter::nearest ||
                           (c.filter == ResizeFilter::lanczos && !in_float);
   VIT_CHECK(has_filter || c.resize == ResizeRule::none, kName, of,

@@ -14,6 +14,7 @@ const char* filter_name(ResizeFilter filter) {
     case ResizeFilter::bicubic: return "bicubic";
     case ResizeFilter::box: return "box";
     case ResizeFilter::hamming: return "hamming";
+    case ResizeFilter::opencv_cubic: return "cubic";
   }
   return "unknown";
 }
@@ -22,6 +23,7 @@ namespace {
 
 std::string arithmetic(const PreprocessConfig& config) {
   if (config.resampler == Resampler::torchvision_uint8) return "as torchvision on 8-bit data";
+  if (config.filter == ResizeFilter::opencv_cubic) return "as OpenCV on float data";
   if (config.resampler == Resampler::torchvision_float) return "as torchvision on float data";
   switch (config.pillow) {
     case PillowRelease::up_to_12_1: return "as Pillow up to 12.1";
@@ -41,6 +43,8 @@ std::string resize_words(const PreprocessConfig& config) {
                   config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most")
                                           : std::string());
     case ResizeRule::cover: return "resize, keeping the aspect ratio, to cover " + size;
+    case ResizeRule::nearer_scale:
+      return "resize, keeping the aspect ratio, by the scale to " + size + " that changes less";
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return "resize, keeping the aspect ratio, to fit into " + size;
     case ResizeRule::patches:
@@ -64,8 +68,11 @@ std::string Preprocessor::describe() const {
   out << resize_words(config);
   if (config.resize != ResizeRule::none)
     out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
+  if (config.size_multiple > 0) out << ", edges to multiples of " << config.size_multiple;
   out << '\n';
-  if (!config.crop) {
+  if (config.pad_multiple > 0) {
+    out << "pad in the middle to multiples of " << config.pad_multiple << '\n';
+  } else if (!config.crop) {
     out << "no crop\n";
   } else if (config.crop_multiple > 0) {
     out << "crop the centre to multiples of " << config.crop_multiple << '\n';

@@ -187,7 +187,7 @@ void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<floa
       float* const plane = out.row(plane_of(c) * rows.out + y);
       const bool is_inside = y >= rows.at && y < rows.at + rows.count;
       if (!is_inside || columns.count < columns.out)
-        std::fill_n(plane, columns.out, levels[config_.crop_pad_color[c]]);
+        std::fill_n(plane, columns.out, config_.pad_normalized ? 0.0f : levels[config_.crop_pad_color[c]]);
       if (!is_inside) continue;
       const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part.format(), c);
       for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];
@@ -237,7 +237,8 @@ void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order,
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t y = 0; y < rows.out; ++y) {
       float* const to = out.row(plane_of(c) * rows.out + y);
-      std::fill_n(to, columns.out, normalized(0.0f, c));  // padding is black before normalization
+      // else padding is black before normalization
+      std::fill_n(to, columns.out, config_.pad_normalized ? 0.0f : normalized(0.0f, c));
       if (y < rows.at || y >= rows.at + rows.count) continue;
       const float* const from = part.row(channel_at(order, c) * rows.count + y - rows.at);
       for (std::size_t x = 0; x < columns.count; ++x) to[columns.at + x] = normalized(from[x], c);

@@ -27,6 +27,7 @@ enum class ResizeFilter {  // Pillow's enum order 0..5
   bicubic,                 // a = -0.5, radius 2
   box,                     // mean of an area
   hamming,                 // sinc with a Hamming window, radius 1
+  opencv_cubic,            // a = -0.75, radius 2 also where the image shrinks: INTER_CUBIC, on float data
 };
 
 /// Whose arithmetic resizes the image.
@@ -51,6 +52,7 @@ enum class ResizeRule {
   cover,          // scale so that both edges cover the target, half-even rounding (timm center, non-square)
   contain,        // scale so that both edges fit the target, half-even rounding (timm border)
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
+  nearer_scale,   // scale by that of the two ratios to the target which is nearer to 1 (Hugging Face's DPT)
   patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
 };
 
@@ -102,8 +104,11 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;                // pixels; the edge of shortest_edge
   std::size_t resize_width = 256;                 // pixels
   std::size_t longest_edge = 0;                   // upper bound for shortest_edge; 0 = none
-  std::size_t max_patches = 0;                    // of patches
-  std::size_t patch_size = 0;                     // of patches: their edge in pixels
+  /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
+  /// below the target.
+  std::size_t size_multiple = 0;
+  std::size_t max_patches = 0;  // of patches
+  std::size_t patch_size = 0;   // of patches: their edge in pixels
   /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
   double crop_pct = 0.0;
@@ -112,6 +117,8 @@ struct PreprocessConfig {
   std::size_t crop_height = 224;  // pixels
   std::size_t crop_width = 224;   // pixels
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
+  std::size_t pad_multiple = 0;   // > 0, without crop: pad to the next multiples of it
+  bool pad_normalized = false;    // padding is 0 after normalization, not pad_color before it
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
   PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
   std::array<unsigned char, 3> crop_pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop

@@ -58,6 +58,31 @@ ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
   return {half_even(height / ratio), half_even(width / ratio)};
 }
 
+std::size_t to_multiple(double edge, std::size_t multiple) {
+  return half_even(edge / static_cast<double>(multiple)) * multiple;
+}
+
+/// One scale for both edges, those rounded to multiples. Hugging Face's DPT takes of the two scales to the
+/// target the one that changes less, its authors the larger one, and edges that are not below the target.
+ImageSize scaled_to_multiples(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
+  const double by_height = static_cast<double>(config.resize_height) / height;
+  const double by_width = static_cast<double>(config.resize_width) / width;
+  const std::size_t multiple = std::max<std::size_t>(config.size_multiple, 1);
+  if (config.resize == ResizeRule::squash)
+    return {to_multiple(by_height * height, multiple), to_multiple(by_width * width, multiple)};
+  const bool covers = config.resize == ResizeRule::cover;
+  const bool takes_width =
+      covers ? by_width > by_height : std::abs(1.0 - by_width) < std::abs(1.0 - by_height);
+  const double scale = takes_width ? by_width : by_height;
+  const auto edge = [&](double size, std::size_t target) {
+    const std::size_t rounded = to_multiple(scale * size, multiple);
+    if (!covers || rounded >= target) return rounded;
+    return static_cast<std::size_t>(std::ceil(scale * size / static_cast<double>(multiple))) * multiple;
+  };
+  return {edge(height, config.resize_height), edge(width, config.resize_width)};
+}
+
 /// Hugging Face's get_image_size_for_max_num_patches, timm's get_image_size_for_seq: the scale by bisection,
 /// in their order of operations, so that every size is theirs.
 ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
@@ -136,11 +161,17 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
 }
 
 ImageSize Preprocessor::resized_size(ImageSize in) const {
+  const bool to_multiples = config_.size_multiple != 0;
   switch (config_.resize) {
     case ResizeRule::none: return in;
-    case ResizeRule::squash: return {config_.resize_height, config_.resize_width};
+    case ResizeRule::nearer_scale: return scaled_to_multiples(in, config_);
+    case ResizeRule::squash:
+      if (to_multiples) return scaled_to_multiples(in, config_);
+      return {config_.resize_height, config_.resize_width};
     case ResizeRule::shortest_edge: return shortest_edge(in, config_.resize_height, config_.longest_edge);
     case ResizeRule::cover:
+      if (to_multiples) return scaled_to_multiples(in, config_);
+      return same_ratio(in, config_);
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return same_ratio(in, config_);
     case ResizeRule::patches: return whole_patches(in, config_);
@@ -149,7 +180,10 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
 }
 
 Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t crop) const {
-  if (!config_.crop) return {.resized = resized, .out = resized, .count = resized};
+  if (!config_.crop) {
+    const std::size_t out = config_.pad_multiple != 0 ? round_up(resized, config_.pad_multiple) : resized;
+    return {.resized = resized, .out = out, .at = (out - resized) / 2, .count = resized};
+  }
   if (config_.crop_multiple > 0) crop = resized / config_.crop_multiple * config_.crop_multiple;
   if (resized < crop) {
     const std::size_t missing = crop - resized;

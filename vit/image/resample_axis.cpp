@@ -3,6 +3,7 @@
 #include "vit/image/resample_axis.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -67,7 +68,8 @@ FilterShape filter_shape(ResizeFilter filter) {
     case ResizeFilter::bicubic: return {bicubic<double>, 2.0};
     case ResizeFilter::box: return {box, 0.5};
     case ResizeFilter::hamming: return {hamming, 1.0};
-    case ResizeFilter::nearest: break;
+    case ResizeFilter::nearest:
+    case ResizeFilter::opencv_cubic: break;
   }
   fail(kResize, "filter nearest has no weights");
 }
@@ -206,7 +208,46 @@ kernels::ResampleAxis FixedAxis::view() const noexcept {
           .shift = shift_};
 }
 
+namespace {
+
+/// Weights of the taps at -1, 0, 1 and 2 for a point `t` behind tap 0, a = -0.75.
+std::array<float, 4> cubic_weights(double t) {
+  constexpr double a = -0.75;
+  const auto near = [](double x) { return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0; };
+  const auto far = [](double x) { return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a; };
+  return {static_cast<float>(far(t + 1.0)), static_cast<float>(near(t)), static_cast<float>(near(1.0 - t)),
+          static_cast<float>(far(2.0 - t))};
+}
+
+/// Four taps for each output, wherever the image shrinks or grows; those beyond the image are the border's.
+void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
+  const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
+  const auto last = static_cast<std::ptrdiff_t>(span.in) - 1;
+  for (std::size_t i = span.begin; i < span.end; ++i) {
+    const double at = (static_cast<double>(i) + 0.5) * scale - 0.5;
+    const auto tap = static_cast<std::ptrdiff_t>(std::floor(at));
+    const std::array<float, 4> weights = cubic_weights(at - std::floor(at));
+    const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(tap - 1, 0, last);
+    const std::ptrdiff_t end = std::clamp<std::ptrdiff_t>(tap + 2, 0, last) + 1;
+    axis.first.push_back(static_cast<std::size_t>(first));
+    axis.count.push_back(static_cast<std::size_t>(end - first));
+    axis.offset.push_back(axis.weights.size());
+    axis.weights.resize(axis.weights.size() + static_cast<std::size_t>(end - first), 0.0f);
+    for (std::ptrdiff_t k = 0; k < 4; ++k) {
+      const std::ptrdiff_t input = std::clamp<std::ptrdiff_t>(tap - 1 + k, 0, last);
+      axis.weights[axis.offset.back() + static_cast<std::size_t>(input - first)] +=
+          weights[static_cast<std::size_t>(k)];
+    }
+  }
+}
+
+}  // namespace
+
 FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
+  if (filter == ResizeFilter::opencv_cubic) {
+    fill_opencv_cubic(span, *this);
+    return;
+  }
   VIT_CHECK(filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic, "resize",
             "float images are resized with bilinear and bicubic only");
   const auto weight_of = filter == ResizeFilter::bilinear ? bilinear<float> : bicubic<float>;

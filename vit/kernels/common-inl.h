@@ -5,6 +5,7 @@
 #include "vit/kernels/bf16-inl.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/int8-inl.h"
+#include "vit/kernels/maps-inl.h"
 #include "vit/kernels/resample-inl.h"
 #include "vit/kernels/rows-inl.h"
 #include "vit/kernels/targets.h"
@@ -15,6 +16,7 @@ namespace vit::internal::kernels::HWY_NAMESPACE {
 extern const TargetKernels kTarget;
 constexpr TargetKernels kTarget{.layer_norm = layer_norm,
                                 .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows},
+                                .maps = {.blend = blend, .interpolate = interpolate},
                                 .multiply_adds = multiply_adds};
 
 extern const LinearKernels kFloat32Linear;

@@ -237,21 +237,25 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
   const bool direct =
       block.columns == kPanel && args.epilogue.activation == Activation::none && tail_of(args.epilogue, tail);
   constexpr size_t kBlockLines = kBlockK / Form::kColumns;
-  const size_t lines = lanes_for<Form>(args.in_features);
-  const float* panel = reinterpret_cast<const float*>(args.packed) + column / kPanel * lines * Form::kLine;
-  const float* const in = reinterpret_cast<const float*>(args.in + row * args.in_step);
-  for (size_t line = 0; line < lines; line += kBlockLines) {
-    const LeftOperand left{in + line, args.in_step / sizeof(float), 1};
-    const RightOperand right{panel, HWY_MIN(kBlockLines, lines - line)};
-    panel += right.count * Form::kLine;
-    const Prefetch prefetch{.stream = reinterpret_cast<const char*>(panel),
-                            .rows = args.out + row * args.out_stride + column,
-                            .row_stride = args.out_stride};
-    const ScratchSink kept{line == 0 ? TileStart::zero : TileStart::stored, sums};
-    if (direct && line + right.count == lines) {
-      multiply_to_output<Form>(args, left, right, prefetch, tail, block, kept);
-    } else {
-      multiply_and_prefetch<Form>(left, rows, right, block.columns, prefetch, kept);
+  const size_t lines = lanes_for<Form>(args.in_features / args.pieces);  // of a piece
+  const float* panel =
+      reinterpret_cast<const float*>(args.packed) + column / kPanel * args.pieces * lines * Form::kLine;
+  const std::byte* piece = args.in + row * args.in_step;
+  for (size_t i = 0; i < args.pieces; ++i, piece += args.piece_step) {
+    const float* const in = reinterpret_cast<const float*>(piece);
+    for (size_t line = 0; line < lines; line += kBlockLines) {
+      const LeftOperand left{in + line, args.in_step / sizeof(float), 1};
+      const RightOperand right{panel, HWY_MIN(kBlockLines, lines - line)};
+      panel += right.count * Form::kLine;
+      const Prefetch prefetch{.stream = reinterpret_cast<const char*>(panel),
+                              .rows = args.out + row * args.out_stride + column,
+                              .row_stride = args.out_stride};
+      const ScratchSink kept{i == 0 && line == 0 ? TileStart::zero : TileStart::stored, sums};
+      if (direct && i + 1 == args.pieces && line + right.count == lines) {
+        multiply_to_output<Form>(args, left, right, prefetch, tail, block, kept);
+      } else {
+        multiply_and_prefetch<Form>(left, rows, right, block.columns, prefetch, kept);
+      }
     }
   }
   if (!direct) finish_block<Form::kAccuracy>(args, block);

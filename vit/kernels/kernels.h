@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vit/base/choices.h"
+#include "vit/kernels/maps.h"
 #include "vit/kernels/resample.h"
 
 namespace vit::internal::kernels {
@@ -51,8 +52,12 @@ struct GemmArgs {
   const std::byte* in = nullptr;  // (M, K): rows of float32, or of convert_rows; must not overlap out
   std::size_t in_step = 0;        // bytes from one row to the next
   std::size_t rows = 0;
+  /// A row of `in` is one piece, or several of the same length, each piece_step bytes behind the one before,
+  /// as the rows of a convolution's window lie. More than one of float32 rows only; rows may overlap.
+  std::size_t pieces = 1;
+  std::size_t piece_step = 0;
   const std::byte* packed = nullptr;  // W (N, K) as written by pack of the same kernels, 64-byte aligned
-  std::size_t in_features = 0;        // K > 0
+  std::size_t in_features = 0;        // K > 0, of all pieces
   std::size_t column_begin = 0;       // a multiple of panel_columns
   std::size_t column_end = 0;         // at most N
   float* out = nullptr;               // (M, N)
@@ -158,6 +163,7 @@ struct KernelTable {
   const char* description;  // "AVX2 and FMA: 8 lanes"
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
+  MapKernels maps;
   const Arithmetic* float32;
   /// Weights rounded to bfloat16; inputs, queries, keys and values too where this table has products of
   /// bfloat16 pairs. Sums are float32.

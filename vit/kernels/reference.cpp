@@ -58,14 +58,33 @@ float finished(double sum, const Epilogue& e, std::size_t m, std::size_t n) {
 }
 
 void float_gemm(const GemmArgs& args) noexcept {
+  const std::size_t piece_step = args.piece_step / sizeof(float);
   for (std::size_t m = 0; m < args.rows; ++m) {
     const auto* const row = reinterpret_cast<const float*>(args.in + m * args.in_step);
     for (std::size_t n = args.column_begin; n < args.column_end; ++n) {
       const float* const weight = reinterpret_cast<const float*>(args.packed) + n * args.in_features;
+      const std::size_t length = args.in_features / args.pieces;  // of a piece
       double sum = 0.0;
-      for (std::size_t k = 0; k < args.in_features; ++k) sum += static_cast<double>(row[k]) * weight[k];
+      for (std::size_t k = 0; k < args.in_features; ++k)
+        sum += static_cast<double>(row[k / length * piece_step + k % length]) * weight[k];
       args.out[m * args.out_stride + n] = finished(sum, args.epilogue, m, n);
     }
+  }
+}
+
+void blend(const BlendArgs& args) noexcept {
+  const double weight = args.weight;
+  for (std::size_t i = 0; i < args.count; ++i)
+    args.out[i] = static_cast<float>(args.a[i] * (1.0 - weight) + args.b[i] * weight);
+}
+
+void interpolate(const InterpolateArgs& args) noexcept {
+  for (std::size_t i = 0; i < args.pixels; ++i) {
+    blend({.a = args.in + args.first[i] * args.channels,
+           .b = args.in + args.second[i] * args.channels,
+           .weight = args.weight[i],
+           .count = args.channels,
+           .out = args.out + i * args.channels});
   }
 }
 
@@ -346,6 +365,7 @@ constexpr KernelTable kReference{
     .description = "naive loops in double precision: the definition, not for speed",
     .layer_norm = layer_norm,
     .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows_reference},
+    .maps = {.blend = blend, .interpolate = interpolate},
     .float32 = &kFloat32,
     .bfloat16 = &kBfloat16,
     .int8 = &kInt8,

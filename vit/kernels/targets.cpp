@@ -54,6 +54,7 @@ struct Name {
                     .description = name.description,
                     .layer_norm = shared.layer_norm,
                     .resample = shared.resample,
+                    .maps = shared.maps,
                     .float32 = &float32,
                     .bfloat16 = &bfloat16,
                     .int8 = &int8},

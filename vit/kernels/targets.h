@@ -11,6 +11,7 @@ namespace vit::internal::kernels {
 struct TargetKernels {
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
+  MapKernels maps;
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
   /// done; `sink` keeps the compiler from dropping them.
   double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;

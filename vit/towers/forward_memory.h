@@ -3,9 +3,11 @@
 
 #include <vector>
 
+#include "vit/dense/dense_memory.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/pass_watch.h"
 #include "vit/layers/stage_timer.h"
+#include "vit/outputs.h"
 
 namespace vit::internal {
 
@@ -21,10 +23,12 @@ class ForwardMemory {
   std::size_t bytes() const noexcept {
     std::size_t bytes = 0;
     for (const Lane& lane : lanes) bytes += lane.activations.capacity_bytes();
-    return bytes;
+    return bytes + dense.bytes();
   }
   /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
   void measure_stages(StageTimes* times) noexcept { times_ = times; }
+
+  StageTimes* times() const noexcept { return times_; }
 
   /// Passes tell `watch` how far they are, which must outlive them; null = nobody.
   void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
@@ -43,7 +47,21 @@ class ForwardMemory {
     }
   }
 
+  /// What a dense head needs after the blocks.
+  struct Dense {
+    Request request;                              // that of the tokens
+    Tensor<float> pixels;                         // (B, 3, H, W), padded
+    DenseMemory maps;                             // of one image
+    std::vector<TensorView<const float>> tokens;  // of one image
+    std::vector<TensorView<float>> outputs;       // of one image
+
+    std::size_t bytes() const noexcept {
+      return maps.capacity_bytes() + (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float));
+    }
+  };
+
   std::vector<Lane> lanes = std::vector<Lane>(1);
+  Dense dense;
 
  private:
   StageTimes* times_ = nullptr;

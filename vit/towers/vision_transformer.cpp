@@ -92,8 +92,8 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
           .threads = threads};
 }
 
-void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
-                                ForwardMemory& memory, Outputs& outputs) const {
+void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
+                                       ForwardMemory& memory, Outputs& outputs) const {
   VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == 3, kWhere,
             "pixels must have shape (B, 3, H, W) with B > 0, got ", pixels.shape().to_string());
   const std::size_t num_images = pixels.dim(0);

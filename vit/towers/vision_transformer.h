@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
+#include "vit/dense/dense_head.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
 #include "vit/towers/forward_memory.h"
@@ -32,6 +35,10 @@ class VisionTransformer {
   /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
+  /// The head that gives maps, or null.
+  const DenseHead* dense() const noexcept { return dense_ ? &*dense_ : nullptr; }
+  void set_dense(DenseHead dense) { dense_.emplace(std::move(dense)); }
+
   /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
@@ -45,6 +52,11 @@ class VisionTransformer {
                Outputs& outputs) const;
 
  private:
+  /// forward() of a request without maps.
+  void forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
+                      ForwardMemory& memory, Outputs& outputs) const;
+  /// Maps of images whose tokens are there, image by image.
+  void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;
   /// Images [first_image, first_image + count) of a forward pass.
   struct Images;
   void run(const Images& images, const Pass& pass) const;
@@ -54,6 +66,7 @@ class VisionTransformer {
   const kernels::KernelTable* kernels_;
   Precision precision_;
   ModelLayers layers_;
+  std::optional<DenseHead> dense_;
 };
 
 }  // namespace vit::internal

@@ -9,6 +9,8 @@ std::vector<Command> all_commands() {
            classify_command,
            evaluate_command,
            embed_command,
+           depth_command,
+           segment_command,
            preprocess_command,
            info_command,
            bench_command,

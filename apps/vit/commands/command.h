@@ -11,6 +11,8 @@ Command classify_command();
 Command evaluate_command();
 Command embed_command();
 Command preprocess_command();
+Command depth_command();
+Command segment_command();
 Command info_command();
 Command bench_command();
 Command tokenize_command();

@@ -33,6 +33,10 @@ std::string with_flag_names(std::string text) {
   }
   replace_all(text, "ModelOptions::architecture", "--architecture");
   replace_all(text, "ModelOptions::layout", "--layout");
+  replace_all(text, "ModelOptions::dense.taps", "--taps");
+  replace_all(text, "ModelOptions::dense.depth_range", "--depth-range");
+  replace_all(text, "ModelOptions::dense.max_depth", "--max-depth");
+  replace_all(text, "ModelOptions::dense.head", "--head");
   replace_all(text, " as the tokenizer", " with --tokenizer");
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -17,6 +18,7 @@
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
+#include "vit/weights/families/dino_head.h"
 #include "vit/weights/families/openai_clip.h"
 
 namespace vit::internal {
@@ -147,6 +149,11 @@ std::optional<Json> CheckpointFolder::config_of(const TextConfig*) const {
 
 std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const ModelConfig*) const {
   ParsedModel parsed = layout_ ? read_by_layout(files, *layout_) : parse_by_family(files);
+  if (!options_.dense.head.empty()) {
+    VIT_CHECK(!parsed.dense, kWhere.with(ErrorKind::mismatch), path_.string(),
+              ": has a dense head of its own, so none can join it: ", options_.dense.head.string());
+    join_dino_head(files, parsed);
+  }
   if (parsed.config.num_classes != 0) read_class_rules(files, folder_, parsed);
   if (options_.rope_scaling) parsed.config.position.rope_scaling = options_.rope_scaling;
   return parsed;
@@ -180,6 +187,9 @@ const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
   if (is_pair_) {
     tensors_ = std::make_shared<const TensorFile>(open_together(candidates_, path_));
+  } else if (has_weights() && !options_.dense.head.empty()) {
+    tensors_ = std::make_shared<const TensorFile>(
+        open_together({candidates_.front(), options_.dense.head}, candidates_.front()));
   } else if (has_weights()) {
     tensors_ = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
   } else {
@@ -217,6 +227,13 @@ Checkpoint<Config> CheckpointFolder::load() const {
   TensorMatcher matcher(*tower.files, *found, tensors_);
   Checkpoint<Config> checkpoint{
       .config = found->config, .weights = matcher.match(found->config), .report = {}};
+  if constexpr (std::is_same_v<Config, ModelConfig>) {
+    if (found->dense) {
+      validate(found->dense->config, found->config.depth, tower.files->config_name());
+      checkpoint.dense = DenseCheckpoint{.config = found->dense->config,
+                                         .weights = matcher.match(*found->dense, found->config.embed_dim)};
+    }
+  }
   matcher.finish(checkpoint.report);
   fill_report(found->notes, checkpoint.report);
   finish(checkpoint, *tower.files);
@@ -240,8 +257,38 @@ std::optional<PreprocessConfig> CheckpointFolder::preprocess_config() const {
 std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config() const {
   if (layout_ && layout_->find("preprocess"))
     return read_layout_preprocess(*layout_, model_config(), options_);
+  if (!layout_ && is_dense()) return dense_preprocess_config();
   if (options_.architecture.empty() || uses_open_clip_config()) return own_preprocess_config();
   return architecture_preprocess(model_config(), options_);
+}
+
+bool CheckpointFolder::is_dense() const {
+  if (!options_.dense.head.empty()) return true;
+  const SourceFiles files{.tensors = *tensors(),
+                          .options = options_,
+                          .config = config_of(static_cast<const ModelConfig*>(nullptr)),
+                          .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
+                          .has_weights = has_weights()};
+  return std::ranges::any_of(families(),
+                             [&](const Family* family) { return family->is_dense && family->match(files); });
+}
+
+std::optional<PreprocessConfig> CheckpointFolder::dense_preprocess_config() const {
+  // that of the backbone is for features
+  const bool has_file =
+      options_.dense.head.empty() && (json("preprocessor_config.json") || json("processor_config.json"));
+  std::optional<PreprocessConfig> own;
+  if (has_file) own = own_preprocess_config();
+  if (own && options_.dense.resize_rule == ResizeRuleChoice::automatic) return own;
+  const std::optional<DenseReading>& dense = parsed<ModelConfig>()->dense;
+  if (!dense || !dense->preprocess) return own;
+  PreprocessConfig config = *dense->preprocess;
+  if (own && own->resize != ResizeRule::none) {
+    config.resize_height = own->resize_height;
+    config.resize_width = own->resize_width;
+  }
+  if (options_.exif != ExifChoice::automatic) config.apply_orientation = options_.exif == ExifChoice::apply;
+  return config;
 }
 
 std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const {

@@ -76,6 +76,9 @@ class CheckpointFolder {
   void fill_report(const std::vector<std::string>& notes, LoadReport& report) const;
   std::optional<PreprocessConfig> stored_preprocess_config() const;
   std::optional<PreprocessConfig> own_preprocess_config() const;
+  /// Whether a family reads it whose models have a head that gives maps.
+  bool is_dense() const;
+  std::optional<PreprocessConfig> dense_preprocess_config() const;
 
   std::filesystem::path path_;
   ModelOptions options_;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
-constexpr std::string_view kNaFlex = "Siglip2";
+constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2";
 
 /// What a class says if the file is silent.
 struct ProcessorClass {
@@ -43,6 +43,9 @@ constexpr ProcessorClass kClasses[] = {
     {kNaFlex, ResizeFilter::bilinear, 256, true, false, 0, kHalf, kHalf},  // 256 patches
     {"Tipsv2", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {kDpt, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {kChmv2, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
 };
 
 struct ModelType {
@@ -67,6 +70,10 @@ constexpr ModelType kModelTypes[] = {
     {"clip_vision_model", "CLIP"},
     {"metaclip_2", "CLIP"},
     {"metaclip_2_vision_model", "CLIP"},
+    {"dpt", kDpt},
+    {"depth_anything", kDpt},
+    {"chmv2", kChmv2},
+    {"tipsv2_dpt", "Tipsv2Dpt"},
 };
 
 /// The class name without the suffix that tells its age or backend.
@@ -95,15 +102,23 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
     if (known.name == wanted) return known;
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
-       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2 and CLIP are");
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
+       "DPT and CHMv2 are");
+}
+
+/// Whether one scale serves both edges, and images are padded.
+bool is_dpt(const ProcessorClass& processor) {
+  return processor.name == kDpt || processor.name == kChmv2;
 }
 
 // Keys of other processors that would change the image if they are set.
-void refuse_unknown_steps(const Json& file, bool naflex) {
+void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
+  const bool naflex = processor.name == kNaFlex, dpt = is_dpt(processor);
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
     const auto value = file.find(key);
+    if (dpt && key == std::string_view("do_pad")) continue;
     VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere.with(ErrorKind::unsupported),
               value->where(), ": this step is not implemented");
   }
@@ -111,6 +126,7 @@ void refuse_unknown_steps(const Json& file, bool naflex) {
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
     const auto value = file.find(key);
     if (naflex && key == std::string_view("max_num_patches")) continue;
+    if (dpt && key == std::string_view("size_divisor")) continue;
     VIT_CHECK(!value, kWhere.with(ErrorKind::unsupported), value->where(), ": this value is not implemented");
   }
 }
@@ -181,6 +197,21 @@ void read_fixed_size(const Json& file, const ProcessorClass& processor, Preproce
             ": do_center_crop is set, but crop_size is missing");
 }
 
+/// What DPTImageProcessor has beyond others: one scale for both edges, multiples, padding that is the mean
+/// color.
+void read_dpt_sizes(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(!config.crop, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": do_center_crop of a DPTImageProcessor is not implemented");
+  const std::size_t multiple = file.find_size("ensure_multiple_of", {1, 1024}).value_or(1);
+  if (file.find_bool("keep_aspect_ratio").value_or(false)) config.resize = ResizeRule::nearer_scale;
+  config.size_multiple = multiple;
+  if (!file.find_bool("do_pad").value_or(false)) return;
+  const auto divisor = file.find_size("size_divisor", {1, 1024});
+  if (!divisor) return;
+  config.pad_multiple = *divisor;
+  config.pad_normalized = true;
+}
+
 void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT";
@@ -229,7 +260,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   file.expect(Json::Kind::object);
   const ProcessorClass& processor = find_class(file, model_type, source);
   const bool naflex = processor.name == kNaFlex;
-  refuse_unknown_steps(file, naflex);
+  refuse_unknown_steps(file, processor);
   PreprocessConfig config;
   config.source = text(source, " (Hugging Face ", processor.name, "ImageProcessor)");
   set_backend(processor, options, config);
@@ -241,6 +272,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
                     file.find_size("patch_size", {1, 1024}).value_or(16));
   } else {
     read_fixed_size(file, processor, config);
+    if (is_dpt(processor)) read_dpt_sizes(file, config);
   }
   if (!file.find_bool("do_resize").value_or(true)) config.resize = ResizeRule::none;
 

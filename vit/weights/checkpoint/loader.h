@@ -2,15 +2,23 @@
 // checkpoint_folder.h.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "vit/config.h"
 #include "vit/config/load_options.h"
 #include "vit/image/preprocess.h"
+#include "vit/weights/dense_weights.h"
 #include "vit/weights/model_weights.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {
+
+/// A loaded dense head.
+struct DenseCheckpoint {
+  DenseConfig config;
+  DenseWeights weights;
+};
 
 /// A tower of a checkpoint, checked tensor by tensor.
 template <typename Config>
@@ -18,6 +26,7 @@ struct Checkpoint {
   Config config;
   WeightsOf<Config> weights;
   LoadReport report;
+  std::optional<DenseCheckpoint> dense{};  // a head that gives maps
 };
 
 /// CheckpointFolder(path, options).load<ModelConfig>().

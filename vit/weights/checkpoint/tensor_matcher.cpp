@@ -18,10 +18,15 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   return out + ")";
 }
 
-/// Equal but for dimensions of 1 in front.
+/// Equal but for dimensions of 1 in front, and where a product of rows is stored as a convolution of 1x1 or
+/// the other way round.
 bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {
   while (stored.size() > wanted.size() && stored.front() == 1) stored = stored.subspan(1);
-  return std::ranges::equal(stored, wanted);
+  if (std::ranges::equal(stored, wanted)) return true;
+  const auto is_product = [](std::span<const std::size_t> shape) {
+    return shape.size() == 2 || (shape.size() == 4 && shape[2] == 1 && shape[3] == 1);
+  };
+  return is_product(stored) && is_product(wanted) && std::ranges::equal(stored.first(2), wanted.first(2));
 }
 
 void append(std::string& message, const char* what, const std::vector<std::string>& items) {
@@ -103,6 +108,27 @@ VisitTensor TensorMatcher::matching() {
         },
         stored);
   };
+}
+
+DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_dim) {
+  DenseWeights weights;
+  for_each_tensor(
+      dense.config, embed_dim, weights,
+      [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
+        const auto source = find_source(dense.tables, name);
+        if (!source) {
+          missing_.push_back(name + " " + shape.to_string() + ", for which this layout has no name");
+          return;
+        }
+        std::vector<std::size_t> sizes;
+        for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+        const TensorEntry* const entry = take(source->name, source->place, sizes, "dense." + name);
+        if (entry == nullptr) return;
+        const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
+        tensor = WeightTensor(
+            shape, [pieces, shape, keep = tensors_] { return load_numbers(pieces, shape, {}); }, entry);
+      });
+  return weights;
 }
 
 std::string TensorMatcher::ignore_reason(const std::string& name) const {

@@ -12,6 +12,7 @@
 
 #include "vit/config.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
+#include "vit/weights/dense_weights.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/model_weights.h"
 #include "vit/weights/text_tower_weights.h"
@@ -42,6 +43,8 @@ class TensorMatcher {
     for_each_tensor(config, weights, matching());
     return weights;
   }
+  /// The same of a dense head on an image tower of `embed_dim` channels.
+  DenseWeights match(const DenseReading& dense, std::size_t embed_dim);
   /// Throws one Error for everything that is missing, misshaped or left over; fills the uses of the report.
   void finish(LoadReport& report);
   /// Whether every tensor has its place, in both directions. Stops at the first that has none.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/weights/families/head_layout.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/families/source_files.h"
 #include "vit/weights/families/timm_args.h"
@@ -26,6 +27,7 @@ struct ParsedCheckpoint {
   std::vector<std::span<const Ignored>> ignored{};
   std::vector<std::string> notes{};     // whose rules apply, what was assumed
   std::shared_ptr<const void> texts{};  // what the names of tables point into, if they are not constants
+  std::optional<DenseReading> dense{};  // a head that gives maps
 };
 using ParsedModel = ParsedCheckpoint<ModelConfig>;
 using ParsedText = ParsedCheckpoint<TextConfig>;
@@ -39,6 +41,7 @@ struct Family {
   /// Null where `read_as` needs a published architecture.
   ParsedModel (*read)(const SourceFiles& files) = nullptr;
   ParsedModel (*read_as)(const SourceFiles& files, const Architecture& architecture) = nullptr;
+  bool is_dense = false;  // its models have a head that gives maps
 };
 
 /// All families in the order in which they are asked.
@@ -51,12 +54,17 @@ extern const Family kMetaDinov2Family;  // families/meta_dino.cpp
 extern const Family kMetaDinov3Family;
 extern const Family kOpenAiOwnFamily;  // families/openai_clip.cpp
 extern const Family kOpenAiFamily;
-extern const Family kOpenClipFamily;  // families/open_clip.cpp
-extern const Family kHfVitFamily;     // families/hf_vit.cpp
-extern const Family kHfDinov2Family;  // families/hf_dinov2.cpp
-extern const Family kHfDinov3Family;  // families/hf_dinov3.cpp
-extern const Family kHfClipFamily;    // families/hf_clip.cpp
-extern const Family kHfTipsv2Family;  // families/hf_tipsv2.cpp
+extern const Family kOpenClipFamily;         // families/open_clip.cpp
+extern const Family kHfVitFamily;            // families/hf_vit.cpp
+extern const Family kHfDinov2Family;         // families/hf_dinov2.cpp
+extern const Family kHfDinov3Family;         // families/hf_dinov3.cpp
+extern const Family kHfClipFamily;           // families/hf_clip.cpp
+extern const Family kHfTipsv2Family;         // families/hf_tipsv2.cpp
+extern const Family kHfDepthAnythingFamily;  // families/hf_depth_anything.cpp
+extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
+extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp
+extern const Family kHfDptFamily;            // families/hf_dpt.cpp
+extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
 
 /// A text tower in the file of an image tower.
 inline constexpr Ignored kTextTower[] = {

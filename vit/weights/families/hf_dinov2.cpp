@@ -10,8 +10,8 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"hf_dinov2", ErrorKind::format};
-constexpr std::string_view kPrefixes[] = {"", "dinov2.", "dinov2_with_registers.", "module.",
-                                          "module.dinov2."};
+constexpr std::string_view kPrefixes[] = {"",        "dinov2.",        "dinov2_with_registers.",
+                                          "module.", "module.dinov2.", "backbone."};
 
 constexpr Row kRows[] = {
     {Part::norm1_gamma, "encoder.layer.{}.norm1.*"},

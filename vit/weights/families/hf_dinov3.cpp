@@ -8,7 +8,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "module."};
+constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "module.", "backbone."};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embeddings.weight", Form::convolution},

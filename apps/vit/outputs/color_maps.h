@@ -1,0 +1,25 @@
+// Color maps by matplotlib's names: bytes to colors.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vit::app {
+
+using Color = std::array<unsigned char, 3>;  // R, G, B
+using ColorMap = std::array<Color, 256>;
+
+/// "Spectral", "viridis", ..., each also with "_r", which turns it around. Throws UsageError with the known
+/// names.
+ColorMap color_map(std::string_view name);
+/// The known names, without those that are turned around.
+std::vector<std::string> color_map_names();
+
+/// The palettes of class maps: "voc" (21 classes and more, by the bits of the index) and "ade20k" (150). A
+/// class beyond has the color of VOC's rule.
+Color voc_color(std::size_t index);
+Color ade20k_color(std::size_t index);
+
+}  // namespace vit::app

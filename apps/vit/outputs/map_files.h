@@ -1,0 +1,38 @@
+// Maps of numbers as files: PNG of 8 and 16 bits, PFM, .npy, point clouds as PLY. Each appears whole or not
+// at all. Letters: H, W = height and width.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "apps/vit/outputs/color_maps.h"
+#include "vit/base/tensor.h"
+#include "vit/image/image.h"
+
+namespace vit::app {
+
+/// A map of integers (H, W) and how many bits a PNG gives each.
+void write_gray_png(const std::filesystem::path& path, TensorView<const std::uint16_t> values, int bits);
+/// A map of indices (H, W) with the color of each; index 255 is white.
+void write_palette_png(const std::filesystem::path& path, TensorView<const std::uint8_t> indices,
+                       std::span<const Color> palette);
+/// Float32 (H, W): little-endian, rows from the bottom.
+void write_pfm(const std::filesystem::path& path, TensorView<const float> values);
+/// Float32 of any shape without gaps.
+void write_npy(const std::filesystem::path& path, TensorView<const float> values);
+/// A point for each pixel of depth (H, W) > 0 in metres: x right, y down, z = depth, of a camera whose focal
+/// length is `focal` pixels and whose axis goes through the middle. `image` gives the colors; of another size
+/// than the depth: none.
+void write_ply(const std::filesystem::path& path, TensorView<const float> depth, const Image& image,
+               double focal);
+
+/// Millimetres of metres, 65535 at most; or lowest .. highest as 0 .. 65535.
+Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth);
+Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,
+                                    double largest);
+
+/// The colors of lowest .. highest, by bytes that are cut as matplotlib's users cut them.
+Image colored(TensorView<const float> values, float lowest, float highest, const ColorMap& colors);
+
+}  // namespace vit::app

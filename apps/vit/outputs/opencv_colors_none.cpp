@@ -1,0 +1,13 @@
+#include "apps/vit/outputs/opencv_colors.h"
+
+namespace vit::app {
+
+std::vector<std::string> opencv_color_map_names() {
+  return {};
+}
+
+std::optional<ColorMap> opencv_color_map(std::string_view) {
+  return std::nullopt;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,217 @@
+#include "vit/dense.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+/// Where the outputs of one axis come from: four inputs each, of which two count where the rule is linear.
+struct Axis {
+  std::vector<std::array<std::size_t, 4>> inputs;
+  std::vector<std::array<float, 4>> weights;
+};
+
+/// Cubic with a = -0.75 at distances 1 + t, t, 1 - t and 2 - t.
+std::array<float, 4> cubic_weights(float t) {
+  constexpr float a = -0.75f;
+  const auto near = [](float x) { return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f; };
+  const auto far = [](float x) { return ((a * x - 5.0f * a) * x + 8.0f * a) * x - 4.0f * a; };
+  return {far(t + 1.0f), near(t), near(1.0f - t), far(2.0f - t)};
+}
+
+Axis make_axis(std::size_t in, std::size_t out, ImageResize rule) {
+  Axis axis;
+  const auto last = static_cast<std::ptrdiff_t>(in) - 1;
+  const bool corners = rule == ImageResize::bilinear_corners;
+  const float scale = !corners  ? static_cast<float>(in) / static_cast<float>(out)
+                      : out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                                : 0.0f;
+  for (std::size_t i = 0; i < out; ++i) {
+    float at = corners ? scale * static_cast<float>(i) : scale * (static_cast<float>(i) + 0.5f) - 0.5f;
+    if (rule == ImageResize::bilinear) at = std::max(at, 0.0f);
+    const float low = std::floor(at), t = at - low;
+    const auto first = static_cast<std::ptrdiff_t>(low) - 1;
+    std::array<std::size_t, 4> inputs{};
+    for (std::ptrdiff_t k = 0; k < 4; ++k)
+      inputs[static_cast<std::size_t>(k)] =
+          static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(first + k, 0, last));
+    axis.inputs.push_back(inputs);
+    axis.weights.push_back(rule == ImageResize::bicubic ? cubic_weights(t)
+                                                        : std::array<float, 4>{0.0f, 1.0f - t, t, 0.0f});
+  }
+  return axis;
+}
+
+void check_gives(const Model& model, MapMeaning meaning, const char* who) {
+  const DenseConfig* const config = model.dense_config();
+  VIT_CHECK(config != nullptr && config->find(meaning) != nullptr, (Where{who, ErrorKind::mismatch}),
+            model.report().path.string(), " has no head that gives ", to_string(meaning));
+}
+
+/// Row `y` of one plane (h, w) after a resize.
+void resize_row(TensorView<const float> plane, const Axis& rows, const Axis& columns, std::size_t y,
+                float* to) {
+  const std::size_t width = columns.inputs.size();
+  std::fill_n(to, width, 0.0f);
+  for (std::size_t k = 0; k < 4; ++k) {
+    const float weight = rows.weights[y][k];
+    if (weight == 0.0f) continue;
+    const float* const from = plane.row(rows.inputs[y][k]);
+    for (std::size_t x = 0; x < width; ++x) {
+      const std::array<std::size_t, 4>& inputs = columns.inputs[x];
+      const std::array<float, 4>& weights = columns.weights[x];
+      to[x] += weight * (weights[0] * from[inputs[0]] + weights[1] * from[inputs[1]] +
+                         weights[2] * from[inputs[2]] + weights[3] * from[inputs[3]]);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, ImageResize rule, int threads) {
+  VIT_CHECK(planes.rank() == 3 && planes.num_elements() != 0 && size.height != 0 && size.width != 0,
+            (Where{"resize_planes", ErrorKind::argument}), "planes (C, h, w) of ", planes.shape().to_string(),
+            " to ", size.height, " x ", size.width);
+  const std::size_t count = planes.dim(0);
+  const Axis rows = make_axis(planes.dim(1), size.height, rule),
+             columns = make_axis(planes.dim(2), size.width, rule);
+  Tensor<float> out(Shape{count, size.height, size.width});
+  parallel_for(count * size.height, threads, [&](std::size_t line, int) {
+    resize_row(planes[line / size.height], rows, columns, line % size.height, out.view().row(line));
+  });
+  return out;
+}
+
+DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size, int threads) {
+  Tensor<float> depth = resize_planes(outputs.map(MapMeaning::depth), size, config.to_image, threads);
+  DepthMap out{.depth = Tensor<float>(Shape{size.height, size.width}), .unit = config.depth_unit};
+  std::ranges::copy(depth.flat(), out.depth.data());
+  const auto [lowest, highest] = std::ranges::minmax_element(out.depth.flat());
+  out.lowest = *lowest;
+  out.highest = *highest;
+  return out;
+}
+
+Tensor<float> normals_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
+                         int threads) {
+  const TensorView<const float> normals = outputs.map(MapMeaning::normals);
+  Tensor<float> unit(normals.shape());
+  const std::size_t pixels = normals.dim(1) * normals.dim(2);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    double square = 0.0;
+    for (std::size_t c = 0; c < 3; ++c) square += std::pow(double{normals.data()[c * pixels + i]}, 2.0);
+    const double length = std::max(std::sqrt(square), 1e-12);
+    for (std::size_t c = 0; c < 3; ++c)
+      unit.data()[c * pixels + i] = static_cast<float>(normals.data()[c * pixels + i] / length);
+  }
+  return resize_planes(unit, size, config.to_image, threads);
+}
+
+DepthEstimator::DepthEstimator(std::shared_ptr<const Model> model, SessionOptions options)
+    : session_(std::move(model), options) {
+  request_.set_maps();
+  check_gives(session_.model(), MapMeaning::depth, "DepthEstimator");
+}
+
+DepthEstimator::DepthEstimator(const std::filesystem::path& path, SessionOptions options,
+                               const ModelOptions& model_options)
+    : DepthEstimator(Model::load(path, model_options), options) {}
+
+DepthUnit DepthEstimator::unit() const noexcept {
+  return model().dense_config()->depth_unit;
+}
+
+DepthMap DepthEstimator::estimate(const std::filesystem::path& file) {
+  const Image image = session_.decode(file);
+  return estimate(image);
+}
+
+DepthMap DepthEstimator::estimate(std::span<const std::byte> file) {
+  const Image image = session_.decode(file);
+  return estimate(image);
+}
+
+DepthMap DepthEstimator::estimate(const ImageView& image) {
+  session_.run(image, request_, outputs_);
+  return depth_of(outputs_[0], *model().dense_config(), image.size(), session_.options().threads);
+}
+
+// ------------------------------------------------------------------------------------------------ segments
+
+Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, ImageResize rule,
+                                int threads) {
+  VIT_CHECK(scores.rank() == 3 && scores.num_elements() != 0 && size.height != 0 && size.width != 0,
+            (Where{"classes_of", ErrorKind::argument}), "scores (C, h, w) of ", scores.shape().to_string(),
+            " to ", size.height, " x ", size.width);
+  const Axis rows = make_axis(scores.dim(1), size.height, rule),
+             columns = make_axis(scores.dim(2), size.width, rule);
+  Tensor<std::int32_t> out(Shape{size.height, size.width});
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
+  Tensor<float> memory(Shape{num_threads, 2 * size.width});  // the row of a class, and the best so far
+  parallel_for(size.height, threads, [&](std::size_t y, int thread) {
+    float* const row = memory.view().row(static_cast<std::size_t>(thread));
+    float* const best = row + size.width;
+    std::int32_t* const classes = out.view().row(y);
+    resize_row(scores[0], rows, columns, y, best);
+    for (std::size_t c = 1; c < scores.dim(0); ++c) {
+      resize_row(scores[c], rows, columns, y, row);
+      for (std::size_t x = 0; x < size.width; ++x) {
+        if (row[x] <= best[x]) continue;
+        best[x] = row[x];
+        classes[x] = static_cast<std::int32_t>(c);
+      }
+    }
+  });
+  return out;
+}
+
+SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
+                             int threads, std::span<const std::string> labels) {
+  const TensorView<const float> scores = outputs.map(MapMeaning::classes);
+  SegmentMap out{.map = classes_of(scores, size, config.to_image, threads), .segments = {}};
+  std::vector<std::size_t> areas(scores.dim(0));
+  for (const std::int32_t index : out.map.flat()) ++areas[static_cast<std::size_t>(index)];
+  if (labels.empty()) labels = config.labels;
+  for (std::size_t c = 0; c < areas.size(); ++c) {
+    if (areas[c] == 0) continue;
+    out.segments.push_back({.id = static_cast<std::int32_t>(c),
+                            .index = c,
+                            .label = c < labels.size() ? labels[c] : std::to_string(c),
+                            .area = areas[c]});
+  }
+  return out;
+}
+
+Segmenter::Segmenter(std::shared_ptr<const Model> model, SessionOptions options)
+    : session_(std::move(model), options) {
+  request_.set_maps();
+  check_gives(session_.model(), MapMeaning::classes, "Segmenter");
+}
+
+Segmenter::Segmenter(const std::filesystem::path& path, SessionOptions options,
+                     const ModelOptions& model_options)
+    : Segmenter(Model::load(path, model_options), options) {}
+
+SegmentMap Segmenter::segment(const std::filesystem::path& file) {
+  const Image image = session_.decode(file);
+  return segment(image);
+}
+
+SegmentMap Segmenter::segment(std::span<const std::byte> file) {
+  const Image image = session_.decode(file);
+  return segment(image);
+}
+
+SegmentMap Segmenter::segment(const ImageView& image) {
+  session_.run(image, request_, outputs_);
+  return semantic_segments(outputs_[0], *model().dense_config(), image.size(), session_.options().threads);
+}
+
+}  // namespace vit

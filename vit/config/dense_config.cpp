@@ -1,0 +1,127 @@
+#include "vit/dense_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/check.h"
+#include "vit/outputs.h"
+
+namespace vit {
+namespace {
+
+constexpr Where kWhere{"validate_config", ErrorKind::argument};
+constexpr std::size_t kMaxChannels = 8192;
+constexpr std::size_t kMaxBranches = 8;
+
+void check_range(const std::string& branch, const char* field, std::size_t value, std::size_t low,
+                 std::size_t high) {
+  VIT_CHECK(value >= low && value <= high, kWhere, field, " of the dense head", branch.empty() ? "" : " ",
+            branch, " must be ", low, " to ", high, ", got ", value);
+}
+
+void validate_layers(const DptConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "taps", branch.taps.size(), 4, 4);
+  check_range(branch.name, "channel numbers of taps", c.channels.size(), 4, 4);
+  for (const std::size_t channels : c.channels)
+    check_range(branch.name, "channels", channels, 1, kMaxChannels);
+  check_range(branch.name, "features", c.features, 1, kMaxChannels);
+  check_range(branch.name, "extra_channels", c.extra_channels, 0, kMaxChannels);
+  VIT_CHECK(c.readout != ClassReadout::concatenated, kWhere,
+            "a DPT head drops, adds or projects the class token");
+  if (c.layers != HeadLayersKind::convolutions) return;
+  check_range(branch.name, "hidden channels", c.hidden, 1, kMaxChannels);
+  check_range(branch.name, "channels before the last layers",
+              c.extra_channels != 0 ? c.extra_channels : c.features, 2, kMaxChannels);
+}
+
+void validate_layers(const LinearMapConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "enlargement", c.enlarged, 1, 16);
+  check_range(branch.name, "outputs", branch.outputs.size(), 1, 1);
+  VIT_CHECK(c.readout == ClassReadout::dropped || c.readout == ClassReadout::concatenated, kWhere,
+            "a linear head drops the class token or has it next to each patch");
+}
+
+void validate_output(const MapOutput& output, const std::string& branch) {
+  check_range(branch, "channels of an output", output.channels, 1, 65536);
+  for (const float value : {output.scale, output.offset, output.lowest, output.highest}) {
+    VIT_CHECK(std::isfinite(value) && std::abs(value) <= 1e9f, kWhere,
+              "a range of depths must be finite, got ", value);
+  }
+  const bool bins = output.finish == MapFinish::linear_bins || output.finish == MapFinish::log_bins;
+  VIT_CHECK(output.scale > 0.0f, kWhere, "the largest depth must be positive, got ", output.scale);
+  VIT_CHECK(!(bins || output.highest != 0.0f) || (output.lowest >= 0.0f && output.lowest < output.highest),
+            kWhere, "depths from ", output.lowest, " to ", output.highest);
+  VIT_CHECK(output.finish != MapFinish::log_bins || output.lowest > 0.0f, kWhere,
+            "logarithmic bins of depth start above 0, got ", output.lowest);
+}
+
+}  // namespace
+
+const MapOutput* DenseConfig::find(MapMeaning meaning) const {
+  for (const DenseBranch& branch : branches) {
+    for (const MapOutput& output : branch.outputs) {
+      if (output.meaning == meaning) return &output;
+    }
+  }
+  return nullptr;
+}
+
+void validate(const DenseConfig& config, std::size_t depth) {
+  check_range("", "branches", config.branches.size(), 1, kMaxBranches);
+  for (const DenseBranch& branch : config.branches) {
+    check_range(branch.name, "taps", branch.taps.size(), 1, kMaxTaps);
+    for (const std::size_t tap : branch.taps) {
+      VIT_CHECK(tap < depth, kWhere, "the dense head reads block ", tap, " of a model with ", depth,
+                " blocks (0 to ", depth - 1, ")");
+    }
+    VIT_CHECK(std::isfinite(branch.tap_norm_eps) && branch.tap_norm_eps >= 0 && branch.tap_norm_eps < 1,
+              kWhere, "the epsilon of the norm before a dense head must be in [0, 1), got ",
+              branch.tap_norm_eps);
+    check_range(branch.name, "outputs", branch.outputs.size(), 1, 4);
+    for (const MapOutput& output : branch.outputs) validate_output(output, branch.name);
+    std::visit([&](const auto& layers) { validate_layers(layers, branch); }, branch.layers);
+  }
+  const MapOutput* const classes = config.find(MapMeaning::classes);
+  VIT_CHECK(config.labels.empty() || (classes != nullptr && classes->channels == config.labels.size()),
+            kWhere, config.labels.size(), " class names for ", classes != nullptr ? classes->channels : 0,
+            " classes");
+}
+
+void validate(const DenseConfig& config, std::size_t depth, const std::string& file) {
+  try {
+    validate(config, depth);
+  } catch (const Error& error) {
+    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
+  }
+}
+
+TensorView<const float> ImageOutputs::map(MapMeaning meaning) const {
+  constexpr Where kOutputs{"ImageOutputs", ErrorKind::argument};
+  const DenseMaps& maps = outputs_->maps();
+  VIT_CHECK(!maps.tensors.empty(), kOutputs, "the maps of a dense head were not requested");
+  const auto found = std::ranges::find(maps.meanings, meaning);
+  VIT_CHECK(found != maps.meanings.end(), kOutputs.with(ErrorKind::mismatch),
+            "the dense head of this model does not give ", to_string(meaning));
+  return maps.tensors[static_cast<std::size_t>(found - maps.meanings.begin())].view()[index_];
+}
+
+const char* to_string(MapMeaning meaning) {
+  switch (meaning) {
+    case MapMeaning::depth: return "depth";
+    case MapMeaning::sky: return "sky";
+    case MapMeaning::normals: return "normals";
+    case MapMeaning::classes: return "classes";
+  }
+  return "unknown";
+}
+
+const char* to_string(DepthUnit unit) {
+  switch (unit) {
+    case DepthUnit::metre: return "metre";
+    case DepthUnit::inverse: return "inverse";
+    case DepthUnit::relative: return "relative";
+  }
+  return "unknown";
+}
+
+}  // namespace vit

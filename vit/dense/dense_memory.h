@@ -1,0 +1,68 @@
+// DenseMemory: what dense heads compute on their way, one image at a time.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "vit/base/arena.h"
+#include "vit/layers/map.h"
+#include "vit/layers/resize_map.h"
+
+namespace vit::internal {
+
+/// Memory of a fusion layer and of what leads to it; `lateral` is the map of its tap.
+struct FusionMaps {
+  FeatureMap lateral;        // (size of the tap's map, F)
+  FeatureMap resized;        // (size of x, F) where the lateral has another one
+  MapResize lateral_resize;  // to it
+  FeatureMap x;              // (size, F), what enters from the layer before
+  MapResize enlarge;         // to the x of the next layer
+};
+
+/// Memory of a DPT head, of which members that are never alive together share their places.
+struct DptMaps {
+  struct Tap {
+    FeatureMap projected;  // (grid, c_K)
+    FeatureMap resized;    // (size of the tap's map, c_K)
+  };
+  TensorView<float> tokens;   // (T, C) of one tap
+  TensorView<float> readout;  // (N, C)
+  TensorView<float> bias;     // (C), what the class token adds
+  std::vector<Tap> taps;
+  std::vector<FusionMaps> fusions;  // from the deepest
+  TensorView<float> relu, hidden;   // maps as large as the largest of a fusion layer
+  FeatureMap fused;                 // (size, F)
+  FeatureMap extra;                 // (size, channels of the extra convolution)
+  FeatureMap narrow;                // (size, F / 2)
+  MapResize enlarge;                // to the size of the result
+  // of each thread, for some rows of the result
+  TensorView<float> strip, strip_hidden, strip_out;
+};
+
+/// Memory of a linear head.
+struct LinearMaps {
+  TensorView<float> tokens;  // (T, C) of one tap
+  TensorView<float> bias;    // (out)
+  FeatureMap scores;         // (grid, out)
+  MapResize enlarge;
+  TensorView<float> row;  // (threads, width * out) of the result
+};
+
+/// Memory of one head at a time.
+class DenseMemory {
+ public:
+  std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
+  /// Lays memory out by list(Arena::Taker&); earlier views are gone.
+  template <class List>
+  void lay_out(const List& list) {
+    arena_.lay_out(list);
+  }
+
+  DptMaps dpt;
+  LinearMaps linear;
+
+ private:
+  Arena arena_;
+};
+
+}  // namespace vit::internal

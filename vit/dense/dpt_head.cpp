@@ -1,0 +1,305 @@
+#include "vit/dense/dpt_head.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"DptHead", ErrorKind::mismatch};
+
+MapSize doubled(MapSize size) {
+  return {2 * size.height, 2 * size.width};
+}
+
+MapSize map_of(GridSize grid) {
+  return {grid.rows, grid.columns};
+}
+
+/// out = relu(x), and x += added where there is something to add.
+void relu_and_add(const FeatureMap& x, const FeatureMap& added, const FeatureMap& out, int threads) {
+  const std::size_t count = x.width() * x.channels();
+  parallel_for(x.height(), threads, [&](std::size_t y, int) {
+    float* const from = x.row(static_cast<std::ptrdiff_t>(y));
+    float* const to = out.row(static_cast<std::ptrdiff_t>(y));
+    for (std::size_t i = 0; i < count; ++i) to[i] = std::max(from[i], 0.0f);
+    if (added.empty()) return;
+    const float* const more = added.row(static_cast<std::ptrdiff_t>(y));
+    for (std::size_t i = 0; i < count; ++i) from[i] += more[i];
+  });
+}
+
+/// Rows of the result that a thread makes at a time: their maps stay in its second-level cache.
+std::size_t strip_rows(MapSize size, std::size_t channels) {
+  constexpr std::size_t kFloats = std::size_t{1} << 17;
+  return std::clamp<std::size_t>(kFloats / std::max<std::size_t>(size.width * channels, 1), 2, 16);
+}
+
+}  // namespace
+
+DptHead::DptHead(DptConfig config, DptLayers layers, std::size_t patch_size, std::size_t num_prefix,
+                 const kernels::KernelTable& kernels)
+    : config_(std::move(config)),
+      layers_(std::move(layers)),
+      patch_size_(patch_size),
+      num_prefix_(num_prefix),
+      kernels_(&kernels) {}
+
+MapSize DptHead::tap_size(std::size_t tap, GridSize grid) const {
+  MapSize size = map_of(grid);
+  const DptTap& layers = layers_.taps[tap];
+  if (layers.enlarge) size = layers.enlarge->out_size(size);
+  return layers.reduce ? layers.reduce->out_size(size) : size;
+}
+
+/// The size of the map that the last fusion layer leaves.
+MapSize DptHead::fused_size(GridSize grid) const {
+  if (config_.fusion_size == FusionSize::next_map) return doubled(tap_size(0, grid));
+  MapSize size = tap_size(layers_.taps.size() - 1, grid);
+  for (std::size_t i = 0; i < layers_.fusions.size(); ++i) size = doubled(size);
+  return size;
+}
+
+MapSize DptHead::output_size(GridSize grid) const {
+  switch (config_.head_size) {
+    case HeadSize::fused: return fused_size(grid);
+    case HeadSize::doubled: return doubled(fused_size(grid));
+    case HeadSize::patches: break;
+  }
+  return {grid.rows * patch_size_, grid.columns * patch_size_};
+}
+
+void DptHead::lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const {
+  const std::size_t count = layers_.fusions.size(), features = config_.features;
+  maps.fusions.resize(count);
+  std::size_t largest = 0;
+  MapSize size{};  // of x
+  for (std::size_t i = 0; i < count; ++i) {
+    FusionMaps& fusion = maps.fusions[i];
+    const MapSize lateral = tap_size(count - 1 - i, grid);
+    fusion.lateral = FeatureMap::take(arena, lateral, features);
+    if (i == 0) size = lateral;
+    fusion.resized = {};
+    if (lateral != size) {
+      fusion.resized = FeatureMap::take(arena, size, features);
+      fusion.lateral_resize = MapResize::take(arena, lateral, size, features, threads);
+    }
+    const bool to_next = config_.fusion_size == FusionSize::next_map && i + 1 < count;
+    const MapSize next = to_next ? tap_size(count - 2 - i, grid) : doubled(size);
+    fusion.enlarge = MapResize::take(arena, size, next, features, threads);
+    FeatureMap& out = i + 1 < count ? maps.fusions[i + 1].x : maps.fused;
+    out = FeatureMap::take(arena, next, features);
+    largest = std::max(largest, FeatureMap::num_floats(size, features));
+    size = next;
+  }
+  maps.relu = arena.take<float>({largest});
+  maps.hidden = arena.take<float>({largest});
+}
+
+void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const {
+  const auto threads = static_cast<std::size_t>(resolve_threads(num_threads));
+  const std::size_t width = layers_.taps.front().projection.in_channels();
+  const std::size_t patches = checked_mul(grid.rows, grid.columns, kWhere);
+  const MapSize out = output_size(grid);
+  memory.lay_out([&](Arena::Taker& arena) {
+    DptMaps& maps = memory.dpt;
+    maps.taps.resize(layers_.taps.size());
+    lay_out_fusions(arena, grid, threads, maps);
+    const MapSize fused = maps.fused.size();
+    const std::size_t head_in = layers_.extra ? config_.extra_channels : config_.features;
+    arena.share(
+        [&] {
+          maps.tokens = arena.take<float>({num_prefix_ + patches, width});
+          maps.readout = arena.take<float>({patches, width});
+          maps.bias = arena.take<float>({width});
+          for (std::size_t k = 0; k < maps.taps.size(); ++k) {
+            const std::size_t channels = layers_.taps[k].projection.out_channels();
+            maps.taps[k].projected = FeatureMap::take(arena, map_of(grid), channels);
+            maps.taps[k].resized = FeatureMap::take(arena, tap_size(k, grid), channels);
+          }
+        },
+        [&] {
+          if (layers_.extra) maps.extra = FeatureMap::take(arena, fused, config_.extra_channels);
+          std::size_t channels = head_in;
+          if (layers_.narrow) {
+            channels = layers_.narrow->out_channels();
+            maps.narrow = FeatureMap::take(arena, fused, channels);
+          }
+          std::size_t hidden = 1, last = 1;
+          for (const DptOutput& output : layers_.outputs) {
+            if (output.hidden) hidden = std::max(hidden, output.hidden->out_channels());
+            last = std::max(last, output.last.out_channels());
+          }
+          const std::size_t rows = strip_rows(out, channels);
+          if (config_.head_size != HeadSize::fused)
+            maps.enlarge = MapResize::take(arena, fused, out, channels, threads);
+          maps.strip = arena.take<float>({threads, FeatureMap::num_floats({rows + 2, out.width}, channels)});
+          maps.strip_hidden = arena.take<float>({threads, FeatureMap::num_floats({rows, out.width}, hidden)});
+          maps.strip_out = arena.take<float>({threads, FeatureMap::num_floats({rows, out.width}, last)});
+        });
+  });
+}
+
+/// The patches of a tap as its projection reads them.
+FeatureMap DptHead::read_out(const DptTap& tap, TensorView<float> tokens, MapSize grid, int threads,
+                             const DptMaps& maps) const {
+  const std::size_t width = tokens.num_columns(), patches = grid.height * grid.width;
+  const TensorView<float> rows(tokens.row(num_prefix_), Shape{patches, width});
+  const FeatureMap in = FeatureMap::of_tokens(rows, grid);
+  const float* const token = tokens.row(0);
+  if (config_.readout == ClassReadout::added) {
+    for (std::size_t i = 0; i < patches; ++i) {
+      for (std::size_t c = 0; c < width; ++c) rows.row(i)[c] += token[c];
+    }
+  }
+  if (config_.readout != ClassReadout::projected) return in;
+  // W (patch, class) + b: what the class token contributes is the same for all patches
+  for (std::size_t o = 0; o < width; ++o) {
+    double sum = tap.class_bias.data()[o];
+    const float* const weight = tap.class_readout.view().row(o);
+    for (std::size_t c = 0; c < width; ++c) sum += static_cast<double>(weight[c]) * token[c];
+    maps.bias.data()[o] = static_cast<float>(sum);
+  }
+  const FeatureMap out = FeatureMap::of_tokens(maps.readout, grid);
+  tap.readout->forward(in, out, threads,
+                       {.activation = config_.readout_activation, .bias = maps.bias.data()});
+  return out;
+}
+
+/// tokens (T, C) -> out (size of the tap's map, F).
+void DptHead::run_tap(std::size_t index, TensorView<const float> tokens, const FeatureMap& out, int threads,
+                      const DptMaps& maps) const {
+  const DptTap& tap = layers_.taps[index];
+  if (layers_.norm) {
+    layers_.norm->forward(tokens, maps.tokens, threads);
+  } else {
+    std::ranges::copy(tokens.flat(), maps.tokens.data());
+  }
+  const FeatureMap projected = maps.taps[index].projected;
+  const FeatureMap patches = read_out(tap, maps.tokens, projected.size(), threads, maps);
+  projected.clear_border();
+  tap.projection.forward(patches, projected, threads);
+  FeatureMap resized = projected;
+  if (tap.enlarge || tap.reduce) {
+    resized = maps.taps[index].resized;
+    resized.clear_border();
+    if (tap.enlarge) tap.enlarge->forward(projected, resized, threads);
+    if (tap.reduce) tap.reduce->forward(projected, resized, threads);
+  }
+  out.clear_border();
+  tap.neck.forward(resized, out, threads);
+}
+
+/// x += unit(x) + added.
+void DptHead::add_unit(const ResidualUnit& unit, const FeatureMap& x, const FeatureMap& added, int threads,
+                       const DptMaps& maps) const {
+  const FeatureMap relu = FeatureMap::over(maps.relu, x.size(), x.channels());
+  const FeatureMap hidden = FeatureMap::over(maps.hidden, x.size(), x.channels());
+  relu.clear_border();
+  hidden.clear_border();
+  relu_and_add(x, added, relu, threads);
+  unit.conv1.forward(relu, hidden, threads, {.activation = Activation::relu});
+  unit.conv2.forward(hidden, x, threads, {.residual = x});
+}
+
+void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const DptMaps& maps) const {
+  const FusionMaps& fusion = maps.fusions[index];
+  const DptFusion& layers = layers_.fusions[index];
+  FeatureMap x = fusion.lateral;
+  if (!fusion.resized.empty()) {
+    fusion.lateral_resize.fill(x.size(), Alignment::edges);
+    fusion.resized.clear_border();
+    resize_map(x, fusion.resized, fusion.lateral_resize, threads, kernels_->maps);
+    x = fusion.resized;
+  }
+  if (index != 0) add_unit(*layers.lateral, x, fusion.x, threads, maps);
+  add_unit(layers.unit, x, {}, threads, maps);
+  // a product of single pixels and an interpolation may change places, and there are fewer pixels before it
+  const FeatureMap projected = FeatureMap::over(maps.relu, x.size(), x.channels());
+  layers.projection.forward(x, projected, threads);
+  fusion.enlarge.fill(x.size(), Alignment::corners);
+  out.clear_border();
+  resize_map(projected, out, fusion.enlarge, threads, kernels_->maps);
+}
+
+/// Rows of the result, in one thread: enlarged, with a row above and below for the next convolution.
+void DptHead::finish_strip(const FeatureMap& in, RowRange rows, std::span<const TensorView<float>> outputs,
+                           std::size_t thread, const DptMaps& maps) const {
+  const std::size_t height = outputs.front().dim(1), width = outputs.front().dim(2);
+  const FeatureMap strip =
+      FeatureMap::over({maps.strip.row(thread), Shape{1}}, {rows.count + 2, width}, in.channels());
+  strip.clear_border();
+  for (std::size_t i = 0; i < rows.count + 2; ++i) {
+    const std::size_t y = rows.first + i;  // of the result, plus one
+    float* const to = strip.row(static_cast<std::ptrdiff_t>(i));
+    if (y == 0 || y > height) {
+      std::fill_n(to, width * in.channels(), 0.0f);
+    } else if (config_.head_size == HeadSize::fused) {
+      std::copy_n(in.row(static_cast<std::ptrdiff_t>(y - 1)), width * in.channels(), to);
+    } else {
+      maps.enlarge.row(in, y - 1, thread, kernels_->maps, to);
+    }
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const DptOutput& output = layers_.outputs[o];
+    const MapSize size{rows.count, width};
+    FeatureMap hidden(strip.row(1), size, in.channels(), strip.row_stride(), true);  // the rows themselves
+    if (output.hidden) {
+      const FeatureMap window = hidden;
+      hidden =
+          FeatureMap::over({maps.strip_hidden.row(thread), Shape{1}}, size, output.hidden->out_channels());
+      output.hidden->forward_rows(window, hidden, {0, rows.count}, {.activation = Activation::relu});
+    }
+    const FeatureMap last =
+        FeatureMap::over({maps.strip_out.row(thread), Shape{1}}, size, output.last.out_channels());
+    output.last.forward_rows(hidden, last, {0, rows.count});
+    for (std::size_t i = 0; i < rows.count; ++i)
+      output.finish.finish_row(last.row(static_cast<std::ptrdiff_t>(i)), rows.first + i, outputs[o]);
+  }
+}
+
+void DptHead::finish(const FeatureMap& fused, std::span<const TensorView<float>> outputs, int threads,
+                     const DptMaps& maps) const {
+  FeatureMap x = fused;
+  if (layers_.extra) {
+    maps.extra.clear_border();
+    layers_.extra->forward(x, maps.extra, threads,
+                           {.activation = config_.extra_relu ? Activation::relu : Activation::none});
+    x = maps.extra;
+  }
+  if (layers_.narrow) {
+    maps.narrow.clear_border();
+    const bool classes = config_.layers == HeadLayersKind::classes;
+    layers_.narrow->forward(x, maps.narrow, threads,
+                            {.activation = classes ? Activation::relu : Activation::none});
+    x = maps.narrow;
+  }
+  if (config_.head_size != HeadSize::fused) maps.enlarge.fill(x.size(), Alignment::corners);
+  const std::size_t height = outputs.front().dim(1);
+  const std::size_t rows = strip_rows({height, outputs.front().dim(2)}, x.channels());
+  parallel_for(ceil_div(height, rows), threads, [&](std::size_t task, int thread) {
+    const std::size_t first = task * rows;
+    finish_strip(x, {first, std::min(rows, height - first)}, outputs, static_cast<std::size_t>(thread), maps);
+  });
+}
+
+void DptHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
+                      std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+  VIT_CHECK(taps.size() == layers_.taps.size() && outputs.size() == layers_.outputs.size(), kWhere,
+            taps.size(), " taps and ", outputs.size(), " results for a head of ", layers_.taps.size(),
+            " and ", layers_.outputs.size());
+  lay_out(grid, threads, memory);
+  const DptMaps& maps = memory.dpt;
+  const std::size_t count = layers_.taps.size();
+  for (std::size_t k = 0; k < count; ++k)
+    run_tap(k, taps[k], maps.fusions[count - 1 - k].lateral, threads, maps);
+  for (std::size_t i = 0; i < count; ++i)
+    fuse(i, i + 1 < count ? maps.fusions[i + 1].x : maps.fused, threads, maps);
+  finish(maps.fused, outputs, threads, maps);
+}
+
+}  // namespace vit::internal

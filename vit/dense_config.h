@@ -1,0 +1,174 @@
+// What a dense head is: numbers of every pixel (depth, normals, classes), made of the tokens that leave some
+// blocks. Plain data, filled by an adapter of weights/families. Letters: K taps, from shallow to deep; c_K =
+// channels of the map of a tap, F = channels of the fused map, h x w patches of edge P.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
+
+namespace vit {
+
+/// What the numbers of a map mean.
+enum class MapMeaning {
+  depth,    // DepthUnit
+  sky,      // larger where there is sky
+  normals,  // x, y, z of any length
+  classes,  // a score of each class
+};
+
+/// Most taps of a branch.
+inline constexpr std::size_t kMaxTaps = 8;
+
+/// How the last layer's numbers become those of the map.
+enum class MapFinish {
+  none,
+  relu,
+  sigmoid,  // times `scale`
+  exponential,
+  linear_bins,  // mean of evenly spaced depths, weighted by ReLU + offset
+  log_bins,     // mean of depths that go over from logarithmic to even spacing, weighted in the same way
+};
+
+struct MapOutput {
+  MapMeaning meaning = MapMeaning::depth;
+  std::size_t channels = 1;  // that the last layer gives: bins, classes, 3 of a normal
+  MapFinish finish = MapFinish::relu;
+  float scale = 1.0f;    // multiplies the result
+  float offset = 0.0f;   // is added after that; of bins, to the ReLU of a weight
+  float lowest = 0.0f;   // of bins; the result is not below
+  float highest = 0.0f;  // of bins; the result is not above; 0 = no bounds
+};
+
+/// What is made of the class token of a tap.
+enum class ClassReadout {
+  dropped,       // patches only
+  projected,     // patch = activation(W (patch, class) + b)
+  added,         // patch + class
+  concatenated,  // (patch, class), twice as wide
+};
+
+/// The height and width that a fusion layer leaves.
+enum class FusionSize {
+  next_map,  // those of the next map; of the last layer twice its own
+  doubled,   // twice its own; a map of another size is resized to it, edges aligned
+};
+
+/// The height and width of the map before the last layers.
+enum class HeadSize {
+  fused,    // of the fused map
+  doubled,  // twice of it
+  patches,  // of the patches: (h P, w P)
+};
+
+/// What follows the fused map.
+enum class HeadLayersKind {
+  convolutions,  // 3x3 to half the channels, HeadSize, 3x3 to `hidden`, ReLU, 1x1: one pair of these for each
+                 // output
+  classes,       // 3x3 without bias, batch norm, ReLU, 1x1, HeadSize
+  linear,        // a product of each pixel
+};
+
+/// Dense Prediction Transformer (Ranftl et al. 2021) in the dialects of its users.
+struct DptConfig {
+  ClassReadout readout = ClassReadout::dropped;
+  Activation readout_activation = Activation::gelu;
+  std::vector<std::size_t> channels;  // c_K of four taps
+  std::size_t features = 0;           // F
+  bool residual_bias = true;          // of the 3x3 convolutions of the residual units
+  bool residual_batch_norm = false;   // after each of them
+  FusionSize fusion_size = FusionSize::next_map;
+  std::size_t extra_channels = 0;  // a 3x3 convolution after the fusion; 0 = none
+  bool extra_bias = true;          // of it
+  bool extra_relu = true;          // after it
+  HeadLayersKind layers = HeadLayersKind::convolutions;
+  HeadSize head_size = HeadSize::patches;
+  std::size_t hidden = 32;
+};
+
+/// A product of each patch, as DINOv2's linear heads have it: the maps of the taps side by side, each
+/// resized.
+struct LinearMapConfig {
+  ClassReadout readout = ClassReadout::dropped;
+  std::size_t enlarged = 1;  // rows and columns of the maps become so many times more, edges aligned
+  bool batch_norm = false;   // before the product
+};
+
+/// One map or several on a way of their own from the tokens.
+struct DenseBranch {
+  std::string name;               // in front of its tensors' names
+  std::vector<std::size_t> taps;  // tokens that leave these blocks, from 0
+  bool tap_norm = true;           // a norm of its own on these tokens
+  float tap_norm_eps = 1e-6f;
+  std::variant<DptConfig, LinearMapConfig> layers;
+  std::vector<MapOutput> outputs;
+};
+
+/// How a map comes to the size of an image, without antialias.
+enum class ImageResize {
+  bicubic,           // a = -0.75, edges aligned
+  bilinear,          // edges aligned
+  bilinear_corners,  // corners aligned
+};
+
+/// What depths are.
+enum class DepthUnit {
+  metre,     // distances, larger is farther
+  inverse,   // affine-invariant inverse depth: larger is nearer, neither zero nor unit are known
+  relative,  // affine-invariant depth: larger is farther, no unit
+};
+
+/// Colors of classes in the order of their indices, R, G, B; empty where nobody defines any.
+using Palette = std::vector<std::array<unsigned char, 3>>;
+
+struct DenseConfig {
+  std::string family;  // adapter that read it
+  std::vector<DenseBranch> branches;
+  DepthUnit depth_unit = DepthUnit::inverse;
+  ImageResize to_image = ImageResize::bicubic;
+  /// Pixels whose edges are no whole patches are padded in the middle with zeros, as the publisher's model
+  /// does it.
+  bool pads_pixels = false;
+  /// Depths where MapMeaning::sky is at least 0.3 become the 0.99 quantile of the others.
+  bool sky_is_farthest = false;
+  std::vector<std::string> labels;  // of MapMeaning::classes; empty = numbers
+
+  /// The output of that meaning, or null.
+  VIT_API const MapOutput* find(MapMeaning meaning) const;
+};
+
+/// Whose rules resize images and maps where the library of the files and the publisher's code differ.
+enum class ResizeRuleChoice {
+  automatic,   // of the files: transformers' for its folders, the publisher's for the publisher's
+  library,     // transformers
+  repository,  // the publisher's code
+};
+
+/// What the files of a dense head do not say.
+struct DenseOptions {
+  std::filesystem::path head{};                       // a publisher's file that joins the backbone; "" = none
+  std::vector<std::size_t> taps{};                    // blocks, from 0; none = as published
+  std::optional<std::array<float, 2>> depth_range{};  // of bins, metres
+  std::optional<float> max_depth{};                   // of metric depth, metres
+  ResizeRuleChoice resize_rule = ResizeRuleChoice::automatic;
+};
+
+/// Throws Error naming the first field that is out of range or contradicts another. `depth`: blocks of the
+/// backbone.
+VIT_API void validate(const DenseConfig& config, std::size_t depth);
+/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
+VIT_API void validate(const DenseConfig& config, std::size_t depth, const std::string& file);
+
+/// "depth", "sky", "normals", "classes".
+VIT_API const char* to_string(MapMeaning meaning);
+/// "metre", "inverse", "relative".
+VIT_API const char* to_string(DepthUnit unit);
+
+}  // namespace vit

@@ -1,0 +1,164 @@
+#include "vit/layers/convolution.h"
+
+#include <algorithm>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"Convolution", ErrorKind::mismatch};
+
+/// A part of the outputs whose weights stay in the second-level cache while rows of the map pass.
+std::size_t columns_at_once(std::size_t in_features, std::size_t panel) {
+  constexpr std::size_t kWeightFloats = std::size_t{1} << 17;  // half a MiB
+  return std::max(kWeightFloats / in_features / panel, std::size_t{1}) * panel;
+}
+
+/// Rows of the map that a task computes: few enough for even shares, enough for the weights to pay.
+std::size_t rows_per_task(MapSize out, int threads) {
+  constexpr std::size_t kPixels = 256, kTasksPerThread = 8;
+  const std::size_t even =
+      ceil_div(out.height, kTasksPerThread * static_cast<std::size_t>(resolve_threads(threads)));
+  return std::clamp<std::size_t>(even, 1, std::max<std::size_t>(1, ceil_div(kPixels, out.width)));
+}
+
+/// (O, I, k, k) as (O, k, k, I): the numbers that meet a row of the window lie together.
+Tensor<float> window_rows(TensorView<const float> weight) {
+  VIT_CHECK(
+      weight.rank() == 4 && weight.dim(2) == weight.dim(3) && (weight.dim(2) == 1 || weight.dim(2) == 3),
+      kWhere, "a kernel has the shape (out, in, k, k) with k = 1 or 3, got ", weight.shape().to_string());
+  const std::size_t out = weight.dim(0), in = weight.dim(1), places = weight.dim(2) * weight.dim(3);
+  Tensor<float> rows(Shape{out, places * in});
+  for (std::size_t o = 0; o < out; ++o) {
+    const float* const from = weight.data() + o * in * places;
+    float* const to = rows.data() + o * in * places;
+    for (std::size_t i = 0; i < in; ++i) {
+      for (std::size_t place = 0; place < places; ++place) to[place * in + i] = from[i * places + place];
+    }
+  }
+  return rows;
+}
+
+Tensor<float> repeated(std::span<const float> bias, std::size_t out, std::size_t times) {
+  if (bias.empty()) return {};
+  VIT_CHECK(bias.size() == out, kWhere, "bias of ", bias.size(), " numbers for ", out, " channels");
+  Tensor<float> copy(Shape{times * out});
+  for (std::size_t i = 0; i < times; ++i) std::ranges::copy(bias, copy.data() + i * out);
+  return copy;
+}
+
+}  // namespace
+
+Convolution::Convolution(TensorView<const float> weight, std::span<const float> bias, std::size_t stride,
+                         const kernels::LinearKernels& kernels)
+    : in_channels_(weight.rank() == 4 ? weight.dim(1) : 0),
+      edge_(weight.rank() == 4 ? weight.dim(3) : 0),
+      stride_(stride),
+      weight_(window_rows(weight), kernels),
+      bias_(repeated(bias, weight.dim(0), 1)) {
+  VIT_CHECK(stride != 0 && kernels.convert_rows == nullptr, kWhere, "stride ", stride, " and kernels of ",
+            kernels.description);
+}
+
+MapSize Convolution::out_size(MapSize in) const {
+  return {ceil_div(in.height, stride_), ceil_div(in.width, stride_)};
+}
+
+void Convolution::check(const FeatureMap& in, const FeatureMap& out, const MapEpilogue& epilogue) const {
+  VIT_CHECK(in.channels() == in_channels_ && out.channels() == out_channels() &&
+                out.size() == out_size(in.size()) && (edge_ == 1 || in.has_border()),
+            kWhere, "a kernel (", out_channels(), ", ", in_channels_, ", ", edge_, ", ", edge_,
+            ") with stride ", stride_, " cannot take a map of ", in.height(), " x ", in.width(), " x ",
+            in.channels(), " to one of ", out.height(), " x ", out.width(), " x ", out.channels());
+  VIT_CHECK(epilogue.residual.empty() ||
+                (epilogue.residual.size() == out.size() && epilogue.residual.channels() == out.channels()),
+            kWhere, "a residual of another size than the result");
+}
+
+void Convolution::forward_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
+                               const MapEpilogue& epilogue) const {
+  const kernels::LinearKernels& kernels = weight_.kernels();
+  const std::size_t features = weight_.in_features(), outputs = out_channels();
+  const std::size_t at_once = columns_at_once(features, kernels.panel_columns);
+  const std::ptrdiff_t before = edge_ == 3 ? 1 : 0;
+  const bool adds = !epilogue.residual.empty();
+  for (std::size_t column = 0; column < outputs; column += at_once) {
+    for (std::size_t y = rows.first; y < rows.first + rows.count; ++y) {
+      const float* const window = in.row(static_cast<std::ptrdiff_t>(y * stride_) - before) -
+                                  before * static_cast<std::ptrdiff_t>(in_channels_);
+      const auto row = static_cast<std::ptrdiff_t>(y);
+      kernels.gemm({.in = reinterpret_cast<const std::byte*>(window),
+                    .in_step = stride_ * in_channels_ * sizeof(float),
+                    .rows = out.width(),
+                    .pieces = edge_,
+                    .piece_step = in.row_stride() * sizeof(float),
+                    .packed = weight_.data(),
+                    .in_features = features,
+                    .column_begin = column,
+                    .column_end = std::min(column + at_once, outputs),
+                    .out = out.row(row),
+                    .out_stride = outputs,
+                    .epilogue = {.bias = epilogue.bias != nullptr ? epilogue.bias : bias_.data(),
+                                 .activation = epilogue.activation,
+                                 .residual = adds ? epilogue.residual.row(row) : nullptr,
+                                 .residual_stride = outputs}});
+    }
+  }
+}
+
+void Convolution::forward(const FeatureMap& in, const FeatureMap& out, int threads,
+                          const MapEpilogue& epilogue) const {
+  check(in, out, epilogue);
+  parallel_for_parts(out.height(), rows_per_task(out.size(), threads), threads,
+                     [&](std::size_t first, std::size_t count) {
+                       forward_rows(in, out, {first, count}, epilogue);
+                     });
+}
+
+TransposedConvolution::TransposedConvolution(TensorView<const float> weight, std::span<const float> bias,
+                                             const kernels::LinearKernels& kernels)
+    : edge_(weight.rank() == 4 ? weight.dim(3) : 0) {
+  VIT_CHECK(weight.rank() == 4 && edge_ != 0 && weight.dim(2) == edge_ && kernels.convert_rows == nullptr,
+            kWhere, "a transposed kernel has the shape (in, out, k, k), got ", weight.shape().to_string());
+  const std::size_t in = weight.dim(0), out = weight.dim(1);
+  for (std::size_t u = 0; u < edge_; ++u) {
+    Tensor<float> row(Shape{edge_ * out, in});
+    for (std::size_t i = 0; i < in; ++i) {
+      for (std::size_t o = 0; o < out; ++o) {
+        const float* const from = weight.data() + ((i * out + o) * edge_ + u) * edge_;
+        for (std::size_t v = 0; v < edge_; ++v) row.data()[(v * out + o) * in + i] = from[v];
+      }
+    }
+    rows_.emplace_back(row, kernels);
+  }
+  bias_ = repeated(bias, out, edge_);
+}
+
+void TransposedConvolution::forward(const FeatureMap& in, const FeatureMap& out, int threads,
+                                    Activation activation) const {
+  VIT_CHECK(
+      in.channels() == in_channels() && out.channels() == out_channels() && out.size() == out_size(in.size()),
+      kWhere, "a transposed kernel (", in_channels(), ", ", out_channels(), ", ", edge_, ", ", edge_,
+      ") cannot take a map of ", in.height(), " x ", in.width(), " x ", in.channels(), " to one of ",
+      out.height(), " x ", out.width(), " x ", out.channels());
+  const std::size_t outputs = edge_ * out_channels();
+  parallel_for(in.height(), threads, [&](std::size_t y, int) {
+    for (std::size_t u = 0; u < edge_; ++u) {
+      const kernels::PackedMatrix& weight = rows_[u];
+      weight.kernels().gemm({.in = reinterpret_cast<const std::byte*>(in.row(static_cast<std::ptrdiff_t>(y))),
+                             .in_step = in_channels() * sizeof(float),
+                             .rows = in.width(),
+                             .packed = weight.data(),
+                             .in_features = in_channels(),
+                             .column_begin = 0,
+                             .column_end = outputs,
+                             .out = out.row(static_cast<std::ptrdiff_t>(y * edge_ + u)),
+                             .out_stride = outputs,
+                             .epilogue = {.bias = bias_.data(), .activation = activation}});
+    }
+  });
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,73 @@
+// Convolutions of feature maps as products of rows: the window of a pixel is read where it lies, so no map is
+// copied. Letters: I, O = channels in and out, k = edge of the kernel.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/base/choices.h"
+#include "vit/base/tensor.h"
+#include "vit/kernels/pack.h"
+#include "vit/layers/map.h"
+
+namespace vit::internal {
+
+/// out = residual + activation(convolution + bias); an empty residual leaves it out.
+struct MapEpilogue {
+  Activation activation = Activation::none;
+  FeatureMap residual{};        // (H', W', O), may be out
+  const float* bias = nullptr;  // (O) instead of the convolution's own
+};
+
+/// A kernel of 1x1, or of 3x3 with a padding of 1.
+class Convolution {
+ public:
+  /// weight (O, I, k, k), k = 1 or 3; bias (O) or empty. Copies both in the layout of `kernels`, which
+  /// multiply float32 rows. Throws Error if shapes disagree.
+  Convolution(TensorView<const float> weight, std::span<const float> bias, std::size_t stride,
+              const kernels::LinearKernels& kernels);
+
+  std::size_t in_channels() const noexcept { return in_channels_; }
+  std::size_t out_channels() const noexcept { return weight_.out_features(); }
+  /// ceil(size / stride).
+  MapSize out_size(MapSize in) const;
+
+  /// in (H, W, I) -> out (H', W', O), which must not overlap; of 3x3 `in` has a border. The bits of a pixel
+  /// depend on its window only. Throws Error if shapes disagree.
+  void forward(const FeatureMap& in, const FeatureMap& out, int threads,
+               const MapEpilogue& epilogue = {}) const;
+  /// The rows of `out`, in the calling thread.
+  void forward_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
+                    const MapEpilogue& epilogue = {}) const;
+
+ private:
+  void check(const FeatureMap& in, const FeatureMap& out, const MapEpilogue& epilogue) const;
+
+  std::size_t in_channels_, edge_, stride_;
+  kernels::PackedMatrix weight_;  // (O, k k I): rows of the window one behind the other
+  Tensor<float> bias_;            // (O) or empty
+};
+
+/// A transposed convolution whose kernel is as large as its stride: every pixel becomes k x k pixels.
+class TransposedConvolution {
+ public:
+  /// weight (I, O, k, k); bias (O) or empty. Throws Error if shapes disagree.
+  TransposedConvolution(TensorView<const float> weight, std::span<const float> bias,
+                        const kernels::LinearKernels& kernels);
+
+  std::size_t in_channels() const noexcept { return rows_.front().in_features(); }
+  std::size_t out_channels() const noexcept { return rows_.front().out_features() / edge_; }
+  MapSize out_size(MapSize in) const { return {in.height * edge_, in.width * edge_}; }
+
+  /// in (H, W, I) -> out (k H, k W, O), which must not overlap. Throws Error if shapes disagree.
+  void forward(const FeatureMap& in, const FeatureMap& out, int threads,
+               Activation activation = Activation::none) const;
+
+ private:
+  std::size_t edge_;
+  std::vector<kernels::PackedMatrix> rows_;  // k of (k O, I): the pixels of one row of the result
+  Tensor<float> bias_;                       // (k O) or empty
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,197 @@
+#include "vit/towers/dense_builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "vit/base/check.h"
+
+namespace vit::internal {
+namespace {
+
+/// A weight (out, ...) and its bias, which may be empty.
+struct Product {
+  Tensor<float> weight;
+  Tensor<float> bias;
+};
+
+/// x -> scale x + shift of each channel: what a batch norm of trained statistics computes.
+struct ChannelMap {
+  std::vector<double> scale, shift;
+};
+
+class Builder {
+ public:
+  Builder(const DenseWeights& weights, const ModelConfig& backbone, const kernels::KernelTable& kernels)
+      : weights_(weights), backbone_(backbone), kernels_(kernels), linear_(*kernels.float32->linear) {}
+
+  DenseHead::Branch build(const DenseBranch& branch) {
+    prefix_ = branch.name.empty() ? "" : branch.name + ".";
+    if (const auto* dpt = std::get_if<DptConfig>(&branch.layers))
+      return DptHead(*dpt, dpt_layers(*dpt, branch), backbone_.patch_size, backbone_.num_prefix_tokens(),
+                     kernels_);
+    const auto& linear = std::get<LinearMapConfig>(branch.layers);
+    return LinearMapHead(linear, linear_layers(linear, branch), backbone_.num_prefix_tokens(), kernels_);
+  }
+
+ private:
+  Tensor<float> load(const std::string& name) const {
+    return weights_.has(prefix_ + name) ? weights_.at(prefix_ + name).load() : Tensor<float>();
+  }
+  Product product(const std::string& name) const { return {load(name + ".weight"), load(name + ".bias")}; }
+
+  ChannelMap batch_norm(const std::string& name) const {
+    constexpr double kEps = 1e-5;  // of torch's BatchNorm2d, which no configuration changes
+    const Tensor<float> gamma = load(name + ".weight"), beta = load(name + ".bias");
+    const Tensor<float> mean = load(name + ".running_mean"), variance = load(name + ".running_var");
+    ChannelMap out;
+    for (std::size_t i = 0; i < gamma.num_elements(); ++i) {
+      VIT_CHECK(variance.data()[i] >= 0.0f, (Where{"load_checkpoint", ErrorKind::format}), prefix_, name,
+                ".running_var holds ", variance.data()[i], ", which is no variance");
+      out.scale.push_back(gamma.data()[i] / std::sqrt(double{variance.data()[i]} + kEps));
+      out.shift.push_back(beta.data()[i] - mean.data()[i] * out.scale[i]);
+    }
+    return out;
+  }
+
+  /// `product` followed by `map`.
+  static Product followed_by(Product product, const ChannelMap& map) {
+    const std::size_t out = product.weight.dim(0), in = product.weight.num_elements() / out;
+    Tensor<float> weight(product.weight.shape()), bias(Shape{out});
+    for (std::size_t o = 0; o < out; ++o) {
+      for (std::size_t i = 0; i < in; ++i)
+        weight.data()[o * in + i] = static_cast<float>(product.weight.data()[o * in + i] * map.scale[o]);
+      const double before = product.bias.empty() ? 0.0 : product.bias.data()[o];
+      bias.data()[o] = static_cast<float>(before * map.scale[o] + map.shift[o]);
+    }
+    return {std::move(weight), std::move(bias)};
+  }
+
+  Convolution convolution(const Product& product, std::size_t stride = 1) const {
+    return {product.weight, product.bias.flat(), stride, linear_};
+  }
+  Convolution convolution(const std::string& name, std::size_t stride = 1) const {
+    return convolution(product(name), stride);
+  }
+
+  std::optional<LayerNorm> tap_norm(const DenseBranch& branch) const {
+    if (!branch.tap_norm) return std::nullopt;
+    return LayerNorm(load("norm.weight").flat(), load("norm.bias").flat(), branch.tap_norm_eps, kernels_);
+  }
+
+  ResidualUnit unit(const std::string& name, const DptConfig& c) const {
+    const auto one = [&](const std::string& number) {
+      Product conv = product(name + ".conv" + number);
+      if (c.residual_batch_norm) conv = followed_by(std::move(conv), batch_norm(name + ".norm" + number));
+      return convolution(conv);
+    };
+    return {one("1"), one("2")};
+  }
+
+  DptTap tap(const DptConfig& c, std::size_t index) const {
+    const std::string number = std::to_string(index);
+    DptTap out{.projection = convolution("project." + number), .neck = convolution("neck." + number)};
+    if (c.readout == ClassReadout::projected) {
+      const std::size_t width = backbone_.embed_dim;
+      const Tensor<float> weight = load("readout." + number + ".weight");  // (C, patch and class)
+      Tensor<float> patch(Shape{width, width, 1, 1});
+      out.class_readout = Tensor<float>(Shape{width, width});
+      for (std::size_t o = 0; o < width; ++o) {
+        const float* const row = weight.data() + o * 2 * width;
+        std::copy_n(row, width, patch.data() + o * width);
+        std::copy_n(row + width, width, out.class_readout.data() + o * width);
+      }
+      out.readout.emplace(patch.view(), std::span<const float>(), 1, linear_);
+      out.class_bias = load("readout." + number + ".bias");
+    }
+    if (index < 2) {
+      const Product resize = product("resize." + number);
+      out.enlarge.emplace(resize.weight.view(), resize.bias.flat(), linear_);
+    }
+    if (index == 3) out.reduce.emplace(convolution("resize." + number, 2));
+    return out;
+  }
+
+  DptLayers dpt_layers(const DptConfig& c, const DenseBranch& branch) const {
+    DptLayers out{.norm = tap_norm(branch)};
+    for (std::size_t k = 0; k < c.channels.size(); ++k) out.taps.push_back(tap(c, k));
+    for (std::size_t j = 0; j < c.channels.size(); ++j) {
+      const std::string fusion = "fusion." + std::to_string(j);
+      std::optional<ResidualUnit> lateral;
+      if (j != 0) lateral.emplace(unit(fusion + ".lateral", c));
+      out.fusions.push_back(
+          {std::move(lateral), unit(fusion + ".unit", c), convolution(fusion + ".project")});
+    }
+    if (c.extra_channels != 0) out.extra.emplace(convolution("extra"));
+    if (c.layers == HeadLayersKind::convolutions) out.narrow.emplace(convolution("narrow"));
+    if (c.layers == HeadLayersKind::classes)
+      out.narrow.emplace(convolution(followed_by(product("narrow"), batch_norm("narrow_norm"))));
+    for (std::size_t o = 0; o < branch.outputs.size(); ++o) {
+      const std::string output = "output." + std::to_string(o);
+      std::optional<Convolution> hidden;
+      if (c.layers == HeadLayersKind::convolutions) hidden.emplace(convolution(output + ".hidden"));
+      out.outputs.push_back(
+          {std::move(hidden), convolution(output + ".last"), MapFinisher(branch.outputs[o])});
+    }
+    return out;
+  }
+
+  /// The columns of the product are those of the taps one behind the other, patch and class token each.
+  LinearMapLayers linear_layers(const LinearMapConfig& c, const DenseBranch& branch) const {
+    const std::size_t width = backbone_.embed_dim, outputs = branch.outputs.front().channels;
+    const bool with_class = c.readout == ClassReadout::concatenated;
+    const std::size_t of_tap = with_class ? 2 * width : width, columns = of_tap * branch.taps.size();
+    Product last = product("output.0.last");
+    if (c.batch_norm) last = preceded_by(batch_norm("norm_map"), std::move(last));
+    LinearMapLayers out{.norm = tap_norm(branch),
+                        .bias = std::move(last.bias),
+                        .finish = MapFinisher(branch.outputs.front())};
+    for (std::size_t k = 0; k < branch.taps.size(); ++k) {
+      Tensor<float> patch(Shape{outputs, width, 1, 1}), token;
+      if (with_class) token = Tensor<float>(Shape{outputs, width});
+      for (std::size_t o = 0; o < outputs; ++o) {
+        const float* const row = last.weight.data() + o * columns + k * of_tap;
+        std::copy_n(row, width, patch.data() + o * width);
+        if (with_class) std::copy_n(row + width, width, token.data() + o * width);
+      }
+      out.taps.push_back({Convolution(patch.view(), {}, 1, linear_), std::move(token)});
+    }
+    return out;
+  }
+
+  /// `map` followed by `product`.
+  static Product preceded_by(const ChannelMap& map, Product product) {
+    const std::size_t out = product.weight.dim(0), in = product.weight.num_elements() / out;
+    Tensor<float> weight(product.weight.shape()), bias(Shape{out});
+    for (std::size_t o = 0; o < out; ++o) {
+      double sum = product.bias.data()[o];
+      for (std::size_t i = 0; i < in; ++i) {
+        const double value = product.weight.data()[o * in + i];
+        weight.data()[o * in + i] = static_cast<float>(value * map.scale[i]);
+        sum += value * map.shift[i];
+      }
+      bias.data()[o] = static_cast<float>(sum);
+    }
+    return {std::move(weight), std::move(bias)};
+  }
+
+  const DenseWeights& weights_;
+  const ModelConfig& backbone_;
+  const kernels::KernelTable& kernels_;
+  const kernels::LinearKernels& linear_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weights,
+                           const ModelConfig& backbone, const kernels::KernelTable& kernels) {
+  Builder builder(weights, backbone, kernels);
+  std::vector<DenseHead::Branch> branches;
+  for (const DenseBranch& branch : config.branches) branches.push_back(builder.build(branch));
+  return {config, std::move(branches)};
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,108 @@
+#include "vit/weights/dense_weights.h"
+
+#include "vit/base/check.h"
+
+namespace vit::internal {
+namespace {
+
+struct Walker {
+  DenseWeights& weights;
+  const VisitDenseTensor& visit;
+  std::string prefix;
+
+  Walker in(const std::string& part) const { return {weights, visit, prefix + part + "."}; }
+  void tensor(const std::string& name, const Shape& shape) const {
+    visit(prefix + name, shape, weights.add(prefix + name));
+  }
+  void convolution(const std::string& name, std::size_t out, std::size_t in, std::size_t edge,
+                   bool bias = true) const {
+    tensor(name + ".weight", {out, in, edge, edge});
+    if (bias) tensor(name + ".bias", {out});
+  }
+  void transposed(const std::string& name, std::size_t channels, std::size_t edge) const {
+    tensor(name + ".weight", {channels, channels, edge, edge});
+    tensor(name + ".bias", {channels});
+  }
+  void batch_norm(const std::string& name, std::size_t channels) const {
+    for (const char* const part : {".weight", ".bias", ".running_mean", ".running_var"})
+      tensor(name + part, {channels});
+  }
+  void unit(const std::string& name, const DptConfig& c) const {
+    for (const char* const number : {"1", "2"}) {
+      convolution(name + ".conv" + number, c.features, c.features, 3, c.residual_bias);
+      if (c.residual_batch_norm) batch_norm(name + ".norm" + number, c.features);
+    }
+  }
+};
+
+void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t width, const Walker& walk) {
+  const std::size_t count = c.channels.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::string number = std::to_string(k);
+    if (c.readout == ClassReadout::projected) {
+      walk.tensor("readout." + number + ".weight", {width, 2 * width});
+      walk.tensor("readout." + number + ".bias", {width});
+    }
+    walk.convolution("project." + number, c.channels[k], width, 1);
+    if (k == 0) walk.transposed("resize." + number, c.channels[k], 4);
+    if (k == 1) walk.transposed("resize." + number, c.channels[k], 2);
+    if (k == 3) walk.convolution("resize." + number, c.channels[k], c.channels[k], 3);
+    walk.convolution("neck." + number, c.features, c.channels[k], 3, /*bias=*/false);
+  }
+  for (std::size_t j = 0; j < count; ++j) {
+    const Walker fusion = walk.in("fusion." + std::to_string(j));
+    if (j != 0) fusion.unit("lateral", c);
+    fusion.unit("unit", c);
+    fusion.convolution("project", c.features, c.features, 1);
+  }
+  std::size_t channels = c.features;
+  if (c.extra_channels != 0) {
+    walk.convolution("extra", c.extra_channels, channels, 3, c.extra_bias);
+    channels = c.extra_channels;
+  }
+  if (c.layers == HeadLayersKind::convolutions) {
+    walk.convolution("narrow", channels / 2, channels, 3);
+    channels = channels / 2;
+  }
+  if (c.layers == HeadLayersKind::classes) {
+    walk.convolution("narrow", channels, channels, 3, /*bias=*/false);
+    walk.batch_norm("narrow_norm", channels);
+  }
+  for (std::size_t o = 0; o < branch.outputs.size(); ++o) {
+    const Walker output = walk.in("output." + std::to_string(o));
+    if (c.layers == HeadLayersKind::convolutions) output.convolution("hidden", c.hidden, channels, 3);
+    output.convolution("last", branch.outputs[o].channels,
+                       c.layers == HeadLayersKind::convolutions ? c.hidden : channels, 1);
+  }
+}
+
+void visit_layers(const LinearMapConfig& c, const DenseBranch& branch, std::size_t width,
+                  const Walker& walk) {
+  const std::size_t of_tap = c.readout == ClassReadout::concatenated ? 2 * width : width;
+  const std::size_t channels = of_tap * branch.taps.size();
+  if (c.batch_norm) walk.batch_norm("norm_map", channels);
+  walk.convolution("output.0.last", branch.outputs.front().channels, channels, 1);
+}
+
+}  // namespace
+
+const WeightTensor& DenseWeights::at(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  VIT_CHECK(found != tensors_.end(), "DenseWeights", "a dense head has no tensor ", name);
+  return found->second;
+}
+
+void for_each_tensor(const DenseConfig& config, std::size_t embed_dim, DenseWeights& weights,
+                     const VisitDenseTensor& visit) {
+  const Walker all{weights, visit, ""};
+  for (const DenseBranch& branch : config.branches) {
+    const Walker walk = branch.name.empty() ? all : all.in(branch.name);
+    if (branch.tap_norm) {
+      walk.tensor("norm.weight", {embed_dim});
+      walk.tensor("norm.bias", {embed_dim});
+    }
+    std::visit([&](const auto& layers) { visit_layers(layers, branch, embed_dim, walk); }, branch.layers);
+  }
+}
+
+}  // namespace vit::internal
