@@ -3,9 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/numbers.h"
@@ -27,17 +31,56 @@ struct DenseCase {
   const char* weights;  // a file in it, "" = the folder itself
   ModelOptions options{};
   InputSize size{};
+  std::string depth = "depth";  // the tensors of the case: NAME, NAME_image
+  std::string logits = "logits";
+  std::string segmentation = "segmentation";
 };
 
-std::vector<DenseCase> depth_cases() {
+/// A head of Meta's on the backbone of its case.
+ModelOptions joined(const fs::path& head, std::vector<std::size_t> taps, float farthest) {
+  ModelOptions options{.architecture = "dinov2_vits14", .overrides = {{"num_heads", "2"}}};
+  options.dense.head = head;
+  options.dense.taps = std::move(taps);
+  if (farthest > 0.0f) options.dense.depth_range = std::array<float, 2>{0.001f, farthest};
+  return options;
+}
+
+std::vector<DenseCase> dense_cases(const fs::path& root) {
   const InputSize small{.kind = InputSize::Kind::fixed, .height = 56, .width = 56};
+  ModelOptions original{.overrides = {{"num_heads", "3"}}};
+  original.dense.taps = {0, 1, 3, 4};
+  const fs::path heads = root / "orig-dinov2-heads";
   return {
       {"hf-depth-anything", ""},
       {"hf-depth-anything-metric", ""},
-      {"orig-depth-anything-v2",
-       "model.pth",
-       {.overrides = {{"num_heads", "3"}}, .dense = {.taps = {0, 1, 3, 4}}},
-       small},
+      {"orig-depth-anything-v2", "model.pth", original, small},
+      {"hf-dpt-dinov2", ""},
+      {"hf-dpt-vit", ""},
+      {"hf-dpt-vit-segmentation", ""},
+      {"hf-tipsv2-dpt", ""},
+      {"hf-chmv2", ""},
+      {"orig-dinov2-dpt", "backbone.pth",
+       joined(root / "orig-dinov2-dpt/nyu_dpt_head.pth", {0, 1, 2, 3}, 0.6f)},
+      {"orig-dinov2-heads", "backbone.pth", joined(heads / "nyu_linear_head.pth", {}, 0.0f), {}, "depth1"},
+      {"orig-dinov2-heads",
+       "backbone.pth",
+       joined(heads / "nyu_linear4_head.pth", {0, 1, 2, 3}, 10.0f),
+       {},
+       "depth4"},
+      {"orig-dinov2-heads",
+       "backbone.pth",
+       joined(heads / "ade20k_linear_head.pth", {}, 0.0f),
+       {},
+       "",
+       "linear_logits",
+       "linear_segmentation"},
+      {"orig-dinov2-heads",
+       "backbone.pth",
+       joined(heads / "ade20k_ms_head.pth", {}, 0.0f),
+       {},
+       "",
+       "ms_logits",
+       "ms_segmentation"},
   };
 }
 
@@ -52,30 +95,129 @@ void check_near(TensorView<const float> found, const TensorFile& expected, const
   CHECK(test::largest_difference(found.flat(), values) <= kTolerance * largest);
 }
 
-void check_depth_case(const DenseCase& c, const fs::path& folder, const fs::path& images) {
+/// Int32 of a file.
+std::vector<std::int32_t> integers_of(const TensorEntry& entry) {
+  std::vector<std::int32_t> out(entry.num_elements());
+  entry.bytes.read(0, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+void check_input(const DenseCase& c, Session& session, Session& images, const fs::path& image_folder,
+                 const TensorFile& expected, const std::string& input) {
+  const DenseConfig& config = *session.model().dense_config();
+  Outputs outputs;
+  session.forward(to_float(expected.at(input + ".pixels")), {.dense = true}, outputs);
+  const Image image = images.decode(image_folder / (input + ".png"));
+  Outputs from_image;
+  images.run(image, {.dense = true}, from_image);
+  const ImageOutputs maps = outputs[0], seen = from_image[0];
+  if (config.find(MapMeaning::depth) != nullptr) {
+    check_near(maps.depth(), expected, input + "." + c.depth);
+    check_near(depth_of(seen, config, image.size(), 2).depth, expected, input + "." + c.depth + "_image");
+  }
+  if (config.find(MapMeaning::normals) != nullptr) {
+    check_near(maps.map(MapMeaning::normals), expected, input + ".normals");
+    check_near(normals_of(seen, config, image.size(), 2), expected, input + ".normals_image");
+  }
+  if (config.find(MapMeaning::classes) == nullptr) return;
+  check_near(maps.map(MapMeaning::classes), expected, input + "." + c.logits);
+  const SegmentMap found = semantic_segments(seen, config, image.size(), 2);
+  const std::vector<std::int32_t> classes = integers_of(expected.at(input + "." + c.segmentation));
+  REQUIRE(found.map.num_elements() == classes.size());
+  CHECK(std::ranges::equal(found.map.flat(), classes));
+}
+
+void check_case(const DenseCase& c, const fs::path& folder, const fs::path& images) {
   CAPTURE(c.folder);
+  CAPTURE(c.options.dense.head.string());
   const auto model = Model::load(*c.weights != '\0' ? folder / c.weights : folder, c.options);
   REQUIRE(model->dense_config() != nullptr);
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
-  Session session(model, {.threads = 2});
-  DepthEstimator estimator(model, {.threads = 2, .input_size = c.size});
+  Session from_pixels(model, {.threads = 2}), from_images(model, {.threads = 2, .input_size = c.size});
   for (const char* const input : {"landscape", "portrait", "panorama"}) {
     CAPTURE(input);
-    const std::string name(input);
-    const Tensor<float> pixels = to_float(expected.at(name + ".pixels"));
-    Outputs outputs;
-    session.forward(pixels, {.dense = true}, outputs);
-    check_near(outputs[0].depth(), expected, name + ".depth");
-    check_near(estimator.estimate(images / (name + ".png")).depth, expected, name + ".depth_image");
+    if (expected.find(std::string(input) + ".pixels") == nullptr) continue;
+    check_input(c, from_pixels, from_images, images, expected, input);
   }
 }
 
 }  // namespace
 
-TEST_CASE("dense fixtures: depth from pixels and from images") {
+TEST_CASE("dense fixtures: maps from pixels and from images") {
   SKIP_WITHOUT_SHARED("fixtures/dense");
   const fs::path root = test::shared_path("fixtures/dense");
-  for (const DenseCase& c : depth_cases()) check_depth_case(c, root / c.folder, root / "images");
+  for (const DenseCase& c : dense_cases(root)) check_case(c, root / c.folder, root / "images");
+}
+
+TEST_CASE("dense golden models: depth of transformers' Depth Anything") {
+  const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
+  const auto model = Model::load(folder);
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  Session session(model, {.threads = 2});
+  Outputs outputs;
+  session.forward(to_float(expected.at("pixels")), {.dense = true}, outputs);
+  check_near(outputs[0].depth(), expected, "depth");
+  const DepthMap map = depth_of(outputs[0], *model->dense_config(), {17, 23});
+  CHECK(map.unit == DepthUnit::metre);
+  check_near(map.depth, expected, "depth_image");
+  CHECK(map.lowest == *std::ranges::min_element(map.depth.flat()));
+  CHECK(map.highest == *std::ranges::max_element(map.depth.flat()));
+}
+
+TEST_CASE("dense golden models: heads in files of their own") {
+  const fs::path folder = test::data_path("golden/dense/dinov2-heads");
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  const auto outputs_of = [&](const char* head) {
+    ModelOptions options;
+    options.dense.head = folder / head;
+    Session session(Model::load(folder / "model.safetensors", options), {.threads = 2});
+    Outputs outputs;
+    session.forward(to_float(expected.at("pixels")), {.dense = true}, outputs);
+    return outputs;
+  };
+  const Outputs classes = outputs_of("voc2012_ms_head.safetensors");
+  check_near(classes[0].map(MapMeaning::classes), expected, "logits");
+  CHECK_THROWS_AS(classes[0].depth(), Error);
+  const Outputs depth = outputs_of("nyu_linear_head.safetensors");
+  check_near(depth[0].depth(), expected, "depth");
+}
+
+TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the place in it") {
+  const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
+  const auto model = Model::load(folder);
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  const Tensor<float> pixels = to_float(expected.at("pixels"));
+  const std::size_t count = pixels.num_elements();
+  Tensor<float> batch(Shape{3, 3, pixels.dim(2), pixels.dim(3)});
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < count; ++k)
+      batch.data()[i * count + k] = i == 1 ? -pixels.data()[k] : pixels.data()[k];
+  }
+  Outputs one, three;
+  Session(model, {.threads = 1}).forward(pixels, {.dense = true}, one);
+  Session(model, {.threads = 2}).forward(batch, {.blocks = {1}, .dense = true}, three);
+  CHECK(std::ranges::equal(one[0].depth().flat(), three[0].depth().flat()));
+  CHECK(std::ranges::equal(one[0].depth().flat(), three[2].depth().flat()));
+  CHECK(!std::ranges::equal(one[0].depth().flat(), three[1].depth().flat()));
+  CHECK(three.blocks.size() == 1);
+}
+
+TEST_CASE("dense heads: what does not fit is an Error that says what is missing") {
+  const fs::path folder = test::data_path("golden/dense/dinov2-heads");
+  ModelOptions options;
+  SUBCASE("a head that is none") {
+    options.dense.head = folder / "model.safetensors";
+  }
+  SUBCASE("taps beyond the last block") {
+    options.dense.head = folder / "nyu_linear_head.safetensors";
+    options.dense.taps = {4};
+  }
+  SUBCASE("no such file") {
+    options.dense.head = folder / "none.pth";
+  }
+  CHECK_THROWS_AS(Model::load(folder / "model.safetensors", options), Error);
+  CHECK_THROWS_AS(DepthEstimator(Model::load(folder)), Error);
+  CHECK_THROWS_AS(Segmenter(Model::load(test::data_path("golden/dense/hf-depth-anything"))), Error);
 }
 
 }  // namespace vit

@@ -22,9 +22,9 @@ struct ChannelMap {
   std::vector<double> scale, shift;
 };
 
-class Builder {
+class HeadBuilder {
  public:
-  Builder(const DenseWeights& weights, const ModelConfig& backbone, const kernels::KernelTable& kernels)
+  HeadBuilder(const DenseWeights& weights, const ModelConfig& backbone, const kernels::KernelTable& kernels)
       : weights_(weights), backbone_(backbone), kernels_(kernels), linear_(*kernels.float32->linear) {}
 
   DenseHead::Branch build(const DenseBranch& branch) {
@@ -188,7 +188,7 @@ class Builder {
 
 DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weights,
                            const ModelConfig& backbone, const kernels::KernelTable& kernels) {
-  Builder builder(weights, backbone, kernels);
+  HeadBuilder builder(weights, backbone, kernels);
   std::vector<DenseHead::Branch> branches;
   for (const DenseBranch& branch : config.branches) branches.push_back(builder.build(branch));
   return {config, std::move(branches)};

@@ -5,12 +5,12 @@
 namespace vit::internal {
 namespace {
 
-struct Walker {
+struct HeadWalker {
   DenseWeights& weights;
   const VisitDenseTensor& visit;
   std::string prefix;
 
-  Walker in(const std::string& part) const { return {weights, visit, prefix + part + "."}; }
+  HeadWalker in(const std::string& part) const { return {weights, visit, prefix + part + "."}; }
   void tensor(const std::string& name, const Shape& shape) const {
     visit(prefix + name, shape, weights.add(prefix + name));
   }
@@ -35,7 +35,7 @@ struct Walker {
   }
 };
 
-void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t width, const Walker& walk) {
+void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t width, const HeadWalker& walk) {
   const std::size_t count = c.channels.size();
   for (std::size_t k = 0; k < count; ++k) {
     const std::string number = std::to_string(k);
@@ -50,7 +50,7 @@ void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t wid
     walk.convolution("neck." + number, c.features, c.channels[k], 3, /*bias=*/false);
   }
   for (std::size_t j = 0; j < count; ++j) {
-    const Walker fusion = walk.in("fusion." + std::to_string(j));
+    const HeadWalker fusion = walk.in("fusion." + std::to_string(j));
     if (j != 0) fusion.unit("lateral", c);
     fusion.unit("unit", c);
     fusion.convolution("project", c.features, c.features, 1);
@@ -69,7 +69,7 @@ void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t wid
     walk.batch_norm("narrow_norm", channels);
   }
   for (std::size_t o = 0; o < branch.outputs.size(); ++o) {
-    const Walker output = walk.in("output." + std::to_string(o));
+    const HeadWalker output = walk.in("output." + std::to_string(o));
     if (c.layers == HeadLayersKind::convolutions) output.convolution("hidden", c.hidden, channels, 3);
     output.convolution("last", branch.outputs[o].channels,
                        c.layers == HeadLayersKind::convolutions ? c.hidden : channels, 1);
@@ -77,7 +77,7 @@ void visit_layers(const DptConfig& c, const DenseBranch& branch, std::size_t wid
 }
 
 void visit_layers(const LinearMapConfig& c, const DenseBranch& branch, std::size_t width,
-                  const Walker& walk) {
+                  const HeadWalker& walk) {
   const std::size_t of_tap = c.readout == ClassReadout::concatenated ? 2 * width : width;
   const std::size_t channels = of_tap * branch.taps.size();
   if (c.batch_norm) walk.batch_norm("norm_map", channels);
@@ -94,9 +94,9 @@ const WeightTensor& DenseWeights::at(const std::string& name) const {
 
 void for_each_tensor(const DenseConfig& config, std::size_t embed_dim, DenseWeights& weights,
                      const VisitDenseTensor& visit) {
-  const Walker all{weights, visit, ""};
+  const HeadWalker all{weights, visit, ""};
   for (const DenseBranch& branch : config.branches) {
-    const Walker walk = branch.name.empty() ? all : all.in(branch.name);
+    const HeadWalker walk = branch.name.empty() ? all : all.in(branch.name);
     if (branch.tap_norm) {
       walk.tensor("norm.weight", {embed_dim});
       walk.tensor("norm.bias", {embed_dim});

@@ -39,9 +39,9 @@ constexpr const char* kFooter =
     "  vit depth --model dinov2_vits14_pretrain.pth --architecture dinov2_vits14 \\\n"
     "    --head dinov2_vits14_nyu_dpt_head.pth photo.jpg --output photo.safetensors";
 
-constexpr const char* kFormatHelp =
+constexpr const char* kDepthFormatHelp =
     "Files of FOLDER/: png16 (default), color, npy, pfm, ply; and json or text (default) for the lines";
-constexpr MapFormat kFormats[]{
+constexpr MapFormat kDepthFormats[]{
     {"png16", ".png"}, {"color", "_color.png"}, {"npy", ".npy"}, {"pfm", ".pfm"}, {"ply", ".ply"}};
 constexpr double kFocal = 470.4;  // pixels, of Depth Anything's point clouds
 
@@ -102,7 +102,7 @@ std::string line_of(const std::string& file, const DepthMap& map, bool json) {
 }
 
 int depth(const DepthOptions& options) {
-  DenseRun run("depth", options.run, kFormats, {"png16"}, MapMeaning::depth);
+  DenseRun run("depth", options.run, kDepthFormats, {"png16"}, MapMeaning::depth);
   const DenseConfig& config = run.config();
   if (run.writes("ply") && config.depth_unit != DepthUnit::metre)
     fail_usage("--format ply needs depths in metres, and this model gives ", to_string(config.depth_unit),
@@ -141,7 +141,7 @@ Command depth_command() {
                        options->focal, [](const std::string& value) { return parse_real(value, 1e-3, 1e9); },
                        "470.4")}},
       .run = [options] { return depth(*options); }};
-  add_dense_run_options(command.options, options->run, kFormats, kFormatHelp);
+  add_dense_run_options(command.options, options->run, kDepthFormats, kDepthFormatHelp);
   return command;
 }
 

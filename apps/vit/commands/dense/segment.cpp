@@ -32,10 +32,10 @@ constexpr const char* kFooter =
     "  vit segment --model dinov2_vits14_pretrain.pth --architecture dinov2_vits14 \\\n"
     "    --head dinov2_vits14_ade20k_linear_head.pth photo.jpg --output photo.npz --format json";
 
-constexpr const char* kFormatHelp =
+constexpr const char* kSegmentFormatHelp =
     "Files of FOLDER/: png and color (default: both); and json or text for the lines, which are json with "
     "arrays";
-constexpr MapFormat kFormats[]{{"png", ".png"}, {"color", "_color.png"}};
+constexpr MapFormat kSegmentFormats[]{{"png", ".png"}, {"color", "_color.png"}};
 
 enum class PaletteChoice { automatic, ade20k, voc };
 constexpr Named<PaletteChoice> kPalettes[]{
@@ -118,7 +118,8 @@ std::string line_of(const std::string& file, const SegmentMap& map, bool json) {
 }
 
 int segment(const SegmentOptions& options) {
-  DenseRun run("segment", options.run, kFormats, {"png", "color"}, MapMeaning::classes, {options.labels});
+  DenseRun run("segment", options.run, kSegmentFormats, {"png", "color"}, MapMeaning::classes,
+               {options.labels});
   const DenseConfig& config = run.config();
   ModelConfig classes;  // as labels know them
   classes.num_classes = config.find(MapMeaning::classes)->channels;
@@ -161,7 +162,7 @@ Command segment_command() {
                    .target = choice_target(options->palette, kPalettes)},
                   labels_option(options->labels)},
       .run = [options] { return segment(*options); }};
-  add_dense_run_options(command.options, options->run, kFormats, kFormatHelp);
+  add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;
 }
 
