@@ -36,8 +36,8 @@ struct DepthMap {
 VIT_API DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
                           int threads = 1);
 
-/// The normals that one image's outputs hold (Request::set_maps): of unit length at the resolution of the head,
-/// then brought to the size of the image, (3, H, W).
+/// The normals that one image's outputs hold (Request::set_maps): of unit length at the resolution of the
+/// head, then brought to the size of the image, (3, H, W).
 VIT_API Tensor<float> normals_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
                                  int threads = 1);
 

@@ -183,9 +183,11 @@ class VIT_API ImageOutputs {
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
 
-  /// (planes, H, W), before it is brought to the size of the image. Throws Error for a model whose head does not give it.
+  /// (planes, H, W), before it is brought to the size of the image. Throws Error for a model whose head does
+  /// not give it.
   TensorView<const float> map(MapMeaning meaning) const;
-  /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers are.
+  /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers
+  /// are.
   TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +26,13 @@ namespace fs = std::filesystem;
 
 /// Difference that is allowed, of the largest value.
 constexpr double kTolerance = 2e-5;
+
+/// The maps of a dense head, and others.
+Request maps_and(std::initializer_list<OutputKey> others = {}) {
+  Request request(others);
+  request.set_maps();
+  return request;
+}
 
 struct DenseCase {
   const char* folder;
@@ -106,10 +114,10 @@ void check_input(const DenseCase& c, Session& session, Session& images, const fs
                  const TensorFile& expected, const std::string& input) {
   const DenseConfig& config = *session.model().dense_config();
   Outputs outputs;
-  session.forward(to_float(expected.at(input + ".pixels")), {.dense = true}, outputs);
+  session.forward(to_float(expected.at(input + ".pixels")), maps_and(), outputs);
   const Image image = images.decode(image_folder / (input + ".png"));
   Outputs from_image;
-  images.run(image, {.dense = true}, from_image);
+  images.run(image, maps_and(), from_image);
   const ImageOutputs maps = outputs[0], seen = from_image[0];
   if (config.find(MapMeaning::depth) != nullptr) {
     check_near(maps.depth(), expected, input + "." + c.depth);
@@ -155,7 +163,7 @@ TEST_CASE("dense golden models: depth of transformers' Depth Anything") {
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
   Session session(model, {.threads = 2});
   Outputs outputs;
-  session.forward(to_float(expected.at("pixels")), {.dense = true}, outputs);
+  session.forward(to_float(expected.at("pixels")), maps_and(), outputs);
   check_near(outputs[0].depth(), expected, "depth");
   const DepthMap map = depth_of(outputs[0], *model->dense_config(), {17, 23});
   CHECK(map.unit == DepthUnit::metre);
@@ -172,7 +180,7 @@ TEST_CASE("dense golden models: heads in files of their own") {
     options.dense.head = folder / head;
     Session session(Model::load(folder / "model.safetensors", options), {.threads = 2});
     Outputs outputs;
-    session.forward(to_float(expected.at("pixels")), {.dense = true}, outputs);
+    session.forward(to_float(expected.at("pixels")), maps_and(), outputs);
     return outputs;
   };
   const Outputs classes = outputs_of("voc2012_ms_head.safetensors");
@@ -194,12 +202,12 @@ TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the
       batch.data()[i * count + k] = i == 1 ? -pixels.data()[k] : pixels.data()[k];
   }
   Outputs one, three;
-  Session(model, {.threads = 1}).forward(pixels, {.dense = true}, one);
-  Session(model, {.threads = 2}).forward(batch, {.blocks = {1}, .dense = true}, three);
+  Session(model, {.threads = 1}).forward(pixels, maps_and(), one);
+  Session(model, {.threads = 2}).forward(batch, maps_and({{Output::block, 1}}), three);
   CHECK(std::ranges::equal(one[0].depth().flat(), three[0].depth().flat()));
   CHECK(std::ranges::equal(one[0].depth().flat(), three[2].depth().flat()));
   CHECK(!std::ranges::equal(one[0].depth().flat(), three[1].depth().flat()));
-  CHECK(three.blocks.size() == 1);
+  CHECK(three.has({Output::block, 1}));
 }
 
 TEST_CASE("dense heads: what does not fit is an Error that says what is missing") {

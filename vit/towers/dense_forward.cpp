@@ -36,7 +36,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
     return forward_tokens(pixels, request, threads, memory, outputs);
   }
   VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) asked of a model without a dense head");
-  VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ", pixels.shape().to_string());
+  VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
+            pixels.shape().to_string());
   ForwardMemory::Dense& dense = memory.dense;
   if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch_size, dense.pixels);
   dense.request = request;
