@@ -29,12 +29,12 @@ EigenMap<T> view_as_eigen(TensorView<T> view) {
                      static_cast<Eigen::Index>(view.num_columns()),
                      Eigen::OuterStride<>(static_cast<Eigen::Index>(view.row_stride())));
 }
-/// The same of a tensor that owns its memory.
+/// An Eigen map of a tensor that owns its memory.
 template <typename T>
 EigenMap<T> view_as_eigen(Tensor<T>& tensor) {
   return view_as_eigen(tensor.view());
 }
-/// The same, read only.
+/// A read-only Eigen map of a tensor that owns its memory.
 template <typename T>
 EigenMap<const T> view_as_eigen(const Tensor<T>& tensor) {
   return view_as_eigen(tensor.view());
@@ -53,7 +53,7 @@ auto view_as_tensor(Eigen::PlainObjectBase<Derived>& matrix) {
       matrix.data(), Shape{static_cast<std::size_t>(matrix.rows()), static_cast<std::size_t>(matrix.cols())},
       static_cast<std::size_t>(matrix.outerStride()));
 }
-/// The same, read only.
+/// A read-only view of a row-major Eigen matrix, which must outlive it.
 template <typename Derived>
 auto view_as_tensor(const Eigen::PlainObjectBase<Derived>& matrix) {
   static_assert(Derived::IsRowMajor, "tensors are row-major: use Eigen::RowMajor or vit::EigenMatrix");

@@ -108,7 +108,7 @@ class VIT_API TextEncoder {
  public:
   /// Throws Error (argument) for a null tower.
   explicit TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOptions options = {});
-  /// The same of a folder or weight file; throws Error as TextTower::load() does.
+  /// An encoder of the tower in a folder or weight file; throws Error as TextTower::load() does.
   explicit TextEncoder(const std::filesystem::path& path, TextEncoderOptions options = {},
                        const TextOptions& text_options = {});
   ~TextEncoder();
@@ -120,7 +120,7 @@ class VIT_API TextEncoder {
 
   /// Tokenizes and encodes texts. Throws Error unless all are UTF-8, and names the first that is not.
   void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings);
-  /// The same, into new embeddings.
+  /// Tokenizes and encodes texts into new embeddings.
   TextEmbeddings encode(std::span<const std::string_view> texts);
   /// One text, E numbers.
   Tensor<float> encode(std::string_view text);

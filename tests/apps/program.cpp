@@ -129,25 +129,6 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   return result;
 }
 
-TestFolder::TestFolder() {
-  std::string pattern = (fs::temp_directory_path() / "vit-test-XXXXXX").string();
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TestFolder::names() const {
-  std::vector<std::string> out;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_))
-    out.push_back(entry.path().filename().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 void write_picture(const std::string& path, std::size_t height, std::size_t width, unsigned seed) {
   std::string bytes = "P6\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n";
   for (std::size_t y = 0; y < height; ++y) {

@@ -47,22 +47,12 @@ pid_t start_vit(const std::vector<std::string>& arguments,
                 const std::map<std::string, std::string>& environment, const std::string& out_path,
                 const std::string& err_path);
 
-/// A folder of one test, removed with everything in it at the end.
-class TestFolder {
+/// A temporary folder whose paths are strings, as arguments of the program are.
+class TestFolder : public TemporaryFolder {
  public:
-  TestFolder();
-  ~TestFolder();
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
   /// Absolute path of a name in the folder.
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-  /// Names of the files in the folder, sorted.
-  std::vector<std::string> names() const;
-
- private:
-  std::filesystem::path path_;
+  std::string operator/(const std::string& name) const { return TemporaryFolder::operator/(name).string(); }
+  std::string path() const { return TemporaryFolder::path().string(); }
 };
 
 /// Writes a binary PPM picture with a pattern that `seed` chooses.

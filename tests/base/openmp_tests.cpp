@@ -55,7 +55,7 @@ Seen look(int wanted) {
   return seen;
 }
 
-/// The same, of a team that OpenMP could serve: on a busy machine own workers do for a second.
+/// What a team that OpenMP serves sees: on a busy machine own workers do for a second.
 Seen look_in_region(int wanted) {
   Seen seen = look(wanted);
   for (int wait = 0; wait < 20 && seen.region_threads == 1; ++wait) {

@@ -23,7 +23,7 @@ std::string digest(const vit::Image& image) {
   return vit::test::sha256(image.data(), image.height() * image.row_stride());
 }
 
-/// The same formula as in the script.
+/// The formula of the script.
 vit::Image synthetic(std::size_t height, std::size_t width) {
   vit::Image image(height, width);
   for (std::size_t y = 0; y < height; ++y) {

@@ -23,7 +23,7 @@ class FixtureTensors {
   std::vector<std::size_t> shape(std::string_view name) const { return file_.at(name).shape; }
   /// Floating-point tensors of any rank, flattened row-major.
   std::vector<double> doubles(std::string_view name) const { return to_double(file_.at(name)); }
-  /// The same as float32, with its shape.
+  /// The tensor as float32, with its shape.
   Tensor<float> floats(std::string_view name) const { return to_float(file_.at(name)); }
   /// The bytes of an 8-bit tensor.
   std::vector<unsigned char> bytes(std::string_view name) const {

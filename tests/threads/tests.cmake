@@ -11,7 +11,7 @@ get_filename_component(openmp_folder "${openmp_folder}" DIRECTORY)
 find_library(VIT_ARCHER archer HINTS "${openmp_folder}" REQUIRED)
 mark_as_advanced(VIT_ARCHER)
 
-add_executable(vit_thread_tests ${CMAKE_CURRENT_LIST_DIR}/threads_tests.cpp main.cpp support/shared_data.cpp)
+add_executable(vit_thread_tests ${CMAKE_CURRENT_LIST_DIR}/threads_tests.cpp main.cpp support/amx_emulator.cpp support/shared_data.cpp)
 target_include_directories(vit_thread_tests PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_thread_tests PRIVATE vit::vit doctest::doctest)
 vit_warnings(vit_thread_tests)

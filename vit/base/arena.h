@@ -22,7 +22,7 @@ class Arena {
       const std::size_t elements = checked_mul(shape.num_rows(), row_stride, "Arena");
       return {reinterpret_cast<T*>(take_bytes(checked_mul(elements, sizeof(T), "Arena"))), shape, row_stride};
     }
-    /// The same with rows one behind the other.
+    /// A contiguous view of the given shape, 64-byte aligned, contents unspecified.
     template <typename T>
     TensorView<T> take(Shape shape) {
       return take<T>(shape, shape.last());

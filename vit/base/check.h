@@ -23,7 +23,7 @@ class Where {
 
   constexpr std::string_view operation() const noexcept { return operation_; }
   constexpr ErrorKind kind() const noexcept { return kind_; }
-  /// The same operation with another kind of failure.
+  /// This operation with another kind of failure.
   constexpr Where with(ErrorKind kind) const noexcept { return {operation_, kind}; }
 
  private:

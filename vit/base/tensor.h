@@ -22,7 +22,7 @@ class VIT_API Shape {
   Shape() = default;
   /// Shape{2, 197, 768}. Throws Error for more than kMaxRank sizes.
   Shape(std::initializer_list<std::size_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
-  /// The same from sizes in memory.
+  /// A shape of sizes in memory. Throws Error for more than kMaxRank.
   explicit Shape(std::span<const std::size_t> sizes) : rank_(sizes.size()) {
     if (rank_ > kMaxRank) throw Error("Shape", "at most 4 dimensions, got " + std::to_string(rank_));
     for (std::size_t i = 0; i < rank_; ++i) sizes_[i] = sizes[i];

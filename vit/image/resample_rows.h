@@ -53,7 +53,7 @@ constexpr std::size_t kStripRows = 16;
 /// and only the result is rotated.
 class RowResize {
  public:
-  /// Throws Error where resize() does, and for filter nearest of an image that is not upright.
+  /// Throws Error if resize() does, and for filter nearest of an image that is not upright.
   RowResize(ImageSize in, ImageSize target, const ResizeWindow& window, const ResampleOptions& options,
             int orientation, ResizeMemory& memory);
   /// Takes all of `rows`, which was not started, and writes the window to `out`, 3 bytes a pixel, as stored:
@@ -90,7 +90,7 @@ class RowResize {
 /// resize_to_float() of an image of rows.
 class FloatRowResize {
  public:
-  /// Throws Error where resize_to_float() does.
+  /// Throws Error if resize_to_float() does.
   FloatRowResize(ImageSize in, float factor, ImageSize target, const ResizeWindow& window,
                  ResizeFilter filter, ResizeMemory& memory);
   /// Takes all of `rows`, which was not started, and writes (3, window height, window width) to `out`. What

@@ -98,7 +98,7 @@ class Json {
 /// and exceeded limits.
 Json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits = {});
 
-/// The same for a file.
+/// Parses the JSON value in a file, as parse_json() does.
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// `text` as a JSON string with its quotes, ASCII only. Throws Error (argument) if it is not valid UTF-8.

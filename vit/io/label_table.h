@@ -19,7 +19,7 @@ struct LabelTable {
 /// Reads RFC 4180 with the columns of a header in any order. Nothing if no column is called "name". Throws
 /// Error (format) naming `file` and the line for quotes that do not close and rows of another length.
 std::optional<LabelTable> parse_label_table(std::string_view content, const std::filesystem::path& file);
-/// The same for a file. Throws Error for one that cannot be read or is no list of classes by its size.
+/// parse_label_table() of a file. Throws Error if it cannot be read or is too large for a list of classes.
 std::optional<LabelTable> read_label_table(const std::filesystem::path& file);
 
 }  // namespace vit::internal

@@ -107,7 +107,7 @@ class ProgramBuilder {
   void check(bool condition, const Parts&... parts) const {
     check(kOpen, condition, parts...);
   }
-  /// The same check for pickles that are well-formed and yet not understood: Error (unsupported).
+  /// As check(), for pickles that are well-formed but not understood: Error (unsupported).
   template <typename... Parts>
   void support(bool condition, const Parts&... parts) const {
     check(kOpen.with(ErrorKind::unsupported), condition, parts...);

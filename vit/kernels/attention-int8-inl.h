@@ -129,7 +129,7 @@ struct Int16x2 {
   }
 };
 
-/// The same as bytes, weights without a sign: four keys to a lane.
+/// Keys and weights as bytes, weights without a sign: four keys to a lane.
 template <class SomeProducts>
 struct Int8x4 {
   using Products = SomeProducts;

@@ -66,7 +66,7 @@ HWY_INLINE V neighbours(V first, V second) {
   return both;
 }
 
-/// The same as the lower and upper halves of lanes.
+/// Two vectors rounded, as the lower and upper halves of lanes.
 HWY_INLINE V pairs(V lower, V upper) {
   alignas(64) static constexpr uint16_t kInterleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,

@@ -101,7 +101,7 @@ HWY_INLINE V exp_of(V x) {
 HWY_INLINE V look_up(const float (&table)[kLanes], hn::Vec<DI> index) {
   return V{_mm512_permutexvar_ps(index.raw, hn::Load(D(), table).raw)};
 }
-/// The same of 32 numbers and five bits.
+/// The numbers of a table of 32 that the low five bits of `index` name.
 HWY_INLINE V look_up(const float (&table)[2 * kLanes], hn::Vec<DI> index) {
   const V lower = hn::Load(D(), table), upper = hn::Load(D(), table + kLanes);
   return V{_mm512_permutex2var_ps(lower.raw, index.raw, upper.raw)};

@@ -25,7 +25,7 @@ struct Pairs {
   static constexpr Accuracy kAccuracy = Accuracy::full;  // of activations
 };
 
-/// The same, added to the sum at once.
+/// Pairs whose products are added to the sum at once.
 struct VnniPairs : Pairs {};
 
 /// Four unsigned bytes times four signed ones, added in pairs in 16 bits (vpmaddubsw), then in 32.
@@ -39,7 +39,7 @@ struct Bytes {
   static constexpr Accuracy kAccuracy = Accuracy::coarse;
 };
 
-/// The same, added in 32 bits at once.
+/// Bytes whose products are added in 32 bits at once.
 struct VnniBytes : Bytes {
   static constexpr const char* kDescription = "products of bytes (VNNI)";
   static constexpr int kPairLargest = 255;

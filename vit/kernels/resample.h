@@ -18,7 +18,7 @@ struct ResampleAxis {
   const std::int32_t* count = nullptr;    // (num_outputs)
   const std::size_t* offset = nullptr;    // (num_outputs)
   const std::int32_t* weights = nullptr;  // |w| < 2^26
-  /// The same weights as pairs of int16, two to an int32, lower half first; entry offset_i / 2 + k holds taps
+  /// `weights` as pairs of int16, two to an int32, lower half first; entry offset_i / 2 + k holds taps
   /// 2k, 2k+1. w = high * 2^11 + low. high is null where all weights fit low.
   const std::int32_t* low = nullptr;
   const std::int32_t* high = nullptr;

@@ -215,7 +215,7 @@ HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size
   multiply_rows<Form, 1, false>(left, rows, right, {}, kept);
 }
 
-/// The same for operands that are not in the second-level cache.
+/// multiply() for operands that are not in the second-level cache.
 template <class Form>
 HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
                                       const Prefetch& prefetch, ScratchSink kept) {

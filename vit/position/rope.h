@@ -92,7 +92,7 @@ class VIT_API RopeFrequencies {
   /// pi * linspace(1, max_frequency / 2, F), for coordinates in [-1, 1] (pixel bands of Perceiver and RvT).
   static RopeFrequencies pixel_bands(std::size_t num_frequencies, double max_frequency);
 
-  /// The same frequencies times a factor: 2 pi where they count turns (DINOv3).
+  /// These frequencies times a factor: 2 pi where they count turns (DINOv3).
   RopeFrequencies scaled(double factor) const;
 
   std::size_t size() const noexcept { return frequencies_.size(); }            // F: how many there are
@@ -110,7 +110,7 @@ class VIT_API MixedFrequencies {
   /// `frequencies` is (2, depth, H, d / 2), x first. Throws Error on another rank, an empty side or a value
   /// that is not finite.
   explicit MixedFrequencies(TensorView<const float> frequencies);
-  /// The same in double.
+  /// As above, from double.
   explicit MixedFrequencies(TensorView<const double> frequencies);
 
   std::size_t depth() const noexcept { return depth_; }          // layers
@@ -157,7 +157,7 @@ VIT_API Tensor<double> angles_1d(std::span<const double> positions, const RopeFr
 /// frequencies.
 VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies,
                                     AxisOrder order);
-/// The same with frequencies of each axis, F of either. Throws Error if their numbers differ.
+/// (N, 2F) angles with frequencies of each axis, F of either. Throws Error if their numbers differ.
 VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& x,
                                     const RopeFrequencies& y, AxisOrder order);
 
@@ -236,7 +236,7 @@ VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFreq
 /// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
 VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
                     std::size_t num_prefix_tokens = 0);
-/// The same in double.
+/// Rotates double queries or keys in place, as above.
 VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factors,
                     std::size_t num_prefix_tokens = 0);
 

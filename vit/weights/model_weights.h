@@ -114,7 +114,7 @@ using VisitTensor = std::function<void(TensorId id, const Shape& shape, WeightTe
 void for_each_tensor(const ModelConfig& config, ModelWeights& weights, const VisitTensor& visit);
 /// The blocks of the joint head, as if they were those of a model.
 ModelConfig joint_head_blocks(const ModelConfig& config);
-/// The same for the blocks alone.
+/// Calls visit(id, shape, tensor) for every tensor of the blocks only.
 void for_each_block_tensor(const ModelConfig& config, std::vector<BlockWeights>& blocks,
                            const VisitTensor& visit);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/vit/outputs/text_format.h"
+#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 
@@ -11,6 +12,8 @@ namespace vit::app {
 namespace {
 
 constexpr std::size_t kTextsAtOnce = 64;  // between two looks at progress and interrupts
+
+constexpr const char* kNotFinite = "the vector is not finite; damaged weights?";
 
 /// Says once that texts are cut.
 class TruncationNotice {
@@ -44,8 +47,13 @@ ClassVectors encode_averages(TextEncoder& encoder, std::vector<std::string> clas
     progress.add_done(static_cast<std::size_t>(done) - shown);
     shown = static_cast<std::size_t>(done);
   };
-  return vit::encode_classes(encoder, std::move(classes), templates,
-                             {.on_progress = show, .is_cancelled = interrupted});
+  ClassVectors found = vit::encode_classes(encoder, std::move(classes), templates,
+                                           {.on_progress = show, .is_cancelled = interrupted});
+  for (std::size_t i = 0; i < found.names.size(); ++i) {
+    VIT_CHECK(are_finite(found.vectors.view()[i].flat()), (Where{"texts", ErrorKind::format}), found.names[i],
+              ": ", kNotFinite);
+  }
+  return found;
 }
 
 /// The vectors of texts called `names`.
@@ -56,8 +64,10 @@ NamedVectors encode_named(TextEncoder& encoder, std::span<const std::string> tex
   out.numbers.reserve(texts.size() * out.width);
   TruncationNotice notice(tower);
   std::vector<TokenRow> rows;
+  std::vector<const std::string*> tokenized;  // the names of the rows
   for (std::size_t i = 0; i < texts.size() && !interrupted(); i += kTextsAtOnce) {
     rows.clear();
+    tokenized.clear();
     for (std::size_t j = i; j < std::min(i + kTextsAtOnce, texts.size()); ++j) {
       try {
         rows.push_back(tower.tokenize(texts[j]));
@@ -66,11 +76,19 @@ NamedVectors encode_named(TextEncoder& encoder, std::span<const std::string> tex
         continue;
       }
       notice.check(rows.back(), texts[j], progress);
-      out.names.push_back(names[j]);
+      tokenized.push_back(&names[j]);
     }
     const Tensor<float> vectors = encoder.encode_ids(rows);
-    out.numbers.insert(out.numbers.end(), vectors.flat().begin(), vectors.flat().end());
-    progress.add_done(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const std::span<const float> vector = vectors.view()[row].flat();
+      if (!are_finite(vector)) {
+        progress.add_failed(*tokenized[row], kNotFinite);
+        continue;
+      }
+      out.names.push_back(*tokenized[row]);
+      out.numbers.insert(out.numbers.end(), vector.begin(), vector.end());
+      progress.add_done(1);
+    }
   }
   return out;
 }

@@ -41,7 +41,7 @@ class TarArchive {
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Calls `visit` for each entry in order, those of equal names too. Throws Error where the archive is
+  /// Calls `visit` for each entry in order, those of equal names too. Throws Error if the archive is
   /// damaged, cut short, compressed or no archive, after the entries before; and in builds without
   /// libarchive.
   void list(const std::function<void(const TarEntry&)>& visit) const;

@@ -43,7 +43,7 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options);
 /// Adds the shared options, grouped, to those of a command; those of the model are among them.
 void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
-/// The same, and --sandbox: for commands that read images, which call confine() once they know them.
+/// Adds the shared options and --sandbox, for commands that call confine() once they know their images.
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
 /// The positional INPUT...
 Option inputs_option(std::vector<std::string>& inputs);

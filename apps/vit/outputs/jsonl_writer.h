@@ -15,7 +15,7 @@ namespace vit::app {
 
 class JsonlWriter : public ResultWriter {
  public:
-  /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error where they are not
+  /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error if they are not
   /// results of the same names, or options.facts are not those that `.NAME.run.json` beside PATH tells.
   explicit JsonlWriter(const ResultWriterOptions& options);
 
@@ -33,7 +33,7 @@ class JsonlWriter : public ResultWriter {
   /// Throws Error if the finished file does not begin with results of the same names: it may be large, and
   /// is copied only then.
   void check_finished();
-  /// The same for the first line of a file that messages call `read_file`.
+  /// Throws Error if this first line has other result names. Messages call its file `read_file`.
   void check_first_line(const std::string& line, const std::string& read_file);
   /// Reads the names of the lines that are complete and cuts off one that is not. Messages call the file
   /// `read_path`.

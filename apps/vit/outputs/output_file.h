@@ -22,7 +22,7 @@ using FileHandle = std::unique_ptr<std::FILE, FileCloser>;
 void check_output_place(const std::filesystem::path& path);
 
 /// Opens a regular file for reading and writing, with these flags of open(2) besides, and takes its lock.
-/// Throws Error where it is something else, or another run has the lock.
+/// Throws Error if it is something else, or another run has the lock.
 FileHandle open_locked(const std::filesystem::path& path, int flags);
 
 /// Writes to PATH.partial; commit() renames it to PATH. What was written without commit() stays there for a
@@ -53,7 +53,7 @@ class ResumableFile {
   void flush();
   /// Bytes written so far, or found at the start.
   std::size_t size() const noexcept { return size_; }
-  /// Throws Error where another file has taken the name PATH.partial meanwhile.
+  /// Throws Error if another file has taken the name PATH.partial meanwhile.
   void commit();
 
  private:

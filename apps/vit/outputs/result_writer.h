@@ -58,7 +58,7 @@ class ResultWriter {
   /// rows.
   virtual bool take_done(const std::string& file) = 0;
   /// Takes the results of one input, one array for each name. Returns why the format cannot hold them beside
-  /// those before, "" where they were taken. Throws Error where they do not fit the names or the disk.
+  /// those before, "" where they were taken. Throws Error if they do not fit the names or the disk.
   [[nodiscard]] virtual std::string add(const std::string& file, std::span<const ResultArray> arrays) = 0;
   /// Takes the vectors of texts, which are written as `text` (n, E), with what each is called: `names` of
   /// arrays, a member of each JSON line.

@@ -5,7 +5,7 @@
 
 namespace vit::app {
 
-/// Writes results and hands them to the operating system. Throws Error where they cannot be written.
+/// Writes results and hands them to the operating system. Throws Error if they cannot be written.
 void print_result(std::string_view text);
 
 /// Makes sure that no file opened later gets the number of a standard stream that the caller has closed, and

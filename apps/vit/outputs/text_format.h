@@ -17,7 +17,7 @@ std::string json_string(std::string_view value);
 std::string_view leading_json_string(std::string_view text);
 /// A field of RFC 4180: quoted where it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view value);
-/// The same text with control characters, those that break lines or turn the direction of writing, and bytes
+/// `value` with control characters, those that break lines or turn the direction of writing, and bytes
 /// that are not UTF-8 shown as \n, \t, \xNN, so that a file name cannot break a line or steer the terminal.
 std::string printable(std::string_view value);
 /// UTF-8 to code points; what is not UTF-8 becomes U+FFFD, one for each byte.

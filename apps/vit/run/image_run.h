@@ -52,10 +52,10 @@ class ImageRun {
   /// Calls `consume` for each image that could be computed, in the order of the inputs, and reports the
   /// others.
   void for_each(const Request& request, const Consume& consume);
-  /// The same for results with the size of the image, which is in `image`.
+  /// As for_each(), for results with the size of the image, which is in `image`.
   using ConsumeSized = std::function<std::string(const StreamedImage& image)>;
   void for_each_sized(const Request& request, const ConsumeSized& consume);
-  /// The same for failed inputs too, which come without outputs and with the failure to be returned.
+  /// As for_each_sized(), also for failed inputs: without outputs, with the failure to be returned.
   void for_each_input(const Request& request, const ConsumeSized& consume);
   /// The SHA-256 of an input that was read, if start() was told to keep digests. Once.
   std::string take_digest(std::size_t index) { return reader_->take_digest(index); }

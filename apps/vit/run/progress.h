@@ -19,7 +19,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add_done(std::size_t count);
-  /// The same with images that are under way in part: `ended` counts those done and failed.
+  /// Shows progress that counts images partly done: `ended` counts those done and failed.
   void show_partial(double ended);
   /// One line "vit: NAME: CAUSE".
   void add_failed(std::string_view name, std::string_view cause);

@@ -144,7 +144,7 @@ void check_numbers(const std::string& type) {
   }
 }
 
-/// Throws Error where FAISS would divide by zero, or draw for ever, because there are too few vectors.
+/// Throws Error if FAISS would divide by zero, or draw for ever, because there are too few vectors.
 void check_count(const faiss::Index& index, idx_t count) {
   if (const auto* const graph = dynamic_cast<const faiss::IndexNSG*>(&index)) {
     const idx_t needed = std::max<idx_t>(kMinGraph, graph->nsg.L + 1);

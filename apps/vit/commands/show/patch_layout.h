@@ -55,7 +55,7 @@ class PatchRun {
   /// Runs one input. Throws Error for one that cannot be read or run.
   SeenImage run(const Input& input, const std::function<Request(const PatchLayout&)>& request,
                 Outputs& outputs);
-  /// The same without a forward pass: for pictures of images whose numbers are known.
+  /// Preprocesses one input without a forward pass: for pictures of images whose numbers are known.
   SeenImage look_at(const Input& input) const;
 
  private:
