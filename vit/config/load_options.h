@@ -35,9 +35,9 @@ struct ModelOptions {
   std::optional<std::array<unsigned char, 3>> square_pad_color{};
   std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
-  DenseOptions dense{};                      // of a head that gives maps
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
+  DenseOptions dense{};                      // of a head that gives maps
 };
 
 }  // namespace vit
