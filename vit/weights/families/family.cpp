@@ -8,7 +8,8 @@ std::span<const Family* const> families() {
                                            &kHfDinov2Family,        &kHfDinov3Family,      &kHfClipFamily,
                                            &kHfTipsv2Family,        &kOpenClipFamily,      &kMetaDinov3Family,
                                            &kMetaDinov2Family,      &kBaaiFamily,          &kNaverFamily,
-                                           &kOpenAiOwnFamily,       &kOpenAiFamily,        &kTimmFamily};
+                                           &kOpenAiOwnFamily,       &kOpenAiFamily,        &kTorchvisionFamily,
+                                           &kGoogleFamily,          &kTimmFamily};
   return kAll;
 }
 
