@@ -41,8 +41,7 @@ std::vector<std::size_t> meaningful_strides(const pickle::TensorRecord& tensor) 
 
 class EntryBuilder {
  public:
-  explicit EntryBuilder(const Archive& archive)
-      : archive_(archive), name_(archive.file->path().string()) {}
+  explicit EntryBuilder(const Archive& archive) : archive_(archive), name_(archive.file->path().string()) {}
 
   TensorEntry make_entry(std::string_view tensor_name, const Value& value) {
     const pickle::TensorRecord& tensor = archive_.program.tensors[value.index];
@@ -153,7 +152,8 @@ class Collector {
     if (value.kind != Kind::tuple) return;
     for (std::size_t i = 0; i < value.count; ++i) {
       const Value& item = program_.items[value.index + i];
-      if (holds_more(item)) visit_member({.kind = Kind::integer, .integer = static_cast<std::int64_t>(i)}, item, path, depth);
+      if (holds_more(item))
+        visit_member({.kind = Kind::integer, .integer = static_cast<std::int64_t>(i)}, item, path, depth);
     }
   }
 

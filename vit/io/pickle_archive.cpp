@@ -30,9 +30,10 @@ std::string find_folder(const ZipRecords& records, const std::string& name) {
     folder = record.substr(0, slash + 1);
     ++num_programs;
   }
-  const bool exported = std::ranges::any_of(
-      records, [](const auto& record) { return record.first.find("serialized_exported_program") != record.first.npos ||
-                                               record.first.find("models/model.json") != record.first.npos; });
+  const bool exported = std::ranges::any_of(records, [](const auto& record) {
+    return record.first.find("serialized_exported_program") != record.first.npos ||
+           record.first.find("models/model.json") != record.first.npos;
+  });
   VIT_CHECK(!exported, kOpen.with(ErrorKind::unsupported), name,
             ": a program of torch.export, expected a checkpoint; save the model's state_dict() instead");
   VIT_CHECK(num_programs == 1, kOpen, name, ": holds ", num_programs,
@@ -161,10 +162,11 @@ void read_legacy(Archive& archive) {
             ": a pickle, but not one of torch.save(), which begins with a mark of PyTorch; load it where it "
             "was written and torch.save() the state_dict()");
   constexpr std::size_t kTarMagic = 257;
-  VIT_CHECK(file.size() < kTarMagic + 5 || file.text(kTarMagic, 5) != "ustar",
-            kOpen.with(ErrorKind::unsupported), name,
-            ": a tar archive, the format of PyTorch 0.1 or a packed folder; unpack it, or load it with PyTorch "
-            "and torch.save() it again");
+  VIT_CHECK(
+      file.size() < kTarMagic + 5 || file.text(kTarMagic, 5) != "ustar", kOpen.with(ErrorKind::unsupported),
+      name,
+      ": a tar archive, the format of PyTorch 0.1 or a packed folder; unpack it, or load it with PyTorch "
+      "and torch.save() it again");
   refuse_download_leftovers(file, name, kOpen);
   fail(kOpen, name, ": is no PyTorch checkpoint, a zip archive was expected");
 }

@@ -49,41 +49,113 @@ constexpr KnownGlobal kGlobals[] = {
 };
 
 /// Modules of which a checkpoint names nothing: they run programs, load code or reach the network.
-constexpr std::string_view kRefusedModules[] = {
-    "_ctypes",     "_frozen_importlib", "_io",       "_pickle",         "_posixsubprocess",
-    "_socket",     "_thread",           "aiohttp",   "asyncio",         "bdb",
-    "cPickle",     "cffi",              "code",      "codeop",          "commands",
-    "cProfile",    "ctypes",            "dill",      "distutils",       "doctest",
-    "ensurepip",   "fileinput",         "ftplib",    "gc",              "http",
-    "httplib",     "imp",               "importlib", "inspect",         "joblib",
-    "linecache",   "marshal",           "mmap",      "multiprocessing", "nt",
-    "os",          "pdb",               "pickle",    "pip",             "pkg_resources",
-    "pkgutil",     "platform",          "posix",     "profile",         "pty",
-    "pydoc",       "requests",          "runpy",     "setuptools",      "shelve",
-    "shutil",      "signal",            "site",      "smtplib",         "socket",
-    "socketserver", "ssl",              "subprocess", "sys",            "telnetlib",
-    "test",        "threading",         "timeit",    "trace",           "unittest",
-    "urllib",      "urllib2",           "venv",      "webbrowser",      "xmlrpc",
-    "zipimport"};
+constexpr std::string_view kRefusedModules[] = {"_ctypes",
+                                                "_frozen_importlib",
+                                                "_io",
+                                                "_pickle",
+                                                "_posixsubprocess",
+                                                "_socket",
+                                                "_thread",
+                                                "aiohttp",
+                                                "asyncio",
+                                                "bdb",
+                                                "cPickle",
+                                                "cffi",
+                                                "code",
+                                                "codeop",
+                                                "commands",
+                                                "cProfile",
+                                                "ctypes",
+                                                "dill",
+                                                "distutils",
+                                                "doctest",
+                                                "ensurepip",
+                                                "fileinput",
+                                                "ftplib",
+                                                "gc",
+                                                "http",
+                                                "httplib",
+                                                "imp",
+                                                "importlib",
+                                                "inspect",
+                                                "joblib",
+                                                "linecache",
+                                                "marshal",
+                                                "mmap",
+                                                "multiprocessing",
+                                                "nt",
+                                                "os",
+                                                "pdb",
+                                                "pickle",
+                                                "pip",
+                                                "pkg_resources",
+                                                "pkgutil",
+                                                "platform",
+                                                "posix",
+                                                "profile",
+                                                "pty",
+                                                "pydoc",
+                                                "requests",
+                                                "runpy",
+                                                "setuptools",
+                                                "shelve",
+                                                "shutil",
+                                                "signal",
+                                                "site",
+                                                "smtplib",
+                                                "socket",
+                                                "socketserver",
+                                                "ssl",
+                                                "subprocess",
+                                                "sys",
+                                                "telnetlib",
+                                                "test",
+                                                "threading",
+                                                "timeit",
+                                                "trace",
+                                                "unittest",
+                                                "urllib",
+                                                "urllib2",
+                                                "venv",
+                                                "webbrowser",
+                                                "xmlrpc",
+                                                "zipimport"};
 
-/// Single names of modules that are harmless otherwise; a name that ends in a dot or underscore stands for all
-/// that begin so.
-constexpr GlobalName kRefusedNames[] = {
-    {"io", "open"},          {"io", "open_code"},     {"io", "FileIO"},
-    {"codecs", "open"},      {"operator", "attrgetter"}, {"operator", "methodcaller"},
-    {"types", "CodeType"},   {"types", "FunctionType"}, {"types", "ModuleType"},
-    {"torch", "load"},       {"torch", "hub."},       {"torch.hub", ""},
-    {"torch.serialization", "load"}, {"torch.jit", "load"}, {"torch.utils.cpp_extension", ""},
-    {"torch.utils.collect_env", ""}, {"torch.distributed.rpc", ""}, {"numpy", "load"},
-    {"numpy", "fromfile"},   {"numpy.f2py", ""},      {"numpy.testing._private.utils", ""},
-    {"numpy.distutils", ""}, {"pandas", "read_pickle"}, {"pandas.io.pickle", ""},
-    {"sympy.utilities", ""}, {"tempfile", ""}};
+/// Single names of modules that are harmless otherwise; a name that ends in a dot or underscore stands for
+/// all that begin so.
+constexpr GlobalName kRefusedNames[] = {{"io", "open"},
+                                        {"io", "open_code"},
+                                        {"io", "FileIO"},
+                                        {"codecs", "open"},
+                                        {"operator", "attrgetter"},
+                                        {"operator", "methodcaller"},
+                                        {"types", "CodeType"},
+                                        {"types", "FunctionType"},
+                                        {"types", "ModuleType"},
+                                        {"torch", "load"},
+                                        {"torch", "hub."},
+                                        {"torch.hub", ""},
+                                        {"torch.serialization", "load"},
+                                        {"torch.jit", "load"},
+                                        {"torch.utils.cpp_extension", ""},
+                                        {"torch.utils.collect_env", ""},
+                                        {"torch.distributed.rpc", ""},
+                                        {"numpy", "load"},
+                                        {"numpy", "fromfile"},
+                                        {"numpy.f2py", ""},
+                                        {"numpy.testing._private.utils", ""},
+                                        {"numpy.distutils", ""},
+                                        {"pandas", "read_pickle"},
+                                        {"pandas.io.pickle", ""},
+                                        {"sympy.utilities", ""},
+                                        {"tempfile", ""}};
 
 /// What of Python's own functions and classes makes data.
 constexpr std::string_view kHarmlessBuiltins[] = {
-    "Ellipsis", "NotImplemented", "bool",  "bytearray", "bytes", "complex", "dict",  "float",
-    "frozenset", "getattr",       "int",   "list",      "long",  "object",  "range", "set",
-    "slice",    "str",            "tuple", "type",      "unicode", "xrange"};
+    "Ellipsis", "NotImplemented", "bool",      "bytearray", "bytes", "complex",
+    "dict",     "float",          "frozenset", "getattr",   "int",   "list",
+    "long",     "object",         "range",     "set",       "slice", "str",
+    "tuple",    "type",           "unicode",   "xrange"};
 
 bool is_identifier_path(std::string_view text) {
   bool starts = true;  // a component begins
@@ -133,7 +205,8 @@ bool is_refused(std::string_view module, std::string_view name) {
       return true;
   }
   if (module == "builtins" || module == "__builtin__") {
-    const bool is_exception = name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning");
+    const bool is_exception =
+        name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning");
     return !is_exception && std::ranges::find(kHarmlessBuiltins, name) == std::end(kHarmlessBuiltins);
   }
   // a method of a class that is understood would change what was read

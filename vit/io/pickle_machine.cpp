@@ -173,8 +173,8 @@ class Machine {
 
   Value read_string_line() {
     std::string_view text = read_line(bytes_.size());
-    const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') &&
-                        text.back() == text.front();
+    const bool quoted =
+        text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
     check(quoted, "a string lacks its quotes");
     return {.kind = Kind::string, .string = text.substr(1, text.size() - 2)};
   }

@@ -122,9 +122,8 @@ Value ProgramBuilder::make_storage(const Value& id) {
   if (parts.size() >= 2 && parts[0].string == "module" && parts[1].kind == Kind::global)
     return parts[1];  // the class of a whole model that was saved, with its source
   check((parts.size() == 5 || parts.size() == 6) && parts[0].string == "storage" &&
-            parts[1].kind == Kind::global &&
-            parts[1].global == Global::storage_type && parts[2].kind == Kind::string &&
-            parts[3].kind == Kind::string,
+            parts[1].kind == Kind::global && parts[1].global == Global::storage_type &&
+            parts[2].kind == Kind::string && parts[3].kind == Kind::string,
         "it refers to something outside that is no tensor storage");
   support(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
           " bytes, at most ", kMaxStorageKey, " are accepted");
@@ -226,9 +225,8 @@ Value ProgramBuilder::make_typed_tensor(std::span<const Value> arguments) {
   Storage storage = program_.storages[record.storage];  // of bytes
   const StorageType* const bytes = storage.type;
   storage.type = arguments[6].storage_type;
-  check(bytes->element_bytes == 1 && storage.num_elements % storage.type->element_bytes == 0,
-        "a tensor of ", storage.type->name, " lies in a storage of ", storage.num_elements, " elements of ",
-        bytes->name);
+  check(bytes->element_bytes == 1 && storage.num_elements % storage.type->element_bytes == 0, "a tensor of ",
+        storage.type->name, " lies in a storage of ", storage.num_elements, " elements of ", bytes->name);
   storage.num_elements /= storage.type->element_bytes;
   charge(1);
   program_.storages.push_back(storage);

@@ -134,7 +134,8 @@ DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_d
         }
         std::vector<std::size_t> sizes;
         for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-        const TensorEntry* const entry = take(source->name, source->place, sizes, Form::as_stored, "dense." + name);
+        const TensorEntry* const entry =
+            take(source->name, source->place, sizes, Form::as_stored, "dense." + name);
         if (entry == nullptr) return;
         const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
         tensor = WeightTensor(
