@@ -35,6 +35,8 @@ enum class Pooling {
   class_and_distillation,  // mean of both tokens
   patch_mean,              // mean over patch tokens, prefix excluded
   attention,               // learned query over all tokens, then a residual MLP
+  class_and_patch_mean,    // class token and patch mean side by side, 2 C wide (Virchow)
+  first_token,             // the first patch of a model without class token, whose script reads token 0
 };
 
 /// What the classifier reads.
@@ -119,6 +121,10 @@ struct VIT_API ModelConfig {
   /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
+  }
+  /// Numbers of the pooled vector: C, or 2 C.
+  std::size_t pooled_dim() const {
+    return pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
   /// Patches of the native input.
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }

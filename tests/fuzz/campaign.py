@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Longest inputs: parsers meet their cases in short ones, which run ten times as fast.
 MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2048, "bmp": 1024, "ico": 2048, "pnm": 256,
               "gif": 1024, "jpeg2000": 4096, "codestream": 2048, "avif": 4096, "heif": 4096, "metadata": 256,
-              "json": 256, "safetensors": 512, "safetensors_header": 384, "pickle": 1536, "pickle_program": 512,
+              "json": 256, "safetensors": 512, "safetensors_header": 384, "pickle": 1536, "pickle_program": 512, "npz": 1024,
               "tokenizer_json": 2048, "sentencepiece": 1024, "vocabulary": 256, "merges": 256, "clean": 128,
               "tar": 4096, "npy": 256, "labels": 128, "paths": 64, "texts": 128, "rope_scaling": 64, "tensor_names": 16384}
 # What several targets share.

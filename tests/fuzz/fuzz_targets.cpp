@@ -25,6 +25,7 @@ std::span<const Target> targets() {
       {"shards", run_shards, shards_seeds},
       {"pickle", run_pickle, pickle_seeds},
       {"pickle_program", run_pickle_program, pickle_program_seeds},
+      {"npz", run_npz, npz_seeds},
       {"head", run_head, head_seeds},
       {"head_facts", run_head_facts, head_facts_seeds},
       {"class_vectors", run_class_vectors, class_vectors_seeds},

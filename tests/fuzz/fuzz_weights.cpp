@@ -10,6 +10,7 @@
 #include "tests/support/files.h"
 #include "vit/fit.h"
 #include "vit/io/json.h"
+#include "vit/io/npz.h"
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"
 #include "vit/zero_shot.h"
@@ -47,7 +48,12 @@ std::vector<std::string> programs() {
                "](K\x01NeNa" + op::string("args") + op::global("argparse", "Namespace") + ")\x81}(" +
                op::string("lr") + "G" + test::raw(0.5) + "ub" + op::string("memo") + "]q\x05r" +
                test::raw<std::uint32_t>(300) + "h\x05\x86j" + test::raw<std::uint32_t>(300) + "\x85\x86");
-  return {op::dict(tensors), training};
+  const std::string things =
+      op::dict(op::string("net") + op::global("my.net", "Net") + ")\x81" +
+               op::dict(op::string("_parameters") + op::dict(tensors)) + "b" + op::string("best") +
+               op::global("numpy", "scalar") + "C\x02ZZ\x85R" + op::string("set") + "\x8f(K\x01\x90" +
+               op::string("old") + "(iold.mod\nOld\n" + op::string("text") + "S'ab'\n");
+  return {op::dict(tensors), training, things};
 }
 
 }  // namespace
@@ -72,8 +78,17 @@ void run_pickle(std::string_view input) {
   touch(open_pickle(InMemoryFile(input).path()));
 }
 
+/// The form before PyTorch 1.6: magic number, version, facts, object, keys, then the storages.
+std::string legacy_file(const std::string& program) {
+  constexpr std::string_view kMagic{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15};
+  const std::string begin = "\x80\x02", facts = op::dict(op::string("little_endian") + "\x88");
+  return std::string(kMagic) + begin + "M\xe9\x03." + begin + facts + "." + begin + program + "." + begin +
+         "](" + op::string("0") + "e." + test::raw<std::int64_t>(6) + kStorage;
+}
+
 std::vector<std::string> pickle_seeds() {
   std::vector<std::string> seeds;
+  for (const std::string& program : programs()) seeds.push_back(legacy_file(program));
   for (const std::string& program : programs()) {
     const std::vector<test::ZipRecordToWrite> records = {
         {.name = "x/data.pkl", .data = "\x80\x02" + program + "."},
@@ -83,6 +98,21 @@ std::vector<std::string> pickle_seeds() {
     seeds.push_back(test::zip(records, {.zip64 = true, .comment = "comment"}));
   }
   return seeds;
+}
+
+void run_npz(std::string_view input) {
+  touch(open_npz(InMemoryFile(input).path()));
+}
+
+std::vector<std::string> npz_seeds() {
+  const auto array = [](const std::string& descr, const std::string& shape) {
+    const std::string header =
+        "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+    return std::string("\x93NUMPY\x01\0", 8) + test::raw(static_cast<std::uint16_t>(header.size())) + header;
+  };
+  return {test::zip({{.name = "embedding/kernel.npy", .data = array("<f4", "(2, 3)") + kStorage},
+                     {.name = "step.npy", .data = array("<i8", "()") + test::raw<std::int64_t>(7)},
+                     {.name = "names.npy", .data = array("|O", "(1,)")}})};
 }
 
 void run_pickle_program(std::string_view input) {

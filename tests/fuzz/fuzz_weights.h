@@ -17,6 +17,9 @@ std::vector<std::string> safetensors_header_seeds();
 void run_pickle(std::string_view input);
 std::vector<std::string> pickle_seeds();
 
+void run_npz(std::string_view input);
+std::vector<std::string> npz_seeds();
+
 /// The input is the pickle; the archive is put around it.
 void run_pickle_program(std::string_view input);
 std::vector<std::string> pickle_program_seeds();

@@ -11,6 +11,7 @@
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"
 #include "vit/io/shards.h"
+#include "vit/weights/checkpoint/find_model.h"
 
 namespace vit::test {
 using namespace internal;
@@ -78,6 +79,7 @@ class FileCopy {
     return *found;
   }
   std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
   FileCopy& set_config(std::string config) {
     config_ = std::move(config);
     return *this;
@@ -98,7 +100,8 @@ class FileCopy {
       return open_safetensors(folder / "model.safetensors");
     if (std::filesystem::exists(folder / "open_clip_model.safetensors"))
       return open_safetensors(folder / "open_clip_model.safetensors");
-    if (std::filesystem::exists(folder / "model.pth")) return open_pickle(folder / "model.pth");
+    if (std::filesystem::exists(folder / "model.pth"))
+      return find_model(open_pickle(folder / "model.pth"), "", "").tensors;
     return open_shards(folder / "model.safetensors.index.json", open_safetensors);
   }
 

@@ -235,8 +235,16 @@ TEST_CASE("layouts: numbers are brought into the order of the model") {
 
 TEST_CASE("layouts: nothing else may say what the model is") {
   ModelOptions options{.layout = golden("own-rope") / "layout.json"};
-  options.overrides["num_heads"] = "2";
+  options.architecture = "vit_tiny_patch16_224";
   CHECK_ERROR(ErrorKind::argument, ("ModelOptions::layout"), load_checkpoint(golden("own-rope"), options));
+  options.architecture.clear();
+  options.overrides = {{"heads", "2"}};
+  CHECK_ERROR(ErrorKind::format, ("heads"), load_checkpoint(golden("own-rope"), options));
+  options.overrides = {{"img_size", "24x16"}, {"position.theta", "50"}, {"pooling", "first_token"}};
+  const ModelConfig changed = load_checkpoint(golden("own-rope"), options).config;
+  CHECK(changed.image_width == 16);
+  CHECK(changed.position.theta == 50.0);
+  CHECK(changed.pooling == Pooling::first_token);
   CHECK_ERROR(ErrorKind::io, ("nowhere/layout.json"),
               load_checkpoint(golden("own-rope"), {.layout = "nowhere/layout.json"}));
 }

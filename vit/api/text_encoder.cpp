@@ -32,11 +32,9 @@ struct TextTower::Parts {
   Tokenizer tokenizer;
   LoadReport report;
 
-  static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder,
-                                               const std::filesystem::path& path,
-                                               const TextOptions& options) {
+  static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder, const TextOptions& options) {
     Checkpoint checkpoint = folder.load<TextConfig>();
-    Tokenizer tokenizer = tokenizer_of(path, options, checkpoint.config);
+    Tokenizer tokenizer = tokenizer_of(folder.path(), options, checkpoint.config);
     TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
     return std::shared_ptr<const TextTower>(
         new TextTower(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
@@ -50,7 +48,7 @@ TextTower::~TextTower() = default;
 
 std::shared_ptr<const TextTower> TextTower::load(const std::filesystem::path& path,
                                                  const TextOptions& options) {
-  return Parts::load(CheckpointFolder(path, {.architecture = options.architecture}), path, options);
+  return Parts::load(CheckpointFolder(path, {.architecture = options.architecture}), options);
 }
 
 const TextConfig& TextTower::config() const noexcept {
@@ -86,7 +84,7 @@ ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOp
   ModelOptions options = image_options;
   if (!text_options.architecture.empty()) options.architecture = text_options.architecture;
   const CheckpointFolder folder(path, std::move(options));
-  return {.image = Model::load(folder), .text = TextTower::Parts::load(folder, path, text_options)};
+  return {.image = Model::load(folder), .text = TextTower::Parts::load(folder, text_options)};
 }
 
 std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
@@ -99,7 +97,7 @@ std::optional<TextDescription> describe_text_tower(const std::filesystem::path& 
                       .tokenizer = std::nullopt,
                       .tokenizer_missing = {}};
   try {
-    out.tokenizer = tokenizer_of(path, options, out.config);
+    out.tokenizer = tokenizer_of(folder.path(), options, out.config);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;
     out.tokenizer_missing = error.message();

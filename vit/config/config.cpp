@@ -68,16 +68,19 @@ void validate_head(const ModelConfig& c) {
             " class names for ", c.num_classes, " classes");
   VIT_CHECK(c.label_categories.empty() || c.label_categories.size() == c.labels.size(), kWhere,
             c.label_categories.size(), " categories for ", c.labels.size(), " class names");
-  const bool reads_class = c.pooling == Pooling::class_token ||
-                           c.pooling == Pooling::class_and_distillation ||
-                           (c.num_classes != 0 && c.head_input != HeadInput::pooled);
+  const bool reads_class =
+      c.pooling == Pooling::class_token || c.pooling == Pooling::class_and_distillation ||
+      c.pooling == Pooling::class_and_patch_mean || (c.num_classes != 0 && c.head_input != HeadInput::pooled);
   VIT_CHECK(!reads_class || c.class_token, kWhere, "pooling reads the class token, but the model has none");
+  VIT_CHECK(c.pooling != Pooling::first_token || !c.class_token, kWhere,
+            "pooling reads the first patch as if it were the class token, but the model has one");
+  VIT_CHECK(c.pooled_dim() == c.embed_dim || (!c.pooled_norm && !c.pooler), kWhere,
+            "class token and patch mean side by side are not normalized, and no pooler follows");
   const bool reads_distillation = c.pooling == Pooling::class_and_distillation ||
                                   (c.num_classes != 0 && c.head_input == HeadInput::class_and_distillation);
   VIT_CHECK(!reads_distillation || c.distillation_token, kWhere,
             "the head reads the distillation token, but the model has none");
-  VIT_CHECK(!c.pooler || (c.pooling != Pooling::none && c.num_classes == 0), kWhere,
-            "a pooler follows pooling in models without classifier");
+  VIT_CHECK(!c.pooler || c.pooling != Pooling::none, kWhere, "a pooler follows pooling");
   VIT_CHECK(c.pooling != Pooling::none || (c.num_classes == 0 || c.head_input != HeadInput::pooled), kWhere,
             "a classifier needs a pooled vector, but pooling is off");
   if (c.pooling == Pooling::attention) {

@@ -46,7 +46,7 @@ template <> struct EnumNames<Activation> {
 };
 template <> struct EnumNames<Pooling> {
   static constexpr std::string_view values[] = {"none", "class_token", "class_and_distillation", "patch_mean",
-                                                "attention"};
+                                                "attention", "cls+mean", "first_token"};
 };
 template <> struct EnumNames<HeadInput> {
   static constexpr std::string_view values[] = {"pooled", "class_and_patch_mean", "class_and_distillation"};

@@ -25,6 +25,11 @@ struct ModelOptions {
   /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
   /// somebody's own. "" = one of the families that are known.
   std::filesystem::path layout{};
+  /// Which of several models in one file: what stands in front of its names ("teacher.backbone."). "" = the
+  /// averaged weights, else the teacher, else the only one.
+  std::string prefix{};
+  /// A folder with a LoRA adapter of PEFT, which is joined to the weights while loading; "" = none.
+  std::filesystem::path adapter{};
   /// Rotary positions on grids other than the trained one: position/rope.h has the rules. Nothing =
   /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
   std::optional<RopeScaling> rope_scaling{};

@@ -13,7 +13,7 @@ namespace {
 constexpr Where kWhere{"outputs", ErrorKind::argument};
 
 Shape vectors(const OutputSizes& s) {
-  return {s.num_images, s.config.embed_dim};
+  return {s.num_images, s.config.pooled_dim()};
 }
 
 Shape tokens(const OutputSizes& s) {

@@ -15,7 +15,7 @@ Head::Head(const ModelConfig& config, HeadLayers layers)
 std::size_t Head::num_leading_tokens() const noexcept {
   if (input_ == HeadInput::class_and_patch_mean) return 0;
   if (pooling_ == Pooling::class_and_distillation || input_ == HeadInput::class_and_distillation) return 2;
-  return pooling_ == Pooling::class_token ? 1 : 0;
+  return pooling_ == Pooling::class_token || pooling_ == Pooling::first_token ? 1 : 0;
 }
 
 void Head::forward(TensorView<float> tokens, const HeadOutputs& out, const Pass& pass) const {
@@ -38,7 +38,9 @@ void Head::forward(TensorView<float> tokens, const HeadOutputs& out, const Pass&
 void Head::pool(TensorView<const float> tokens, TensorView<float> pooled, const Pass& pass) const {
   switch (pooling_) {
     case Pooling::none: return;
-    case Pooling::class_token: pool_token(tokens, 0, pooled); break;
+    case Pooling::class_token:
+    case Pooling::first_token: pool_token(tokens, 0, pooled); break;
+    case Pooling::class_and_patch_mean: pool_both(tokens, pooled.data()); break;
     case Pooling::class_and_distillation: pool_mean(tokens, 0, 2, pooled); break;
     case Pooling::patch_mean: pool_mean(tokens, num_prefix_, tokens.dim(1), pooled); break;
     case Pooling::attention: layers_.pool->forward(tokens, pooled, pass); break;
@@ -51,6 +53,13 @@ void Head::pool(TensorView<const float> tokens, TensorView<float> pooled, const 
   for (float& value : pooled.flat()) value = std::tanh(value);
 }
 
+void Head::pool_both(TensorView<const float> tokens, float* out) const {
+  const std::size_t width = tokens.dim(2);
+  const Shape half{tokens.dim(0), width};
+  pool_token(tokens, 0, TensorView<float>(out, half, 2 * width));
+  pool_mean(tokens, num_prefix_, tokens.dim(1), TensorView<float>(out + width, half, 2 * width));
+}
+
 void Head::classify(TensorView<const float> tokens, TensorView<const float> pooled, TensorView<float> logits,
                     const Pass& pass) const {
   const std::size_t num_images = tokens.dim(0);
@@ -60,9 +69,7 @@ void Head::classify(TensorView<const float> tokens, TensorView<const float> pool
     case HeadInput::pooled: return layers_.classifier->forward(pooled, logits, pass);
     case HeadInput::class_and_patch_mean: {
       const TensorView<float> both(scratch, Shape{num_images, 2 * width});
-      pool_token(tokens, 0, TensorView<float>(scratch, Shape{num_images, width}, 2 * width));
-      pool_mean(tokens, num_prefix_, tokens.dim(1),
-                TensorView<float>(scratch + width, Shape{num_images, width}, 2 * width));
+      pool_both(tokens, scratch);
       return layers_.classifier->forward(both, logits, pass);
     }
     case HeadInput::class_and_distillation: {  // mean of two classifiers, one for each token

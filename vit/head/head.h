@@ -47,6 +47,8 @@ class Head {
 
  private:
   void pool(TensorView<const float> tokens, TensorView<float> pooled, const Pass& pass) const;
+  /// Class token and patch mean side by side, (B, 2 C).
+  void pool_both(TensorView<const float> tokens, float* out) const;
   void classify(TensorView<const float> tokens, TensorView<const float> pooled, TensorView<float> logits,
                 const Pass& pass) const;
 

@@ -1,6 +1,7 @@
-// The opcodes, in three groups: constants, containers, and what builds objects.
+// The opcodes of all protocols, in three groups: constants, containers, and what builds objects.
 #include "vit/io/pickle_machine.h"
 
+#include <charconv>
 #include <cstring>
 #include <map>
 
@@ -15,6 +16,24 @@ constexpr std::size_t kMaxGlobalLength = 256;
 enum class Op : std::uint8_t {
   mark = '(',
   stop = '.',
+  pop = '0',
+  pop_mark = '1',
+  dup = '2',
+  binbytes = 'B',
+  short_binbytes = 'C',
+  float_line = 'F',
+  int_line = 'I',
+  long_line = 'L',
+  string_line = 'S',
+  binstring = 'T',
+  short_binstring = 'U',
+  unicode_line = 'V',
+  dict = 'd',
+  get = 'g',
+  inst = 'i',
+  list = 'l',
+  obj = 'o',
+  put = 'p',
   binint = 'J',
   binint1 = 'K',
   binint2 = 'M',
@@ -48,9 +67,15 @@ enum class Op : std::uint8_t {
   long4 = 0x8B,
   short_binunicode = 0x8C,
   binunicode8 = 0x8D,
+  binbytes8 = 0x8E,
+  empty_set = 0x8F,
+  additems = 0x90,
+  frozenset = 0x91,
+  newobj_ex = 0x92,
   stack_global = 0x93,
   memoize = 0x94,
   frame = 0x95,
+  bytearray8 = 0x96,
 };
 
 Value integer_value(std::int64_t integer) {
@@ -62,8 +87,10 @@ Value boolean_value(bool boolean) {
 
 class Machine {
  public:
-  Machine(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), builder_(name) {}
+  Machine(std::span<const std::byte> bytes, std::size_t at, std::string_view name, RunOptions options)
+      : bytes_(bytes), at_(at), builder_(name, options.keeps_lists) {}
 
+  /// To the end of the pickle; at() is behind it.
   Program run() {
     check(read<std::uint8_t>() == static_cast<std::uint8_t>(Op::proto), "it does not begin as a pickle does");
     const auto protocol = read<std::uint8_t>();
@@ -77,9 +104,10 @@ class Machine {
       }
     }
     const Value result = pop();
-    check(stack_.empty() && marks_.empty() && at_ == bytes_.size(), "something is left over at its end");
+    check(stack_.empty() && marks_.empty(), "something is left over at its end");
     return builder_.finish(result);
   }
+  std::size_t at() const { return at_; }
 
  private:
   template <typename... Parts>
@@ -107,10 +135,10 @@ class Machine {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  std::string_view read_line() {
+  std::string_view read_line(std::size_t max_length = kMaxGlobalLength) {
     const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes_.size() - at_);
-    const std::size_t length = rest.substr(0, kMaxGlobalLength + 1).find('\n');
-    check(length != rest.npos, "a name is cut off or too long");
+    const std::size_t length = rest.substr(0, max_length + 1).find('\n');
+    check(length != rest.npos, "a line is cut off or too long");
     at_ += length + 1;
     return rest.substr(0, length);
   }
@@ -124,6 +152,39 @@ class Machine {
     if (count > 0 && count < 8 && (bits >> (8 * count - 1)) != 0) bits |= ~std::uint64_t{0} << (8 * count);
     return integer_value(static_cast<std::int64_t>(bits));
   }
+
+  /// A decimal number, a truth value ("01") or a long ("5L") as text.
+  Value read_number_line() {
+    const std::string_view text = read_line();
+    if (text == "00" || text == "01") return boolean_value(text == "01");
+    std::int64_t integer = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
+    const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    if (error == std::errc() && (rest.empty() || rest == "L")) return integer_value(integer);
+    return {.kind = Kind::number};
+  }
+
+  /// The index of a memo entry as text.
+  std::size_t read_index_line() {
+    const Value index = read_number_line();
+    check(index.kind == Kind::integer && index.integer >= 0, "an index of its memo is no number");
+    return static_cast<std::size_t>(index.integer);
+  }
+
+  Value read_string_line() {
+    std::string_view text = read_line(bytes_.size());
+    const bool quoted =
+        text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
+    check(quoted, "a string lacks its quotes");
+    return {.kind = Kind::string, .string = text.substr(1, text.size() - 2)};
+  }
+
+  Value read_bytes_of(std::size_t count) {
+    read_bytes(count);
+    return {.kind = Kind::bytes};
+  }
+
+  Value read_string_of(std::size_t count) { return {.kind = Kind::string, .string = read_text(count)}; }
 
   // ------------------------------------------------------------------------------------------------ stack
 
@@ -200,14 +261,24 @@ class Machine {
         push({.kind = Kind::number});
         return true;
       case Op::short_binunicode:
-        push({.kind = Kind::string, .string = read_text(read<std::uint8_t>())});
+      case Op::short_binstring: push(read_string_of(read<std::uint8_t>())); return true;
+      case Op::binunicode: push(read_string_of(read<std::uint32_t>())); return true;
+      case Op::binunicode8: push(read_string_of(read<std::uint64_t>())); return true;
+      case Op::binstring: {
+        const auto count = read<std::int32_t>();
+        check(count >= 0, "a string has a negative length");
+        push(read_string_of(static_cast<std::size_t>(count)));
         return true;
-      case Op::binunicode:
-        push({.kind = Kind::string, .string = read_text(read<std::uint32_t>())});
-        return true;
-      case Op::binunicode8:
-        push({.kind = Kind::string, .string = read_text(read<std::uint64_t>())});
-        return true;
+      }
+      case Op::short_binbytes: push(read_bytes_of(read<std::uint8_t>())); return true;
+      case Op::binbytes: push(read_bytes_of(read<std::uint32_t>())); return true;
+      case Op::binbytes8:
+      case Op::bytearray8: push(read_bytes_of(read<std::uint64_t>())); return true;
+      case Op::int_line:
+      case Op::long_line:
+      case Op::float_line: push(read_number_line()); return true;
+      case Op::string_line: push(read_string_line()); return true;
+      case Op::unicode_line: push({.kind = Kind::string, .string = read_line(bytes_.size())}); return true;
       default: return false;
     }
   }
@@ -218,15 +289,37 @@ class Machine {
         builder_.support(marks_.size() < kMaxObjects, "too many marks");
         marks_.push_back(stack_.size());
         return true;
-      case Op::empty_list: push({.kind = Kind::list}); return true;
-      case Op::append:
-        pop();
-        check(top().kind == Kind::list, "an item is appended to ", to_string(top().kind));
+      case Op::empty_list:
+      case Op::empty_set: push(builder_.make_list()); return true;
+      case Op::list:
+      case Op::frozenset: {
+        const std::span<const Value> items = take_from(pop_mark());
+        const Value list = builder_.make_list();
+        builder_.append(list, items);
+        push(list);
         return true;
+      }
+      case Op::append: {
+        const Value item = pop();
+        builder_.append(top(), std::span(&item, 1));
+        return true;
+      }
       case Op::appends:
-        stack_.resize(pop_mark());
-        check(top().kind == Kind::list, "items are appended to ", to_string(top().kind));
+      case Op::additems: {
+        const std::span<const Value> items = take_from(pop_mark());
+        builder_.append(top(), items);
         return true;
+      }
+      case Op::dict: {
+        const std::span<const Value> pairs = take_from(pop_mark());
+        const Value dict = builder_.make_dict();
+        builder_.set_items(dict, pairs);
+        push(dict);
+        return true;
+      }
+      case Op::pop: pop(); return true;
+      case Op::pop_mark: stack_.resize(pop_mark()); return true;
+      case Op::dup: push(Value(top())); return true;
       case Op::empty_tuple: push({.kind = Kind::tuple}); return true;
       case Op::tuple: push(builder_.make_tuple(take_from(pop_mark()))); return true;
       case Op::tuple1: push(builder_.make_tuple(take(1))); return true;
@@ -237,11 +330,27 @@ class Machine {
       case Op::setitem: set_items(take(2)); return true;
       case Op::binput: remember(read<std::uint8_t>()); return true;
       case Op::long_binput: remember(read<std::uint32_t>()); return true;
+      case Op::put: remember(read_index_line()); return true;
+      case Op::get: recall(read_index_line()); return true;
       case Op::memoize: remember(memo_.size()); return true;
       case Op::binget: recall(read<std::uint8_t>()); return true;
       case Op::long_binget: recall(read<std::uint32_t>()); return true;
       default: return false;
     }
+  }
+
+  /// What is called: a name, or an object that another call made (a class inside a class).
+  Value pop_class() {
+    const Value value = pop();
+    check(value.kind == Kind::global || value.kind == Kind::object, "it calls ", to_string(value.kind));
+    return value;
+  }
+
+  /// An object without a call of its constructor, which tensors and their like always have.
+  Value make_new(const Value& of) {
+    builder_.support(of.kind == Kind::object || of.global == Global::other,
+                     "it makes a new object of a class that checkpoints call");
+    return builder_.make_object();
   }
 
   bool run_object(Op op) {
@@ -264,29 +373,40 @@ class Machine {
       case Op::binpersid: push(builder_.make_storage(pop())); return true;
       case Op::reduce: {
         const Value arguments = pop(Kind::tuple);
-        push(builder_.call(pop(Kind::global), arguments));
+        push(builder_.call(pop_class(), arguments));
         return true;
       }
+      case Op::newobj_ex: pop(); [[fallthrough]];  // arguments by name
       case Op::newobj: {
-        const bool empty = pop(Kind::tuple).count == 0;
-        const Value global = pop(Kind::global);
-        builder_.support(global.global == Global::namespace_ && empty,
-                         "it makes a new object that is no argparse.Namespace");
-        push({.kind = Kind::object});
+        pop(Kind::tuple);
+        push(make_new(pop_class()));
         return true;
       }
-      case Op::build:  // attributes of a Namespace, or _metadata of an OrderedDict
-        pop();
-        check(top().kind == Kind::object || top().kind == Kind::dict, "it sets attributes of ",
-              to_string(top().kind));
+      case Op::inst: {
+        const std::string_view module = read_line();
+        const Value global = builder_.find_global(module, read_line());
+        stack_.resize(pop_mark());
+        push(make_new(global));
         return true;
+      }
+      case Op::obj: {
+        const std::span<const Value> items = take_from(pop_mark());
+        check(!items.empty() && items[0].kind == Kind::global, "an object is made of no class");
+        push(make_new(items[0]));
+        return true;
+      }
+      case Op::build: {
+        const Value state = pop();
+        builder_.set_state(top(), state);
+        return true;
+      }
       default: return false;
     }
   }
 
   std::span<const std::byte> bytes_;
+  std::size_t at_;
   ProgramBuilder builder_;
-  std::size_t at_ = 0;
   std::vector<Value> stack_;
   std::vector<Value> taken_;
   std::vector<std::size_t> marks_;
@@ -302,7 +422,19 @@ void check_size(std::size_t num_bytes, std::string_view name) {
 
 Program run(std::span<const std::byte> bytes, std::string_view name) {
   check_size(bytes.size(), name);
-  return Machine(bytes, name).run();
+  std::size_t at = 0;
+  Program program = run_part(bytes, at, name);
+  VIT_CHECK(at == bytes.size(), kOpen, name, ": at byte ", at,
+            " of the pickle: something is left over at its end");
+  return program;
+}
+
+Program run_part(std::span<const std::byte> bytes, std::size_t& at, std::string_view name,
+                 RunOptions options) {
+  Machine machine(bytes, at, name, options);
+  Program program = machine.run();
+  at = machine.at();
+  return program;
 }
 
 }  // namespace vit::internal::pickle

@@ -1,5 +1,5 @@
-// An interpreter for the part of the pickle language that tensors in dictionaries need. It builds plain data,
-// calls nothing and knows no class: a global outside the short list of pickle_program.h is refused by name.
+// An interpreter of the pickle language that builds plain data and calls nothing: a class or function is a
+// name, and what would be made with it an object without behavior.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,13 @@ namespace vit::internal::pickle {
 /// the file in messages. Throws Error naming the global, opcode or shape that does not belong into a
 /// checkpoint, with its byte position.
 Program run(std::span<const std::byte> bytes, std::string_view name);
+
+struct RunOptions {
+  bool keeps_lists = false;  // the items of lists are wanted
+};
+/// The same for a pickle that begins at `at` and is followed by something else; moves `at` to its end.
+Program run_part(std::span<const std::byte> bytes, std::size_t& at, std::string_view name,
+                 RunOptions options = {});
 /// Throws Error for more bytes than run() takes, before they are read.
 void check_size(std::size_t num_bytes, std::string_view name);
 

@@ -1,46 +1,14 @@
-// The globals that may be named, and the tables that calls fill.
+// The tables that an interpreted pickle fills.
 #include "vit/io/pickle_program.h"
 
 #include <string>
 #include <utility>
 
 #include "vit/io/in_quotes.h"
+#include "vit/io/pickle_globals.h"
 #include "vit/io/tensor_file.h"
 
 namespace vit::internal::pickle {
-namespace {
-
-constexpr StorageType kStorageTypes[] = {
-    {"FloatStorage", Dtype::f32, 4},
-    {"HalfStorage", Dtype::f16, 2},
-    {"BFloat16Storage", Dtype::bf16, 2},
-    {"DoubleStorage", Dtype::f64, 8},
-    {"LongStorage", Dtype::i64, 8},
-    {"IntStorage", Dtype::i32, 4},
-    {"ShortStorage", Dtype::i16, 2},
-    {"CharStorage", Dtype::i8, 1},
-    {"ByteStorage", Dtype::u8, 1},
-    {"BoolStorage", Dtype::boolean, 1},
-    {"ComplexFloatStorage", Dtype::other, 8},
-    {"ComplexDoubleStorage", Dtype::other, 16},
-};
-
-struct KnownGlobal {
-  std::string_view module;
-  std::string_view name;
-  Global global;
-};
-
-constexpr KnownGlobal kGlobals[] = {
-    {"collections", "OrderedDict", Global::ordered_dict},
-    {"collections", "Counter", Global::counter},
-    {"argparse", "Namespace", Global::namespace_},
-    {"torch", "Size", Global::size},
-    {"torch._utils", "_rebuild_tensor_v2", Global::rebuild_tensor},
-    {"torch._utils", "_rebuild_parameter", Global::rebuild_parameter},
-};
-
-}  // namespace
 
 const char* to_string(Kind kind) {
   switch (kind) {
@@ -50,9 +18,10 @@ const char* to_string(Kind kind) {
     case Kind::number: return "a number";
     case Kind::string: return "a string";
     case Kind::tuple: return "a tuple";
+    case Kind::bytes: return "bytes";
     case Kind::list: return "a list";
     case Kind::dict: return "a dictionary";
-    case Kind::object: return "a Namespace";
+    case Kind::object: return "an object";
     case Kind::global: return "a class or function";
     case Kind::storage: return "a storage";
     case Kind::tensor: return "a tensor";
@@ -65,19 +34,57 @@ void ProgramBuilder::charge(std::size_t count) {
   support(num_objects_ <= kMaxObjects, "more than ", kMaxObjects, " objects");
 }
 
-Value ProgramBuilder::find_global(std::string_view module, std::string_view name) const {
-  for (const KnownGlobal& known : kGlobals) {
-    if (known.module == module && known.name == name) return {.kind = Kind::global, .global = known.global};
-  }
-  for (const StorageType& type : kStorageTypes) {
-    if (module == "torch" && type.name == name) {
-      return {.kind = Kind::global, .global = Global::storage_type, .storage_type = &type};
-    }
-  }
-  support(
-      false, "it names ", in_quotes(std::string(module) + "." + std::string(name)),
-      ", which tensors do not need, and is refused (save the state_dict alone, or convert to safetensors)");
-  return {};
+Value ProgramBuilder::find_global(std::string_view module, std::string_view name) {
+  support(!is_refused(module, name), "it names ", in_quotes(std::string(module) + "." + std::string(name)),
+          ", which no checkpoint needs and which can do harm where pickles are executed; the file is refused "
+          "(save the state_dict alone, or convert to safetensors)");
+  const Known known = find_known(module, name);
+  Value global{.kind = Kind::global, .global = known.global, .storage_type = known.storage_type};
+  if (known.global != Global::other) return global;
+  charge(1);
+  program_.globals.push_back({module, name});
+  global.index = program_.globals.size() - 1;
+  return global;
+}
+
+Value ProgramBuilder::make_list() {
+  Value list{.kind = Kind::list};
+  if (!keeps_lists_) return list;
+  charge(1);
+  program_.lists.emplace_back();
+  list.index = program_.lists.size() - 1;
+  return list;
+}
+
+Value ProgramBuilder::make_object() {
+  charge(1);
+  program_.objects.emplace_back();
+  return {.kind = Kind::object, .index = program_.objects.size() - 1};
+}
+
+void ProgramBuilder::append(const Value& list, std::span<const Value> items) {
+  if (list.kind == Kind::object) return;  // of a class that is a list
+  check(list.kind == Kind::list, "items are appended to ", to_string(list.kind));
+  if (!keeps_lists_) return;
+  charge(items.size());
+  std::vector<Value>& kept = program_.lists[list.index];
+  kept.insert(kept.end(), items.begin(), items.end());
+}
+
+void ProgramBuilder::set_state(const Value& target, const Value& state) {
+  check(target.kind == Kind::object || target.kind == Kind::dict, "it sets attributes of ",
+        to_string(target.kind));
+  if (target.kind == Kind::dict) return;  // _metadata of an OrderedDict
+  const auto add = [&](const Value& attributes) {
+    if (attributes.kind != Kind::dict) return;
+    const Dict& added = program_.dicts[attributes.index];
+    charge(added.size());
+    Dict& members = program_.objects[target.index];
+    members.insert(members.end(), added.begin(), added.end());
+  };
+  add(state);
+  if (state.kind != Kind::tuple || state.count != 2) return;
+  for (const Value& part : items(state)) add(part);  // attributes, and those of __slots__
 }
 
 Value ProgramBuilder::make_dict() {
@@ -93,44 +100,77 @@ Value ProgramBuilder::make_tuple(std::span<const Value> items) {
   return tuple;
 }
 
-void ProgramBuilder::set_items(const Value& dict, std::span<const Value> pairs) {
-  check(dict.kind == Kind::dict, "items are set on ", to_string(dict.kind));
+void ProgramBuilder::set_items(const Value& target, std::span<const Value> pairs) {
+  check(target.kind == Kind::dict || target.kind == Kind::object, "items are set on ",
+        to_string(target.kind));
   check(pairs.size() % 2 == 0, "a dictionary has a key without value");
   charge(pairs.size() / 2);
-  Dict& members = program_.dicts[dict.index];
+  Dict& members = (target.kind == Kind::dict ? program_.dicts : program_.objects)[target.index];
   for (std::size_t i = 0; i < pairs.size(); i += 2) members.emplace_back(pairs[i], pairs[i + 1]);
+}
+
+void ProgramBuilder::set_view(const Value& view, Storage& storage) {
+  if (view.kind == Kind::none) return;
+  const auto parts = items(view);  // name, first element, number of elements
+  check(parts.size() == 3, "a view of a storage has ", parts.size(), " parts, expected 3");
+  storage.first = to_size(parts[1]);
+  storage.num_elements = to_size(parts[2]);
 }
 
 Value ProgramBuilder::make_storage(const Value& id) {
   const auto parts = items(id);
-  check(parts.size() == 5 && parts[0].string == "storage" && parts[1].kind == Kind::global &&
-            parts[1].global == Global::storage_type && parts[2].kind == Kind::string &&
-            parts[3].kind == Kind::string,
+  if (parts.size() >= 2 && parts[0].string == "module" && parts[1].kind == Kind::global)
+    return parts[1];  // the class of a whole model that was saved, with its source
+  check((parts.size() == 5 || parts.size() == 6) && parts[0].string == "storage" &&
+            parts[1].kind == Kind::global && parts[1].global == Global::storage_type &&
+            parts[2].kind == Kind::string && parts[3].kind == Kind::string,
         "it refers to something outside that is no tensor storage");
   support(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
           " bytes, at most ", kMaxStorageKey, " are accepted");
   charge(1);
-  program_.storages.push_back({parts[1].storage_type, parts[2].string, to_size(parts[4])});
+  Storage storage{
+      .type = parts[1].storage_type, .key = parts[2].string, .first = 0, .num_elements = to_size(parts[4])};
+  if (parts.size() == 6) set_view(parts[5], storage);
+  program_.storages.push_back(storage);
   return {.kind = Kind::storage, .index = program_.storages.size() - 1};
 }
 
 Value ProgramBuilder::call(const Value& function, const Value& argument_tuple) {
   const auto arguments = items(argument_tuple);
-  const auto expect_one = [&](std::size_t count, Kind first, std::string_view made) {
+  const auto expect_first = [&](std::size_t count, Kind first, std::string_view made) {
     check(arguments.size() == count && arguments[0].kind == first, made, " is made from something else than ",
           to_string(first));
     return arguments[0];
   };
+  if (function.kind == Kind::object) return make_object();
   switch (function.global) {
+    case Global::other: return make_object();
     case Global::ordered_dict:
       check(arguments.empty(), "an OrderedDict is made from arguments");
       return make_dict();
-    case Global::counter: return expect_one(1, Kind::dict, "a Counter");
-    case Global::size: return expect_one(1, Kind::tuple, "a torch.Size");
-    case Global::rebuild_tensor: return make_tensor(arguments);
+    case Global::counter: return expect_first(1, Kind::dict, "a Counter");
+    case Global::size: return expect_first(1, Kind::tuple, "a torch.Size");
+    case Global::rebuild_old_tensor:
+      check(arguments.size() == 4, "a tensor is made from ", arguments.size(), " values, expected 4");
+      return make_tensor(arguments, 4);
+    case Global::rebuild_tensor:  // storage, offset, shape, strides, requires_grad, hooks [, metadata]
+      check(arguments.size() == 6 || arguments.size() == 7, "a tensor is made from ", arguments.size(),
+            " values, expected 6 or 7");
+      return make_tensor(arguments, 6);
+    case Global::rebuild_typed_tensor:  // the type of the elements in front of the metadata
+      check((arguments.size() == 7 || arguments.size() == 8) && arguments[6].kind == Kind::global &&
+                arguments[6].storage_type != nullptr,
+            "a tensor is made from something else than a storage, offset, shape, strides and type");
+      return make_typed_tensor(arguments);
     case Global::rebuild_parameter:
-      return expect_one(3, Kind::tensor, "a parameter");  // requires_grad, hooks
-    case Global::namespace_:
+      return expect_first(3, Kind::tensor, "a parameter");  // requires_grad, hooks
+    case Global::rebuild_parameter_and_state: return expect_first(4, Kind::tensor, "a parameter");
+    case Global::rebuild_subclass:  // function, class, arguments, attributes
+      check(arguments.size() == 4 && arguments[0].kind == Kind::global && arguments[2].kind == Kind::tuple &&
+                arguments[0].global != Global::rebuild_subclass,
+            "a tensor of a class of its own is made from something else than a function and its arguments");
+      return call(arguments[0], arguments[2]);
+    case Global::dtype:
     case Global::storage_type: break;
   }
   support(false, "it calls a class that checkpoints do not call");
@@ -162,13 +202,13 @@ std::vector<std::size_t> ProgramBuilder::to_sizes(const Value& tuple) const {
   return sizes;
 }
 
-Value ProgramBuilder::make_tensor(std::span<const Value> arguments) {
-  // (storage, offset, shape, strides, requires_grad, hooks [, metadata])
-  check((arguments.size() == 6 || arguments.size() == 7) && arguments[0].kind == Kind::storage,
+Value ProgramBuilder::make_tensor(std::span<const Value> arguments, std::size_t metadata) {
+  check(arguments[0].kind == Kind::storage,
         "a tensor is made from something else than a storage, offset, shape and strides");
   // Metadata marks a tensor as negated or conjugated, which its numbers do not show.
-  const bool plain = arguments.size() == 6 || arguments[6].kind == Kind::none ||
-                     (arguments[6].kind == Kind::dict && program_.dicts[arguments[6].index].empty());
+  const bool plain =
+      arguments.size() <= metadata || arguments[metadata].kind == Kind::none ||
+      (arguments[metadata].kind == Kind::dict && program_.dicts[arguments[metadata].index].empty());
   support(plain, "a tensor carries a pending negation or conjugation (save tensor.resolve_neg())");
   TensorRecord tensor{arguments[0].index, to_size(arguments[1]), to_sizes(arguments[2]),
                       to_sizes(arguments[3])};
@@ -177,6 +217,21 @@ Value ProgramBuilder::make_tensor(std::span<const Value> arguments) {
   charge(1);
   program_.tensors.push_back(std::move(tensor));
   return {.kind = Kind::tensor, .index = program_.tensors.size() - 1};
+}
+
+Value ProgramBuilder::make_typed_tensor(std::span<const Value> arguments) {
+  const Value tensor = make_tensor(arguments, 7);
+  TensorRecord& record = program_.tensors[tensor.index];
+  Storage storage = program_.storages[record.storage];  // of bytes
+  const StorageType* const bytes = storage.type;
+  storage.type = arguments[6].storage_type;
+  check(bytes->element_bytes == 1 && storage.num_elements % storage.type->element_bytes == 0, "a tensor of ",
+        storage.type->name, " lies in a storage of ", storage.num_elements, " elements of ", bytes->name);
+  storage.num_elements /= storage.type->element_bytes;
+  charge(1);
+  program_.storages.push_back(storage);
+  record.storage = program_.storages.size() - 1;
+  return tensor;
 }
 
 }  // namespace vit::internal::pickle

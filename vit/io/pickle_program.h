@@ -1,5 +1,5 @@
-// An interpreter for the part of the pickle language that tensors in dictionaries need. It builds plain data,
-// calls nothing and knows no class: a global outside its short list is refused by name.
+// What a pickle describes, as plain data: dictionaries, tensors, and objects of which only the name of their
+// class and their attributes are kept. Nothing is imported, built or called.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,10 @@ enum class Kind : std::uint8_t {
   number,  // a float, or an integer beyond 64 bits: never needed, so not kept
   string,
   tuple,
-  list,    // contents never needed, so not kept
+  bytes,   // never needed, so not kept
+  list,    // a list or set; contents kept where asked for
   dict,    // dict, OrderedDict, Counter
-  object,  // argparse.Namespace; attributes not kept
+  object,  // of any class: what its constructor was given is dropped, attributes and items are kept
   global,
   storage,
   tensor,
@@ -40,26 +41,32 @@ struct StorageType {
   std::size_t element_bytes;
 };
 
-/// Everything of the list that may be named.
+/// Classes and functions whose meaning is known; all others only make objects.
 enum class Global : std::uint8_t {
-  ordered_dict,       // collections.OrderedDict
-  counter,            // collections.Counter
-  namespace_,         // argparse.Namespace
-  size,               // torch.Size
-  rebuild_tensor,     // torch._utils._rebuild_tensor_v2
-  rebuild_parameter,  // torch._utils._rebuild_parameter
-  storage_type,       // torch.*Storage; Value::storage_type says which
+  other,
+  ordered_dict,                 // collections.OrderedDict
+  counter,                      // collections.Counter
+  size,                         // torch.Size
+  rebuild_old_tensor,           // torch._utils._rebuild_tensor
+  rebuild_tensor,               // torch._utils._rebuild_tensor_v2
+  rebuild_typed_tensor,         // torch._utils._rebuild_tensor_v3
+  rebuild_parameter,            // torch._utils._rebuild_parameter
+  rebuild_parameter_and_state,  // torch._utils._rebuild_parameter_with_state
+  rebuild_subclass,             // torch._tensor._rebuild_from_type_v2
+  dtype,                        // torch.float8_e4m3fn, ...; Value::storage_type says which
+  storage_type,                 // torch.*Storage; Value::storage_type says which
 };
 
 /// Small and copied freely; strings point into the pickle, containers into the tables of Program.
 struct Value {
   Kind kind = Kind::none;
-  Global global = Global::ordered_dict;       // kind global
-  const StorageType* storage_type = nullptr;  // kind global, storage_type
+  Global global = Global::other;              // kind global
+  const StorageType* storage_type = nullptr;  // kind global, storage_type and dtype
   std::int64_t integer = 0;                   // integer and boolean
   std::string_view string{};                  // string
-  std::size_t index = 0;                      // tuple: first item; dict, storage, tensor: place in the table
-  std::size_t count = 0;                      // tuple: items
+  /// tuple: first item; list: place of its items; global, dict, object, storage, tensor: place in the table
+  std::size_t index = 0;
+  std::size_t count = 0;  // tuple: items
 };
 
 /// A record of raw numbers, by the name that the pickle gives it; nothing of it has been compared with the
@@ -67,6 +74,7 @@ struct Value {
 struct Storage {
   const StorageType* type = nullptr;
   std::string_view key;
+  std::size_t first = 0;  // element where a view of the record begins (the form before PyTorch 1.6)
   std::size_t num_elements = 0;
 };
 
@@ -80,11 +88,19 @@ struct TensorRecord {
 
 using Dict = std::vector<std::pair<Value, Value>>;
 
+/// Where a class or function would be imported from.
+struct GlobalName {
+  std::string_view module, name;
+};
+
 /// The object that a pickle describes, with the tables its values refer to.
 struct Program {
   Value result;
   std::vector<Value> items;
+  std::vector<std::vector<Value>> lists;  // empty unless asked for
   std::vector<Dict> dicts;
+  std::vector<Dict> objects;  // attributes and items
+  std::vector<GlobalName> globals;
   std::vector<Storage> storages;
   std::vector<TensorRecord> tensors;
 };
@@ -98,7 +114,8 @@ constexpr Where kOpen{"open_pickle", ErrorKind::format};
 /// set_position().
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(std::string_view name) : name_(name) {}
+  /// `keeps_lists`: their items are wanted.
+  ProgramBuilder(std::string_view name, bool keeps_lists) : name_(name), keeps_lists_(keeps_lists) {}
 
   void set_position(std::size_t byte) { position_ = byte; }
 
@@ -115,14 +132,20 @@ class ProgramBuilder {
   /// Counts objects that are kept for good, at most kMaxObjects.
   void charge(std::size_t count);
 
-  Value find_global(std::string_view module, std::string_view name) const;
+  /// Throws Error (unsupported) for names that run programs, with which no checkpoint is made.
+  Value find_global(std::string_view module, std::string_view name);
+  Value make_list();
   Value make_dict();
+  Value make_object();
   Value make_tuple(std::span<const Value> items);
-  /// Key and value in turn.
-  void set_items(const Value& dict, std::span<const Value> pairs);
-  /// From a persistent id: ("storage", type, key, device, number of elements).
+  void append(const Value& list, std::span<const Value> items);
+  /// Key and value in turn, into a dictionary or an object.
+  void set_items(const Value& target, std::span<const Value> pairs);
+  /// What BUILD does: attributes of an object; of a dictionary they are dropped.
+  void set_state(const Value& target, const Value& state);
+  /// From a persistent id: ("storage", type, key, device, number of elements [, view]).
   Value make_storage(const Value& id);
-  /// What the call of a known global returns.
+  /// What the call of a known global returns; of others and of objects an object.
   Value call(const Value& function, const Value& arguments);
 
   Program finish(const Value& result);
@@ -131,7 +154,10 @@ class ProgramBuilder {
   std::span<const Value> items(const Value& tuple) const;
   std::size_t to_size(const Value& value) const;
   std::vector<std::size_t> to_sizes(const Value& tuple) const;
-  Value make_tensor(std::span<const Value> arguments);
+  /// `metadata`: which argument holds it, if there are as many.
+  Value make_tensor(std::span<const Value> arguments, std::size_t metadata);
+  Value make_typed_tensor(std::span<const Value> arguments);
+  void set_view(const Value& view, Storage& storage);
 
   template <typename... Parts>
   void check(const Where& where, bool condition, const Parts&... parts) const {
@@ -139,6 +165,7 @@ class ProgramBuilder {
   }
 
   std::string name_;
+  bool keeps_lists_ = false;
   std::size_t position_ = 0;
   std::size_t num_objects_ = 0;
   Program program_;

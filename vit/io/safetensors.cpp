@@ -141,7 +141,7 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
   const Json root = parse_json(header, name + " (header)", {.max_bytes = kMaxHeaderBytes});
   root.expect(Json::Kind::object);
 
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
+  TensorFile::Contents contents{.path = path};
   std::vector<Located> tensors;
   tensors.reserve(root.size());
   for (std::size_t i = 0; i < root.size(); ++i) {

@@ -36,7 +36,7 @@ TensorFile open_shards(const std::filesystem::path& path,
     ++num_expected[std::string(shard)];
   }
 
-  TensorFile::Contents contents{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
+  TensorFile::Contents contents{.path = path};
   for (const auto& [shard, expected] : num_expected) {
     const TensorFile file = open_shard(path.parent_path() / shard);
     for (const TensorEntry& entry : file.entries()) {
@@ -53,7 +53,7 @@ TensorFile open_shards(const std::filesystem::path& path,
       }
     }
     contents.metadata.insert(file.metadata().begin(), file.metadata().end());
-    contents.ignored.insert(contents.ignored.end(), file.ignored().begin(), file.ignored().end());
+    contents.members.insert(contents.members.end(), file.members().begin(), file.members().end());
   }
   return TensorFile(std::move(contents));
 }

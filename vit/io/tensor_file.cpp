@@ -86,10 +86,34 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
        "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
 }
 
+/// Adds the rows of an update that fall into the entry.
 template <typename Out>
-void convert_checked(const TensorEntry& entry, std::span<Out> out) {
-  VIT_CHECK(out.size() == entry.num_elements(), kWhere.with(ErrorKind::argument), entry.describe(),
-            ": room for ", out.size(), " elements, expected ", entry.num_elements());
+void add_update(const LowRankUpdate& update, const TensorEntry& entry, std::span<Out> out) {
+  const Tensor<float> a = to_float(update.a), b = to_float(update.b);
+  const std::size_t rank = update.a.shape.front(), rows = update.b.shape.front();
+  const std::size_t width = a.flat().size() / rank;  // of A
+  const std::size_t columns = update.transposed ? rows : width;
+  const float* const a_numbers = a.data();
+  const float* const b_numbers = b.data();
+  std::vector<float> row(columns);
+  for (std::size_t i = 0; i < out.size() / columns; ++i) {
+    const std::size_t place = entry.first_row + i;
+    if (place < update.first_row || place - update.first_row >= (update.transposed ? width : rows)) continue;
+    const std::size_t own = place - update.first_row;
+    std::ranges::fill(row, 0.0f);
+    for (std::size_t k = 0; k < rank; ++k) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        row[c] += update.transposed ? a_numbers[k * width + own] * b_numbers[c * rank + k]
+                                    : b_numbers[own * rank + k] * a_numbers[k * width + c];
+      }
+    }
+    for (std::size_t c = 0; c < columns; ++c)
+      out[i * columns + c] += static_cast<Out>(static_cast<float>(update.scale) * row[c]);
+  }
+}
+
+template <typename Out>
+void convert_stored(const TensorEntry& entry, std::span<Out> out) {
   switch (entry.dtype) {
     case Dtype::f32: return convert_all<FromF32>(entry, out);
     case Dtype::f16: return convert_all<FromF16>(entry, out);
@@ -97,6 +121,14 @@ void convert_checked(const TensorEntry& entry, std::span<Out> out) {
     case Dtype::f64: return convert_all<FromF64>(entry, out);
     default: refuse_type(entry);
   }
+}
+
+template <typename Out>
+void convert_checked(const TensorEntry& entry, std::span<Out> out) {
+  VIT_CHECK(out.size() == entry.num_elements(), kWhere.with(ErrorKind::argument), entry.describe(),
+            ": room for ", out.size(), " elements, expected ", entry.num_elements());
+  convert_stored(entry, out);
+  for (const auto& update : entry.updates) add_update(*update, entry, out);
 }
 
 }  // namespace
@@ -124,6 +156,7 @@ void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> ou
   VIT_CHECK(matrix.shape.size() == 2 && row < matrix.shape[0] && out.size() == matrix.shape[1],
             kWhere.with(ErrorKind::argument), matrix.describe(), " has no row ", row, " of ", out.size(),
             " numbers");
+  if (!matrix.updates.empty()) return convert(rows_of(matrix, row, 1), out);
   const std::size_t step = matrix.strides.empty() ? matrix.shape[1] : matrix.strides[0];
   const std::size_t stride = matrix.strides.empty() ? 1 : matrix.strides[1];
   const std::size_t first = row * step;
@@ -141,6 +174,7 @@ TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t cou
             entry.describe(), " has no rows from ", first, " to ", first + count);
   TensorEntry rows = entry;
   rows.shape[0] = count;
+  rows.first_row += first;
   const std::size_t row_elements = entry.strides.empty()
                                        ? entry.num_elements() / std::max<std::size_t>(entry.shape[0], 1)
                                        : entry.strides[0];

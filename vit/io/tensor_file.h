@@ -17,6 +17,8 @@
 
 namespace vit::internal {
 
+struct LowRankUpdate;
+
 /// One tensor of a checkpoint, not yet converted. Little-endian, possibly unaligned. Keeps its file open.
 struct TensorEntry {
   static constexpr std::size_t kMaxRank = 8;
@@ -28,11 +30,24 @@ struct TensorEntry {
   std::vector<std::size_t> strides;  // in elements; empty if row-major without gaps
   StoredBytes bytes;                 // from the first to the last element
   std::shared_ptr<const SourceFile> file;
+  /// What is added to the numbers when they are converted; `first_row` is that of these rows in the matrix
+  /// which the updates are for.
+  std::vector<std::shared_ptr<const LowRankUpdate>> updates{};
+  std::size_t first_row = 0;
 
   /// Product of the shape; the readers have checked that it does not overflow.
   std::size_t num_elements() const;
   /// For messages: tensor "norm.weight" (768) of model.safetensors.
   std::string describe() const;
+};
+
+/// scale * B A, B (rows, r) and A (r, columns), for a matrix whose further dimensions are its columns; where
+/// transposed its transpose, for a matrix (columns, rows).
+struct LowRankUpdate {
+  TensorEntry a, b;
+  double scale = 1.0;
+  bool transposed = false;
+  std::size_t first_row = 0;  // of the matrix to which B's first belongs
 };
 
 /// Converts f32, f16, bf16 and f64 to `out`, row-major, on all cores; out.size() must be num_elements().
@@ -54,11 +69,11 @@ std::vector<double> to_double(const TensorEntry& entry);
 class TensorFile {
  public:
   struct Contents {
-    std::filesystem::path path;
-    std::vector<TensorEntry> entries;
-    std::map<std::string, std::string> metadata;
-    std::string container;
-    std::vector<std::string> ignored;
+    std::filesystem::path path{};
+    std::vector<TensorEntry> entries{};
+    std::map<std::string, std::string> metadata{};
+    std::vector<std::string> members{};
+    std::map<std::string, std::string> facts{};
   };
   /// For the readers. Throws Error if a name occurs twice.
   explicit TensorFile(Contents contents);
@@ -73,10 +88,11 @@ class TensorFile {
   const Contents& contents() const noexcept { return contents_; }
   /// Free text of the writer: __metadata__ of safetensors.
   const std::map<std::string, std::string>& metadata() const noexcept { return contents_.metadata; }
-  /// The member of a pickle that holds the tensors, such as "state_dict_ema"; "" if they lie at the top.
-  const std::string& container() const noexcept { return contents_.container; }
-  /// Members that are no tensors or another set of them (pickle: epoch, optimizer, ...), for `vit info`.
-  const std::vector<std::string>& ignored() const noexcept { return contents_.ignored; }
+  /// Of a pickle the dotted names of its members that are no tensors: dictionaries, numbers, objects, ...
+  const std::vector<std::string>& members() const noexcept { return contents_.members; }
+  /// Of a pickle texts, whole numbers and truth values near its top, by dotted names: what a training script
+  /// noted beside the tensors ("arch", "args.model").
+  const std::map<std::string, std::string>& facts() const noexcept { return contents_.facts; }
 
  private:
   Contents contents_;

@@ -57,7 +57,7 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
   tokens = s.num_rows == 0 ? arena.take<float>({s.num_images, s.num_tokens, s.embed_dim})
                            : arena.take<float>({1, s.num_rows, s.embed_dim});
   leading = arena.take<float>({s.num_images, s.num_leading, s.embed_dim});
-  pooled = arena.take<float>({s.num_images, s.embed_dim});
+  pooled = arena.take<float>({s.num_images, s.pooled_dim != 0 ? s.pooled_dim : s.embed_dim});
   head_row = arena.take<float>({s.num_images, 2 * s.embed_dim});
   normed = take_rows(arena, rows, s.embed_dim);
   arena.share(

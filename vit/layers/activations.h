@@ -20,6 +20,7 @@ struct ActivationShape {
   std::size_t attention_dim = 0;   // A, all heads side by side
   std::size_t num_heads = 1;       // of which A is cut
   std::size_t num_pool_heads = 0;  // of which C is cut in attention pooling, 0 = none
+  std::size_t pooled_dim = 0;      // of the pooled vector; 0 = C
   std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch where gated
   int threads = 0;                 // 0 = all
 

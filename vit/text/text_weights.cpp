@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vit/weights/checkpoint/open_weights.h"
@@ -10,18 +11,27 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kDinoText = "text_model.backbone.";
+constexpr std::string_view kTokens = "token_embedding.weight", kDinoText = "text_model.backbone.";
+
+/// What stands in front of the tables: "", "text.", or what a training script adds.
+std::optional<std::string_view> stem_of(std::string_view name) {
+  if (!name.ends_with(kTokens)) return std::nullopt;
+  const std::string_view stem = name.substr(0, name.size() - kTokens.size());
+  const bool own = stem.empty() || (stem.ends_with('.') && !stem.ends_with("embeddings."));  // transformers'
+  return own ? std::optional(stem) : std::nullopt;
+}
 
 std::optional<TextWeights> text_weights(const TensorFile& file) {
-  for (const std::string_view prefix : {std::string_view(), std::string_view("text."), kDinoText}) {
-    const TensorEntry* const tokens = file.find(std::string(prefix) + "token_embedding.weight");
-    if (tokens == nullptr || tokens->shape.size() != 2) continue;
-    TextWeights found{.vocabulary_size = tokens->shape[0]};
-    const TensorEntry* const places = file.find(std::string(prefix) + "positional_embedding");
+  for (const TensorEntry& tokens : file.entries()) {
+    const auto stem = stem_of(tokens.name);
+    if (!stem || tokens.shape.size() != 2) continue;
+    TextWeights found{.vocabulary_size = tokens.shape[0]};
+    const auto beside = [&](std::string_view name) { return file.find(std::string(*stem).append(name)); };
+    const TensorEntry* const places = beside("positional_embedding");
     if (places != nullptr && places->shape.size() == 2) found.context_length = places->shape[0];
     // OpenAI's files carry these integers, and nobody else's; dino.txt uses OpenAI's tokenizer.
-    const bool openai = file.find("context_length") != nullptr && file.find("vocab_size") != nullptr;
-    if (openai || prefix == kDinoText) found.library = TextLibrary::openai;
+    const bool openai = beside("context_length") != nullptr && beside("vocab_size") != nullptr;
+    if (openai || stem->ends_with(kDinoText)) found.library = TextLibrary::openai;
     return found;
   }
   return std::nullopt;

@@ -44,7 +44,8 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
   const ModelConfig& c = config_;
   VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere,
             "this model takes images of ", c.image_height, " x ", c.image_width,
-            " (height x width) only, got ", height, " x ", width);
+            " (height x width) only, got ", height, " x ", width,
+            "; if it was trained at another size, give overrides[\"img_size\"] = \"HxW\"");
   return patch_grid(height, width, c.patch_size);
 }
 
@@ -87,6 +88,7 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
           .attention_dim = config_.attention_dim(),
           .num_heads = config_.num_heads,
           .num_pool_heads = has_pool ? config_.attention_pool.num_heads : 0,
+          .pooled_dim = config_.pooled_dim(),
           .hidden_dim = std::max(
               {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
           .threads = threads};

@@ -84,9 +84,10 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
   if (c.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm);
   if (c.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
   if (c.projection_dim != 0 && c.joint_depth == 0)
-    walk.linear(Part::projection_weight, c.projection_dim, width, weights.projection, c.projection_bias);
+    walk.linear(Part::projection_weight, c.projection_dim, c.pooled_dim(), weights.projection,
+                c.projection_bias);
   if (c.num_classes == 0) return;
-  const std::size_t head_in = c.head_input == HeadInput::class_and_patch_mean ? 2 * width : width;
+  const std::size_t head_in = c.head_input == HeadInput::class_and_patch_mean ? 2 * width : c.pooled_dim();
   walk.linear(Part::head_weight, c.num_classes, head_in, weights.head);
   if (c.head_input == HeadInput::class_and_distillation) {
     walk.linear(Part::head_distillation_weight, c.num_classes, width, weights.head_distillation);

@@ -99,6 +99,31 @@ std::string_view part_name(Part part);
 std::optional<Part> find_part(std::string_view name);
 /// Whether the part is a bias or a beta: it follows its weight or gamma.
 bool is_bias(Part part);
+/// Whether the part has one dimension: a bias, what norms have, a scale, a token.
+constexpr bool is_vector(Part part) {
+  switch (part) {
+    case Part::patch_weight:
+    case Part::register_tokens:
+    case Part::position_table:
+    case Part::rope_frequencies:
+    case Part::qkv_weight:
+    case Part::proj_weight:
+    case Part::gate_weight:
+    case Part::fc1_weight:
+    case Part::fc2_weight:
+    case Part::pool_q_weight:
+    case Part::pool_kv_weight:
+    case Part::pool_proj_weight:
+    case Part::pool_fc1_weight:
+    case Part::pool_fc2_weight:
+    case Part::pooler_weight:
+    case Part::projection_weight:
+    case Part::head_weight:
+    case Part::head_distillation_weight:
+    case Part::token_table: return false;
+    default: return true;
+  }
+}
 /// For messages and reports: "blocks.3.qkv.weight".
 std::string canonical_name(TensorId id);
 

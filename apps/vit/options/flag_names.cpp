@@ -37,6 +37,8 @@ std::string with_flag_names(std::string text) {
   replace_all(text, "ModelOptions::dense.depth_range", "--depth-range");
   replace_all(text, "ModelOptions::dense.max_depth", "--max-depth");
   replace_all(text, "ModelOptions::dense.head", "--head");
+  replace_all(text, "ModelOptions::prefix", "--prefix");
+  replace_all(text, "ModelOptions::adapter", "--adapter");
   replace_all(text, " as the tokenizer", " with --tokenizer");
   return text;
 }

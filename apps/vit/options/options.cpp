@@ -13,6 +13,7 @@
 #include "vit/base/check.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"
+#include "vit/weights/checkpoint/adapter.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/families/timm_args.h"
 
@@ -199,6 +200,18 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
                   .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
                   .target = text_target(load.layout),
                   .group = kModelGroup});
+  list.push_back({.name = "--prefix",
+                  .type_name = "NAME",
+                  .help =
+                      "Which of several models in one file, by what stands in front of its names; default: "
+                      "averaged weights, else the teacher, else the only one",
+                  .target = text_target(load.prefix),
+                  .group = kModelGroup});
+  list.push_back({.name = "--adapter",
+                  .type_name = "FOLDER",
+                  .help = "LoRA adapter of PEFT, joined to the weights while loading",
+                  .target = text_target(load.adapter),
+                  .group = kModelGroup});
   list.push_back(
       {.name = "--rope-scaling",
        .type_name = "RULE",
@@ -312,8 +325,11 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   SandboxRules rules{.reads = std::move(others), .outputs = std::move(outputs)};
   const std::filesystem::path model = std::filesystem::absolute(model_path(options));
   rules.reads.push_back(std::filesystem::is_directory(model) ? model : model.parent_path());
+  if (internal::is_adapter(model))
+    rules.reads.push_back(std::filesystem::absolute(internal::find_adapter_base(model)));
   rules.reads.push_back(options.model_options.layout);
   rules.reads.push_back(options.tokenizer);
+  rules.reads.push_back(options.model_options.adapter);
   for (const Input& input : inputs) {
     if (rules.reads.back() != input.path) rules.reads.emplace_back(input.path);  // a .tar has many
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/vit/options/flag_names.h"
 #include "apps/vit/outputs/text_format.h"
 
 namespace vit::app {
@@ -73,7 +74,7 @@ void Progress::show_partial(double ended) {
 void Progress::add_failed(std::string_view name, std::string_view cause) {
   ++num_failed_;
   clear();
-  print_failure(name, cause);
+  print_failure(name, with_flag_names(std::string(cause)));
   draw();
 }
 

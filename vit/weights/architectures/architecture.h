@@ -34,8 +34,9 @@ struct Architecture {
 /// All architectures known by name, sorted by it.
 std::span<const Architecture> architectures();
 
-/// The architecture of that name, or null. An owner before a slash is dropped, and so is a tag behind a dot
-/// unless a name that timm has given up stands for it. Such names are known here, but not listed above.
+/// The architecture of that name, or null: timm's, the publishers', OpenCLIP's and torchvision's. An owner
+/// before a slash is dropped, and so is a tag behind a dot unless a name that timm has given up stands for
+/// it. Such names are known here, but not listed above.
 const Architecture* find_known_architecture(std::string_view name);
 
 /// The architecture of that name, found as find_known_architecture() finds it. Throws Error with the nearest
@@ -47,7 +48,10 @@ const Architecture& find_architecture(std::string_view name);
 /// straight from pretraining.
 const Architecture* find_published(std::string_view library, std::string_view timm_name);
 
-/// At most `count` names close to `name`: those that begin with it, then by edit distance.
+/// At most `count` names close to `name`: those that begin with it, then by edit distance; none that differ
+/// in more than a third of its letters.
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);
+/// The same for the end of a message: "; the nearest known names are ...", "" if none is near.
+std::string near_architectures(std::string_view name, std::size_t count);
 
 }  // namespace vit::internal

@@ -13,8 +13,9 @@ namespace vit::internal {
 
 enum class TimmClass : std::uint8_t { vision_transformer, eva, naflex };
 
-/// global_pool: "", "token", "avg", "map".
-enum class TimmPool : std::uint8_t { none, token, avg, map };
+/// global_pool: "", "token", "avg", "map"; and what scripts around timm's models do: "cls+mean", the class
+/// token and the mean of the patches side by side, and "first_token", token 0 of a model without class token.
+enum class TimmPool : std::uint8_t { none, token, avg, map, token_and_avg, first };
 
 /// Eva's attn_type: "rope" keeps one full qkv bias, "eva" has none for k.
 enum class TimmAttention : std::uint8_t { eva, rope };

@@ -10,13 +10,17 @@
 #include "vit/base/check.h"
 #include "vit/io/file_status.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/checkpoint/adapter.h"
 #include "vit/weights/checkpoint/class_rules.h"
 #include "vit/weights/checkpoint/find_family.h"
+#include "vit/weights/checkpoint/find_model.h"
 #include "vit/weights/checkpoint/fingerprint.h"
 #include "vit/weights/checkpoint/layout_file.h"
 #include "vit/weights/checkpoint/open_weights.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
+#include "vit/weights/checkpoint/quantization.h"
+#include "vit/weights/checkpoint/resolve_folder.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/dino_head.h"
 #include "vit/weights/families/openai_clip.h"
@@ -27,12 +31,23 @@ namespace {
 constexpr Where kWhere{"load_checkpoint", ErrorKind::io};
 namespace fs = std::filesystem;
 
-/// Which member of a PyTorch file was read, and beside what.
-std::string container_note(const TensorFile& tensors) {
-  std::vector<std::string> others;
-  for (const std::string& name : tensors.ignored()) others.push_back(in_quotes(name));
-  return "the weights are the member " + in_quotes(tensors.container()) + " of the file" +
-         (others.empty() ? "" : ", which holds " + listed(others) + " too");
+/// Where in the file the model was found, and beside what.
+std::vector<std::string> place_notes(const FoundModel& found) {
+  const auto quoted = [](const std::vector<std::string>& names) {
+    std::vector<std::string> out;
+    for (const std::string& name : names) out.push_back(in_quotes(name));
+    return listed(out);
+  };
+  std::vector<std::string> notes;
+  if (!found.container.empty()) {
+    notes.push_back("the weights are the member " + in_quotes(found.container) + " of the file" +
+                    (found.passed_by.empty() ? "" : ", which holds " + quoted(found.passed_by) + " too"));
+  }
+  if (!found.others.empty()) {
+    notes.push_back("the model is " + in_quotes(found.chosen) + "; the file has " + quoted(found.others) +
+                    " too, which ModelOptions::prefix chooses");
+  }
+  return notes;
 }
 
 std::string most_common_dtype(const TensorFile& tensors) {
@@ -95,17 +110,24 @@ std::string download_hint(const fs::path& path) {
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(const fs::path& path, ModelOptions options)
-    : path_(path), options_(std::move(options)) {
-  const fs::file_status status = load_status(path, kWhere);
-  VIT_CHECK(fs::exists(status), kWhere, "no such file or folder: ", path.string(), download_hint(path));
-  is_folder_ = fs::is_directory(status);
-  folder_ = is_folder_ ? path : path.parent_path();
+    : path_(resolve_checkpoint(path)), options_(std::move(options)) {
+  VIT_CHECK(fs::exists(load_status(path, kWhere)), kWhere, "no such file or folder: ", path.string(),
+            download_hint(path));
+  if (is_adapter(path_)) {
+    VIT_CHECK(options_.adapter.empty(), kWhere.with(ErrorKind::argument), path_.string(),
+              ": is an adapter itself; give the folder of its base to ModelOptions::adapter");
+    options_.adapter = path_;
+    path_ = resolve_checkpoint(find_adapter_base(path_));
+  }
+  is_folder_ = fs::is_directory(load_status(path_, kWhere));
+  folder_ = is_folder_ ? path_ : path_.parent_path();
   if (!options_.layout.empty()) layout_ = load_layout(options_.layout);
-  candidates_ = is_folder_ ? find_weights(path) : std::vector<fs::path>{path};
+  candidates_ = is_folder_ ? find_weights(path_) : std::vector<fs::path>{path_};
   if (const std::vector<fs::path> pair = dinotxt_pair(candidates_); !pair.empty()) {
     candidates_ = pair;
     is_pair_ = true;
   }
+  is_sharded_ = is_folder_ && !candidates_.empty() && !is_pair_ && are_all_shards(candidates_);
 }
 
 std::vector<fs::path> CheckpointFolder::weight_files() const {
@@ -115,7 +137,7 @@ std::vector<fs::path> CheckpointFolder::weight_files() const {
 }
 
 bool CheckpointFolder::has_weights() const {
-  return candidates_.size() == 1 || is_pair_;
+  return candidates_.size() == 1 || is_pair_ || is_sharded_;
 }
 
 const std::optional<Json>& CheckpointFolder::json(const char* name) const {
@@ -148,6 +170,9 @@ std::optional<Json> CheckpointFolder::config_of(const TextConfig*) const {
 }
 
 std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const ModelConfig*) const {
+  const std::string quantization = describe_quantization(files.tensors, files.config);
+  VIT_CHECK(quantization.empty(), kWhere.with(ErrorKind::unsupported), files.weights_name, ": ",
+            quantization);
   ParsedModel parsed = layout_ ? read_by_layout(files, *layout_) : parse_by_family(files);
   if (!options_.dense.head.empty()) {
     VIT_CHECK(!parsed.dense, kWhere.with(ErrorKind::mismatch), path_.string(),
@@ -172,34 +197,44 @@ const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const 
   auto& tower = std::get<Tower<Config>>(towers_);
   if (tower.files != nullptr) return tower.parsed;
   constexpr const Config* kind = nullptr;
-  SourceFiles files{.tensors = *tensors(),
+  const TensorFile& model = *tensors();  // finds the root
+  SourceFiles files{.tensors = model,
                     .options = options_,
                     .config = config_of(kind),
                     .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
-                    .has_weights = has_weights()};
+                    .has_weights = has_weights(),
+                    .root = root_,
+                    .in_training_file = in_training_file_};
   tower.parsed = parse(files, kind);
   if (tower.parsed) validate(tower.parsed->config, files.config_name());
   tower.files = std::make_shared<const SourceFiles>(std::move(files));
   return tower.parsed;
 }
 
+TensorFile CheckpointFolder::open_files() const {
+  if (is_pair_) return open_together(candidates_, path_);
+  if (is_sharded_) return open_together(candidates_, path_);
+  if (!has_weights()) return TensorFile({.path = path_});
+  if (!options_.dense.head.empty())
+    return open_together({candidates_.front(), options_.dense.head}, candidates_.front());
+  return open_weights(candidates_.front());
+}
+
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
-  if (is_pair_) {
-    tensors_ = std::make_shared<const TensorFile>(open_together(candidates_, path_));
-  } else if (has_weights() && !options_.dense.head.empty()) {
-    tensors_ = std::make_shared<const TensorFile>(
-        open_together({candidates_.front(), options_.dense.head}, candidates_.front()));
-  } else if (has_weights()) {
-    tensors_ = std::make_shared<const TensorFile>(open_weights(candidates_.front()));
-  } else {
-    tensors_ = std::make_shared<const TensorFile>(
-        TensorFile::Contents{.path = path_, .entries = {}, .metadata = {}, .container = {}, .ignored = {}});
-  }
+  FoundModel found =
+      find_model(open_files(), options_.prefix, layout_ ? layout_patch_name(*layout_) : std::string());
+  if (found.place) root_ = found.place->root;
+  in_training_file_ = !found.container.empty();
+  found_ = place_notes(found);
+  if (!options_.adapter.empty()) found.tensors = join_adapter(found.tensors, root_, options_.adapter, found_);
+  tensors_ = std::make_shared<const TensorFile>(std::move(found.tensors));
   return tensors_;
 }
 
 void CheckpointFolder::check_weights() const {
+  const std::string foreign = candidates_.empty() ? foreign_weights(path_) : "";
+  VIT_CHECK(foreign.empty(), kWhere.with(ErrorKind::unsupported), path_.string(), ": ", foreign);
   VIT_CHECK(!candidates_.empty(), kWhere, path_.string(),
             " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
@@ -215,7 +250,7 @@ void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadRe
   }
   report.stored_dtype = most_common_dtype(*tensors_);
   report.notes = notes;
-  if (!tensors_->container().empty()) report.notes.push_back(container_note(*tensors_));
+  report.notes.insert(report.notes.end(), found_.begin(), found_.end());
 }
 
 template <typename Config>
@@ -264,11 +299,14 @@ std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config() con
 
 bool CheckpointFolder::is_dense() const {
   if (!options_.dense.head.empty()) return true;
-  const SourceFiles files{.tensors = *tensors(),
+  const TensorFile& model = *tensors();  // finds the root
+  const SourceFiles files{.tensors = model,
                           .options = options_,
                           .config = config_of(static_cast<const ModelConfig*>(nullptr)),
                           .weights_name = (candidates_.size() == 1 ? candidates_.front() : path_).string(),
-                          .has_weights = has_weights()};
+                          .has_weights = has_weights(),
+                          .root = root_,
+                          .in_training_file = in_training_file_};
   return std::ranges::any_of(families(),
                              [&](const Family* family) { return family->is_dense && family->match(files); });
 }

@@ -29,6 +29,8 @@ class CheckpointFolder {
 
   const ModelOptions& options() const noexcept { return options_; }
 
+  /// What `path` was found to mean: the checkpoint itself, of an adapter its base.
+  const std::filesystem::path& path() const { return path_; }
   /// The files that hold the weights; none if a folder has none, or several of which none is called as
   /// weights are. Of weights in shards, all weight files of their folder.
   std::vector<std::filesystem::path> weight_files() const;
@@ -68,8 +70,9 @@ class CheckpointFolder {
   std::optional<Json> config_of(const TextConfig*) const;
   std::optional<ParsedModel> parse(SourceFiles& files, const ModelConfig*) const;
   std::optional<ParsedText> parse(SourceFiles& files, const TextConfig*) const;
-  /// The weights, opened once for all towers.
+  /// The weights of the model, opened once for all towers.
   const std::shared_ptr<const TensorFile>& tensors() const;
+  TensorFile open_files() const;
   /// Whether there is one weight file, or the two of dino.txt.
   bool has_weights() const;
   void check_weights() const;
@@ -85,11 +88,15 @@ class CheckpointFolder {
   std::optional<Json> layout_;
   bool is_folder_ = false;
   bool is_pair_ = false;                           // the two files of dino.txt
+  bool is_sharded_ = false;                        // shards that lost their index
   std::filesystem::path folder_;                   // where the configuration files lie
   std::vector<std::filesystem::path> candidates_;  // files that could hold the weights
   mutable std::map<std::string, std::optional<Json>> json_;
   mutable std::shared_ptr<const TensorFile> tensors_;
   mutable std::tuple<Tower<ModelConfig>, Tower<TextConfig>> towers_;
+  mutable std::string root_;  // in front of all names of the model
+  mutable bool in_training_file_ = false;
+  mutable std::vector<std::string> found_;  // what the reader should know of the place of the model
 };
 
 /// The preprocessing of a folder, or of the folder in which a weight file lies. Throws Error naming file and

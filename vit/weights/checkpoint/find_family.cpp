@@ -16,8 +16,14 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
 
 [[noreturn]] void refuse_family(const SourceFiles& files) {
   const std::span<const TensorEntry> entries = files.tensors.entries();
+  const auto is_of_transformers = [](const Family* family) {
+    return std::string_view(family->name).starts_with("hf_");
+  };
   for (const Family* family : families()) {
-    if (files.config || !std::string_view(family->name).starts_with("hf_")) continue;
+    const bool also_others = std::ranges::any_of(families(), [&](const Family* other) {
+      return !is_of_transformers(other) && other->anchor == family->anchor;
+    });
+    if (files.config || !is_of_transformers(family) || also_others) continue;
     for (const TensorEntry& entry : entries) {
       if (!entry.name.ends_with(family->anchor)) continue;
       fail(kWhere.with(ErrorKind::mismatch), files.weights_name, ": ", in_quotes(entry.name),
@@ -92,16 +98,15 @@ std::string telling_name(const std::filesystem::path& file) {
                                       const std::string& name) {
   const Where where{"load_checkpoint", ErrorKind::argument};
   const std::string fitting = find_fitting(family, files).text();
-  const std::string near =
-      listed(nearest_architectures(name.empty() ? telling_name(files.weights_name) : name, 3));
   if (!name.empty()) {
-    fail(where, files.weights_name, ": unknown architecture ", in_quotes(name),
-         "; the nearest known names are ", near, "; ", fitting);
+    fail(where, files.weights_name, ": unknown architecture ", in_quotes(name), near_architectures(name, 3),
+         "; ", fitting);
   }
+  const std::string near = listed(nearest_architectures(telling_name(files.weights_name), 3));
   fail(where, files.weights_name,
        ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
        "is no config.json that does; give ModelOptions::architecture: ",
-       fitting, "; by the name of file or folder the nearest are ", near);
+       fitting, near.empty() ? "" : "; by the name of file or folder the nearest are ", near);
 }
 
 /// The first that matches; sets files.match.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -70,6 +71,11 @@ void add_tensor(Hash& hash, const TensorEntry& entry) {
     const auto element = std::span(bytes).first(dtype_bytes(entry.dtype));
     entry.bytes.read(offset_of(entry, index), element);
     hash.add(element);
+  }
+  for (const auto& update : entry.updates) {
+    add_tensor(hash, update->a);
+    add_tensor(hash, update->b);
+    hash.add(std::bit_cast<std::uint64_t>(update->scale));
   }
 }
 

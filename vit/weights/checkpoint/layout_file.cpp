@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -68,7 +69,9 @@ struct Reader {
   requires std::is_enum_v<Enum>
   void read(const Json& value, const std::string&, Enum& field) const {
     const auto& names = EnumNames<Enum>::values;
-    const auto found = std::ranges::find(names, value.as_string());
+    std::string_view word = value.as_string();
+    if (std::is_same_v<Enum, Pooling> && word == "class_and_patch_mean") word = "cls+mean";
+    const auto found = std::ranges::find(names, word);
     VIT_CHECK(found != std::end(names), kWhere, value.where(), " must be one of ",
               listed({std::begin(names), std::end(names)}, std::size(names)), ", found ",
               in_quotes(value.as_string()));
@@ -95,6 +98,33 @@ struct Reader {
   }
 };
 
+/// The members of `config` that ModelOptions::overrides give: by their names, those of `position` behind a
+/// dot, and both edges of the image as timm's img_size.
+std::string overrides_as_json(const std::map<std::string, std::string>& overrides) {
+  std::string top, nested;
+  for (const auto& [key, value] : overrides) {
+    const bool literal =
+        !value.empty() && (value == "true" || value == "false" ||
+                           std::string_view("-0123456789").find(value[0]) != std::string_view::npos);
+    if (key == "img_size") {
+      const std::size_t cross = value.find('x');
+      top += "\"image_height\":" + value.substr(0, cross) +
+             ",\"image_width\":" + value.substr(cross == value.npos ? 0 : cross + 1) + ",";
+      continue;
+    }
+    constexpr std::string_view kPosition = "position.";
+    const bool inner = key.starts_with(kPosition);
+    (inner ? nested : top) += json_string(inner ? key.substr(kPosition.size()) : key) + ":" +
+                              (literal ? value : json_string(value)) + ",";
+  }
+  if (!nested.empty()) {
+    nested.pop_back();
+    top += "\"position\":{" + nested + "},";
+  }
+  if (!top.empty()) top.pop_back();
+  return "{" + top + "}";
+}
+
 std::vector<std::string> read_labels(const Json& layout) {
   std::vector<std::string> labels;
   const auto list = layout.find("labels");
@@ -104,19 +134,17 @@ std::vector<std::string> read_labels(const Json& layout) {
   return labels;
 }
 
-/// The first of the layout's prefixes under which the patch embedding lies.
+/// The prefix under which the patch tensor was found, or for messages the first of the layout.
 Match find_prefix(const SourceFiles& files, const Json& layout, const Layout& tables) {
-  const auto prefixes = layout.find("prefixes");
-  if (!prefixes) return {};
-  VIT_CHECK(prefixes->is_array() && prefixes->size() != 0, kWhere, prefixes->where(),
-            " must be an array of names");
   const std::span<const Source> patch = tables.sources(Part::patch_weight);
-  for (std::size_t i = 0; i < prefixes->size() && !patch.empty(); ++i) {
-    const std::string prefix((*prefixes)[i].as_string());
-    if (files.tensors.find(prefix + patch.front().name(0)) != nullptr)
-      return {.prefix = prefix, .outside = {}};
+  const bool found = !patch.empty() && files.tensors.find(files.root + patch.front().name(0)) != nullptr;
+  std::string first = files.root;
+  if (const auto prefixes = layout.find("prefixes")) {
+    VIT_CHECK(prefixes->is_array() && prefixes->size() != 0, kWhere, prefixes->where(),
+              " must be an array of names");
+    for (std::size_t i = prefixes->size(); i-- > 0;) first = (*prefixes)[i].as_string();
   }
-  return {.prefix = std::string((*prefixes)[0].as_string()), .outside = {}};
+  return {.prefix = found ? files.root : first, .outside = files.root};
 }
 
 }  // namespace
@@ -128,11 +156,16 @@ Json load_layout(const std::filesystem::path& path) {
   return layout;
 }
 
+std::string layout_patch_name(const Json& layout) {
+  const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
+  const Layout rows = {tables->rows};
+  const std::span<const Source> patch = rows.sources(Part::patch_weight);
+  return patch.empty() ? "" : patch.front().name(0);
+}
+
 ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
-  VIT_CHECK(
-      files.options.overrides.empty() && files.options.architecture.empty(), kWhere.with(ErrorKind::argument),
-      layout.file(),
-      ": ModelOptions::layout says everything; ModelOptions::architecture and overrides do not go with it");
+  VIT_CHECK(files.options.architecture.empty(), kWhere.with(ErrorKind::argument), layout.file(),
+            ": ModelOptions::layout says everything; ModelOptions::architecture does not go with it");
   const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
   ParsedModel out{.config = {}, .layout = {tables->rows}, .texts = tables};
   out.match = files.match = find_prefix(files, layout, out.layout);
@@ -144,6 +177,12 @@ ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
     std::set<std::string> known;
     visit_model(out.config, Reader{*config, "", given, known});
     check_keys(*config, known);
+  }
+  if (!files.options.overrides.empty()) {
+    const Json changes = parse_json(overrides_as_json(files.options.overrides), "overrides");
+    std::set<std::string> known;
+    visit_model(out.config, Reader{changes, "", given, known});
+    check_keys(changes, known);
   }
   infer_sizes(files, layout.file(), given, out);
   out.config.labels = read_labels(layout);

@@ -14,6 +14,10 @@ namespace vit::internal {
 /// The file, with limits fit for a layout. Throws Error if it is none.
 Json load_layout(const std::filesystem::path& path);
 
+/// What the layout calls the tensor that cuts patches, by which its model is found in a file; "" if it names
+/// none.
+std::string layout_patch_name(const Json& layout);
+
 /// Reads a checkpoint as `layout` says; sets files.match. Throws Error naming file and key for what is not
 /// known, out of range, or missing.
 ParsedModel read_by_layout(SourceFiles& files, const Json& layout);

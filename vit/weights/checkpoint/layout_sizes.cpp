@@ -6,6 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {
 namespace {
@@ -169,7 +170,8 @@ class Inference {
     VIT_CHECK(
         sized || (patches != 0 && table_rows >= patches && table_rows - patches <= c_.num_prefix_tokens()),
         kWhere, "the position table has ", table_rows,
-        " rows, which are no square of patches: config needs image_height and image_width");
+        " rows, which are no square of patches: config needs image_height and image_width, or ",
+        override_name("img_size"), " = \"HxW\"");
     const std::size_t prefix = table_rows > patches ? table_rows - patches : 0;
     set("position.added_grid", p.added_grid, grid);
     set("position.added_prefix_rows", p.added_prefix_rows, prefix);
@@ -195,6 +197,7 @@ class Inference {
       if (!table.empty() && !table.front().is_stored() && c_.patch_size != 0) {
         set("position.added", p.added, AddedTable::patches);
         set("position.added_grid", p.added_grid, c_.native_grid());
+        set("fixed_size", c_.fixed_size, true);  // a table that is computed for the size of the training
       }
     }
     ask("position.rope");
@@ -237,8 +240,10 @@ void infer_sizes(const SourceFiles& files, const std::string& layout_name, const
     fail(kWhere, layout_name, ": ", error.message());
   }
   const std::vector<std::string>& lacking = inference.lacking();
+  const bool size = std::ranges::find(lacking, "image_height") != lacking.end();
   VIT_CHECK(lacking.empty(), kWhere, layout_name, ": config lacks ", listed(lacking, lacking.size()),
-            ", which the tensors of ", files.weights_name, " do not tell");
+            ", which the tensors of ", files.weights_name, " do not tell; write it there or give ",
+            override_name(size ? "img_size" : lacking.front()), size ? " = \"HxW\"" : "");
 }
 
 }  // namespace vit::internal

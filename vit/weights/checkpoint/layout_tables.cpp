@@ -138,6 +138,8 @@ void read_tensor(const Json& value, LayoutTables& tables) {
   for (std::size_t i = 0; i < pieces; ++i) {
     const Json piece = value.is_array() ? value[i] : value;
     Row row = read_piece(piece, named.part, tables);
+    VIT_CHECK(applies(row.form, named.part), kWhere, piece.where(), ": its form has no meaning for ",
+              part_name(named.part));
     row.into = {.index = static_cast<std::uint8_t>(i), .of = static_cast<std::uint8_t>(pieces)};
     VIT_CHECK(row.source.ends_with('*') == named.pair || row.source.empty(), kWhere, piece.where(),
               named.pair ? " stands for weight and bias: its name must end with *"

@@ -1,6 +1,8 @@
 #include "vit/weights/checkpoint/open_weights.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -9,9 +11,12 @@
 #include "vit/base/check.h"
 #include "vit/io/file_status.h"
 #include "vit/io/folder.h"
+#include "vit/io/npz.h"
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"
 #include "vit/io/shards.h"
+#include "vit/weights/checkpoint/find_model.h"
+#include "vit/weights/checkpoint/resolve_folder.h"
 
 namespace vit::internal {
 namespace {
@@ -31,18 +36,11 @@ bool is_pickle(const fs::path& file) {
          file.filename().string().ends_with(".pth.tar");
 }
 
-/// torch.compile wraps a module and puts its own name into those of the tensors, which say the same without.
-constexpr std::string_view kCompiled = "_orig_mod.";
-
-std::string without_compiler(std::string_view name) {
-  std::string out;
-  std::size_t done = 0;
-  for (std::size_t at = name.find(kCompiled); at != name.npos; at = name.find(kCompiled, at + 1)) {
-    if (at != 0 && name[at - 1] != '.') continue;
-    out += name.substr(done, at - done);
-    done = at + kCompiled.size();
-  }
-  return out.append(name.substr(done));
+std::optional<std::size_t> parse_number(std::string_view digits) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
 }
 
 TensorFile open_by_name(const fs::path& file) {
@@ -50,6 +48,9 @@ TensorFile open_by_name(const fs::path& file) {
   if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle);
   if (name.ends_with(".index.json")) return open_shards(file, open_safetensors);
   if (name.ends_with(".safetensors")) return open_safetensors(file);
+  if (name.ends_with(".npz")) return open_npz(file);
+  const std::string foreign = foreign_format(file);
+  VIT_CHECK(foreign.empty(), kWhere.with(ErrorKind::unsupported), file.string(), ": ", foreign);
   if (is_pickle(file)) return open_pickle(file);
   fail(kWhere.with(ErrorKind::unsupported), file.string(),
        ": unknown kind of weight file; .safetensors, .pth, .pt, .pth.tar, .ckpt, .bin or the .index.json of "
@@ -70,7 +71,11 @@ std::vector<fs::path> list_weights(const fs::path& folder) {
   std::error_code error;
   for (const FolderEntry& entry : list_folder(folder, error)) {
     const fs::path path = folder / entry.name;
-    if (path.extension() != ".safetensors" && !is_pickle(path)) continue;
+    const bool is_other = entry.name.starts_with("training_args") || entry.name.starts_with("optimizer.") ||
+                          entry.name.starts_with("openvino_") || entry.name.starts_with("scheduler.") ||
+                          entry.name.starts_with("rng_state") || entry.name.starts_with("adapter_model.");
+    if (is_other || (path.extension() != ".safetensors" && path.extension() != ".npz" && !is_pickle(path)))
+      continue;
     if (fs::is_regular_file(load_status(path, kWhere))) found.push_back(path);
   }
   VIT_CHECK(!error, kWhere, folder.string(), ": cannot be listed: ", error.message());
@@ -88,23 +93,39 @@ std::vector<fs::path> dinotxt_pair(const std::vector<fs::path>& files) {
   return {backbones.front(), tops.front()};
 }
 
+bool are_all_shards(const std::vector<fs::path>& files) {
+  static constexpr std::string_view kOf = "-of-";
+  std::string first;
+  std::vector<std::size_t> numbers;
+  std::size_t total = 0;
+  for (const fs::path& file : files) {
+    const std::string stem = file.stem().string();  // NAME-00001-of-00003
+    const std::size_t of = stem.rfind(kOf);
+    const std::size_t dash = of == stem.npos || of == 0 ? stem.npos : stem.rfind('-', of - 1);
+    if (dash == stem.npos) return false;
+    const auto number = parse_number(std::string_view(stem).substr(dash + 1, of - dash - 1));
+    const auto count = parse_number(std::string_view(stem).substr(of + kOf.size()));
+    const std::string name = stem.substr(0, dash) + stem.substr(of) + file.extension().string();
+    if (!number || !count || (!first.empty() && name != first)) return false;
+    first = name;
+    total = *count;
+    numbers.push_back(*number);
+  }
+  VIT_CHECK(numbers.size() == total, kWhere, files.front().parent_path().string(), ": of ", total, " shards ",
+            numbers.size(), " are there; download the others");
+  return true;
+}
+
 bool is_open_clip_name(const fs::path& file) {
   return file.filename() == "open_clip_model.safetensors" || file.filename() == "open_clip_pytorch_model.bin";
 }
 
 TensorFile open_weights(const fs::path& path) {
-  TensorFile file = open_by_name(path);
-  const bool is_compiled = std::ranges::any_of(file.entries(), [](const TensorEntry& entry) {
-    return entry.name.find(kCompiled) != std::string::npos;
-  });
-  if (!is_compiled) return file;
-  TensorFile::Contents contents = file.contents();
-  for (TensorEntry& entry : contents.entries) entry.name = without_compiler(entry.name);
-  return TensorFile(std::move(contents));
+  return without_wrappers(open_by_name(path));
 }
 
 TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {
-  TensorFile::Contents all{.path = path, .entries = {}, .metadata = {}, .container = {}, .ignored = {}};
+  TensorFile::Contents all{.path = path};
   for (const fs::path& file : files) {
     const TensorFile one = open_weights(file);
     all.entries.insert(all.entries.end(), one.entries().begin(), one.entries().end());

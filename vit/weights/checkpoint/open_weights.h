@@ -16,10 +16,12 @@ std::vector<std::filesystem::path> find_weights(const std::filesystem::path& fol
 std::vector<std::filesystem::path> dinotxt_pair(const std::vector<std::filesystem::path>& files);
 /// All files of a folder that are called as weights are.
 std::vector<std::filesystem::path> list_weights(const std::filesystem::path& folder);
+/// Whether these are all shards of one checkpoint, "model-00001-of-00003.safetensors" and so on. Throws Error
+/// (io) that names those which are missing.
+bool are_all_shards(const std::vector<std::filesystem::path>& files);
 /// Whether a weight file has a name that OpenCLIP gives.
 bool is_open_clip_name(const std::filesystem::path& file);
-/// Opens a weight file, or the index of shards, by its ending; what torch.compile puts into names is left
-/// out.
+/// Opens a weight file, or the index of shards, by its ending; what wrappers put into names is left out.
 TensorFile open_weights(const std::filesystem::path& file);
 /// The tensors of several files as those of one, called `path`. Throws Error if a name occurs twice.
 TensorFile open_together(const std::vector<std::filesystem::path>& files, const std::filesystem::path& path);

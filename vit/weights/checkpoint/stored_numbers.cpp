@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "vit/base/check.h"
 #include "vit/position/tables.h"
@@ -36,24 +37,50 @@ void transpose(std::span<const float> in, std::size_t rows, std::size_t columns,
   }
 }
 
+/// Each row: (P P, K) -> (K, P P)
+void reorder_pixels(std::span<const float> in, std::size_t columns, std::size_t num_pixels, float* out) {
+  for (std::size_t row = 0; row < in.size(); row += columns)
+    transpose(in.subspan(row, columns), columns / num_pixels, num_pixels, out + row);
+}
+
 /// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
-void reorder(Form form, std::span<const float> in, std::size_t columns, std::size_t head_width, float* out) {
-  if (form == Form::transposed) return transpose(in, in.size() / columns, columns, out);
-  if (form == Form::pixels) {  // each row: (P P, 3) -> (3, P P)
-    for (std::size_t row = 0; row < in.size(); row += columns)
-      transpose(in.subspan(row, columns), 3, columns / 3, out + row);
-    return;
+void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
+  const std::size_t num_pixels = sizes.patch_size * sizes.patch_size;
+  if (form == Form::transposed || form == Form::flax) return transpose(in, in.size() / columns, columns, out);
+  if (form == Form::pixels) return reorder_pixels(in, columns, num_pixels, out);
+  if (form == Form::flax_patch) {  // (P P K, C) -> (C, P P K) -> (C, K P P)
+    std::vector<float> rows(in.size());
+    transpose(in, in.size() / columns, columns, rows.data());
+    return reorder_pixels(rows, columns, num_pixels, out);
   }
   // (H, 3, d) rows -> (3, H, d)
-  const std::size_t rows = in.size() / columns, heads = rows / 3 / head_width, block = head_width * columns;
+  const std::size_t rows = in.size() / columns, heads = rows / 3 / sizes.head_width,
+                    block = sizes.head_width * columns;
   for (std::size_t of_three = 0; of_three < 3; ++of_three) {
     for (std::size_t head = 0; head < heads; ++head)
       out = std::copy_n(in.data() + (head * 3 + of_three) * block, block, out);
   }
 }
 
+bool swaps_dimensions(Form form) {
+  return form == Form::transposed || form == Form::flax || form == Form::flax_patch;
+}
+
 bool moves_numbers(Form form) {
-  return form == Form::transposed || form == Form::pixels || form == Form::head_rows;
+  return swaps_dimensions(form) || form == Form::pixels || form == Form::head_rows;
+}
+
+/// The numbers of one piece whose form moves them: `count`, `columns` to a row.
+void load_moved(const StoredRows& piece, std::size_t count, std::size_t columns, const FormSizes& sizes,
+                float* target) {
+  const Share from = piece.row.from;
+  const bool all = swaps_dimensions(piece.row.form) && from.of != 1;  // its rows are columns of the file
+  Tensor<float> stored(Shape{all ? count * from.of : count});
+  convert(all ? *piece.entry : taken(piece), stored.flat());
+  if (!all) return reorder(piece.row.form, stored.flat(), columns, sizes, target);
+  std::vector<float> moved(stored.flat().size());
+  reorder(piece.row.form, stored.flat(), columns, sizes, moved.data());
+  std::copy_n(moved.data() + from.index * count, count, target);
 }
 
 /// Where the patches of a model without prefix rows, or of one with them, are.
@@ -65,7 +92,8 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 }
 
 bool is_plain(const StoredRows& piece) {
-  return piece.entry != nullptr && piece.mask == nullptr && !moves_numbers(piece.row.form);
+  return piece.entry != nullptr && piece.entry->updates.empty() && piece.mask == nullptr &&
+         !moves_numbers(piece.row.form);
 }
 
 }  // namespace
@@ -86,10 +114,8 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);
     } else if (moves_numbers(piece.row.form)) {
-      Tensor<float> stored(Shape{count});
-      convert(taken(piece), stored.flat());
-      const bool bias = shape.rank() == 1 && piece.row.form == Form::head_rows;
-      reorder(piece.row.form, stored.flat(), bias ? 1 : shape.last(), sizes.head_width, target);
+      const bool bias = shape.rank() == 1 && piece.row.form != Form::pixels;
+      load_moved(piece, count, bias ? 1 : shape.last(), sizes, target);
     } else {
       convert(taken(piece), std::span(target, count));
     }

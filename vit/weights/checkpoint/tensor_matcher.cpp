@@ -29,6 +29,17 @@ bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> 
   return is_product(stored) && is_product(wanted) && std::ranges::equal(stored.first(2), wanted.first(2));
 }
 
+/// Whether dimensions that lie side by side may be joined to those that are wanted.
+bool joins_to(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {
+  std::size_t at = 0;
+  for (const std::size_t size : wanted) {
+    std::size_t joined = 1;
+    while (at < stored.size() && (joined == 1 || joined < size)) joined *= std::min(stored[at++], size + 1);
+    if (joined != size) return false;
+  }
+  return at == stored.size();
+}
+
 void append(std::string& message, const char* what, const std::vector<std::string>& items) {
   if (items.empty()) return;
   message += (message.empty() ? "" : "; ") + std::string(what) + " " + listed(items, 4);
@@ -48,7 +59,8 @@ FormSizes form_sizes(const TextConfig& config) {
 }
 
 const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
-                                       const std::vector<std::size_t>& shape, const std::string& use) {
+                                       const std::vector<std::size_t>& shape, Form form,
+                                       const std::string& use) {
   const std::string full = (place == Place::tower ? match_.prefix : match_.outside) + name;
   const TensorEntry* const entry = files_.tensors.find(full);
   if (entry == nullptr) {
@@ -58,7 +70,7 @@ const TensorEntry* TensorMatcher::take(const std::string& name, Place place,
   }
   std::string& uses = uses_[entry];
   if (uses != use && !uses.ends_with(", " + use)) uses += (uses.empty() ? "" : ", ") + use;
-  if (!is_shape(entry->shape, shape)) {
+  if (form == Form::flax ? !joins_to(entry->shape, shape) : !is_shape(entry->shape, shape)) {
     wrong_.push_back(in_quotes(full) + " has shape " + shape_text(entry->shape) + ", expected " +
                      shape_text(shape));
     return nullptr;
@@ -82,12 +94,12 @@ bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows
     StoredRows piece{.row = source.row};
     if (source.is_stored()) {
       const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_.patch_size, sizes_.grid);
-      piece.entry = take(source.name(id.block), source.row.place, stored, use);
+      piece.entry = take(source.name(id.block), source.row.place, stored, source.row.form, use);
       complete = complete && piece.entry != nullptr;
       if (!source.row.mask.empty()) {
         Source mask = source;
         mask.row.source = source.row.mask;
-        piece.mask = take(mask.name(id.block), source.row.place, stored, use + " (mask)");
+        piece.mask = take(mask.name(id.block), source.row.place, stored, source.row.form, use + " (mask)");
         complete = complete && piece.mask != nullptr;
       }
     }
@@ -122,7 +134,8 @@ DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_d
         }
         std::vector<std::size_t> sizes;
         for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-        const TensorEntry* const entry = take(source->name, source->place, sizes, "dense." + name);
+        const TensorEntry* const entry =
+            take(source->name, source->place, sizes, Form::as_stored, "dense." + name);
         if (entry == nullptr) return;
         const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
         tensor = WeightTensor(
@@ -131,7 +144,13 @@ DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_d
   return weights;
 }
 
+/// In a training file a tower may stand beside anything; elsewhere what its library puts beside it is known.
+bool TensorMatcher::is_outside(const std::string& name) const {
+  return !name.starts_with(files_.in_training_file ? match_.prefix : match_.outside);
+}
+
 std::string TensorMatcher::ignore_reason(const std::string& name) const {
+  if (name == match_.prefix + "n_averaged") return "counter of an averaged model (torch.optim.swa_utils)";
   const bool inside = name.starts_with(match_.prefix);
   const std::string& front = inside ? match_.prefix : match_.outside;
   if (!name.starts_with(front)) return "";
@@ -157,6 +176,8 @@ void TensorMatcher::finish(LoadReport& report) {
       report.num_parameters += entry.num_elements();
     } else {
       use.ignored_because = ignore_reason(entry.name);
+      if (use.ignored_because.empty() && is_outside(entry.name))
+        use.ignored_because = "outside of " + in_quotes(match_.prefix) + ", where the model lies";
       if (use.ignored_because.empty())
         unexpected_.push_back(in_quotes(entry.name) + " " + shape_text(entry.shape));
     }
@@ -166,11 +187,20 @@ void TensorMatcher::finish(LoadReport& report) {
   append(message, "missing", missing_);
   append(message, "wrong", wrong_);
   append(message, "unexpected", unexpected_);
-  VIT_CHECK(message.empty(), kWhere, files_.weights_name, ": ", message,
-            files_.config
-                ? text(" (do weights and ", std::filesystem::path(files_.config->file()).filename().string(),
-                       " belong together?)")
-                : " (does the file fit the architecture that was named?)");
+  const bool has_lora =
+      !message.empty() && std::ranges::any_of(files_.tensors.entries(), [](const auto& entry) {
+        return entry.name.find(".lora_A.") != std::string::npos;
+      });
+  VIT_CHECK(
+      message.empty(), kWhere, files_.weights_name, ": ", message,
+      files_.config
+          ? text(" (do weights and ", std::filesystem::path(files_.config->file()).filename().string(),
+                 " belong together?)")
+          : " (does the file fit the architecture that was named?)",
+      has_lora
+          ? "; the file holds a LoRA adapter that is not joined: merge_and_unload() before it is saved, or "
+            "save_pretrained() of the adapter, which ModelOptions::adapter joins"
+          : "");
 }
 
 bool TensorMatcher::fits(const ModelConfig& config) {
@@ -181,7 +211,7 @@ bool TensorMatcher::fits(const ModelConfig& config) {
     complete = complete && find(id, shape, pieces);
   });
   return complete && std::ranges::all_of(files_.tensors.entries(), [&](const TensorEntry& entry) {
-           return uses_.contains(&entry) || !ignore_reason(entry.name).empty();
+           return uses_.contains(&entry) || is_outside(entry.name) || !ignore_reason(entry.name).empty();
          });
 }
 

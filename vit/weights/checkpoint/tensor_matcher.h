@@ -54,7 +54,8 @@ class TensorMatcher {
   VisitTensor matching();
   bool find(TensorId id, const Shape& shape, std::vector<StoredRows>& pieces);
   const TensorEntry* take(const std::string& name, Place place, const std::vector<std::size_t>& shape,
-                          const std::string& use);
+                          Form form, const std::string& use);
+  bool is_outside(const std::string& name) const;
   std::string ignore_reason(const std::string& name) const;
 
   const SourceFiles& files_;

@@ -92,6 +92,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kBaaiFamily{.name = "baai_eva02",
                                    .anchor = "patch_embed.proj.weight",
+                                   .prefixes = kTimmPrefixes,
                                    .library = "BAAI",
                                    .match = match,
                                    .read_as = read_as};

@@ -16,8 +16,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"depth_anything", ErrorKind::mismatch};
-constexpr std::string_view kWrappers[] = {"", "module.", "model.", "module.model."};
-constexpr std::string_view kBackbone = "pretrained.";
+constexpr std::string_view kPrefixes[] = {"pretrained."};
 
 constexpr HeadRow kHead[] = {
     {"norm.*", "norm.*", 1, 0, Place::tower},
@@ -151,19 +150,16 @@ ParsedModel read(const SourceFiles& files) {
 
 std::optional<Match> match(const SourceFiles& files) {
   if (files.config || !files.has_weights) return std::nullopt;
-  for (const std::string_view wrapper : kWrappers) {
-    const std::string front(wrapper);
-    if (files.tensors.find(front + "depth_head.projects.0.weight") == nullptr) continue;
-    if (files.tensors.find(front + std::string(kBackbone) + "patch_embed.proj.weight") == nullptr) continue;
-    return Match{.prefix = front + std::string(kBackbone), .outside = front};
-  }
-  return std::nullopt;
+  if (files.tensors.find(files.root + "depth_head.projects.0.weight") == nullptr) return std::nullopt;
+  return match_anchor(files, "patch_embed.proj.weight", kPrefixes);
 }
 
 }  // namespace
 
 constinit const Family kDepthAnythingFamily{.name = "depth_anything",
                                             .anchor = "depth_head.projects.0.weight",
+                                            .other_anchor = "patch_embed.proj.weight",
+                                            .prefixes = kPrefixes,
                                             .library = "",
                                             .match = match,
                                             .read = read,

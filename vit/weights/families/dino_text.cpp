@@ -9,7 +9,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"text_model.backbone.", "module.text_model.backbone."};
+constexpr std::string_view kPrefixes[] = {"text_model.backbone."};
 
 constexpr Row kRows[] = {
     {Part::token_table, "token_embedding.weight"},

@@ -35,9 +35,12 @@ using ParsedText = ParsedCheckpoint<TextConfig>;
 /// A family of image towers.
 struct Family {
   const char* name;
-  const char* anchor;   // the tensor by which a file of this family is known, without prefix
-  const char* library;  // whose architectures it reads by name, beside timm's; "" for none
-  std::optional<Match> (*match)(const SourceFiles& files);
+  std::string_view anchor;          // the tensor by which a file of this family is known, without prefix
+  std::string_view other_anchor{};  // of another form of the same model
+  /// What the library puts in front of the tower's names inside a model of it.
+  std::span<const std::string_view> prefixes{};
+  const char* library = "";  // whose architectures it reads by name, beside timm's; "" for none
+  std::optional<Match> (*match)(const SourceFiles& files) = nullptr;
   /// Null where `read_as` needs a published architecture.
   ParsedModel (*read)(const SourceFiles& files) = nullptr;
   ParsedModel (*read_as)(const SourceFiles& files, const Architecture& architecture) = nullptr;
@@ -55,6 +58,8 @@ extern const Family kMetaDinov3Family;
 extern const Family kOpenAiOwnFamily;  // families/openai_clip.cpp
 extern const Family kOpenAiFamily;
 extern const Family kOpenClipFamily;         // families/open_clip.cpp
+extern const Family kTorchvisionFamily;      // families/torchvision_vit.cpp
+extern const Family kGoogleFamily;           // families/google_vit.cpp
 extern const Family kHfVitFamily;            // families/hf_vit.cpp
 extern const Family kHfDinov2Family;         // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;         // families/hf_dinov3.cpp

@@ -34,6 +34,8 @@ SourceFiles backbone_files(const SourceFiles& files) {
           .config = *nested,
           .weights_name = files.weights_name,
           .has_weights = files.has_weights,
+          .root = files.root,
+          .in_training_file = files.in_training_file,
           .match = files.match};
 }
 

@@ -11,7 +11,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"hf_clip", ErrorKind::mismatch};
-constexpr std::string_view kPrefixes[] = {"vision_model.", "", "module.vision_model.", "module."};
+constexpr std::string_view kPrefixes[] = {"vision_model.", ""};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embedding.weight", Form::convolution},
@@ -169,6 +169,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kHfClipFamily{.name = "hf_clip",
                                      .anchor = "embeddings.patch_embedding.weight",
+                                     .prefixes = kPrefixes,
                                      .library = "",
                                      .match = match,
                                      .read = read};

@@ -10,8 +10,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"hf_dinov2", ErrorKind::format};
-constexpr std::string_view kPrefixes[] = {"",        "dinov2.",        "dinov2_with_registers.",
-                                          "module.", "module.dinov2.", "backbone."};
+constexpr std::string_view kPrefixes[] = {"", "dinov2.", "dinov2_with_registers.", "backbone."};
 
 constexpr Row kRows[] = {
     {Part::norm1_gamma, "encoder.layer.{}.norm1.*"},
@@ -111,6 +110,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kHfDinov2Family{.name = "hf_dinov2",
                                        .anchor = "embeddings.patch_embeddings.projection.weight",
+                                       .prefixes = kPrefixes,
                                        .library = "",
                                        .match = match,
                                        .read = read};

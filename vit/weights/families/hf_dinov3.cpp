@@ -8,7 +8,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "module.", "backbone."};
+constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "backbone."};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embeddings.weight", Form::convolution},
@@ -106,6 +106,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kHfDinov3Family{.name = "hf_dinov3",
                                        .anchor = "embeddings.patch_embeddings.weight",
+                                       .prefixes = kPrefixes,
                                        .library = "",
                                        .match = match,
                                        .read = read};

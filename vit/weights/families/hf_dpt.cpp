@@ -11,7 +11,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"hf_dpt", ErrorKind::unsupported};
-constexpr std::string_view kOwnPrefixes[] = {"dpt.", "module.dpt."};
+constexpr std::string_view kOwnPrefixes[] = {"dpt."};
 
 constexpr HeadRow kDepth[] = {
     {"extra.*", "head.projection.*"},
@@ -142,6 +142,8 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kHfDptFamily{.name = "hf_dpt",
                                     .anchor = "neck.reassemble_stage.layers.0.projection.weight",
+                                    .other_anchor = "embeddings.patch_embeddings.projection.weight",
+                                    .prefixes = kOwnPrefixes,
                                     .library = "",
                                     .match = match,
                                     .read = read,

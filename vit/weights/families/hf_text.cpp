@@ -9,7 +9,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"text_model.", "module.text_model.", ""};
+constexpr std::string_view kPrefixes[] = {"text_model.", ""};
 constexpr SizeRange kCount{1, std::size_t{1} << 26};
 
 constexpr Row kRows[] = {

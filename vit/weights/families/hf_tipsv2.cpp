@@ -220,8 +220,13 @@ std::optional<ParsedText> read_text(const SourceFiles& files) {
 
 }  // namespace
 
-constinit const Family kHfTipsv2Family{
-    .name = "hf_tipsv2", .anchor = kOriginalPatch, .library = "", .match = match_image, .read = read_image};
+constinit const Family kHfTipsv2Family{.name = "hf_tipsv2",
+                                       .anchor = kOriginalPatch,
+                                       .other_anchor = kModulePatch,
+                                       .prefixes = kImagePrefixes,
+                                       .library = "",
+                                       .match = match_image,
+                                       .read = read_image};
 constinit const TextFamily kTipsv2TextFamily{.name = "hf_tipsv2_text", .read = read_text};
 
 }  // namespace vit::internal

@@ -15,8 +15,7 @@ namespace {
 
 constexpr Where kWhere{"hf_vit", ErrorKind::mismatch};
 constexpr std::string_view kTypes[] = {"vit", "deit", "vit_mae", "vit_msn", "ijepa"};
-constexpr std::string_view kPrefixes[] = {"",        "vit.",        "deit.",        "ijepa.",
-                                          "module.", "module.vit.", "module.deit.", "module.ijepa."};
+constexpr std::string_view kPrefixes[] = {"", "vit.", "deit.", "ijepa."};
 
 constexpr Row kEnds[] = {
     {Part::norm_gamma, "layernorm.*"},
@@ -132,6 +131,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kHfVitFamily{.name = "hf_vit",
                                     .anchor = "embeddings.patch_embeddings.projection.weight",
+                                    .prefixes = kPrefixes,
                                     .library = "",
                                     .match = match,
                                     .read = read};

@@ -15,7 +15,10 @@ std::string Source::name(std::size_t block) const {
 std::vector<std::size_t> Source::stored_shape(const Shape& shape, std::size_t patch_size,
                                               GridSize table) const {
   if (row.form == Form::convolution && shape.rank() == 2) return {shape[0], 3, patch_size, patch_size};
-  if (row.form == Form::transposed && shape.rank() == 2) return {shape[1], shape[0]};
+  if (row.form == Form::flax_patch)
+    return {patch_size, patch_size, shape[1] / (patch_size * patch_size), shape[0]};
+  if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)
+    return {shape[1], shape[0] / row.into.of * row.from.of};
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};
   if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
   if (shape.rank() == 0) return {};
@@ -35,7 +38,9 @@ void Layout::add(std::span<const Row> table) {
     const std::size_t part = index_of(row.part, row.joint_head);
     const bool both = row.source.ends_with('*');
     own[part].push_back({.row = row, .bias = !both && is_bias(row.part)});
-    if (both) own[part + 1].push_back({.row = row, .bias = true});
+    if (!both) continue;
+    Source& bias = own[part + 1].emplace_back(Source{.row = row, .bias = true});
+    if (!applies(row.form, next(row.part))) bias.row.form = Form::as_stored;
   }
   for (std::size_t part = 0; part < own.size(); ++part) {
     if (!own[part].empty()) sources_[part] = std::move(own[part]);

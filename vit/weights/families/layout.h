@@ -24,11 +24,26 @@ enum class Form : std::uint8_t {
   convolution,   // (C, 3, P, P) for (C, 3 P P)
   pixels,        // (C, P P 3) or (P P 3): the channels of a pixel side by side
   transposed,    // (in, out)
+  flax,          // (in, out), where either may be two dimensions, heads and their width; a bias alike
+  flax_patch,    // (P, P, K, C) for (C, K P P)
   grid,          // (rows, columns, C) for (N, C) of a position table
   joined_heads,  // (2, depth, H d / 2) for (2, depth, H, d / 2)
   head_rows,     // rows ordered by head, then q, k, v
   sincos,        // not stored: rows of sines and cosines, position/tables.h
 };
+
+/// Whether a form says something of a part: of a bias that stands in one row with its weight most do not.
+constexpr bool applies(Form form, Part part) {
+  switch (form) {
+    case Form::convolution:
+    case Form::flax_patch: return part == Part::patch_weight;
+    case Form::pixels:
+      return part == Part::patch_weight || part == Part::patch_norm_gamma || part == Part::patch_norm_beta;
+    case Form::transposed: return !is_vector(part);
+    case Form::head_rows: return part == Part::qkv_weight || part == Part::qkv_bias;
+    default: return true;
+  }
+}
 
 /// Behind the prefix of the image tower, or beside the tower.
 enum class Place : std::uint8_t { tower, outside };

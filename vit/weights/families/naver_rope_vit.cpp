@@ -56,6 +56,7 @@ std::optional<Match> match(const SourceFiles& files) {
 
 constinit const Family kNaverFamily{.name = "naver_rope_vit",
                                     .anchor = "patch_embed.proj.weight",
+                                    .prefixes = kTimmPrefixes,
                                     .library = "Naver",
                                     .match = match,
                                     .read_as = read_as};

@@ -22,6 +22,7 @@ namespace {
 
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
 constexpr SizeRange kCount = kOpenClipCount;
+constexpr std::string_view kOwnPrefixes[] = {"visual."}, kTimmTrunk[] = {"visual.trunk."};
 
 /// What projects the features of timm's models to the embedding.
 enum class TimmProj { outside, classifier, none };
@@ -167,11 +168,8 @@ ParsedModel read_own_tower(const SourceFiles& files, const VisionCfg& cfg) {
 const Architecture& find_timm_tower(const SourceFiles& files, const std::string& name) {
   const Architecture* const known = find_known_architecture(name);
   if (known != nullptr && known->library == "timm") return *known;
-  std::string near;
-  for (const std::string& candidate : nearest_architectures(name, 3))
-    near += (near.empty() ? "" : ", ") + candidate;
   fail(kWhere, files.config->where(), ": timm_model_name ", in_quotes(name),
-       " is no Vision Transformer that is known here; the nearest known names are ", near);
+       " is no Vision Transformer that is known here", near_architectures(name, 3));
 }
 
 /// The arguments that OpenCLIP gives to timm's create_model and reset_classifier.
@@ -224,8 +222,6 @@ std::optional<Match> match(const SourceFiles& files) {
   const bool naflex =
       !own && find_timm_tower(files, cfg.timm_model_name).args.timm_class == TimmClass::naflex;
   const std::string_view anchor = own ? "conv1.weight" : naflex ? kNaFlexAnchor : "patch_embed.proj.weight";
-  constexpr std::string_view kOwnPrefixes[] = {"visual.", "module.visual."};
-  constexpr std::string_view kTimmTrunk[] = {"visual.trunk.", "module.visual.trunk."};
   const auto found =
       own ? match_anchor(files, anchor, kOwnPrefixes) : match_anchor(files, anchor, kTimmTrunk);
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name, ": no tensor ",
@@ -246,7 +242,11 @@ GridSize read_open_clip_image_size(const Json& vision_cfg) {
   return size ? read_edges(*size) : GridSize{224, 224};
 }
 
-constinit const Family kOpenClipFamily{
-    .name = "open_clip", .anchor = "conv1.weight", .library = "", .match = match, .read = read};
+constinit const Family kOpenClipFamily{.name = "open_clip",
+                                       .anchor = "conv1.weight",
+                                       .prefixes = kOwnPrefixes,
+                                       .library = "",
+                                       .match = match,
+                                       .read = read};
 
 }  // namespace vit::internal

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
 // Models whose text tower has a prefix; old files of them lack it.
-constexpr std::string_view kPrefixes[] = {"text.", "module.text.", "", "module."};
+constexpr std::string_view kPrefixes[] = {"text.", ""};
 constexpr SizeRange kRowCount{1, std::size_t{1} << 26};
 
 constexpr Row kLinearProjection[] = {{Part::projection_weight, "text_projection.*"}};

@@ -50,8 +50,7 @@ constexpr Ignored kIntegers[] = {
     {"vocab_size", "of the text tower", Place::outside},
 };
 
-constexpr std::string_view kPrefixes[] = {"visual.",       "",        "module.visual.",
-                                          "model.visual.", "module.", "model."};
+constexpr std::string_view kPrefixes[] = {"visual.", ""};
 constexpr std::string_view kOwnKeys[] = {"rules"};
 
 /// `proj` (C, E) is applied as x @ proj: timm's classifier, transposed and without bias.
@@ -70,6 +69,8 @@ ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture
   Published model = read_published(files, architecture, stored, is_clip ? "OpenAI" : "Meta", kOwnKeys);
   ModelConfig& config = model.config;
   config.projection_dim = config.num_classes;
+  if (is_clip)
+    config.patch_bias = files.find("conv1.bias") != nullptr;  // OpenCLIP's have none, with or without ln_pre
   std::vector<std::string> notes;
   if (is_clip) {  // takes one size only
     notes = {"logits and projected are the same embedding; timm calls the projection a classifier",
@@ -131,9 +132,17 @@ Layout openai_layout() {
   return {kRows};
 }
 
-constinit const Family kOpenAiOwnFamily{
-    .name = "openai", .anchor = "conv1.weight", .library = "", .match = match_own, .read = read_own};
-constinit const Family kOpenAiFamily{
-    .name = "openai_names", .anchor = "conv1.weight", .library = "Meta", .match = match, .read_as = read_as};
+constinit const Family kOpenAiOwnFamily{.name = "openai",
+                                        .anchor = "conv1.weight",
+                                        .prefixes = kPrefixes,
+                                        .library = "",
+                                        .match = match_own,
+                                        .read = read_own};
+constinit const Family kOpenAiFamily{.name = "openai_names",
+                                     .anchor = "conv1.weight",
+                                     .prefixes = kPrefixes,
+                                     .library = "Meta",
+                                     .match = match,
+                                     .read_as = read_as};
 
 }  // namespace vit::internal

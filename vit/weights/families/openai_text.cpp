@@ -36,7 +36,7 @@ constexpr Ignored kIgnored[] = {
     {"vocab_size", "the tables tell it"},
 };
 
-constexpr std::string_view kPrefixes[] = {"", "module.", "model.", "text.", "module.text."};
+constexpr std::string_view kPrefixes[] = {"", "text."};
 
 /// Heads that Meta's code gives to the text towers, whatever their width.
 std::size_t pe_heads(std::string_view name) {

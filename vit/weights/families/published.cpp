@@ -7,6 +7,8 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/noted_facts.h"
+#include "vit/weights/families/stored_facts.h"
 
 namespace vit::internal {
 namespace {
@@ -16,10 +18,25 @@ constexpr std::string_view kRules[] = {"publisher", "timm"};
 
 /// P of the projection of patches, 0 for another shape.
 std::size_t patch_edge(const std::vector<std::size_t>& shape, Form form) {
+  if (form == Form::flax_patch) return shape.size() == 4 && shape[0] == shape[1] ? shape[0] : 0;
   if (form != Form::pixels) return shape.size() == 4 && shape[2] == shape[3] ? shape[2] : 0;
   if (shape.size() != 2) return 0;
   const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(shape[1]) / 3.0)));
   return 3 * edge * edge == shape[1] ? edge : 0;
+}
+
+Form form_of(const Layout& layout, Part part) {
+  const std::span<const Source> sources = layout.sources(part);
+  return sources.empty() ? Form::as_stored : sources.front().row.form;
+}
+/// Rows and columns of a matrix, however it lies in the file; of a bias its length.
+std::size_t out_size(const TensorEntry& entry, Form form) {
+  const bool swapped = form == Form::transposed || form == Form::flax;
+  return swapped ? entry.shape.back() : entry.shape.front();
+}
+std::size_t in_size(const TensorEntry& entry, Form form) {
+  const bool swapped = form == Form::transposed || form == Form::flax;
+  return swapped ? entry.shape.front() : entry.shape.back();
 }
 
 /// What the tensors tell of a file without config: everything but heads, epsilon, activation, rotation and
@@ -31,21 +48,24 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
   const std::size_t edge = patch == nullptr ? 0 : patch_edge(patch->shape, source.row.form);
   VIT_CHECK(edge != 0, kWhere, files.weights_name, ": ", source.name(0), " must be there and have shape ",
             source.row.form == Form::pixels ? "(C, P P 3)" : "(C, 3, P, P)");
-  args.embed_dim = patch->shape[0];
+  args.embed_dim = source.row.form == Form::flax_patch ? patch->shape.back() : patch->shape.front();
   args.patch_size = edge;
   const std::string_view block = layout.sources(Part::norm1_gamma).front().row.source;
   args.depth = files.count_blocks(block.substr(0, block.find("{}")));
   if (const TensorEntry* const fc2 = find(Part::fc2_weight); fc2 && fc2->shape.size() == 2)
-    args.mlp_dim = fc2->shape[1];
+    args.mlp_dim = in_size(*fc2, form_of(layout, Part::fc2_weight));
   args.num_classes = 0;
   for (const Part part : {Part::head_bias, Part::head_weight}) {
     const TensorEntry* const head = find(part);
-    if (head != nullptr && !head->shape.empty()) args.num_classes = head->shape[0];
+    if (head != nullptr && !head->shape.empty()) args.num_classes = out_size(*head, form_of(layout, part));
   }
   if (const TensorEntry* const reg = find(Part::register_tokens); reg && reg->shape.size() == 3)
     args.reg_tokens = reg->shape[1];
   if (const TensorEntry* const freqs = find(Part::rope_frequencies); freqs && freqs->shape.size() == 4)
     args.num_heads = freqs->shape[2];
+  if (const TensorEntry* const query = find(Part::qkv_weight);
+      query && form_of(layout, Part::qkv_weight) == Form::flax && query->shape.size() == 3)
+    args.num_heads = query->shape[1];
   args.layer_scale = files.any_block_has(layout, Part::scale1);
   args.qkv_bias = files.any_block_has(layout, Part::qkv_bias);
   if (const TensorEntry* const fc1 = find(Part::pool_fc1_weight); fc1 && fc1->shape.size() == 2)
@@ -107,7 +127,9 @@ TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture,
     if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
   } else if (files.has_weights) {
     infer_from_tensors(files, layout, args);
+    apply_noted_args(files, args);
   }
+  if (files.has_weights) settle_by_tensors(files, layout, args);
   return args;
 }
 
@@ -129,6 +151,7 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   static constexpr Ignored kAlways[] = {
       {"text.*", "text tower"},
       {"mask_token", "used in training only"},
+      {"decoder_*", "decoder of masked pretraining"},
       {"rope.freqs_cos", "rotation table, recomputed"},
       {"rope.freqs_sin", "rotation table, recomputed"},
       {"*.attn.rope.freqs_cos", "rotation table, recomputed"},
@@ -138,19 +161,14 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
       {"head.weight", "the config asks for no classifier"},
       {"head.bias", "the config asks for no classifier"},
   };
-  /// Beside the `backbone` of DINO's and iBOT's training
-  static constexpr Ignored kPretrainingHeads[] = {
-      {"dino_head.*", "head of the self-supervised training", Place::outside},
-      {"ibot_head.*", "head of the self-supervised training", Place::outside},
-      {"head.*", "head of the self-supervised training", Place::outside},
-  };
-  if (files.match.prefix.ends_with("backbone."))
-    ignored.push_back(kPretrainingHeads);
-  else
-    ignored.push_back(kTextTower);
+  ignored.push_back(kTextTower);
   ignored.push_back(kAlways);
   if (published.config.num_classes == 0) ignored.push_back(kClassifier);
   keep_stored_table(files, layout, published.stored, published.config);
+  if (files.has_weights) check_facts(files, layout, published.config, notes);
+  if (const std::string noted = noted_architecture(files);
+      !noted.empty() && files.options.architecture.empty() && !files.config)
+    notes.push_back("the file notes its architecture, " + noted);
   if (!files.config) {
     notes.push_back("heads, epsilon, activation, rotation and pooling are those of " +
                     std::string(architecture.name) + "; all sizes are those of the tensors");
@@ -163,7 +181,8 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
 
 std::string architecture_name(const SourceFiles& files) {
   if (!files.options.architecture.empty()) return files.options.architecture;
-  return files.config ? files.config->find_string("architecture").value_or("") : "";
+  if (files.config) return files.config->find_string("architecture").value_or("");
+  return noted_architecture(files);
 }
 
 bool is_named_by(const SourceFiles& files, std::string_view library, std::string_view family) {

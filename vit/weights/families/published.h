@@ -13,18 +13,8 @@
 
 namespace vit::internal {
 
-/// Prefixes that training scripts and wrappers put in front of timm's names.
-inline constexpr std::string_view kTimmPrefixes[] = {"",
-                                                     "module.",
-                                                     "model.",
-                                                     "timm_model.",
-                                                     "visual.trunk.",
-                                                     "visual.",
-                                                     "module.visual.trunk.",
-                                                     "module.visual.",
-                                                     "module.model.",
-                                                     "backbone.",
-                                                     "module.backbone."};
+/// Where OpenCLIP's models keep a tower of timm's.
+inline constexpr std::string_view kTimmPrefixes[] = {"", "visual.trunk.", "visual."};
 
 /// The arguments of the model as the file has it, before the caller's overrides: those of timm's config.json,
 /// else the architecture's with the sizes of the tensors, which `layout` finds.

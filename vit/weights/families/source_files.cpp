@@ -51,7 +51,7 @@ std::size_t SourceFiles::count_blocks(std::string_view stem, Place place) const 
     const char* const begin = entry.name.data() + start.size();
     const char* const end = entry.name.data() + entry.name.size();
     const auto [stop, error] = std::from_chars(begin, end, index);
-    if (error != std::errc() || stop == end || *stop != '.' || index >= 4096) continue;
+    if (error != std::errc() || stop == end || (*stop != '.' && *stop != '/') || index >= 4096) continue;
     if (index >= seen.size()) seen.resize(index + 1, false);
     seen[index] = true;
   }
@@ -78,8 +78,9 @@ GridSize read_edges(const Json& value, SizeRange range) {
 std::optional<Match> match_anchor(const SourceFiles& files, std::string_view anchor,
                                   std::span<const std::string_view> prefixes) {
   for (const std::string_view prefix : prefixes) {
-    if (files.has_weights && files.tensors.find(std::string(prefix).append(anchor)) == nullptr) continue;
-    return Match{.prefix = std::string(prefix), .outside = prefix.starts_with("module.") ? "module." : ""};
+    const std::string full = files.root + std::string(prefix);
+    if (files.has_weights && files.tensors.find(full + std::string(anchor)) == nullptr) continue;
+    return Match{.prefix = full, .outside = files.root};
   }
   return std::nullopt;
 }

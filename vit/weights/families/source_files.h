@@ -23,17 +23,19 @@ inline constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
 
 /// How a family found its tensors.
 struct Match {
-  std::string prefix{};   // in front of every name of the image tower: "", "module.", "vit.", ...
-  std::string outside{};  // in front of names beside the tower: "" or "module."
+  std::string prefix{};   // in front of every name of the image tower: "", "vit.", "net.vit.", ...
+  std::string outside{};  // in front of names beside the tower: the root of the model
 };
 
 struct SourceFiles {
   const TensorFile& tensors;  // no entries if there are no weights
   const ModelOptions& options;
-  std::optional<Json> config{};  // config.json or open_clip_config.json; nothing for a bare file
-  std::string weights_name{};    // path of the weight file, or of the folder without one, for messages
-  bool has_weights = true;       // false: configuration files alone
-  Match match{};                 // of the family that reads
+  std::optional<Json> config{};   // config.json or open_clip_config.json; nothing for a bare file
+  std::string weights_name{};     // path of the weight file, or of the folder without one, for messages
+  bool has_weights = true;        // false: configuration files alone
+  std::string root{};             // in front of all names of the model: "", "net.", "teacher.", ...
+  bool in_training_file = false;  // the model is one member of its file
+  Match match{};                  // of the family that reads
 
   /// The tensor of that name, or null.
   const TensorEntry* find(std::string_view name, Place place = Place::tower) const;
@@ -68,7 +70,7 @@ Value read_choice(const Json& value, std::initializer_list<std::pair<std::string
 /// One number for both edges, or [height, width].
 GridSize read_edges(const Json& value, SizeRange range = kEdgeRange);
 
-/// The first of `prefixes` under which the file has a tensor `anchor`; nothing if none is. Without weights
+/// The first of `prefixes` under which the model has a tensor `anchor`; nothing if none is. Without weights
 /// the first.
 std::optional<Match> match_anchor(const SourceFiles& files, std::string_view anchor,
                                   std::span<const std::string_view> prefixes);

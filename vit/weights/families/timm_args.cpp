@@ -33,10 +33,30 @@ GridSize pair(const Json& value) {
 
 Activation activation_of(const Json& value) {
   return read_choice<Activation>(value, {{"gelu", Activation::gelu},
+                                         {"GELU", Activation::gelu},
                                          {"gelu_tanh", Activation::gelu_tanh},
+                                         {"GELUTanh", Activation::gelu_tanh},
                                          {"quick_gelu", Activation::quick_gelu},
+                                         {"QuickGELU", Activation::quick_gelu},
                                          {"silu", Activation::silu},
-                                         {"relu", Activation::relu}});
+                                         {"swish", Activation::silu},
+                                         {"SiLU", Activation::silu},
+                                         {"relu", Activation::relu},
+                                         {"ReLU", Activation::relu}});
+}
+
+/// The class that a script names in text: "SwiGLUPacked", "timm.layers.SwiGLUPacked",
+/// "<class 'timm.layers.mlp.SwiGLUPacked'>".
+std::string_view class_name(const Json& value) {
+  std::string_view name = value.as_string();
+  if (name.ends_with("'>")) name.remove_suffix(2);
+  return name.substr(name.rfind('.') + 1);  // npos + 1 = 0
+}
+
+/// A layer for which a script may choose another class: only the usual one is implemented.
+void expect_class(const Json& value, std::initializer_list<std::string_view> usual) {
+  const std::string_view name = class_name(value);
+  if (std::ranges::find(usual, name) == usual.end()) refuse_choice(value, {usual.begin(), usual.end()});
 }
 
 using Setter = std::function<void(TimmArgs&, const Json&)>;
@@ -101,6 +121,19 @@ const std::map<std::string, Setter>& setters() {
       {"use_fc_norm", [](TimmArgs& a, const Json& v) { a.fc_norm = v.as_bool(); }},
       {"swiglu_mlp", [](TimmArgs& a, const Json& v) { a.swiglu = v.as_bool(); }},
       {"swiglu_align_to", [](TimmArgs& a, const Json& v) { a.swiglu_align_to = count(v); }},
+      {"mlp_layer",
+       [](TimmArgs& a, const Json& v) {
+         a.swiglu = class_name(v) == "SwiGLUPacked";
+         if (!a.swiglu) expect_class(v, {"Mlp", "SwiGLUPacked"});
+       }},
+      {"norm_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"LayerNorm", "layernorm"}); }},
+      {"embed_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"PatchEmbed"}); }},
+      {"block_fn", [](TimmArgs&, const Json& v) { expect_class(v, {"Block", "EvaBlock"}); }},
+      {"attn_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"Attention"}); }},
+      {"num_kv_heads",
+       [](TimmArgs& a, const Json& v) {
+         if (v.is_array() || count(v) != a.num_heads) refuse(v, "the number of heads; shared heads are not implemented");
+       }},
       {"act_layer", [](TimmArgs& a, const Json& v) { a.activation = activation_of(v); }},
       {"qkv_fused", [](TimmArgs& a, const Json& v) { a.qkv_fused = v.as_bool(); }},
       {"scale_mlp", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
@@ -138,9 +171,10 @@ const std::map<std::string, Setter>& setters() {
 /// always does).
 const std::set<std::string>& inert_keys() {
   static const std::set<std::string> keys = {
-      "drop_rate",       "pos_drop_rate",     "patch_drop_rate",    "proj_drop_rate",     "attn_drop_rate",
-      "drop_path_rate",  "weight_init",       "fix_init",           "head_init_scale",    "dynamic_img_size",
-      "strict_img_size", "rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords"};
+      "drop_rate",       "pos_drop_rate",     "patch_drop_rate",    "proj_drop_rate",      "attn_drop_rate",
+      "drop_path_rate",  "weight_init",       "fix_init",           "head_init_scale",     "dynamic_img_size",
+      "strict_img_size", "rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords", "device",
+      "dtype",           "drop_block_rate",   "grad_checkpointing", "pretrained"};
   return keys;
 }
 
@@ -246,6 +280,10 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
     config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
   } else if (args.global_pool == TimmPool::none) {
     config.pooling = Pooling::none;
+  } else if (args.global_pool == TimmPool::token_and_avg) {
+    config.pooling = Pooling::class_and_patch_mean;
+  } else if (args.global_pool == TimmPool::first) {
+    config.pooling = Pooling::first_token;
   } else {
     config.pooling = Pooling::class_token;
   }
@@ -264,9 +302,12 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
 }  // namespace
 
 TimmPool read_timm_pool(const Json& value) {
-  return read_choice<TimmPool>(
-      value,
-      {{"token", TimmPool::token}, {"avg", TimmPool::avg}, {"map", TimmPool::map}, {"", TimmPool::none}});
+  return read_choice<TimmPool>(value, {{"token", TimmPool::token},
+                                       {"avg", TimmPool::avg},
+                                       {"map", TimmPool::map},
+                                       {"cls+mean", TimmPool::token_and_avg},
+                                       {"first_token", TimmPool::first},
+                                       {"", TimmPool::none}});
 }
 
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {

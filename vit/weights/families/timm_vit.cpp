@@ -131,6 +131,8 @@ Layout timm_layout(const SourceFiles& files, const Architecture& architecture, c
 
 constinit const Family kTimmFamily{.name = "timm",
                                    .anchor = "patch_embed.proj.weight",
+                                   .other_anchor = kNaFlexAnchor,
+                                   .prefixes = kTimmPrefixes,
                                    .library = "timm",
                                    .match = match,
                                    .read_as = read_as};

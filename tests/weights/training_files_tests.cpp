@@ -1,0 +1,325 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/files.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/training_files.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/find_model.h"
+#include "vit/weights/checkpoint/loader.h"
+
+namespace vit {
+using namespace internal;
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace op = test::opcode;
+using test::FileCopy;
+using test::PickledModel;
+using test::TemporaryFolder;
+
+fs::path golden(const std::string& name) {
+  return test::data_path("golden/models") / name;
+}
+
+const PickledModel& tiny() {
+  static const PickledModel model{FileCopy(golden("timm-vit"))};
+  return model;
+}
+
+/// What a bare file of timm-vit needs.
+ModelOptions bare() {
+  return {.architecture = "vit_tiny_patch16_224", .overrides = {{"num_heads", "3"}}};
+}
+
+std::vector<Tensor<float>> numbers_of(Checkpoint<ModelConfig>& checkpoint) {
+  std::vector<Tensor<float>> numbers;
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [&](TensorId, const Shape&, WeightTensor& tensor) { numbers.push_back(tensor.load()); });
+  return numbers;
+}
+
+/// The checkpoint has the tensors of the golden model.
+void check_is_tiny(Checkpoint<ModelConfig> found) {
+  static Checkpoint<ModelConfig> expected = load_checkpoint(golden("timm-vit"));
+  static const std::vector<Tensor<float>> numbers = numbers_of(expected);
+  const std::vector<Tensor<float>> others = numbers_of(found);
+  REQUIRE(others.size() == numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    CHECK(std::ranges::equal(numbers[i].flat(), others[i].flat()));
+}
+
+Checkpoint<ModelConfig> load(const std::string& program, ModelOptions options = bare()) {
+  const TemporaryFolder folder;
+  return load_checkpoint(folder.write("last.ckpt", tiny().file(program)), options);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  return at == text.npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string member(const std::string& key, const std::string& value) {
+  return PickledModel::member(key, value);
+}
+
+}  // namespace
+
+TEST_CASE("training files: wrappers are stripped wherever they occur in a name") {
+  struct Case {
+    const char* what;
+    const char* from;
+    const char* to;
+  };
+  constexpr Case kCases[] = {
+      {"DistributedDataParallel", "", "module."},
+      {"torch.compile", "", "_orig_mod."},
+      {"FSDP", "", "_fsdp_wrapped_module."},
+      {"FSDP before 1.13", "", "_fpw_module."},
+      {"Lightning's strategies", "", "_forward_module."},
+      {"several", "", "_orig_mod.module._fsdp_wrapped_module."},
+      {"a script's name behind them", "", "module.net."},
+      {"compiled blocks", "blocks.0.", "blocks.0._orig_mod."},
+      {"activation checkpoints", "blocks.1.", "blocks.1._checkpoint_wrapped_module."},
+      {"wrapped blocks", "blocks.0.", "blocks.0._fsdp_wrapped_module._checkpoint_wrapped_module."},
+      {"chunks of DINOv2", "blocks.", "blocks.0."},
+  };
+  for (const Case& row : kCases) {
+    CAPTURE(row.what);
+    check_is_tiny(
+        load(tiny().dict([&](const std::string& name) { return replaced(name, row.from, row.to); })));
+  }
+}
+
+TEST_CASE("training files: the model is found under any prefix, in any dictionary") {
+  for (const char* prefix : {"net.", "vit.", "model.", "self.model.backbone.", "encoder.", "a.b.c.d."}) {
+    CAPTURE(prefix);
+    check_is_tiny(load(tiny().dict(prefix)));
+    check_is_tiny(load(op::dict(member("state_dict", tiny().dict(prefix)))));
+  }
+  for (const char* key : {"weights", "model_state_dict", "params", "my_net", "module", "checkpoint"}) {
+    CAPTURE(key);
+    check_is_tiny(load(op::dict(member("epoch", "K\x05") + member(key, tiny().dict()))));
+  }
+  const Checkpoint<ModelConfig> nested =
+      load(op::dict(member("epoch", "K\x05") +
+                    member("trainer", op::dict(member("model", tiny().dict()) + member("step", "K\x07")))));
+  check_is_tiny(nested);
+  const std::string& note = nested.report.notes.back();
+  CHECK(test::contains(note, "\"trainer.model\""));
+  CHECK(test::contains(note, "\"epoch\""));
+}
+
+TEST_CASE(
+    "training files: what lies outside of the model is left out and listed, inside all is used or refused") {
+  const auto with = [](const std::string& prefix, const std::string& name) {
+    std::string program = tiny().dict(prefix);
+    program.pop_back();  // "u"
+    return program + op::string(name) +
+           op::tensor({.storage_elements = static_cast<std::int64_t>(tiny().storage().size() / 4),
+                       .shape = {3},
+                       .strides = {1}}) +
+           "u";
+  };
+  for (const char* name : {"criterion.weight", "train_acc.correct", "momentum_backbone.cls_token",
+                           "projector.0.weight", "decoder.weight", "n_averaged"}) {
+    CAPTURE(name);
+    const Checkpoint<ModelConfig> found = load(with("net.", name));
+    const auto use = std::ranges::find(found.report.tensors, std::string(name), &TensorUse::name);
+    REQUIRE(use != found.report.tensors.end());
+    CHECK(test::contains(use->ignored_because, "\"net.\""));
+    check_is_tiny(found);
+  }
+  CHECK_ERROR(ErrorKind::mismatch, ("last.ckpt", "\"net.extra.weight\""),
+              load(with("net.", "net.extra.weight")));
+  CHECK_ERROR(ErrorKind::mismatch, ("last.ckpt", "\"criterion.weight\""), load(with("", "criterion.weight")));
+}
+
+TEST_CASE("training files: the counter of an averaged model is no tensor of it") {
+  std::string program = tiny().dict("module.");
+  program.pop_back();  // "u"
+  program += op::string("n_averaged") +
+             op::tensor({.storage_elements = static_cast<std::int64_t>(tiny().storage().size() / 4),
+                         .shape = {},
+                         .strides = {}}) +
+             "u";
+  check_is_tiny(load(program));
+}
+
+TEST_CASE("training files: of several models the averaged, then the teacher, then the only one") {
+  struct Case {
+    const char *wanted, *other;
+  };
+  // in front of all names; a model that lies at other places of the storage is another
+  constexpr Case kCases[] = {
+      {"state_dict_ema.", "state_dict."},
+      {"model_ema.", "model."},
+      {"ema.", "net."},
+      {"swa_model.", "model."},
+      {"averaged_model.", "model."},
+      {"ema_model.online.", "model."},
+      {"teacher.backbone.", "student.backbone."},
+      {"target_encoder.", "encoder."},
+      {"backbone.", "momentum_backbone."},
+      {"encoder_q.", "encoder_k."},
+      {"model_ema.", "teacher."},
+  };
+  FileCopy both(golden("timm-vit"));
+  const std::vector<FileCopy::Entry> own = both.entries();
+  for (const Case& row : kCases) {
+    CAPTURE(row.wanted);
+    both.entries().clear();
+    for (FileCopy::Entry entry : own) {
+      entry.name = row.wanted + entry.name;
+      both.entries().push_back(entry);
+      entry.name = row.other + entry.name.substr(std::string(row.wanted).size());
+      std::ranges::fill(entry.bytes, std::byte{0});
+      both.entries().push_back(std::move(entry));
+    }
+    const TemporaryFolder folder;
+    FileCopy(both).set_config("").write_to(folder.path());
+    const fs::path file = folder.path() / "model.safetensors";
+    check_is_tiny(load_checkpoint(file, bare()));
+    ModelOptions other = bare();
+    other.prefix = row.other;
+    Checkpoint<ModelConfig> zeros = load_checkpoint(file, other);
+    CHECK(numbers_of(zeros).front().flat()[0] == 0.0f);
+  }
+  SUBCASE("equal ones are listed, and --prefix chooses") {
+    both.entries().clear();
+    for (FileCopy::Entry entry : own) {
+      for (const char* prefix : {"left.", "right."}) {
+        entry.name = prefix + entry.name.substr(entry.name.starts_with("left.") ? 5 : 0);
+        both.entries().push_back(entry);
+      }
+    }
+    const TemporaryFolder folder;
+    FileCopy(both).set_config("").write_to(folder.path());
+    const fs::path file = folder.path() / "model.safetensors";
+    CHECK_ERROR(ErrorKind::argument, ("\"left.\"", "\"right.\"", "ModelOptions::prefix"),
+                load_checkpoint(file, bare()));
+    ModelOptions chosen = bare();
+    for (const char* prefix : {"right.", "right", "module.right"}) {
+      chosen.prefix = prefix;
+      check_is_tiny(load_checkpoint(file, chosen));
+    }
+    chosen.prefix = "middle.";
+    CHECK_ERROR(ErrorKind::argument, ("\"middle.\"", "\"left.\""), load_checkpoint(file, chosen));
+  }
+}
+
+TEST_CASE("training files: the file notes its architecture") {
+  const std::string args = op::global("argparse", "Namespace") + ")\x81" +
+                           op::dict(member("model", op::string("vit_tiny_patch16_224"))) + "b";
+  for (const std::string& noted :
+       {member("arch", op::string("vit_tiny_patch16_224")), member("args", args),
+        member("hyper_parameters", op::dict(member("model_name", op::string("vit_tiny_patch16_224")))),
+        member("args", args) + member("arch", op::string("resnet50")),
+        member("arch", op::string("vit_tiny")) + member("patch_size", "K\x10"),
+        member("model", op::string("vit_tiny_patch16"))}) {
+    CAPTURE(noted);
+    const Checkpoint<ModelConfig> found = load(op::dict(noted + member("state_dict", tiny().dict())), {});
+    CHECK(found.config.num_heads == 3);
+    check_is_tiny(found);
+  }
+  CHECK_ERROR(
+      ErrorKind::argument, ("last.ckpt", "ModelOptions::architecture"),
+      load(op::dict(member("arch", op::string("resnet50")) + member("state_dict", tiny().dict())), {}));
+}
+
+TEST_CASE("training files: no message takes an unknown prefix for transformers") {
+  const std::string message = test::message_of([] {
+    load(tiny().dict(
+        [](const std::string& name) { return "x." + replaced(name, "patch_embed.proj", "stem"); }));
+  });
+  CHECK(test::contains(message, "last.ckpt"));
+  CHECK(!test::contains(message, "transformers"));
+}
+
+TEST_CASE("training files: what a configuration leaves out the tensors decide") {
+  const auto config_of = [](FileCopy& copy) {
+    const TemporaryFolder folder;
+    copy.write_to(folder.path());
+    return load_checkpoint(folder.path()).config;
+  };
+  FileCopy copy(golden("timm-vit"));
+  SUBCASE("a packed SwiGLU: fc1 has twice the rows that fc2 has columns") {
+    for (const char* block : {"blocks.0.", "blocks.1."}) {
+      copy.remove(block + std::string("mlp.fc1.weight")).remove(block + std::string("mlp.fc1.bias"));
+      copy.add(block + std::string("mlp.fc1.weight"), {150, 30})
+          .add(block + std::string("mlp.fc1.bias"), {150});
+    }
+    const std::string text = test::read_text(golden("timm-vit") / "config.json");
+    const ModelConfig config =
+        config_of(copy.set_config(replaced(text, "\"mlp_ratio\": 2.5", "\"mlp_ratio\": 5.0")));
+    CHECK(config.mlp == MlpKind::gated);
+    CHECK(config.mlp_dim == 75);
+    CHECK(config.activation == Activation::silu);
+  }
+  SUBCASE("layer scale") {
+    for (const char* name :
+         {"blocks.0.ls1.gamma", "blocks.0.ls2.gamma", "blocks.1.ls1.gamma", "blocks.1.ls2.gamma"})
+      copy.add(name, {30});
+    CHECK(config_of(copy).layer_scale);
+  }
+  SUBCASE("no bias of q, k and v") {
+    CHECK(!config_of(copy.remove("blocks.0.attn.qkv.bias").remove("blocks.1.attn.qkv.bias")).qkv_bias);
+  }
+  SUBCASE("a table without row for the class token") {
+    const ModelConfig config = config_of(copy.remove("pos_embed").add("pos_embed", {1, 9, 30}));
+    CHECK(config.position.added == AddedTable::patches);
+  }
+  SUBCASE("registers") {
+    copy.remove("pos_embed").add("pos_embed", {1, 13, 30}).add("reg_token", {1, 3, 30});
+    CHECK(config_of(copy).num_register_tokens == 3);
+  }
+}
+
+TEST_CASE("training files: facts that are missing are asked for with the option that gives them") {
+  FileCopy copy(golden("timm-vit"));
+  copy.set_config("");
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "model.safetensors";
+  SUBCASE("a rectangle") {
+    copy.remove("pos_embed").add("pos_embed", {1, 13, 30});
+    copy.write_to(folder.path());
+    CHECK_ERROR(ErrorKind::argument, ("model.safetensors", "img_size", "24x32"),
+                load_checkpoint(file, bare()));
+    ModelOptions sized = bare();
+    sized.overrides["img_size"] = "24x32";
+    CHECK(load_checkpoint(file, sized).config.position.added_grid == GridSize{3, 4});
+  }
+  SUBCASE("a norm after pooling") {
+    copy.rename("norm.weight", "fc_norm.weight").rename("norm.bias", "fc_norm.bias").write_to(folder.path());
+    CHECK_ERROR(ErrorKind::argument, ("model.safetensors", "global_pool", "fc_norm"),
+                load_checkpoint(file, bare()));
+    ModelOptions pooled = bare();
+    pooled.overrides["global_pool"] = "avg";
+    CHECK(load_checkpoint(file, pooled).config.pooled_norm);
+  }
+  SUBCASE("a model for features alone") {
+    copy.remove("norm.weight").remove("norm.bias").remove("head.weight").remove("head.bias");
+    copy.write_to(folder.path());
+    const Checkpoint<ModelConfig> found = load_checkpoint(file, bare());
+    CHECK(!found.config.token_norm);
+    CHECK(found.config.pooling == Pooling::none);
+    CHECK(test::contains(found.report.notes.front(), "features_only"));
+  }
+  SUBCASE("class token and mean of the patches side by side") {
+    copy.remove("head.weight").remove("head.bias").write_to(folder.path());
+    ModelOptions both = bare();
+    both.overrides["global_pool"] = "cls+mean";
+    const ModelConfig config = load_checkpoint(file, both).config;
+    CHECK(config.pooling == Pooling::class_and_patch_mean);
+    CHECK(config.pooled_dim() == 60);
+  }
+}
+
+}  // namespace vit

@@ -1,0 +1,278 @@
+#include "vit/weights/checkpoint/find_model.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/weights/families/family.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::argument};
+
+/// What wrappers call the module inside them.
+constexpr std::string_view kWrappers[] = {
+    "module",                      // DataParallel, DistributedDataParallel, AveragedModel, DeepSpeed
+    "_orig_mod",                   // torch.compile
+    "_fsdp_wrapped_module",        // FullyShardedDataParallel
+    "_fpw_module",                 // its name before PyTorch 1.13
+    "_checkpoint_wrapped_module",  // checkpoint_wrapper
+    "_forward_module",             // Lightning's strategies
+};
+/// Words of a component that mark weights which are averages over the training.
+constexpr std::string_view kAveraged[] = {"ema", "swa", "averaged", "average", "avg", "polyak"};
+constexpr std::string_view kTeacher[] = {"teacher", "target"};
+/// Copies that training compares with and nobody uses.
+constexpr std::string_view kCopies[] = {"momentum"};
+/// MoCo's query and key.
+constexpr std::string_view kCopyNames[] = {"encoder_k"};
+/// Where a state dictionary is searched in a file of no known model.
+constexpr std::string_view kContainers[] = {"state_dict", "model", "model_state_dict", "net", "weights"};
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// The name without components of wrappers and, behind "blocks", without the number of the chunk.
+std::string clean_name(std::string_view name) {
+  std::vector<std::string_view> kept;
+  for (const std::string_view part : split(name, ".")) {
+    const bool wrapper = std::ranges::find(kWrappers, part) != std::end(kWrappers);
+    if (!wrapper) kept.push_back(part);
+  }
+  for (std::size_t i = 0; i + 2 < kept.size(); ++i) {
+    if (kept[i] != "blocks" || !is_number(kept[i + 1]) || !is_number(kept[i + 2])) continue;
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  std::string out;
+  for (const std::string_view part : kept) out += (out.empty() ? "" : ".") + std::string(part);
+  return out;
+}
+
+bool is_wrapped(std::string_view name) {
+  return clean_name(name) != name;
+}
+
+/// The places at which a name ends with `anchor` behind a dot, or is it.
+std::optional<std::string> prefix_of(std::string_view name, std::string_view anchor) {
+  if (!name.ends_with(anchor)) return std::nullopt;
+  const std::string_view prefix = name.substr(0, name.size() - anchor.size());
+  if (!prefix.empty() && prefix.back() != '.' && prefix.back() != '/') return std::nullopt;
+  return std::string(prefix);
+}
+
+/// One place where a model may lie.
+struct Candidate {
+  std::string prefix;
+  std::string_view anchor;
+  std::size_t data = 0;  // where its patch tensor lies: two names for one model have the same
+};
+
+/// A ResNet's first convolution is called as that of OpenAI's towers.
+bool is_tower(const TensorFile& file, const Candidate& candidate) {
+  if (candidate.anchor != "conv1.weight") return true;
+  const std::string blocks = candidate.prefix + "transformer.resblocks.";
+  return std::ranges::any_of(file.entries(),
+                             [&](const TensorEntry& entry) { return entry.name.starts_with(blocks); });
+}
+
+std::vector<Candidate> find_candidates(const TensorFile& file, std::string_view own_anchor) {
+  std::set<std::string_view> anchors;
+  if (own_anchor.empty()) {
+    for (const Family* family : families()) {
+      if (family->is_dense) continue;  // by the patch tensor of its backbone
+      anchors.insert(family->anchor);
+      if (!family->other_anchor.empty()) anchors.insert(family->other_anchor);
+    }
+  } else {
+    anchors.insert(own_anchor);
+  }
+  std::vector<Candidate> found;
+  for (const TensorEntry& entry : file.entries()) {
+    for (const std::string_view anchor : anchors) {
+      const auto prefix = prefix_of(entry.name, anchor);
+      if (!prefix) continue;
+      const bool known = std::ranges::any_of(found, [&](const Candidate& c) {
+        return c.prefix == *prefix || (entry.bytes.size() != 0 && c.data == entry.bytes.begin());
+      });
+      Candidate candidate{.prefix = *prefix, .anchor = anchor, .data = entry.bytes.begin()};
+      if (!known && is_tower(file, candidate)) found.push_back(std::move(candidate));
+    }
+  }
+  return found;
+}
+
+/// Whether a component of the prefix has one of these words, or is one of `names`.
+bool is_marked(std::string_view prefix, std::span<const std::string_view> words,
+               std::span<const std::string_view> names = {}) {
+  std::string lower(prefix);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto any_of = [](const auto& parts, const auto& list) {
+    return std::ranges::any_of(
+        parts, [&](std::string_view part) { return std::ranges::find(list, part) != list.end(); });
+  };
+  return any_of(split(lower, "._-/"), words) || any_of(split(lower, "./"), names);
+}
+
+std::string listed_prefixes(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : candidates) names.push_back(in_quotes(candidate.prefix));
+  return listed(names, 12);
+}
+
+const Candidate& choose_by_name(const TensorFile& file, const std::vector<Candidate>& candidates,
+                                std::string_view wanted) {
+  std::string name = clean_name(wanted);
+  if (!name.empty() && name.back() != '.' && name.back() != '/') name += '.';
+  std::vector<const Candidate*> inside;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.prefix == name) return candidate;
+    if (candidate.prefix.starts_with(name)) inside.push_back(&candidate);
+  }
+  if (inside.size() == 1) return *inside.front();
+  VIT_CHECK(!candidates.empty(), kWhere, file.path().string(), ": ModelOptions::prefix is ",
+            in_quotes(wanted), ", and no model of a known kind lies in the file");
+  fail(kWhere, file.path().string(), ": ModelOptions::prefix is ", in_quotes(wanted), ", under which ",
+       inside.empty() ? "no model lies" : "several models lie", "; the file has ",
+       listed_prefixes(candidates));
+}
+
+const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> averaged, teachers, others;
+  for (const Candidate& candidate : candidates) {
+    const std::string_view prefix = candidate.prefix;
+    if (is_marked(prefix, kAveraged)) averaged.push_back(&candidate);
+    if (is_marked(prefix, kTeacher)) teachers.push_back(&candidate);
+    if (!is_marked(prefix, kCopies, kCopyNames)) others.push_back(&candidate);
+  }
+  for (const auto* group : {&averaged, &teachers, &others}) {
+    if (group->size() == 1) return *group->front();
+    if (group->size() > 1 && group != &others) break;
+  }
+  if (candidates.size() == 1) return candidates.front();
+  fail(kWhere, file.path().string(), ": holds ", candidates.size(), " models: ", listed_prefixes(candidates),
+       "; ModelOptions::prefix says which");
+}
+
+/// The longest of the prefixes that families of this anchor have inside a model.
+std::string_view inner_prefix(const Candidate& candidate) {
+  std::string_view longest;
+  for (const Family* family : families()) {
+    if (family->anchor != candidate.anchor && family->other_anchor != candidate.anchor) continue;
+    for (const std::string_view inner : family->prefixes) {
+      const auto outer = prefix_of(candidate.prefix, inner);
+      if (outer && inner.size() > longest.size()) longest = inner;
+    }
+  }
+  return longest;
+}
+
+/// The longest member of the file inside of which names begin with `prefix`; "" for the whole file.
+std::string container_of(const TensorFile& file, std::string_view prefix) {
+  std::string longest;
+  for (const std::string& member : file.members()) {
+    const bool inside = prefix.starts_with(member) && prefix.substr(member.size()).starts_with('.');
+    if (inside && member.size() > longest.size()) longest = member;
+  }
+  return longest;
+}
+
+/// Members that lie beside the container, on all levels that lead to it.
+std::vector<std::string> members_beside(const TensorFile& file, std::string_view container) {
+  std::vector<std::string> names;
+  for (const std::string& member : file.members()) {
+    const std::size_t dot = member.rfind('.');
+    const std::string_view parent = std::string_view(member).substr(0, dot == member.npos ? 0 : dot);
+    const bool on_the_way =
+        parent.empty() || parent == container ||
+        (container.starts_with(parent) && container.substr(parent.size()).starts_with('.'));
+    const bool leads = container.starts_with(member) &&
+                       (container.size() == member.size() || container[member.size()] == '.');
+    if (on_the_way && !leads && std::ranges::find(names, member) == names.end()) names.push_back(member);
+  }
+  return names;
+}
+
+/// The dictionary of a file in which nothing cuts patches.
+std::string likely_container(const TensorFile& file) {
+  for (const std::string_view name : kContainers) {
+    const std::string prefix = std::string(name) + ".";
+    const bool filled = std::ranges::any_of(
+        file.entries(), [&](const TensorEntry& entry) { return entry.name.starts_with(prefix); });
+    if (filled && std::ranges::find(file.members(), name) != file.members().end()) return std::string(name);
+  }
+  return "";
+}
+
+/// The tensors of a dictionary, called as it calls them.
+TensorFile inside_of(const TensorFile& file, const std::string& container) {
+  if (container.empty()) return file;
+  TensorFile::Contents contents = file.contents();
+  std::erase_if(contents.entries,
+                [&](const TensorEntry& entry) { return !entry.name.starts_with(container + "."); });
+  for (TensorEntry& entry : contents.entries) entry.name.erase(0, container.size() + 1);
+  return TensorFile(std::move(contents));
+}
+
+}  // namespace
+
+TensorFile without_wrappers(TensorFile file) {
+  const auto entries = file.entries();
+  if (std::ranges::none_of(entries, [](const TensorEntry& entry) { return is_wrapped(entry.name); }))
+    return file;
+  std::map<std::string, std::size_t> counts;
+  for (const TensorEntry& entry : entries) ++counts[clean_name(entry.name)];
+  TensorFile::Contents contents = file.contents();
+  for (TensorEntry& entry : contents.entries) {
+    std::string name = clean_name(entry.name);
+    if (counts[name] == 1) entry.name = std::move(name);
+  }
+  for (std::string& member : contents.members) member = clean_name(member);
+  std::erase(contents.members, "");
+  return TensorFile(std::move(contents));
+}
+
+FoundModel find_model(const TensorFile& file, std::string_view wanted, std::string_view anchor) {
+  const std::vector<Candidate> candidates = find_candidates(file, anchor);
+  if (candidates.empty()) {
+    if (!wanted.empty()) choose_by_name(file, candidates, wanted);  // throws
+    const std::string container = likely_container(file);
+    return {.tensors = inside_of(file, container),
+            .place = std::nullopt,
+            .container = container,
+            .passed_by = members_beside(file, container)};
+  }
+  const Candidate& chosen =
+      wanted.empty() ? choose(file, candidates) : choose_by_name(file, candidates, wanted);
+  const std::string container = container_of(file, chosen.prefix);
+  const std::string prefix = chosen.prefix.substr(container.empty() ? 0 : container.size() + 1);
+  const std::size_t inner = std::min(inner_prefix(chosen).size(), prefix.size());
+  FoundModel out{.tensors = inside_of(file, container),
+                 .place = ModelPlace{.prefix = prefix, .root = prefix.substr(0, prefix.size() - inner)},
+                 .chosen = chosen.prefix,
+                 .container = container,
+                 .passed_by = members_beside(file, container)};
+  for (const Candidate& candidate : candidates) {
+    if (&candidate != &chosen) out.others.push_back(candidate.prefix);
+  }
+  return out;
+}
+
+}  // namespace vit::internal

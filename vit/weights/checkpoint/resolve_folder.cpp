@@ -1,0 +1,194 @@
+#include "vit/weights/checkpoint/resolve_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "vit/base/check.h"
+#include "vit/io/file_status.h"
+#include "vit/io/folder.h"
+#include "vit/io/in_quotes.h"
+#include "vit/io/json.h"
+#include "vit/io/source_file.h"
+#include "vit/weights/checkpoint/open_weights.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::io};
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && !error;
+}
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && !error;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const FolderEntry& entry : list_folder(folder, error)) names.push_back(entry.name);
+  return names;
+}
+
+bool holds_weights(const fs::path& folder) {
+  return is_folder(folder) && !find_weights(folder).empty();
+}
+
+// ------------------------------------------------------------------------------------------- other layouts
+
+/// sentence-transformers lists its modules; the first that holds weights is the model.
+std::optional<fs::path> find_module(const fs::path& folder) {
+  const fs::path list = folder / "modules.json";
+  if (!is_file(list)) return std::nullopt;
+  const Json modules = load_json(list);
+  modules.expect(Json::Kind::array);
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const std::string name(modules[i].at("path").as_string());
+    if (name.empty()) continue;  // the folder itself
+    const bool inside = name.find("..") == name.npos && name.front() != '/';
+    VIT_CHECK(inside, kWhere.with(ErrorKind::format), modules[i].where(), ".path is ", in_quotes(name),
+              ", expected a folder below");
+    if (holds_weights(folder / name)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+/// models--OWNER--NAME of the cache: refs/main holds the name of a folder of snapshots.
+std::optional<fs::path> find_snapshot(const fs::path& folder) {
+  const fs::path snapshots = folder / "snapshots";
+  if (!is_folder(snapshots)) return std::nullopt;
+  constexpr std::size_t kMaxName = 200;
+  const fs::path main = folder / "refs" / "main";
+  if (is_file(main)) {
+    std::string name = SourceFile(main, kWhere).text(0, kMaxName);
+    name = name.substr(0, name.find_first_of("\r\n \t"));
+    if (!name.empty() && name.find('/') == name.npos && name != ".." && is_folder(snapshots / name))
+      return snapshots / name;
+  }
+  const std::vector<std::string> names = names_in(snapshots);
+  if (names.size() == 1 && is_folder(snapshots / names.front())) return snapshots / names.front();
+  return std::nullopt;
+}
+
+/// N of "checkpoint-N".
+std::optional<std::size_t> checkpoint_number(std::string_view name) {
+  constexpr std::string_view kStem = "checkpoint-";
+  if (!name.starts_with(kStem)) return std::nullopt;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + kStem.size(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<fs::path> find_last_checkpoint(const fs::path& folder) {
+  std::optional<std::size_t> last;
+  for (const std::string& name : names_in(folder)) {
+    const auto number = checkpoint_number(name);
+    const bool later = number && (!last || *number > *last);
+    if (later && (holds_weights(folder / name) || is_file(folder / name / "adapter_config.json")))
+      last = number;
+  }
+  if (!last) return std::nullopt;
+  return folder / ("checkpoint-" + std::to_string(*last));
+}
+
+// --------------------------------------------------------------------------------------- foreign formats
+
+struct Foreign {
+  std::string_view ending;  // of the name
+  std::string_view magic;   // first bytes, where they tell
+  std::string_view what, next;
+};
+constexpr std::string_view kSaveAgain =
+    "load the model in its library and save it with save_pretrained() or torch.save(model.state_dict())";
+constexpr std::string_view kFindTorch = "take the PyTorch or safetensors checkpoint that it was made from";
+constexpr Foreign kForeign[] = {
+    {".h5", "\x89HDF", "weights of TensorFlow or Keras",
+     "in transformers from_pretrained(..., from_tf=True) and save_pretrained() convert them"},
+    {".keras", "", "a model of Keras", kFindTorch},
+    {".msgpack", "", "weights of Flax",
+     "in transformers from_pretrained(..., from_flax=True) and save_pretrained() convert them"},
+    {".onnx", "", "a graph of ONNX", kFindTorch},
+    {".onnx_data", "", "weights of an ONNX graph", kFindTorch},
+    {".gguf", "GGUF", "GGUF, the format of llama.cpp", kFindTorch},
+    {".ggml", "lmgg", "GGML, a format of llama.cpp", kFindTorch},
+    {".tflite", "", "a model of TensorFlow Lite", kFindTorch},
+    {"saved_model.pb", "", "a SavedModel of TensorFlow", kFindTorch},
+    {".ckpt.index", "", "a checkpoint of TensorFlow", kFindTorch},
+    {".data-00000-of-00001", "", "a checkpoint of TensorFlow", kFindTorch},
+    {".mlmodel", "", "a model of Core ML", kFindTorch},
+    {".mlpackage", "", "a model of Core ML", kFindTorch},
+    {".engine", "", "an engine of TensorRT", kFindTorch},
+    {".plan", "", "an engine of TensorRT", kFindTorch},
+    {"openvino_model.bin", "", "a model of OpenVINO", kFindTorch},
+    {"openvino_model.xml", "", "a model of OpenVINO", kFindTorch},
+    {".pdparams", "", "weights of PaddlePaddle", kFindTorch},
+    {".distcp", "", "a distributed checkpoint of PyTorch (FSDP)",
+     "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER model.pth joins it"},
+    {"zero_to_fp32.py", "", "a sharded checkpoint of DeepSpeed",
+     "its zero_to_fp32.py joins it: python zero_to_fp32.py . model.pth"},
+    {".pt2", "", "a program of torch.export", kSaveAgain},
+    {".pkl", "", "a pickle of Python", kSaveAgain},
+    {".pickle", "", "a pickle of Python", kSaveAgain},
+    {".joblib", "", "a pickle of joblib", kSaveAgain},
+    {".nemo", "", "an archive of NeMo", "unpack it and take the checkpoint inside"},
+    {".orbax-checkpoint", "", "a checkpoint of Orbax (JAX)", kFindTorch},
+};
+
+std::string describe(const std::string& name, const Foreign& foreign) {
+  return in_quotes(name) + " is " + std::string(foreign.what) + ", which is not read; " +
+         std::string(foreign.next);
+}
+
+const Foreign* find_foreign(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kForeign, [&](const Foreign& foreign) { return name.ends_with(foreign.ending); });
+  return found == std::end(kForeign) ? nullptr : &*found;
+}
+
+}  // namespace
+
+fs::path resolve_checkpoint(const fs::path& path) {
+  constexpr int kMaxSteps = 4;  // a snapshot may hold modules, a module checkpoints
+  fs::path at = path;
+  for (int step = 0; step < kMaxSteps && is_folder(at); ++step) {
+    if (is_file(at / "adapter_config.json")) return at;
+    std::optional<fs::path> next = find_module(at);
+    if (!next && !holds_weights(at)) next = find_snapshot(at);
+    if (!next && !holds_weights(at)) next = find_last_checkpoint(at);
+    if (!next) break;
+    at = *std::move(next);
+  }
+  return at;
+}
+
+std::string foreign_weights(const fs::path& folder) {
+  std::vector<std::string> below;
+  for (const std::string& name : names_in(folder)) {
+    if (const Foreign* const foreign = find_foreign(name)) return describe(name, *foreign);
+    if (holds_weights(resolve_checkpoint(folder / name))) below.push_back(in_quotes(name));
+  }
+  return below.empty()
+             ? ""
+             : "weights lie in its folder" + std::string(below.size() == 1 ? " " : "s ") + listed(below);
+}
+
+std::string foreign_format(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (const Foreign* const foreign = find_foreign(name)) return describe(name, *foreign);
+  if (!is_file(file)) return "";
+  const std::string first = SourceFile(file, kWhere).text(0, 4);
+  for (const Foreign& foreign : kForeign) {
+    if (!foreign.magic.empty() && first == foreign.magic) return describe(name, foreign);
+  }
+  return "";
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,109 @@
+// Google's own weights of ViT and SigLIP, as vision_transformer and big_vision store them: arrays of Flax,
+// (in, out), heads apart. Source: google-research/vision_transformer, vit_jax/models_vit.py, and big_vision,
+// big_vision/models/vit.py.
+#include <utility>
+
+#include "vit/weights/families/published.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr std::string_view kAnchor = "embedding/kernel";
+constexpr std::string_view kPrefixes[] = {"img/", ""};
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, kAnchor, Form::flax_patch},
+    {Part::patch_bias, "embedding/bias"},
+    {Part::class_token, "cls"},
+    {Part::position_table, "Transformer/posembed_input/pos_embedding"},
+    {Part::norm1_gamma, "Transformer/encoderblock_{}/LayerNorm_0/scale"},
+    {Part::norm1_beta, "Transformer/encoderblock_{}/LayerNorm_0/bias"},
+    {Part::norm_gamma, "Transformer/encoder_norm/scale"},
+    {Part::norm_beta, "Transformer/encoder_norm/bias"},
+    {Part::pooler_weight, "pre_logits/kernel", Form::flax},
+    {Part::pooler_bias, "pre_logits/bias"},
+    {Part::head_weight, "head/kernel", Form::flax},
+    {Part::head_bias, "head/bias"},
+};
+static_assert(is_sound(kRows));
+
+constexpr Row flax(Row row) {
+  row.form = Form::flax;
+  return row;
+}
+
+#define VIT_FLAX_BLOCK(attention, norm2, mlp)                                                           \
+  flax(joined(Part::qkv_weight, {0, 3}, "Transformer/encoderblock_{}/" attention "/query/kernel")),     \
+      flax(joined(Part::qkv_weight, {1, 3}, "Transformer/encoderblock_{}/" attention "/key/kernel")),   \
+      flax(joined(Part::qkv_weight, {2, 3}, "Transformer/encoderblock_{}/" attention "/value/kernel")), \
+      flax(joined(Part::qkv_bias, {0, 3}, "Transformer/encoderblock_{}/" attention "/query/bias")),     \
+      flax(joined(Part::qkv_bias, {1, 3}, "Transformer/encoderblock_{}/" attention "/key/bias")),       \
+      flax(joined(Part::qkv_bias, {2, 3}, "Transformer/encoderblock_{}/" attention "/value/bias")),     \
+      flax({Part::proj_weight, "Transformer/encoderblock_{}/" attention "/out/kernel"}),                \
+      Row{Part::proj_bias, "Transformer/encoderblock_{}/" attention "/out/bias"},                       \
+      Row{Part::norm2_gamma, "Transformer/encoderblock_{}/" norm2 "/scale"},                            \
+      Row{Part::norm2_beta, "Transformer/encoderblock_{}/" norm2 "/bias"},                              \
+      flax({Part::fc1_weight, "Transformer/encoderblock_{}/" mlp "/Dense_0/kernel"}),                   \
+      Row{Part::fc1_bias, "Transformer/encoderblock_{}/" mlp "/Dense_0/bias"},                          \
+      flax({Part::fc2_weight, "Transformer/encoderblock_{}/" mlp "/Dense_1/kernel"}), Row {             \
+    Part::fc2_bias, "Transformer/encoderblock_{}/" mlp "/Dense_1/bias"                                  \
+  }
+
+/// vision_transformer counts all modules of a block, big_vision those of each kind.
+constexpr Row kBlocks[] = {VIT_FLAX_BLOCK("MultiHeadDotProductAttention_1", "LayerNorm_2", "MlpBlock_3")};
+constexpr Row kBigVisionBlocks[] = {
+    VIT_FLAX_BLOCK("MultiHeadDotProductAttention_0", "LayerNorm_1", "MlpBlock_0")};
+#undef VIT_FLAX_BLOCK
+
+constexpr Row kBigVision[] = {
+    {Part::position_table, "pos_embedding"},
+    {Part::pool_probe, "MAPHead_0/probe"},
+    flax({Part::pool_q_weight, "MAPHead_0/MultiHeadDotProductAttention_0/query/kernel"}),
+    flax({Part::pool_q_bias, "MAPHead_0/MultiHeadDotProductAttention_0/query/bias"}),
+    flax(joined(Part::pool_kv_weight, {0, 2}, "MAPHead_0/MultiHeadDotProductAttention_0/key/kernel")),
+    flax(joined(Part::pool_kv_weight, {1, 2}, "MAPHead_0/MultiHeadDotProductAttention_0/value/kernel")),
+    flax(joined(Part::pool_kv_bias, {0, 2}, "MAPHead_0/MultiHeadDotProductAttention_0/key/bias")),
+    flax(joined(Part::pool_kv_bias, {1, 2}, "MAPHead_0/MultiHeadDotProductAttention_0/value/bias")),
+    flax({Part::pool_proj_weight, "MAPHead_0/MultiHeadDotProductAttention_0/out/kernel"}),
+    {Part::pool_proj_bias, "MAPHead_0/MultiHeadDotProductAttention_0/out/bias"},
+    {Part::pool_norm_gamma, "MAPHead_0/LayerNorm_0/scale"},
+    {Part::pool_norm_beta, "MAPHead_0/LayerNorm_0/bias"},
+    flax({Part::pool_fc1_weight, "MAPHead_0/MlpBlock_0/Dense_0/kernel"}),
+    {Part::pool_fc1_bias, "MAPHead_0/MlpBlock_0/Dense_0/bias"},
+    flax({Part::pool_fc2_weight, "MAPHead_0/MlpBlock_0/Dense_1/kernel"}),
+    {Part::pool_fc2_bias, "MAPHead_0/MlpBlock_0/Dense_1/bias"},
+};
+static_assert(is_sound(kBlocks) && is_sound(kBigVisionBlocks) && is_sound(kBigVision));
+
+Layout layout_of(const SourceFiles& files) {
+  Layout layout = {kRows};
+  const bool counts_kinds = files.any_block_has("Transformer/encoderblock_{}/MlpBlock_0/Dense_0/kernel");
+  layout.add(counts_kinds ? std::span<const Row>(kBigVisionBlocks) : kBlocks);
+  if (files.find("pos_embedding") != nullptr || files.find("MAPHead_0/probe") != nullptr)
+    layout.add(kBigVision);
+  return layout;
+}
+
+ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
+  Layout layout = layout_of(files);
+  Published model = read_published(files, architecture, stored_args(files, architecture, layout), "timm");
+  std::vector<std::string> notes = {"arrays of Flax; all other rules are timm's, which converts them"};
+  model.config.pooler = files.find("pre_logits/kernel") != nullptr;
+  if (model.config.pooler) notes.push_back("pooled is tanh of pre_logits, which timm leaves out");
+  return finish(files, architecture, std::move(model), std::move(layout), {}, std::move(notes));
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  return files.has_weights ? match_anchor(files, kAnchor, kPrefixes) : std::nullopt;
+}
+
+}  // namespace
+
+constinit const Family kGoogleFamily{.name = "google_vit",
+                                     .anchor = kAnchor,
+                                     .prefixes = kPrefixes,
+                                     .library = "Google",
+                                     .match = match,
+                                     .read_as = read_as};
+
+}  // namespace vit::internal

@@ -1,0 +1,25 @@
+// What the tensors of a published architecture decide, whatever a name or a config.json says, and what has to
+// be asked for because they contradict it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vit/config.h"
+#include "vit/weights/architectures/timm_args.h"
+#include "vit/weights/families/layout.h"
+#include "vit/weights/families/source_files.h"
+
+namespace vit::internal {
+
+/// Sets what the shapes and the presence of tensors decide: a packed SwiGLU, layer scale, biases, registers,
+/// and whether the position table has rows for prefix tokens.
+void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args);
+
+/// Throws Error (argument) naming the override that helps where the position table fits no image of the
+/// configured size, or where the last norm lies elsewhere than the pooling says. A model that was saved for
+/// its features alone, without any last norm, loses norm and pooling, which a note tells.
+void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& config,
+                 std::vector<std::string>& notes);
+
+}  // namespace vit::internal
