@@ -220,8 +220,8 @@ TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
   CHECK(defaults.resize_height == 224);
   CHECK(defaults.crop_height == 224);
   CHECK(defaults.filter == vit::ResizeFilter::bicubic);
-  CHECK(defaults.mean == std::array<double, 3>{0.48145466, 0.4578275, 0.40821073});
-  CHECK(defaults.std == std::array<double, 3>{0.26862954, 0.26130258, 0.27577711});
+  CHECK(defaults.mean == std::vector<double>{0.48145466, 0.4578275, 0.40821073});
+  CHECK(defaults.std == std::vector<double>{0.26862954, 0.26130258, 0.27577711});
   CHECK_FALSE(defaults.apply_orientation);
 
   // the model's size outranks the transform's

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/dense_config.h"
@@ -36,6 +37,8 @@ struct ModelOptions {
   std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
   DenseOptions dense{};                      // of a head that gives maps
+  /// Of PreprocessConfig: one number for each channel, or one for all; empty = as the checkpoint says.
+  std::vector<double> mean{}, std{};
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
 };

@@ -37,15 +37,17 @@ void transpose(std::span<const float> in, std::size_t rows, std::size_t columns,
 }
 
 /// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
-void reorder(Form form, std::span<const float> in, std::size_t columns, std::size_t head_width, float* out) {
+void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
   if (form == Form::transposed) return transpose(in, in.size() / columns, columns, out);
-  if (form == Form::pixels) {  // each row: (P P, 3) -> (3, P P)
+  if (form == Form::pixels) {  // each row: (P P, K) -> (K, P P)
+    const std::size_t num_pixels = sizes.patch_size * sizes.patch_size;
     for (std::size_t row = 0; row < in.size(); row += columns)
-      transpose(in.subspan(row, columns), 3, columns / 3, out + row);
+      transpose(in.subspan(row, columns), columns / num_pixels, num_pixels, out + row);
     return;
   }
   // (H, 3, d) rows -> (3, H, d)
-  const std::size_t rows = in.size() / columns, heads = rows / 3 / head_width, block = head_width * columns;
+  const std::size_t rows = in.size() / columns, heads = rows / 3 / sizes.head_width,
+                    block = sizes.head_width * columns;
   for (std::size_t of_three = 0; of_three < 3; ++of_three) {
     for (std::size_t head = 0; head < heads; ++head)
       out = std::copy_n(in.data() + (head * 3 + of_three) * block, block, out);
@@ -89,7 +91,7 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       Tensor<float> stored(Shape{count});
       convert(taken(piece), stored.flat());
       const bool bias = shape.rank() == 1 && piece.row.form == Form::head_rows;
-      reorder(piece.row.form, stored.flat(), bias ? 1 : shape.last(), sizes.head_width, target);
+      reorder(piece.row.form, stored.flat(), bias ? 1 : shape.last(), sizes, target);
     } else {
       convert(taken(piece), std::span(target, count));
     }

@@ -14,7 +14,8 @@ std::string Source::name(std::size_t block) const {
 
 std::vector<std::size_t> Source::stored_shape(const Shape& shape, std::size_t patch_size,
                                               GridSize table) const {
-  if (row.form == Form::convolution && shape.rank() == 2) return {shape[0], 3, patch_size, patch_size};
+  if (row.form == Form::convolution && shape.rank() == 2)
+    return {shape[0], shape[1] / (patch_size * patch_size), patch_size, patch_size};
   if (row.form == Form::transposed && shape.rank() == 2) return {shape[1], shape[0]};
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};
   if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
