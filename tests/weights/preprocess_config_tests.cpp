@@ -169,7 +169,7 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   for (const char* const cfg :
        {R"({"input_size": [3, 0, 224]})", R"({"input_size": [3, -1, 224]})",
         R"({"input_size": [3, 1e300, 224]})", R"({"input_size": [3, "224", 224]})",
-        R"({"input_size": [1, 224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
+        R"({"input_size": [224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
         R"({"crop_pct": -0.9})", R"({"crop_pct": 1e300})", R"({"crop_pct": "0.9"})",
         R"({"interpolation": 3})", R"({"mean": [0.5, 0.5]})", R"({"mean": 0.5})", R"({"std": [0.5, 0, 0.5]})",
         R"({"std": [0.5, -1, 0.5]})", R"({"mean": [1e300, 0, 0]})", R"({"mean": ["a", 0, 0]})"}) {

@@ -255,6 +255,15 @@ std::vector<double> read_std(const Json& value, ScalarForm scalar) {
   return read_channels(value, scalar, 1e-6, 1e6);
 }
 
+void check_channels(const Json& object, const char* mean_key, const std::vector<double>& mean,
+                    const char* std_key, const std::vector<double>& std) {
+  if (mean.size() == std.size()) return;
+  const bool is_mean = mean.size() != 3;  // the other one may be a default
+  fail(kWhere, object.at(is_mean ? mean_key : std_key).where(), " has a number for each of ",
+       (is_mean ? mean : std).size(), " channels, and ", is_mean ? std_key : mean_key, " for ",
+       (is_mean ? std : mean).size());
+}
+
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
                                     const ModelOptions& options) {
   const std::string& source = file.file();
@@ -286,6 +295,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   config.std = to_vector(processor.std);
   if (const auto value = file.find("image_mean")) config.mean = read_mean(*value, ScalarForm::allowed);
   if (const auto value = file.find("image_std")) config.std = read_std(*value, ScalarForm::allowed);
+  check_channels(file, "image_mean", config.mean, "image_std", config.std);
   validate(config);
   return config;
 }

@@ -37,6 +37,7 @@ PreprocessConfig read_open_clip_preprocess(const Json& root, const ModelOptions&
     if (const auto mode = cfg->find("mode")) read_choice<bool>(*mode, {{"RGB", true}});
     if (const auto value = cfg->find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
     if (const auto value = cfg->find("std")) timm.std = read_std(*value, ScalarForm::refused);
+    check_channels(*cfg, "mean", timm.mean, "std", timm.std);
     if (const auto value = cfg->find("interpolation")) timm.filter = read_filter(*value);
     if (const auto value = cfg->find("resize_mode")) timm.crop_mode = read_resize_mode(*value);
     fill = cfg->find_size("fill_color", {0, 255}).value_or(0);

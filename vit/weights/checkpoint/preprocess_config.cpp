@@ -146,6 +146,7 @@ PreprocessConfig read_timm_preprocess(const Json& root, const ModelOptions& opti
             ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
   if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
   if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
+  check_channels(cfg, "mean", timm.mean, "std", timm.std);
   const std::string architecture =
       root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
   return build_timm_preprocess(

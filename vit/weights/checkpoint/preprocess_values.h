@@ -19,4 +19,9 @@ std::vector<double> read_mean(const Json& value, ScalarForm scalar);
 /// A number for each channel; every one between 1e-6 and 1e6.
 std::vector<double> read_std(const Json& value, ScalarForm scalar);
 
+/// Throws Error naming the key if `mean` and `std`, read of `object` or defaults, are not of the same
+/// channels.
+void check_channels(const Json& object, const char* mean_key, const std::vector<double>& mean,
+                    const char* std_key, const std::vector<double>& std);
+
 }  // namespace vit::internal
