@@ -267,7 +267,8 @@ typedef struct vit_input {
   int32_t format;     /* of PIXELS: VIT_RGB, ... */
   const char* path;   /* of PATH: an image file */
   const void* data;   /* ENCODED: the bytes of an image file; PIXELS: (height, width, 1, 3 or 4) bytes, rows
-                         from the top; PREPROCESSED: (3, height, width) float32, normalized */
+                         from the top; PREPROCESSED: (3, height, width) float32, normalized (num_channels
+                         of the model's config for 3) */
   size_t size;        /* of ENCODED: bytes */
   size_t height;      /* of PIXELS and PREPROCESSED, in pixels */
   size_t width;       /* the same */

@@ -19,6 +19,8 @@ namespace vit {
 
 /// Longest edge, in pixels, of an image that a model takes.
 inline constexpr std::size_t kMaxInputEdge = 32768;
+/// Most planes of the pixels that a model takes.
+inline constexpr std::size_t kMaxChannels = 1024;
 
 // ----------------------------------------------------------------------------------------------- image tower
 
@@ -61,8 +63,12 @@ struct VIT_API ModelConfig {
 
   std::size_t image_height = 224;  // native input, pixels
   std::size_t image_width = 224;   // native input, pixels
+  std::size_t num_channels = 3;    // planes of the pixels: red, green, blue, or the bands of another image
   std::size_t patch_size = 16;     // P: edge of a patch, pixels
   bool fixed_size = false;         // the reference refuses any other input size
+  /// The reference drops the rest of edges that the patch does not divide, as a convolution does; where it is
+  /// false such inputs are refused, but for the native size.
+  bool drops_remainder = false;
 
   std::size_t embed_dim = 768;  // C: channels of a token
   std::size_t depth = 12;       // blocks
@@ -126,6 +132,8 @@ struct VIT_API ModelConfig {
   std::size_t pooled_dim() const {
     return pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
+  /// Numbers of a patch: num_channels P P.
+  std::size_t patch_dim() const { return num_channels * patch_size * patch_size; }
   /// Patches of the native input.
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };

@@ -49,11 +49,13 @@ class VIT_API Model {
 
   /// Whether images can be run; preprocessed pixels always can.
   bool has_preprocess_config() const noexcept;
-  /// Throws Error if no file of the checkpoint tells how images are preprocessed.
+  /// Throws Error if no file of the checkpoint tells how images are preprocessed, or of other channels than
+  /// the model's.
   const PreprocessConfig& preprocess_config() const;
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
-  /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
+  /// size, edges that it does not divide (unless config().drops_remainder or the size is the native one), or
+  /// another size than the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
   /// Throws Error if no file of the checkpoint says how images are preprocessed.
   void require_preprocess_config() const;

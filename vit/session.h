@@ -95,7 +95,11 @@ class VIT_API Session {
   BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,
                           const Request& request);  // into new ones
 
-  /// One forward pass over preprocessed pixels (B, 3, H, W). Throws Error, as run() does, for a size that the
+  /// The size at which preprocessed pixels are computed: theirs, or with the input size `native` their edges
+  /// floored to whole patches, what is right and below dropped.
+  ImageSize computed_size(ImageSize pixels) const noexcept;
+
+  /// One forward pass over preprocessed pixels (B, K, H, W). Throws Error, as run() does, for a size that the
   /// model cannot take and for a request of what it does not have.
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.

@@ -162,7 +162,8 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
         Variant{"vit_base_patch16_siglip_224", Precision::int8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), precision);
     CAPTURE(model.config().architecture);
-    const Tensor<float> pixels = test::random_pixels(41, 64, 80);
+    const std::size_t height = 4 * model.config().patch_size, width = 5 * model.config().patch_size;
+    const Tensor<float> pixels = test::random_pixels(41, height, width);
     ForwardMemory memory;
     Outputs whole;
     model.forward(pixels, kEverything, 1, memory, whole);
@@ -172,7 +173,7 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
         for (std::size_t first = 0; first + batch <= std::max<std::size_t>(batch, 13); first += 5) {
           CAPTURE(batch);
           CAPTURE(threads);
-          const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, 64, 80});
+          const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, height, width});
           Outputs outputs;
           model.forward(part, kEverything, threads, memory, outputs);
           for (const OutputTensor& output : outputs.tensors()) {
@@ -273,7 +274,8 @@ TEST_CASE(
     AttentionPoolWeights& pool = weights.pool;
     for (LinearWeights* linear : {&pool.kv, &pool.proj, &pool.fc1, &pool.fc2})
       linear->weight = rounded(linear->weight);
-    const Tensor<float> pixels = test::random_pixels(4, 64, 64);
+    const std::size_t edge = 4 * checkpoint.config.patch_size;
+    const Tensor<float> pixels = test::random_pixels(4, edge, edge);
     const Tensor<float> exact = logits_of(build(checkpoint), pixels, 1);
     for (const kernels::KernelTable* table : kernels::available_kernels()) {
       CAPTURE(architecture);
@@ -376,8 +378,12 @@ TEST_CASE("model: requests that a model cannot meet are errors that say why") {
   CHECK_ERROR(ErrorKind::argument, ("(3, 48, 48)"), model.forward(planes, {}, 1, memory, outputs));
 }
 
-TEST_CASE("model: edges that the patch does not divide lose the remainder") {
-  const VisionTransformer model = build(test::tiny_checkpoint("vit_small_patch16_rope_224"));
+TEST_CASE("model: edges that the patch does not divide lose the remainder where the library drops it") {
+  Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
+  const Tensor<float> odd = test::random_pixels(1, 53, 48);
+  CHECK_ERROR(ErrorKind::argument, ("53 x 48", "timm", "48 x 48"), logits_of(build(checkpoint), odd, 1));
+  checkpoint.config.drops_remainder = true;
+  const VisionTransformer model = build(checkpoint);
   const Tensor<float> pixels = test::random_pixels(1, 53, 63);
   Tensor<float> cut(Shape{1, 3, 48, 48});
   for (std::size_t c = 0; c < 3; ++c) {

@@ -4,19 +4,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "apps/vit/commands/index/inner_product.h"
+#include "apps/vit/commands/index/index_seal.h"
+#include "apps/vit/commands/index/scan.h"
+#include "apps/vit/commands/index/stored_vectors.h"
+#include "apps/vit/commands/index/vector_index.h"
+#include "apps/vit/inputs/npy.h"
 #include "program.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
+#include "vit/io/source_file.h"
 #include "vit/outputs.h"
 
 using namespace vit;
@@ -47,14 +54,26 @@ std::vector<std::string> write_images(const TestFolder& folder) {
   return paths;
 }
 
-/// Whether this build has FAISS; if not, that is what the commands say.
-bool can_index(const TestFolder& folder) {
-  write_picture(folder / "probe.ppm", 24, 24, 9);
-  const RunResult result = run("index", {folder / "probe.ppm", "--output", folder / "probe.index"});
-  if (result.exit_code == 0) return true;
-  CHECK(result.err.find("libfaiss-dev") != std::string::npos);
-  return false;
+/// Types of index that this build makes.
+std::vector<std::string> types_of(std::vector<std::string> plain, const std::vector<std::string>& others) {
+  if (app::VectorIndex::is_available()) plain.insert(plain.end(), others.begin(), others.end());
+  return plain;
 }
+
+/// A folder of the user's key for a test, and the environment's own after it.
+class StateFolder {
+ public:
+  explicit StateFolder(const std::string& path) {
+    if (const char* const value = std::getenv("XDG_STATE_HOME")) former_ = value;
+    ::setenv("XDG_STATE_HOME", path.c_str(), 1);
+  }
+  ~StateFolder() { former_ ? ::setenv("XDG_STATE_HOME", former_->c_str(), 1) : ::unsetenv("XDG_STATE_HOME"); }
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+
+ private:
+  std::optional<std::string> former_;
+};
 
 /// The bytes of all files of an index.
 std::map<std::string, std::string> bytes_of(const std::string& index) {
@@ -104,10 +123,10 @@ TEST_CASE("apps: inner products of any length") {
 
 TEST_CASE("apps: search finds what plain loops find, ties in order") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   const std::vector<std::string> paths = write_images(folder);
   const Vectors vectors(folder);
-  for (const std::string type : {"Flat", "HNSW8", "SQfp16"}) {
+  for (const std::string& type : types_of({"Flat", "SQfp16"}, {"HNSW8"})) {
     CAPTURE(type);
     const std::string index = folder / ("index." + type);
     REQUIRE(run("index", {folder / "in", "--output", index, "--type", type}).exit_code == 0);
@@ -154,7 +173,7 @@ TEST_CASE("apps: search finds what plain loops find, ties in order") {
 
 TEST_CASE("apps: queries are padded and turned as the images of the index were") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   write_picture(folder / "in/wide.ppm", 20, 44, 1);
   write_picture(folder / "in/tall.ppm", 44, 20, 2);
   const std::string index = folder / "index";
@@ -172,7 +191,7 @@ TEST_CASE("apps: queries are padded and turned as the images of the index were")
 
 TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   const std::string model = data_path("golden/text/openclip-clip").string();
   const std::string tokenizer = data_path("golden/text/hf-clip").string();
   write_images(folder);
@@ -227,12 +246,13 @@ TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
   refused(search("index", {image, "--text", texts[0]}), 2, "not both");
   refused(search("index", {"--text", texts[0]}), 1, "--tokenizer");  // whose vocabulary is another folder's
   refused(search("pooled", both), 1, "projected");
-  refused(search("probe.index", both), 1, "no text tower");
+  REQUIRE(run("index", {image, "--output", folder / "plain"}).exit_code == 0);
+  refused(search("plain", both), 1, "no text tower");
 }
 
 TEST_CASE("apps: duplicates are connected components, best resolution first") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   const std::vector<std::string> paths = write_images(folder);
   const Vectors vectors(folder);
   REQUIRE(run("index", {folder / "in", "--output", folder / "index"}).exit_code == 0);
@@ -289,14 +309,13 @@ TEST_CASE("apps: duplicates are connected components, best resolution first") {
 
 TEST_CASE("apps: an index that was interrupted or whose files changed becomes what a new one is") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   const std::vector<std::string> paths = write_images(folder);
-  for (const std::string type : {"Flat", "SQ8"}) {
+  for (const std::string& type : types_of({"Flat"}, {"SQ8"})) {
     CAPTURE(type);
     const std::string whole = folder / ("whole." + type), again = folder / ("again." + type);
     REQUIRE(run("index", {folder / "in", "--output", whole, "--type", type}).exit_code == 0);
     const std::map<std::string, std::string> expected = bytes_of(whole);
-    CHECK(expected.contains("vectors.npy") == (type == "SQ8"));  // rounded: the exact vectors are kept beside
 
     SUBCASE("killed while it embeds: five vectors are whole, the line of the sixth is cut") {
       const Vectors vectors(folder);
@@ -312,7 +331,7 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
     SUBCASE("killed while files are renamed") {
       REQUIRE(run("index", {paths[0], "--output", again, "--type", type}).exit_code == 0);
       for (const auto& [name, bytes] : expected) {
-        if (name == "vectors.faiss" || name == ".lock") {
+        if (name == "vectors.safetensors" || name == ".lock") {
           write_text(again + "/" + name, bytes);
         } else {
           write_text(again + "/" + name + ".new", bytes);
@@ -345,30 +364,285 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
   }
 }
 
-TEST_CASE("apps: an index of a type that is not looked through is read with --trust-index") {
+TEST_CASE("apps: what FAISS reads back was written by this user, or is made anew from the vectors") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
+  if (!app::VectorIndex::is_available()) return;
   const std::vector<std::string> paths = write_images(folder);
-  const std::string index = folder / "index";
-  const std::vector<std::string> again{folder / "in", "--output", index, "--type", "LSQ2x2"};
+  const std::string index = folder / "index", file = index + "/vectors.faiss";
+  const std::vector<std::string> again{folder / "in", "--output", index, "--type", "HNSW8"};
   REQUIRE(run("index", again).exit_code == 0);
-  const std::vector<std::vector<std::string>> commands{
-      {"search", index, paths[2]}, {"duplicates", index}, {"index", "--model", golden_model("rope-axial")}};
-  for (std::vector<std::string> arguments : commands) {
-    CAPTURE(arguments.front());
-    if (arguments.front() == "index") arguments.insert(arguments.end(), again.begin(), again.end());
-    const RunResult refused = run_vit(arguments);
+  const std::string own = read_text(file);
+  const RunResult expected = run_vit({"search", index, paths[2]});
+  CHECK(expected.err.empty());
+  CHECK(fs::status(folder / "state/vit/index.key").permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+  const auto is_made_anew = [&] {
+    const RunResult found = run_vit({"search", index, paths[2]});
+    CHECK(found.out == expected.out);
+    CHECK(found.exit_code == 0);
+    return found.err.find("vectors.faiss") != std::string::npos;
+  };
+  SUBCASE("a byte was changed") {
+    std::string changed = own;
+    changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 1);
+    write_text(file, changed);
+    CHECK(is_made_anew());
+  }
+  SUBCASE("it is gone") {
+    fs::remove(file);
+    CHECK(is_made_anew());
+  }
+  SUBCASE("it is no file of FAISS") {
+    write_text(file, "garbage");
+    CHECK(is_made_anew());
+  }
+  SUBCASE("another user has another key") {
+    fs::remove_all(folder / "state");
+    CHECK(is_made_anew());
+  }
+  SUBCASE("a key that others can read is none") {
+    fs::permissions(folder / "state/vit/index.key", fs::perms::group_read, fs::perm_options::add);
+    CHECK(is_made_anew());
+    CHECK(is_made_anew());
+    fs::remove(folder / "state/vit/index.key");
+  }
+  REQUIRE(run("index", again).exit_code == 0);  // writes it
+  CHECK_FALSE(is_made_anew());
+  CHECK(read_text(file) == own);
+}
+
+TEST_CASE("apps: an index of 0.2 is searched, and rewritten without embedding again") {
+  const TestFolder folder;
+  const StateFolder state(folder / "state");
+  const std::vector<std::string> paths = write_images(folder);
+  const Vectors vectors(folder);
+  for (const std::string& type : types_of({"Flat", "SQfp16"}, {"HNSW8", "SQ8", "IVF2,Flat"})) {
+    CAPTURE(type);
+    const std::string index = folder / ("index." + type);
+    const std::vector<std::string> again{folder / "in", "--output",   index,   "--type",
+                                         type,          "--progress", "always"};
+    REQUIRE(run("index", again).exit_code == 0);
+    const std::map<std::string, std::string> expected = bytes_of(index);
+    const std::string found = run_vit({"search", index, paths[2], "--format", "json"}).out;
+    // what 0.2 wrote: no vectors of its own, but where FAISS gives no exact ones back
+    fs::remove(index + "/vectors.safetensors");
+    std::string facts = expected.at("index.json");
+    facts.erase(facts.find(", \"vectors\""),
+                std::string_view(", \"vectors\": \"vectors.safetensors\"").size());
+    if (facts.find("\"seal\"") != std::string::npos)
+      facts.erase(facts.find(", \"seal\""), std::string_view(", \"seal\": \"\"").size() + 64);
+    write_text(index + "/index.json", facts);
+    if (type == "SQ8") {
+      const std::size_t shape[] = {vectors.count(), vectors.width};
+      write_text(
+          index + "/vectors.npy",
+          app::npy_header("<f4", shape) + std::string(reinterpret_cast<const char*>(vectors.numbers.data()),
+                                                      vectors.numbers.size() * sizeof(float)));
+    }
+    std::vector<std::string> search{"search", index, paths[2], "--format", "json"};
+    std::vector<std::string> rewrite = again;
+    if (type == "IVF2,Flat") {
+      const RunResult refused = run_vit(search);
+      CHECK(refused.exit_code == 1);
+      CHECK(refused.err.find("--trust-index") != std::string::npos);
+      CHECK(run("index", again).exit_code == 1);
+      search.emplace_back("--trust-index");
+      rewrite.emplace_back("--trust-index");
+    }
+    CHECK(run_vit(search).out == found);
+    const RunResult rewritten = run("index", rewrite);
+    CHECK(rewritten.exit_code == 0);
+    CHECK(rewritten.err.find(" 0 embedded now") != std::string::npos);
+    std::map<std::string, std::string> now = bytes_of(index);
+    CHECK(now == expected);
+  }
+}
+
+TEST_CASE("apps: files of FAISS that are written without it are what FAISS writes") {
+  const TestFolder folder;
+  constexpr std::size_t kCount = 7, kDim = 5;
+  Tensor<float> vectors(Shape{kCount, kDim});
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  for (float& number : vectors.flat()) number = uniform(random);
+  const auto read = [&](std::size_t first, std::span<float> rows) {
+    std::copy_n(vectors.view().row(first), rows.size(), rows.data());
+  };
+  for (const app::PlainType type : {app::PlainType::flat, app::PlainType::fp16}) {
+    const char* const name = type == app::PlainType::flat ? "Flat" : "SQfp16";
+    CAPTURE(name);
+    CHECK(app::plain_type(name) == type);
+    const double error = app::write_vectors(
+        {.safetensors = folder / "own.safetensors", .faiss = folder / "own.faiss"}, type, kCount, kDim, read);
+    CHECK((error == 0) == (type == app::PlainType::flat));
+    const app::StoredVectors stored =
+        app::StoredVectors::in_safetensors(folder / "own.safetensors", kCount, kDim);
+    const app::StoredVectors same = app::StoredVectors::in_faiss(folder / "own.faiss", type, kCount, kDim);
+    const Tensor<float> exact = stored.read_all();
+    CHECK(std::ranges::equal(exact.flat(), same.read_all().flat()));
+    for (std::size_t i = 0; i < exact.num_elements(); ++i)
+      CHECK(std::abs(exact.data()[i] - vectors.data()[i]) <= static_cast<float>(error));
+    CHECK_THROWS_AS(app::StoredVectors::in_faiss(folder / "own.faiss", type, kCount + 1, kDim), Error);
+    CHECK_THROWS_AS(app::StoredVectors::in_safetensors(folder / "own.safetensors", kCount, kDim + 1), Error);
+    if (!app::VectorIndex::is_available()) continue;
+    const app::VectorIndex built = app::VectorIndex::build(name, vectors);
+    built.write(folder / "faiss.faiss");
+    CHECK(read_text(folder / "faiss.faiss").size() == read_text(folder / "own.faiss").size());
+    // halves may be rounded otherwise by half of their last place; 37 bytes and more are not numbers
+    const std::size_t start =
+        read_text(folder / "own.faiss").size() - kCount * kDim * (type == app::PlainType::flat ? 4 : 2);
+    CHECK(read_text(folder / "faiss.faiss").substr(0, start) ==
+          read_text(folder / "own.faiss").substr(0, start));
+    const Tensor<float> given = app::VectorIndex::read(SourceFile(folder / "own.faiss", "test")).vectors();
+    CHECK(std::ranges::equal(given.flat(), exact.flat()));
+  }
+}
+
+TEST_CASE("apps: a scan finds what sorting all finds, in any number of threads") {
+  constexpr std::size_t kCount = 5000, kDim = 33;
+  Tensor<float> vectors(Shape{kCount, kDim});
+  std::mt19937 random(11);
+  std::uniform_int_distribution<int> digit(-2, 2);  // ties
+  for (float& number : vectors.flat()) number = static_cast<float>(digit(random));
+  const Tensor<float> copy = [&] {
+    Tensor<float> out(vectors.shape());
+    std::ranges::copy(vectors.flat(), out.data());
+    return out;
+  }();
+  const app::StoredVectors stored(std::move(vectors));
+  const std::vector<std::span<const float>> queries{{copy.view().row(3), kDim},
+                                                    {copy.view().row(4999), kDim}};
+  for (const std::size_t top : {std::size_t{1}, std::size_t{10}, std::size_t{1500}, kCount + 1}) {
+    for (const int threads : {1, 2, 3}) {
+      CAPTURE(top);
+      CAPTURE(threads);
+      const auto found = app::scan(stored, queries, top, threads);
+      for (std::size_t q = 0; q < queries.size(); ++q) {
+        std::vector<app::Hit> all;
+        for (std::size_t i = 0; i < kCount; ++i)
+          all.push_back({i, app::inner_product(queries[q].data(), copy.view().row(i), kDim)});
+        std::ranges::stable_sort(all, [](const app::Hit& a, const app::Hit& b) { return a.score > b.score; });
+        REQUIRE(found[q].size() == std::min(top, kCount));
+        for (std::size_t i = 0; i < found[q].size(); ++i) {
+          REQUIRE(found[q][i].index == all[i].index);
+          REQUIRE(found[q][i].score == all[i].score);
+        }
+      }
+    }
+  }
+  Tensor<float> damaged(Shape{2, kDim});
+  damaged.data()[kDim] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_AS(app::scan(app::StoredVectors(std::move(damaged)), queries, 1, 1), Error);
+  CHECK_THROWS_AS(app::scan(stored, std::vector{std::span<const float>(copy.data(), 2)}, 1, 1), Error);
+}
+
+TEST_CASE("apps: a file that is reached twice is one file for index and duplicates") {
+  const TestFolder folder;
+  const StateFolder state(folder / "state");
+  write_picture(folder / "in/a.ppm", 24, 24, 1);
+  write_picture(folder / "in/sub/b.ppm", 24, 24, 2);
+  fs::create_symlink(folder / "in/sub/b.ppm", folder / "in/link.ppm");
+  fs::create_hard_link(folder / "in/a.ppm", folder / "in/hard.ppm");
+  const std::vector<std::vector<std::string>> ways{{folder / "in", folder / "in/sub"},
+                                                   {folder / "in/sub", folder / "in"},
+                                                   {folder / "in", folder / "in/./"}};
+  for (std::vector<std::string> inputs : ways) {
+    CAPTURE(inputs.back());
+    inputs.insert(inputs.end(), {"--threshold", "0.9999", "--format", "json"});
+    const RunResult found = run("duplicates", inputs);
+    CHECK(found.exit_code == 0);
+    CHECK(found.out.empty());
+    CHECK(found.num_errors() == 1);
+    CHECK(found.err.find("taken once") != std::string::npos);
+    inputs.erase(inputs.end() - 4, inputs.end());
+    inputs.insert(inputs.end(), {"--output", folder / "index"});
+    CHECK(run("index", inputs).exit_code == 0);
+    CHECK(lines_of(read_text(folder / "index/files.jsonl")).size() == 2);
+    fs::remove_all(folder / "index");
+  }
+}
+
+TEST_CASE("apps: an index says what it drops") {
+  const TestFolder folder;
+  const StateFolder state(folder / "state");
+  write_picture(folder / "a/1.ppm", 24, 24, 1);
+  write_picture(folder / "a/2.ppm", 24, 24, 2);
+  write_picture(folder / "b/3.ppm", 24, 24, 3);
+  REQUIRE(run("index", {folder / "a", "--output", folder / "index"}).err.empty());
+  SUBCASE("files that are still there") {
+    const RunResult other = run("index", {folder / "b", "--output", folder / "index"});
+    CHECK(other.exit_code == 0);
+    CHECK(other.num_errors() == 1);
+    for (const std::string& name :
+         {std::string("drops 2 images"), folder / "a/1.ppm", std::string("still there")})
+      CHECK_MESSAGE(other.err.find(name) != std::string::npos, other.err);
+  }
+  SUBCASE("files that are gone") {
+    fs::remove(folder / "a/2.ppm");
+    const RunResult other = run("index", {folder / "a", "--output", folder / "index"});
+    CHECK(other.err.find("drops an image") != std::string::npos);
+    CHECK(other.err.find("still there") == std::string::npos);
+  }
+  SUBCASE("nothing") {
+    CHECK(run("index", {folder / "a", folder / "b", "--output", folder / "index"}).err.empty());
+  }
+}
+
+TEST_CASE("apps: an index knows how its model was loaded") {
+  const TestFolder folder;
+  const StateFolder state(folder / "state");
+  const std::vector<std::string> paths = write_images(folder);
+  const std::string model = golden_model("rope-axial");
+  const auto search = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"search", folder / "index", paths[2], "--format", "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_vit(arguments);
+  };
+  const auto index = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"index", folder / "in", "--output", folder / "index"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_vit(arguments);
+  };
+  struct Way {
+    std::vector<std::string> options;
+    const char* kept;
+  };
+  const std::vector<Way> ways{
+      {{"--model", model, "--set", "img_size=48"}, "--set"},
+      {{"--model", model, "--rope-scaling", "linear"}, "--rope-scaling"},
+      {{"--model", model, "--resampler", "torchvision"}, "--resampler"},
+  };
+  for (const Way& way : ways) {
+    CAPTURE(way.kept);
+    fs::remove_all(folder / "index");
+    const RunResult made = index(way.options);
+    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+    CHECK(load_json(folder / "index/index.json").at("options").find(way.kept));
+    const RunResult found = search({});
+    REQUIRE_MESSAGE(found.exit_code == 0, found.err);
+    const Json best = parse_json(found.out, "results").at("results")[0];
+    CHECK(best.at("score").as_double() == doctest::Approx(1.0).epsilon(1e-6));
+    CHECK(search(way.options).out == found.out);
+  }
+  const RunResult page =
+      run_vit({"duplicates", folder / "index", "--threshold", "0.5", "--html", folder / "page.html"});
+  CHECK(page.exit_code == 0);
+  CHECK(read_text(folder / "page.html").find("model rope-axial") != std::string::npos);
+  SUBCASE("options that no release had are not guessed at") {
+    std::string facts = read_text(folder / "index/index.json");
+    const std::size_t at = facts.find("--resampler");
+    facts.replace(at, 11, "--resampled");
+    write_text(folder / "index/index.json", facts);
+    const RunResult refused = search({});
     CHECK(refused.exit_code == 1);
-    CHECK(refused.num_errors() == 1);
-    CHECK(refused.err.find("--trust-index") != std::string::npos);
-    arguments.emplace_back("--trust-index");
-    CHECK(run_vit(arguments).exit_code == 0);
+    CHECK(refused.err.find("--resampled") != std::string::npos);
   }
 }
 
 TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   const TestFolder folder;
-  if (!can_index(folder)) return;
+  const StateFolder state(folder / "state");
   const std::vector<std::string> paths = write_images(folder);
   write_text(folder / "in/broken.ppm", "P6 40 40 255\n");
   const RunResult partly = run("index", {folder / "in", "--output", folder / "index"});
@@ -389,18 +663,18 @@ TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
   refused(run("index", {paths[0], "--output", folder / "x", "--features", "patches"}), 2, {"--features"});
   refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is no index"});
   refused(run_vit({"search", folder / "index"}), 2, {"QUERY"});
-  const std::string vectors = read_text(folder / "index/vectors.faiss");
-  std::string huge = vectors;
-  huge.at(41) =
-      2;  // of the length of the array behind a header of 37 bytes: 2^33 numbers, zeroed before they are read
-  write_text(folder / "index/vectors.faiss", huge);
-  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "found 85899"});
-  write_text(folder / "index/vectors.faiss", vectors);
+  const std::string vectors = read_text(folder / "index/vectors.safetensors");
+  write_text(folder / "index/vectors.safetensors", vectors.substr(0, vectors.size() - 4));
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.safetensors"});
+  std::string not_finite = vectors;
+  not_finite.replace(vectors.size() - 4, 4, "\xff\xff\xff\xff");
+  write_text(folder / "index/vectors.safetensors", not_finite);
+  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"not finite"});
+  write_text(folder / "index/vectors.safetensors", vectors);
+  refused(run_vit({"search", folder / "index", paths[0], "--parameters", "nprobe=2"}), 2, {"--parameters"});
   fs::remove(folder / "index/files.jsonl");
   refused(run_vit({"search", folder / "index", paths[0]}), 1, {"files.jsonl"});
   refused(run_vit({"duplicates", folder / "index"}), 1, {"files.jsonl"});
   write_text(folder / "index/files.jsonl", "");
   refused(run_vit({"search", folder / "index", paths[0]}), 1, {"run vit index again"});
-  write_text(folder / "index/vectors.faiss", "garbage");
-  refused(run_vit({"search", folder / "index", paths[0]}), 1, {"vectors.faiss", "FAISS"});
 }

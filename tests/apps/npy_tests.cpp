@@ -79,7 +79,9 @@ TEST_CASE("apps: a .npy file that is no prepared pixels is refused with its defe
   refused(npy_file("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 4, 5), }", 240), "float32");
   refused(npy_file("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3, 4, 5), }", 120), "float32");
   refused(npy_file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 4, 5), }", 120), "Fortran");
-  refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4, 4, 5), }", 160), "(B, 3, H, W)");
+  refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4000, 4, 5), }", 160),
+          "4000 channels");
+  refused(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 5), }", 60), "raw pixels");
   refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (60,), }", 60), "(60,)");
   refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3, 4, 5), }", 0), "no image");
   refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 99999, 5), }", 0), "exceed");

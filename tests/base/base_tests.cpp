@@ -19,6 +19,24 @@
 namespace vit {
 using namespace internal;
 
+TEST_CASE("base: float32 rounds to the nearest f16, half to even") {
+  for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits), next = static_cast<std::uint16_t>(bits + 1);
+    const float value = f16_to_float(half);
+    const float above = next == 0x7C00 ? 65536.0f : f16_to_float(next);
+    const float middle = value + (above - value) / 2;  // exact: one more place
+    REQUIRE(float_to_f16(value) == half);
+    REQUIRE(float_to_f16(-value) == (half | 0x8000u));
+    REQUIRE(float_to_f16(middle) == (bits % 2 == 0 ? half : next));
+    REQUIRE(float_to_f16(std::nextafter(middle, 0.0f)) == half);
+    REQUIRE(float_to_f16(std::nextafter(middle, 1e9f)) == next);
+  }
+  CHECK(float_to_f16(std::numeric_limits<float>::infinity()) == 0x7C00);
+  CHECK(float_to_f16(1e30f) == 0x7C00);
+  CHECK(std::isnan(f16_to_float(float_to_f16(std::numeric_limits<float>::quiet_NaN()))));
+  CHECK(float_to_f16(std::ldexp(1.0f, -26)) == 0);
+}
+
 TEST_CASE("base: f16 converts exactly, with subnormals, infinities and NaN") {
   CHECK(f16_to_float(0x0000) == 0.0f);
   CHECK(std::signbit(f16_to_float(0x8000)));

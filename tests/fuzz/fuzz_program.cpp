@@ -9,6 +9,7 @@
 
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/commands/index/index_folder.h"
+#include "apps/vit/commands/index/scan.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/inputs/texts.h"
@@ -48,7 +49,11 @@ class Index {
         {"a.jpg", 10, 1.5, 4, 3}, {"b/\u00E9.png", 20, 2.5, 8, 6}, {"c", 3, 4, 5, 6}};
     Tensor<float> vectors(Shape{3, kDim});
     for (std::size_t i = 0; i < 3; ++i) vectors.view().row(i)[i] = 1.0f;
-    app::IndexWriter(folder_.path()).commit(index_model(), type, files, vectors.view());
+    const auto read = [&](std::size_t first, std::span<float> rows) {
+      std::copy_n(vectors.view().row(first), rows.size(), rows.data());
+    };
+    app::IndexWriter(folder_.path())
+        .commit({.model = index_model(), .type = type}, files, read, app::IndexSeal());
     for (const std::string& name : folder_.names())
       originals_.emplace_back(name, test::read_text(folder_ / name));
   }
@@ -60,11 +65,12 @@ class Index {
   void read(std::string_view name, std::string_view contents) {
     for (const auto& [other, bytes] : originals_) folder_.write(other, other == name ? contents : bytes);
     const app::IndexContents index = app::read_index_folder(folder_.path());
-    const std::vector<float> query(index.index.dim(), 0.5f);
-    for (const app::Hit& hit : index.index.search(query, 2, 1)) {
+    const std::vector<float> query(index.vectors.dim(), 0.5f);
+    const std::array<std::span<const float>, 1> queries{query};
+    const std::vector<std::vector<app::Hit>> found = app::scan(index.vectors, queries, 2, 1);
+    for (const app::Hit& hit : found.front()) {
       if (hit.index >= index.files.size()) throw std::logic_error("a vector was found that is of no file");
     }
-    app::read_exact_vectors(folder_.path(), index);
   }
 
  private:
@@ -72,22 +78,10 @@ class Index {
   std::vector<std::pair<std::string, std::string>> originals_;
 };
 
-/// Flat as by default; null in a build without FAISS.
-Index* flat_index() {
-  static const std::unique_ptr<Index> index = []() -> std::unique_ptr<Index> {
-    try {
-      app::VectorIndex::check_available();
-    } catch (const Error&) {
-      return nullptr;
-    }
-    return std::make_unique<Index>("Flat");
-  }();
-  return index.get();
-}
-
-std::vector<std::string> index_seeds(std::string_view name) {
-  const Index* const index = flat_index();
-  return index == nullptr ? std::vector<std::string>() : std::vector{index->original(name)};
+/// Flat as by default.
+Index& flat_index() {
+  static Index index("Flat");
+  return index;
 }
 
 app::RunFacts run_facts() {
@@ -144,31 +138,24 @@ std::vector<std::string> labels_seeds() {
 }
 
 void run_index_facts(std::string_view input) {
-  if (Index* const index = flat_index()) index->read("index.json", input);
+  flat_index().read("index.json", input);
 }
 std::vector<std::string> index_facts_seeds() {
-  return index_seeds("index.json");
+  return {flat_index().original("index.json")};
 }
 
 void run_index_files(std::string_view input) {
-  if (Index* const index = flat_index()) index->read("files.jsonl", input);
+  flat_index().read("files.jsonl", input);
 }
 std::vector<std::string> index_files_seeds() {
-  return index_seeds("files.jsonl");
+  return {flat_index().original("files.jsonl")};
 }
 
 void run_index_vectors(std::string_view input) {
-  if (Index* const index = flat_index()) index->read("vectors.faiss", input);
+  flat_index().read("vectors.safetensors", input);
 }
-/// One of each type of index, quantizer and transform that is looked through.
 std::vector<std::string> index_vectors_seeds() {
-  if (flat_index() == nullptr) return {};
-  std::vector<std::string> seeds;
-  for (const char* type :
-       {"Flat", "SQfp16", "SQ8", "SQ6", "SQ4", "PQ2x1", "HNSW2", "HNSW2,SQ8", "IVF2,Flat", "IVF2,SQ8",
-        "IVF2,PQ2x1", "IVF2_HNSW2,Flat", "PCA2,Flat", "RR2,Flat", "L2norm,Flat", "Pad8,Flat", "SQ8,RFlat"})
-    seeds.push_back(Index(type).original("vectors.faiss"));
-  return seeds;
+  return {flat_index().original("vectors.safetensors"), Index("SQfp16").original("vectors.safetensors")};
 }
 
 void run_index_partial(std::string_view input) {

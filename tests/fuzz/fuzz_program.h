@@ -15,7 +15,7 @@ std::vector<std::string> npy_seeds();
 void run_labels(std::string_view input);
 std::vector<std::string> labels_seeds();
 
-/// The input is a file of an index: index.json, files.jsonl, vectors.faiss.
+/// The input is a file of an index: index.json, files.jsonl, vectors.safetensors.
 void run_index_facts(std::string_view input);
 std::vector<std::string> index_facts_seeds();
 void run_index_files(std::string_view input);

@@ -160,10 +160,6 @@ def others():
     for number, rule in enumerate(("linear", "ntk,axes=common,factor=2", "yarn,beta_fast=4,beta_slow=0.5,attention_factor=1.25,temperature=log",
                                    "none,factor=2", "yarn,beta_fast=x", "linear\n", "linear,scale=2", "ntk,beta_fast=4")):
         write("rope_scaling", f"rule_{number}", rule.encode())
-    huge = bytearray.fromhex("4978464904000000030000000000000000001000000000000000100000000000010000000"
-                             "00c00000000000000") + bytes(48)
-    huge[41] = 2
-    write("index_vectors", "huge", bytes(huge))
 
 
 def layouts():

@@ -174,3 +174,30 @@ TEST_CASE("image: icons without a whole image or mask are Errors") {
   }
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated icon"), decode(icon));
 }
+
+TEST_CASE("image: formats that are not read are named, with the reason") {
+  using namespace std::string_literals;
+  struct Refused {
+    const char* name;
+    std::string start;
+  };
+  const std::vector<Refused> files{
+      {"TGA", "\0\0\2\0\0\0\0\0\0\0\0\0\4\0\4\0\x18\0"s},     // colors
+      {"TGA", "\0\1\1\0\0\0\1\x18\0\0\0\0\4\0\4\0\x8\x20"s},  // a palette
+      {"TGA", "\7\0\x0B\0\0\0\0\0\0\0\0\0\1\0\1\0\x8\0"s},    // gray in runs
+      {"PCX", "\x0A\5\1\x8"s},
+      {"SGI", "\1\xDA\0\1"s},
+      {"QOI", "qoif\0\0\0\4"s},
+      {"JPEG XL", "\xFF\x0A\0\0"s},
+      {"Windows cursor", "\0\0\2\0\1\0\x20\x20"s},
+      {"PSD", "8BPS"s},
+      {"OpenEXR", "\x76\x2F\x31\x01"s},
+  };
+  for (const Refused& file : files) {
+    CAPTURE(file.name);
+    std::string bytes = file.start;
+    bytes.resize(64);
+    CHECK_ERROR(vit::ErrorKind::unsupported, ("picture", file.name, "not read (", "PNG"),
+                vit::decode_bytes(std::as_bytes(std::span(bytes)), {}, "picture"));
+  }
+}

@@ -97,6 +97,10 @@ def test_features(model: vitcpp.Model, tmp_path: Path) -> None:
     assert np.array_equal(first, expected["block.0"][:, prefix:])
     assert np.array_equal(last, expected[f"block.{depth - 2}"][:, prefix:])
     assert model.encode_image(pixels).tobytes() == model.embed(IMAGES).tobytes()
+    one = model.preprocess(IMAGES[0])
+    assert one.ndim == 3
+    assert model.forward_features(one).tobytes() == expected["tokens"][:1].tobytes()
+    assert model.forward_features(one).ndim == 3
 
 
 def test_sizes(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
+#include "vit/io/class_names.h"
 #include "vit/io/json.h"
-#include "vit/io/label_table.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
@@ -127,7 +127,7 @@ TEST_CASE("error kinds: JSON and tables of classes") {
          {"another type", ErrorKind::format, "n", R"({"n": "1"})"},
          {"out of range", ErrorKind::format, "n", R"({"n": 10})"},
          {"too deep", ErrorKind::unsupported, "64", std::string(100, '[')}});
-  check("tags.csv", [](const fs::path& file) { read_label_table(file); },
+  check("tags.csv", [](const fs::path& file) { read_class_table(file); },
         {{"empty", ErrorKind::format, "", ""},
          {"an open quote", ErrorKind::format, "line 2", "name\n\"a\n"},
          {"a row of another length", ErrorKind::format, "line 2", "name,category\na\n"}});

@@ -270,8 +270,8 @@ TEST_CASE("weights: names that timm has given up stand for an architecture and a
   const auto mean_of = [](const std::string& name) {
     return architecture_preprocess(random_checkpoint(name).config).mean;
   };
-  CHECK(mean_of("vit_base_patch16_224_dino") == std::array{0.485, 0.456, 0.406});
-  CHECK(mean_of("vit_base_patch16_224") == std::array{0.5, 0.5, 0.5});
+  CHECK(mean_of("vit_base_patch16_224_dino") == std::vector{0.485, 0.456, 0.406});
+  CHECK(mean_of("vit_base_patch16_224") == std::vector{0.5, 0.5, 0.5});
   const auto edge_of = [](const std::string& name) {
     return architecture_preprocess(random_checkpoint(name).config).resize_height;
   };
@@ -685,8 +685,8 @@ TEST_CASE("weights: RADIO ends with the last block, TIPSv2 takes pictures that a
   CHECK(tips.mlp_dim == 4304);
   const PreprocessConfig preprocess = architecture_preprocess(tips);
   CHECK(preprocess.crop_height == 448);
-  CHECK(preprocess.mean == std::array{0.0, 0.0, 0.0});
-  CHECK(preprocess.std == std::array{1.0, 1.0, 1.0});
+  CHECK(preprocess.mean == std::vector{0.0, 0.0, 0.0});
+  CHECK(preprocess.std == std::vector{1.0, 1.0, 1.0});
 }
 
 }  // namespace vit

@@ -107,7 +107,7 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
   CHECK(preprocess->resize == ResizeRule::squash);
   CHECK(preprocess->resize_width == 24);
   CHECK(preprocess->crop_height == 24);
-  CHECK(preprocess->mean == std::array{0.5, 0.5, 0.5});
+  CHECK(preprocess->mean == std::vector{0.5, 0.5, 0.5});
 }
 
 TEST_CASE("layouts: the tensors tell sizes and parts") {

@@ -238,7 +238,7 @@ TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
   CHECK(checkpoint.config.num_classes == 10);
   const PreprocessConfig preprocess = CheckpointFolder(golden(), named).preprocess_config().value();
-  CHECK(preprocess.mean == std::array<double, 3>{0.5, 0.4, 0.6});
+  CHECK(preprocess.mean == std::vector<double>{0.5, 0.4, 0.6});
   CHECK(preprocess.resize == ResizeRule::squash);
 
   const ScratchFolder scratch("open_clip_bare");

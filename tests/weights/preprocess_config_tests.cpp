@@ -169,7 +169,7 @@ TEST_CASE("weights: absurd preprocessing is an Error that names file and key") {
   for (const char* const cfg :
        {R"({"input_size": [3, 0, 224]})", R"({"input_size": [3, -1, 224]})",
         R"({"input_size": [3, 1e300, 224]})", R"({"input_size": [3, "224", 224]})",
-        R"({"input_size": [1, 224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
+        R"({"input_size": [224, 224]})", R"({"input_size": 224})", R"({"crop_pct": 0})",
         R"({"crop_pct": -0.9})", R"({"crop_pct": 1e300})", R"({"crop_pct": "0.9"})",
         R"({"interpolation": 3})", R"({"mean": [0.5, 0.5]})", R"({"mean": 0.5})", R"({"std": [0.5, 0, 0.5]})",
         R"({"std": [0.5, -1, 0.5]})", R"({"mean": [1e300, 0, 0]})", R"({"mean": ["a", 0, 0]})"}) {
@@ -220,8 +220,8 @@ TEST_CASE("weights: OpenCLIP's preprocessing, its defaults and its modes") {
   CHECK(defaults.resize_height == 224);
   CHECK(defaults.crop_height == 224);
   CHECK(defaults.filter == vit::ResizeFilter::bicubic);
-  CHECK(defaults.mean == std::array<double, 3>{0.48145466, 0.4578275, 0.40821073});
-  CHECK(defaults.std == std::array<double, 3>{0.26862954, 0.26130258, 0.27577711});
+  CHECK(defaults.mean == std::vector<double>{0.48145466, 0.4578275, 0.40821073});
+  CHECK(defaults.std == std::vector<double>{0.26862954, 0.26130258, 0.27577711});
   CHECK_FALSE(defaults.apply_orientation);
 
   // the model's size outranks the transform's

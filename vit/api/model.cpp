@@ -21,7 +21,22 @@ const kernels::KernelTable& table_for(const ModelOptions& options) {
 PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
   PreprocessConfig preprocess = architecture_preprocess(config, options);
   apply_choices(preprocess, options);
+  std::optional<PreprocessConfig> fitting = preprocess;
+  const std::string note = fit_channels(fitting, config.num_channels, options);
+  if (fitting) return *fitting;
+  preprocess.mean.assign(config.num_channels, 0.5);  // random weights were trained with none
+  preprocess.std.assign(config.num_channels, 0.5);
   return preprocess;
+}
+
+/// The rules of a checkpoint for the channels of its model.
+std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folder,
+                                                   const ModelOptions& options,
+                                                   Checkpoint<ModelConfig>& checkpoint) {
+  std::optional<PreprocessConfig> config = folder.preprocess_config();
+  std::string note = fit_channels(config, checkpoint.config.num_channels, options);
+  if (!note.empty()) checkpoint.report.notes.push_back(std::move(note));
+  return config;
 }
 
 VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, const ModelOptions& options) {
@@ -56,7 +71,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
 std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
   const ModelOptions& options = folder.options();
   Checkpoint checkpoint = folder.load<ModelConfig>();
-  std::optional<PreprocessConfig> preprocess = folder.preprocess_config();
+  std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                    .preprocess = std::move(preprocess),
@@ -114,6 +129,10 @@ const PreprocessConfig& Model::preprocess_config() const {
 }
 
 void Model::require_preprocess_config() const {
+  VIT_CHECK(
+      parts_->preprocess || config().num_channels == 3, (Where{"Model", ErrorKind::mismatch}),
+      parts_->report.path.string(), ": no file tells how images of ", config().num_channels,
+      " channels are preprocessed; give ModelOptions::mean and std, one number for each, or prepared pixels");
   if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
 }
 
@@ -136,8 +155,9 @@ const VisionTransformer& Model::transformer() const noexcept {
 CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
   const CheckpointFolder folder(path, options);
   Checkpoint checkpoint = folder.load<ModelConfig>();
+  std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
   return {.config = std::move(checkpoint.config),
-          .preprocess = folder.preprocess_config(),
+          .preprocess = std::move(preprocess),
           .report = std::move(checkpoint.report)};
 }
 
@@ -152,7 +172,11 @@ CheckpointDescription describe_architecture(const std::string& architecture, con
 std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
                                                        const ModelOptions& options, const InputSize& size) {
   const CheckpointFolder folder(path, options);
-  const std::optional<PreprocessConfig> found = folder.preprocess_config();
+  std::optional<PreprocessConfig> found = folder.preprocess_config();
+  if (!found) return std::nullopt;
+  // one number is that of every channel of the model
+  if (found->mean.size() != 3 || found->std.size() != 3)
+    fit_channels(found, folder.model_config().num_channels, options);
   if (!found) return std::nullopt;
   // the model's own files are read only for its patches, and for what the caller changes about it
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();

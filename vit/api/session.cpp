@@ -21,9 +21,9 @@ constexpr Where kWhere{"Session", ErrorKind::argument};
 /// Preprocessed pixels of one pass, in memory that only grows.
 class PixelBuffer {
  public:
-  /// (B, 3, H, W); the numbers are those of earlier passes.
-  TensorView<float> take(std::size_t images, ImageSize size) {
-    const Shape shape{images, 3, size.height, size.width};
+  /// (B, K, H, W); the numbers are those of earlier passes.
+  TensorView<float> take(std::size_t images, std::size_t channels, ImageSize size) {
+    const Shape shape{images, channels, size.height, size.width};
     if (numbers_.empty() || numbers_.num_elements() < shape.num_elements())
       numbers_ = Tensor<float>(Shape{shape.num_elements()});
     return {numbers_.data(), shape};
@@ -33,9 +33,21 @@ class PixelBuffer {
   Tensor<float> numbers_;
 };
 
-/// (3, H, W) as a batch of one image.
+/// (K, H, W) as a batch of one image.
 TensorView<const float> as_batch(const Tensor<float>& pixels) {
   return {pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}};
+}
+
+/// The upper left of the planes `in`, as much as `out` takes.
+void copy_planes(TensorView<const float> in, TensorView<float> out) {
+  if (in.shape() == out.shape()) {
+    std::ranges::copy(in.flat(), out.data());
+    return;
+  }
+  for (std::size_t k = 0; k < out.dim(0); ++k) {
+    for (std::size_t y = 0; y < out.dim(1); ++y)
+      std::copy_n(in.row(k * in.dim(1) + y), out.dim(2), out.row(k * out.dim(1) + y));
+  }
 }
 
 }  // namespace
@@ -92,6 +104,12 @@ const Preprocessor& Session::preprocessor() const {
   return *state_->preprocessor;
 }
 
+ImageSize Session::computed_size(ImageSize pixels) const noexcept {
+  if (state_->options.input_size.kind != InputSize::Kind::native) return pixels;
+  const std::size_t patch = model_->config().patch_size;
+  return {pixels.height / patch * patch, pixels.width / patch * patch};
+}
+
 std::size_t Session::workspace_bytes() const noexcept {
   return state_->memory.bytes();
 }
@@ -134,7 +152,7 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
     const std::size_t batch =
         plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);
-    const TensorView<float> pixels = state.pixels.take(count, size);
+    const TensorView<float> pixels = state.pixels.take(count, model_->config().num_channels, size);
     parallel_for(count, state.options.threads,
                  [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
     if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
@@ -148,7 +166,8 @@ void Session::run(const ImageSource& source, const Request& request, Outputs& ou
   PreprocessMemory& memory = state_->preprocess_memory.front();
   const int threads = state_->options.threads;
   if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory that the session keeps
-    const TensorView<float> pixels = state_->pixels.take(1, preprocessor().output_size(image->size()));
+    const TensorView<float> pixels =
+        state_->pixels.take(1, model_->config().num_channels, preprocessor().output_size(image->size()));
     preprocessor().run(*image, pixels[0], memory, threads);
     return forward(pixels, request, outputs);
   }
@@ -176,14 +195,14 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
                          BatchOutputs& outputs) {
   state_->sizes.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == 3 && pixels[i].is_contiguous(), kWhere,
-              "pixels of image ", i, " must be contiguous with shape (3, H, W), got ",
+    const std::size_t num_channels = model_->config().num_channels;
+    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == num_channels && pixels[i].is_contiguous(), kWhere,
+              "pixels of image ", i, " must be contiguous with shape (", num_channels, ", H, W), got ",
               pixels[i].shape().to_string());
-    state_->sizes[i] = {pixels[i].dim(1), pixels[i].dim(2)};
+    state_->sizes[i] = computed_size({pixels[i].dim(1), pixels[i].dim(2)});
   }
-  run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int) {
-    std::ranges::copy(pixels[i].flat(), out.data());
-  });
+  run_sorted(request, outputs,
+             [&](std::size_t i, TensorView<float> out, int) { copy_planes(pixels[i], out); });
 }
 
 BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request) {

@@ -23,7 +23,7 @@ constexpr const char* kOutOfMemory = "not enough memory for an image of this siz
 
 /// Preprocessed pixels of one input, or why there are none.
 struct Item {
-  Tensor<float> pixels;  // (3, H, W)
+  Tensor<float> pixels;  // (K, H, W)
   ImageSize size;        // of the image
   std::string failure;
   ErrorKind kind = ErrorKind::io;  // of the failure
@@ -36,7 +36,8 @@ Item read_item(const Session& session, const std::function<ImageSource(std::size
   Item item;
   try {
     SourcePixels read = read_pixels(session, source(index), memory);
-    session.model().require_grid(read.pixels.dim(1), read.pixels.dim(2));
+    const ImageSize computed = session.computed_size({read.pixels.dim(1), read.pixels.dim(2)});
+    session.model().require_grid(computed.height, computed.width);
     item.size = read.size;
     item.pixels = std::move(read.pixels);
   } catch (const std::bad_alloc&) {
@@ -197,7 +198,7 @@ class internal::ImageStream {
   std::vector<Item> items_;  // the group: inputs first_, first_ + 1, ...
   std::size_t first_ = 0;
 
-  std::vector<TensorView<const float>> pixels_;  // (3, H, W) each, of the images computed together
+  std::vector<TensorView<const float>> pixels_;  // (K, H, W) each, of the images computed together
   BatchOutputs results_;
   std::size_t done_ = 0;
   double reported_ = 0;  // to on_progress

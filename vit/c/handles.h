@@ -61,7 +61,8 @@ namespace vit::internal {
 /// The inputs of a call, checked one by one when they are read.
 class InputList {
  public:
-  InputList(const vit_input* inputs, std::size_t count);
+  /// `num_channels`: planes of preprocessed pixels.
+  InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels = 3);
   std::size_t size() const noexcept { return count_; }
   /// Throws Error if the input is not what its kind needs.
   ImageSource operator[](std::size_t index) const;
@@ -70,6 +71,7 @@ class InputList {
   const char* first_;
   std::size_t count_;
   std::size_t stride_;
+  std::size_t num_channels_;
 };
 
 std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,

@@ -36,8 +36,8 @@ ImageView pixels_of(const vit_input& input) {
 }
 
 /// Copied where it is needed: what the model runs lies in memory of its own.
-LoadPixels preprocessed_of(const vit_input& input) {
-  return [data = input.data, shape = Shape{3, input.height, input.width}] {
+LoadPixels preprocessed_of(const vit_input& input, std::size_t num_channels) {
+  return [data = input.data, shape = Shape{num_channels, input.height, input.width}] {
     VIT_CHECK(data != nullptr && shape.num_elements() > 0, kCall, "preprocessed pixels of shape ",
               shape.to_string(), data == nullptr ? " at NULL" : "");
     Tensor<float> out(shape);
@@ -133,8 +133,8 @@ void store(const Preprocessed& from, std::size_t index, std::uint32_t stage, vit
 
 }  // namespace
 
-InputList::InputList(const vit_input* inputs, std::size_t count)
-    : first_(reinterpret_cast<const char*>(inputs)), count_(count), stride_(0) {
+InputList::InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels)
+    : first_(reinterpret_cast<const char*>(inputs)), count_(count), stride_(0), num_channels_(num_channels) {
   static_cast<void>(span_of(inputs, count, "inputs"));
   if (count > 0) stride_ = inputs->struct_size;
 }
@@ -148,7 +148,7 @@ ImageSource InputList::operator[](std::size_t index) const {
     case VIT_INPUT_ENCODED:
       return std::as_bytes(span_of(static_cast<const char*>(input.data), input.size, "data of an input"));
     case VIT_INPUT_PIXELS: return pixels_of(input);
-    case VIT_INPUT_PREPROCESSED: return preprocessed_of(input);
+    case VIT_INPUT_PREPROCESSED: return preprocessed_of(input, num_channels_);
     default: fail(kCall, "kind of an input is ", input.kind, ", a number that stands for nothing");
   }
 }

@@ -136,7 +136,7 @@ vit_status vit_session_run(vit_session* session, const vit_input* inputs, size_t
     out.clear();
     Features features(options_of(request, "vit_request"), known.model().config());
     return run_inputs(
-        known, InputList(inputs, num_inputs), features.request(), out,
+        known, InputList(inputs, num_inputs, known.model().config().num_channels), features.request(), out,
         [&](std::size_t index, const ImageOutputs& outputs) { return features.store(index, outputs, out); });
   });
 }

@@ -102,6 +102,7 @@ void validate(const ModelConfig& config, const std::string& file) {
 }
 
 void validate(const ModelConfig& c) {
+  check_range("num_channels", c.num_channels, 1, kMaxChannels);
   check_range("patch_size", c.patch_size, 1, 1024);
   check_range("image height", c.image_height, c.patch_size, kMaxInputEdge);
   check_range("image width", c.image_width, c.patch_size, kMaxInputEdge);

@@ -128,8 +128,10 @@ template <typename Config, typename Visit>
 void visit_model(Config& c, const Visit& visit) {
   visit("image_height", c.image_height);
   visit("image_width", c.image_width);
+  visit("num_channels", c.num_channels, Shown::unless_default);
   visit("patch_size", c.patch_size);
   visit("fixed_size", c.fixed_size);
+  visit("drops_remainder", c.drops_remainder, Shown::unless_default);
   visit("embed_dim", c.embed_dim);
   visit("depth", c.depth);
   visit("num_heads", c.num_heads);

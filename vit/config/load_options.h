@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/dense_config.h"
@@ -43,6 +44,8 @@ struct ModelOptions {
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling
   DenseOptions dense{};                      // of a head that gives maps
+  /// Of PreprocessConfig: one number for each channel, or one for all; empty = as the checkpoint says.
+  std::vector<double> mean{}, std{};
 };
 
 }  // namespace vit

@@ -32,7 +32,10 @@ void validate(const PreprocessConfig& config) {
     check_edge("the height to crop to", c.crop_height, kMaxInputEdge);
     check_edge("the width to crop to", c.crop_width, kMaxInputEdge);
   }
-  for (std::size_t i = 0; i < 3; ++i) {
+  VIT_CHECK(c.mean.size() == c.std.size() && !c.mean.empty() && c.mean.size() <= kMaxChannels, kName, of,
+            "mean and std must have a number for each channel, 1 to ", kMaxChannels, ", got ", c.mean.size(),
+            " and ", c.std.size());
+  for (std::size_t i = 0; i < c.mean.size(); ++i) {
     VIT_CHECK(std::isfinite(c.mean[i]) && std::abs(c.mean[i]) <= 1e6, kName, of,
               "mean must be finite and at most 1e6, got ", c.mean[i]);
     VIT_CHECK(c.std[i] >= 1e-6 && c.std[i] <= 1e6, kName, of, "std must be 1e-6 to 1e6, got ", c.std[i]);

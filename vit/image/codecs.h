@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,7 @@
 #include "vit/base/check.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
+#include "vit/image/image_file.h"
 #include "vit/image/row_source.h"
 
 namespace vit::internal::codecs {
@@ -132,6 +134,9 @@ std::unique_ptr<RowSource> open_bmp(const Source& source);
 std::unique_ptr<RowSource> open_pnm(const Source& source);
 /// Null for tiles, planes of samples, and an image that its tag rotates.
 std::unique_ptr<RowSource> open_tiff(const Source& source);
+
+/// decode_bands() of a TIFF.
+std::optional<Bands> decode_tiff_bands(const Source& source, std::size_t num_bands);
 
 /// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.
 Decoded decode_jpeg(const Source& source);

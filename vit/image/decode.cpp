@@ -58,16 +58,19 @@ struct Signature {
 
 struct Format {
   std::string_view name;
-  std::initializer_list<Signature> signatures;                            // all of them
-  Decoded (*decode)(const Source&);                                       // null: recognized, not read
+  std::initializer_list<Signature> signatures;  // all of them
+  Decoded (*decode)(const Source&);
   std::unique_ptr<internal::RowSource> (*open)(const Source&) = nullptr;  // null: gives no rows
 };
 
+bool matches(const Signature& signature, std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= signature.offset + signature.text.size() &&
+         std::memcmp(bytes.data() + signature.offset, signature.text.data(), signature.text.size()) == 0;
+}
+
 bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
-  return std::all_of(format.signatures.begin(), format.signatures.end(), [&](const Signature& signature) {
-    return bytes.size() >= signature.offset + signature.text.size() &&
-           std::memcmp(bytes.data() + signature.offset, signature.text.data(), signature.text.size()) == 0;
-  });
+  return std::all_of(format.signatures.begin(), format.signatures.end(),
+                     [&](const Signature& signature) { return matches(signature, bytes); });
 }
 
 using namespace std::string_view_literals;
@@ -117,15 +120,75 @@ const Format kFormats[] = {
     {"HEIF", {{4, "ftyphevc"sv}}, codecs::decode_heif},
     {"HEIF", {{4, "ftypmif1"sv}}, decode_container},
     {"HEIF", {{4, "ftypmsf1"sv}}, decode_container},
-    {"JPEG XL", {{0, "\0\0\0\x0CJXL "sv}}, nullptr},
-    {"JPEG XL", {{0, "\xFF\x0A"sv}}, nullptr},
-    {"PDF", {{0, "%PDF"sv}}, nullptr},
-    {"SVG", {{0, "<svg"sv}}, nullptr},
-    {"PSD", {{0, "8BPS"sv}}, nullptr},
-    {"OpenEXR", {{0, "\x76\x2F\x31\x01"sv}}, nullptr},
-    {"Radiance HDR", {{0, "#?RADIANCE"sv}}, nullptr},
-    {"DDS", {{0, "DDS "sv}}, nullptr},
 };
+
+/// Formats that are recognized and not read, and why: the bytes of Pillow would have to be kept for each, and
+/// files of them are rare where models are used.
+struct RefusedFormat {
+  std::string_view name;
+  Signature signature;
+  std::string_view why;
+};
+
+constexpr std::string_view kOld = "from before PNG";
+constexpr std::string_view kDrawing = "a drawing or document, which has no pixels of its own";
+constexpr std::string_view kWide = "values beyond 8 bits, which no image processor of a model takes";
+constexpr std::string_view kGame = "a texture";
+
+const RefusedFormat kRefused[] = {
+    {"JPEG XL", {0, "\0\0\0\x0CJXL "sv}, "Pillow reads it through plugins only"},
+    {"JPEG XL", {0, "\xFF\x0A"sv}, "Pillow reads it through plugins only"},
+    {"JPEG XR", {0, "II\xBC\x01"sv}, "Pillow does not either"},
+    {"QOI", {0, "qoif"sv}, "an intermediate format of programs"},
+    {"PCX", {0, "\x0A\x05\x01"sv}, kOld},
+    {"PCX", {0, "\x0A\x04\x01"sv}, kOld},
+    {"PCX", {0, "\x0A\x03\x01"sv}, kOld},
+    {"PCX", {0, "\x0A\x02\x01"sv}, kOld},
+    {"PCX", {0, "\x0A\x00\x01"sv}, kOld},
+    {"DCX", {0, "\xB1\x68\xDE\x3A"sv}, kOld},
+    {"SGI", {0, "\x01\xDA\x00"sv}, kOld},
+    {"SGI", {0, "\x01\xDA\x01"sv}, kOld},
+    {"Sun raster", {0, "\x59\xA6\x6A\x95"sv}, kOld},
+    {"XPM", {0, "/* XPM */"sv}, kOld},
+    {"Apple icon", {0, "icns"sv}, "a set of images"},
+    {"Windows cursor", {0, "\0\0\x02\0"sv}, "a set of images"},
+    {"FITS", {0, "SIMPLE  ="sv}, kWide},
+    {"OpenEXR", {0, "\x76\x2F\x31\x01"sv}, kWide},
+    {"Radiance HDR", {0, "#?RADIANCE"sv}, kWide},
+    {"Radiance HDR", {0, "#?RGBE"sv}, kWide},
+    {"PDF", {0, "%PDF"sv}, kDrawing},
+    {"PostScript", {0, "%!PS"sv}, kDrawing},
+    {"SVG", {0, "<svg"sv}, kDrawing},
+    {"PSD", {0, "8BPS"sv}, "layers, which only their program joins as meant"},
+    {"DDS", {0, "DDS "sv}, kGame},
+    {"KTX", {0, "\xABKTX "sv}, kGame},
+};
+
+/// TGA has no signature: a header of 18 bytes whose fields are in range is one.
+bool is_targa(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kHeaderBytes = 18;
+  if (bytes.size() < kHeaderBytes) return false;
+  const bool has_palette = bytes[1] == 1;
+  const std::uint8_t type = bytes[2], depth = bytes[16];
+  const bool is_kind =
+      (has_palette ? type == 1 || type == 9 : type == 2 || type == 3 || type == 10 || type == 11);
+  const bool is_depth = depth == 8 || depth == 15 || depth == 16 || depth == 24 || depth == 32;
+  const bool has_no_colors =
+      std::all_of(bytes.begin() + 3, bytes.begin() + 8, [](std::uint8_t b) { return b == 0; });
+  return bytes[1] <= 1 && is_kind && is_depth && has_palette != has_no_colors &&
+         codecs::le16(bytes.data() + 12) != 0 && codecs::le16(bytes.data() + 14) != 0 && bytes[17] < 64;
+}
+
+/// Throws Error for formats that are recognized and not read.
+void refuse_known(const Source& source) {
+  const auto refuse = [&](std::string_view name, std::string_view why) {
+    codecs::refuse_unsupported(source, name, " files are not read (", why, "); convert it to PNG or JPEG");
+  };
+  if (is_targa(source.bytes)) refuse("TGA", kOld);  // before cursors, whose first bytes some have
+  for (const RefusedFormat& format : kRefused) {
+    if (matches(format.signature, source.bytes)) refuse(format.name, format.why);
+  }
+}
 
 constexpr std::size_t kSignatureBytes = 512;  // tell the format, or text from other data
 
@@ -149,11 +212,10 @@ const Format& recognized(const Source& source) {
   const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                    [&](const Format& candidate) { return matches(candidate, source.bytes); });
   if (format == std::end(kFormats)) {
+    refuse_known(source);
     codecs::refuse(source, is_text(source.bytes) ? "not an image: the file holds text"
                                                  : "not an image, or of an unknown format");
   }
-  if (format->decode == nullptr)
-    codecs::refuse_unsupported(source, format->name, " files are not read; convert it to PNG or JPEG");
   return *format;
 }
 
@@ -227,6 +289,19 @@ std::unique_ptr<internal::RowSource> internal::open_rows(std::span<const std::by
   const Format& format = recognized(source);
   if (format.open == nullptr) return nullptr;
   return codecs::within_memory(source, [&] { return format.open(source); });
+}
+
+std::optional<internal::Bands> internal::decode_bands(std::span<const std::byte> bytes,
+                                                      const DecodeOptions& options, const std::string& name,
+                                                      std::size_t num_bands) {
+  const Source source = source_of(bytes, options, name);
+  const Format& format = recognized(source);
+  const bool is_tiff = format.decode == codecs::decode_tiff;
+  if (!is_tiff && num_bands == 1) return std::nullopt;
+  VIT_CHECK(is_tiff, codecs::kWhere.with(ErrorKind::mismatch), name, ": a ", format.name,
+            " file has red, green and blue, and the model takes ", num_bands,
+            " channels; a TIFF of so many bands is expected, or prepared pixels in a .npy");
+  return codecs::within_memory(source, [&] { return codecs::decode_tiff_bands(source, num_bands); });
 }
 
 Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {

@@ -2,6 +2,9 @@
 #include <tiffio.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "vit/base/checked.h"
@@ -215,7 +218,95 @@ class TiffRows final : public RowSource {
   std::size_t next_y_ = 0;
 };
 
+// ----------------------------------------------------------------------------------------------------- bands
+
+/// A type of samples, and how a row of one band is read, whose samples lie `stride` apart.
+struct BandType {
+  std::uint16_t format;
+  std::size_t bits;
+  void (*read)(const std::uint8_t* first, std::size_t stride, std::size_t count, float* out);
+};
+
+template <typename Number>
+void read_band_row(const std::uint8_t* first, std::size_t stride, std::size_t count, float* out) {
+  for (std::size_t x = 0; x < count; ++x) {  // libtiff delivers the byte order of the machine
+    Number value;
+    std::memcpy(&value, first + x * stride * sizeof value, sizeof value);
+    out[x] = static_cast<float>(value);
+  }
+}
+
+constexpr BandType kBandTypes[] = {
+    {SAMPLEFORMAT_UINT, 8, read_band_row<std::uint8_t>},
+    {SAMPLEFORMAT_INT, 8, read_band_row<std::int8_t>},
+    {SAMPLEFORMAT_UINT, 16, read_band_row<std::uint16_t>},
+    {SAMPLEFORMAT_INT, 16, read_band_row<std::int16_t>},
+    {SAMPLEFORMAT_UINT, 32, read_band_row<std::uint32_t>},
+    {SAMPLEFORMAT_INT, 32, read_band_row<std::int32_t>},
+    {SAMPLEFORMAT_IEEEFP, 32, read_band_row<float>},
+    {SAMPLEFORMAT_IEEEFP, 64, read_band_row<double>},
+};
+
+const BandType& band_type(const Source& source, const TiffLayout& layout) {
+  const std::uint16_t format = layout.format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : layout.format;
+  for (const BandType& type : kBandTypes) {
+    if (type.format == format && type.bits == layout.bits) return type;
+  }
+  refuse_unsupported(source, "TIFF with bands of ", layout.bits, " bits, format ", layout.format,
+                     " is not read: integers of 8, 16 and 32 bits and floats of 32 and 64 are");
+}
+
+/// Those that give samples of any type; others are for colors or bits.
+bool takes_bands(std::uint16_t compression) {
+  constexpr std::uint16_t kTaking[] = {COMPRESSION_NONE,     COMPRESSION_LZW,     COMPRESSION_ADOBE_DEFLATE,
+                                       COMPRESSION_PACKBITS, COMPRESSION_DEFLATE, COMPRESSION_LZMA,
+                                       COMPRESSION_ZSTD};
+  return std::find(std::begin(kTaking), std::end(kTaking), compression) != std::end(kTaking);
+}
+
+/// Whether the samples of a TIFF are colors or gray of 8 bits: what a model of one channel sees of an image.
+bool is_image_of_gray(const TiffLayout& layout) {
+  const bool is_single = layout.num_samples == 1 && (layout.photometric == PHOTOMETRIC_MINISBLACK ||
+                                                     layout.photometric == PHOTOMETRIC_MINISWHITE);
+  return !is_single || layout.bits <= 8;
+}
+
+void check_bands(const Source& source, const TiffLayout& layout, std::size_t num_bands) {
+  VIT_CHECK(layout.num_samples == num_bands, kWhere.with(ErrorKind::mismatch), source.name, ": has ",
+            layout.num_samples, layout.num_samples == 1 ? " band" : " bands", ", and the model takes ",
+            num_bands, " channels");
+  constexpr std::uint64_t kSamplesPerPixel = 4;  // as many as an image with opacity
+  if (std::uint64_t{layout.width} * layout.height > kSamplesPerPixel * source.max_pixels / num_bands)
+    refuse_unsupported(source, "too many pixels: ", layout.width, " x ", layout.height, " of ", num_bands,
+                       " bands, the limit is ", kSamplesPerPixel * source.max_pixels, " samples");
+  if (layout.orientation >= 2 && layout.orientation <= 8)
+    refuse_unsupported(source, "TIFF of bands that its tag rotates (", layout.orientation, ") is not read");
+  if (!takes_bands(layout.compression))
+    refuse_unsupported(source, "TIFF of bands with compression ", layout.compression, " is not read");
+}
+
 }  // namespace
+
+std::optional<Bands> decode_tiff_bands(const Source& source, std::size_t num_bands) {
+  TiffStream stream{.bytes = source.bytes};
+  const TiffPointer tiff = open_tiff_stream(source, stream);
+  const TiffLayout layout = read_tiff_tags(source, tiff.get());
+  if (num_bands == 1 && is_image_of_gray(layout)) return std::nullopt;
+  check_bands(source, layout, num_bands);
+  const BandType& type = band_type(source, layout);
+  const TiffSamples samples = read_samples(source, stream, tiff.get(), layout);
+  const std::size_t bytes = layout.bits / 8, stride = layout.separate ? 1 : num_bands;
+  Bands bands{.planes = Tensor<float>(Shape{num_bands, layout.height, layout.width}),
+              .are_bytes = layout.bits == 8 && layout.format != SAMPLEFORMAT_INT};
+  for (std::size_t k = 0; k < num_bands; ++k) {
+    for (std::size_t y = 0; y < layout.height; ++y) {
+      const std::uint8_t* const row = samples.bytes.data() + y * samples.row_bytes;
+      type.read(layout.separate ? row + k * samples.plane_bytes : row + k * bytes, stride, layout.width,
+                bands.planes.view().row(k * layout.height + y));
+    }
+  }
+  return bands;
+}
 
 std::unique_ptr<RowSource> open_tiff(const Source& source) {
   auto rows = std::make_unique<TiffRows>(source);

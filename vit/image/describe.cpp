@@ -33,6 +33,12 @@ std::string arithmetic(const PreprocessConfig& config) {
   return "";
 }
 
+std::string joined(const std::vector<double>& values) {
+  std::string out;
+  for (const double value : values) out += text(out.empty() ? "" : ", ", value);
+  return out;
+}
+
 std::string resize_words(const PreprocessConfig& config) {
   const std::string size = text(config.resize_height, " x ", config.resize_width);
   switch (config.resize) {
@@ -91,10 +97,12 @@ std::string Preprocessor::describe() const {
     out << "keep 0..255";
   }
   if (config.subtract_mean) {
-    out << ", subtract mean (" << config.mean[0] << ", " << config.mean[1] << ", " << config.mean[2]
-        << "), divide by (" << config.std[0] << ", " << config.std[1] << ", " << config.std[2] << ")";
+    out << ", subtract mean (" << joined(config.mean) << "), divide by (" << joined(config.std) << ")";
   }
-  if (config.channels == ChannelOrder::bgr) out << "; planes in the order blue, green, red";
+  if (num_channels() == 1) out << "; gray";
+  if (num_channels() != 1 && num_channels() != 3) out << "; " << num_channels() << " bands";
+  if (config.channels == ChannelOrder::bgr && num_channels() == 3)
+    out << "; planes in the order blue, green, red";
   return out.str();
 }
 

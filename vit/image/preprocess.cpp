@@ -34,6 +34,14 @@ ImageView three_channels(ImageView image, Alpha alpha, Buffer<std::uint8_t>& buf
   return {rgb, image.height(), image.width()};
 }
 
+/// `image`, rgb or bgr, as R, G, B in `buffer`.
+std::uint8_t* copied_rgb(ImageView image, Buffer<std::uint8_t>& buffer) {
+  const std::size_t row_bytes = checked_mul(image.width(), 3, kWhere);
+  std::uint8_t* const rgb = buffer.take(checked_mul(image.height(), row_bytes, kWhere));
+  internal::convert_to_rgb(image, Alpha::drop, rgb);
+  return rgb;
+}
+
 internal::PixelRows rows_of(ImageView image) {
   return {.data = image.data(),
           .height = image.height(),
@@ -58,6 +66,37 @@ ImageView square(ImageView image, const std::array<unsigned char, 3>& color, Buf
     std::copy_n(image.row(y), 3 * image.width(), corner + y * row_bytes);
   return {out, edge, edge, {.format = image.format()}};
 }
+
+/// Pillow's convert("L") of `count` pixels R, G, B, in place: all three become gray.
+void make_gray(std::uint8_t* pixels, std::size_t count) {
+  for (std::uint8_t* const end = pixels + 3 * count; pixels != end; pixels += 3) {
+    const std::uint32_t sum = pixels[0] * 19595u + pixels[1] * 38470u + pixels[2] * 7471u + 0x8000u;
+    std::fill_n(pixels, 3, static_cast<std::uint8_t>(sum >> 16));
+  }
+}
+
+/// Rows of another source in gray.
+class GrayRows final : public internal::RowSource {
+ public:
+  explicit GrayRows(std::unique_ptr<internal::RowSource> rows) : rows_(std::move(rows)) {}
+  ImageSize size() const override { return rows_->size(); }
+  int orientation() const override { return rows_->orientation(); }
+  internal::ColumnRange start(internal::ColumnRange wanted) override {
+    const internal::ColumnRange held = rows_->start(wanted);
+    width_ = held.count();
+    return held;
+  }
+  void read(std::uint8_t* rows, std::size_t count) override {
+    rows_->read(rows, count);
+    make_gray(rows, count * width_);
+  }
+  void skip(std::size_t count) override { rows_->skip(count); }
+  void finish() override { rows_->finish(); }
+
+ private:
+  std::unique_ptr<internal::RowSource> rows_;
+  std::size_t width_ = 0;  // of the columns that rows hold
+};
 
 /// Where channel `c` of R, G, B stands in a pixel, rgb or bgr.
 std::size_t channel_at(PixelFormat order, std::size_t c) {
@@ -97,7 +136,7 @@ std::size_t PreprocessMemory::bytes() const noexcept {
 Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
   validate(config_);
   const auto factor = static_cast<float>(config_.rescale_factor);
-  for (std::size_t c = 0; c < 3; ++c) {
+  for (std::size_t c = 0; c < std::min<std::size_t>(levels_.size(), num_channels()); ++c) {
     const auto mean = static_cast<float>(config_.mean[c]);
     const auto std = static_cast<float>(config_.std[c]);
     // torchvision's fused form scales mean and standard deviation up instead of the pixels down.
@@ -124,7 +163,15 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
 /// What is resized: three channels, and a square where the rules want one.
 ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
-  const ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  VIT_CHECK(num_channels() == 3 || is_gray(), kWhere.with(ErrorKind::mismatch),
+            "an image has red, green and blue, and the model takes ", num_channels(),
+            " channels; a TIFF of so many bands is expected, or prepared pixels");
+  ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  if (is_gray()) {
+    std::uint8_t* const gray = in.data() == image.data() ? copied_rgb(in, buffers.rgb) : buffers.rgb.data();
+    make_gray(gray, in.height() * in.width());
+    in = {gray, in.height(), in.width()};
+  }
   if (!config_.pad_to_square || in.height() == in.width()) return in;
   return square(in, config_.square_pad_color, buffers.squared);
 }
@@ -166,7 +213,7 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 
 void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
   const Plan edges = plan(image.size());
-  const Shape shape{3, edges.rows.out, edges.columns.out};
+  const Shape shape{num_channels(), edges.rows.out, edges.columns.out};
   VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
             out.shape().to_string());
   if (config_.normalize == NormalizeRule::rescale_first) {
@@ -181,18 +228,26 @@ void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory&
 void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const {
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
+  const std::array<unsigned char, 3> pad_color = padding();
   for (std::size_t y = 0; y < rows.out; ++y) {
-    for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t c = 0; c < num_channels(); ++c) {
       const std::array<float, 256>& levels = levels_[c];
       float* const plane = out.row(plane_of(c) * rows.out + y);
       const bool is_inside = y >= rows.at && y < rows.at + rows.count;
       if (!is_inside || columns.count < columns.out)
-        std::fill_n(plane, columns.out, config_.pad_normalized ? 0.0f : levels[config_.crop_pad_color[c]]);
+        std::fill_n(plane, columns.out, config_.pad_normalized ? 0.0f : levels[pad_color[c]]);
       if (!is_inside) continue;
       const std::uint8_t* const from = part.row(y - rows.at) + channel_at(part.format(), c);
       for (std::size_t x = 0; x < columns.count; ++x) plane[columns.at + x] = levels[from[3 * x]];
     }
   }
+}
+
+/// What lies around an image that is smaller than the crop.
+std::array<unsigned char, 3> Preprocessor::padding() const {
+  std::array<unsigned char, 3> color = config_.crop_pad_color;
+  if (is_gray()) make_gray(color.data(), 1);
+  return color;
 }
 
 void Preprocessor::run(ImageView image, TensorView<float> out, int threads) const {
@@ -202,7 +257,7 @@ void Preprocessor::run(ImageView image, TensorView<float> out, int threads) cons
 
 Tensor<float> Preprocessor::run(ImageView image, int threads) const {
   const ImageSize size = output_size(image.size());
-  Tensor<float> out(Shape{3, size.height, size.width});
+  Tensor<float> out(Shape{num_channels(), size.height, size.width});
   run(image, out.view(), threads);
   return out;
 }
@@ -234,7 +289,7 @@ void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order,
                                 TensorView<float> out) const {
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
-  for (std::size_t c = 0; c < 3; ++c) {
+  for (std::size_t c = 0; c < num_channels(); ++c) {
     for (std::size_t y = 0; y < rows.out; ++y) {
       float* const to = out.row(plane_of(c) * rows.out + y);
       // else padding is black before normalization
@@ -249,8 +304,9 @@ void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order,
 /// Nothing if the decoder gives no rows or the rules need the whole image.
 std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file, const std::string& name,
                                                  PreprocessMemory& memory) const {
-  const std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
+  std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
   if (source == nullptr) return std::nullopt;
+  if (is_gray()) source = std::make_unique<GrayRows>(std::move(source));
   const int orientation = config_.apply_orientation ? source->orientation() : 1;
   const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
@@ -280,7 +336,8 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
   } catch (const Error&) {
     return std::nullopt;  // run() throws it again, unless the file is damaged, which comes first
   }
-  FilePixels out{.pixels = Tensor<float>(Shape{3, edges.rows.out, edges.columns.out}), .image_size = in};
+  FilePixels out{.pixels = Tensor<float>(Shape{num_channels(), edges.rows.out, edges.columns.out}),
+                 .image_size = in};
   const std::size_t num_values =
       checked_mul(checked_mul(edges.rows.count, edges.columns.count, kWhere), 3, kWhere);
   if (in_float) {
@@ -306,11 +363,42 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
 
 FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::string& name,
                                    PreprocessMemory& memory, int threads) const {
+  if (num_channels() != 3) {
+    if (const auto bands = internal::decode_bands(file, decode_options(), name, num_channels()))
+      return run_bands(*bands, memory, threads);
+  }
   if (std::optional<FilePixels> done = run_rows(file, name, memory)) return std::move(*done);
   const Image image = decode_bytes(file, decode_options(), name);
   const ImageSize size = output_size(image.size());
-  FilePixels out{.pixels = Tensor<float>(Shape{3, size.height, size.width}), .image_size = image.size()};
+  FilePixels out{.pixels = Tensor<float>(Shape{num_channels(), size.height, size.width}),
+                 .image_size = image.size()};
   run(image, out.pixels, memory, threads);
+  return out;
+}
+
+/// Bands as they are, but for bytes, which are rescaled.
+FilePixels Preprocessor::run_bands(const internal::Bands& bands, PreprocessMemory& memory,
+                                   int threads) const {
+  VIT_CHECK(!config_.pad_to_square, kWhere.with(ErrorKind::unsupported), config_.source,
+            ": bands are not padded to a square with a color");
+  const Plan edges = plan(bands.size());
+  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  const std::size_t plane = checked_mul(edges.rows.count, edges.columns.count, kWhere);
+  const TensorView<float> part(buffers.planes.take(checked_mul(plane, num_channels(), kWhere)),
+                               Shape{num_channels(), edges.rows.count, edges.columns.count});
+  internal::resize_planes(bands.planes, {.height = edges.rows.resized, .width = edges.columns.resized},
+                          {.top = edges.rows.begin,
+                           .left = edges.columns.begin,
+                           .height = edges.rows.count,
+                           .width = edges.columns.count},
+                          config_.filter, threads, buffers.resize, part);
+  if (bands.are_bytes && config_.rescale) {
+    for (float& value : part.flat()) value *= static_cast<float>(config_.rescale_factor);
+  }
+  FilePixels out{.pixels = Tensor<float>(Shape{num_channels(), edges.rows.out, edges.columns.out}),
+                 .image_size = bands.size()};
+  write_floats(part, PixelFormat::rgb, edges, out.pixels);
+  buffers.give_back();
   return out;
 }
 

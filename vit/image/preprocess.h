@@ -10,12 +10,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 
 namespace vit {
+
+namespace internal {
+struct Bands;
+}
 
 // ----------------------------------------------------------------------------------------------------- rules
 
@@ -94,7 +99,10 @@ struct InputSize {
   std::size_t width = 0;    // of fixed, pixels
 };
 
-/// How an image becomes the pixels (3, H, W) that a model takes.
+/// How an image becomes the pixels (K, H, W) that a model takes: K = 3, red, green and blue; K = 1, gray as
+/// Pillow's convert("L") makes it; any K, the bands of a TIFF of so many (and of one, where it has more than
+/// 8 bits). Bands are resized in float32 by torch's antialias kernel; those of 8 bits are rescaled by
+/// rescale_factor, others are values as they are; then (x - mean) / std.
 struct PreprocessConfig {
   Resampler resampler = Resampler::pillow;          // whose arithmetic resizes
   PillowRelease pillow = PillowRelease::from_13_0;  // of Resampler::pillow
@@ -127,8 +135,10 @@ struct PreprocessConfig {
   bool rescale = true;                                             // false: pixel values stay 0..255
   double rescale_factor = 1.0 / 255.0;                             // of pixel values
   bool subtract_mean = true;                                       // false: no normalization
-  std::array<double, 3> mean{0.485, 0.456, 0.406};                 // R, G, B
-  std::array<double, 3> std{0.229, 0.224, 0.225};                  // R, G, B
+  /// One for each channel of the result: R, G, B; one alone where the model sees gray; or one for each band
+  /// of other images.
+  std::vector<double> mean{0.485, 0.456, 0.406};
+  std::vector<double> std{0.229, 0.224, 0.225};  // as `mean`
 
   bool apply_orientation = false;  // rotate by the EXIF tag before anything else
   bool alpha_on_white = false;     // composite transparency on white instead of dropping it
@@ -140,6 +150,9 @@ struct PreprocessConfig {
   std::size_t max_pixels = kMaxImagePixels;                // of an image file; larger ones are an Error
 
   std::string source;  // file and class it was read from, for messages and `vit info`
+
+  /// K: planes of the result.
+  std::size_t num_channels() const noexcept { return mean.size(); }
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.
@@ -216,12 +229,13 @@ struct SourceMap {
 
 /// What became of an image file.
 struct FilePixels {
-  Tensor<float> pixels;  // (3, H, W), normalized
+  Tensor<float> pixels;  // (K, H, W), normalized
   ImageSize image_size;  // of the image, upright where the rules want it so
 };
 
 /// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
-/// image converted to RGB, with transparency dropped or composited on white as the rules say.
+/// image converted to RGB, with transparency dropped or composited on white as the rules say, or of that
+/// converted to gray. Letters: K = num_channels().
 class VIT_API Preprocessor {
  public:
   /// Throws Error for rules that contradict themselves or that no resampler has.
@@ -231,6 +245,7 @@ class VIT_API Preprocessor {
       : Preprocessor(with_input_size(config, size, patch_size)) {}
 
   const PreprocessConfig& config() const noexcept { return config_; }  // the rules that it follows
+  std::size_t num_channels() const noexcept { return config_.num_channels(); }
   /// How files are to be decoded for these rules.
   DecodeOptions decode_options() const noexcept;
 
@@ -239,14 +254,14 @@ class VIT_API Preprocessor {
   /// Where the pixels of the result come from. Throws Error as output_size() does.
   SourceMap source_map(ImageSize in) const;
 
-  /// Normalized planes of `image`, R, G, B unless the rules turn the order, written to `out` (3, H, W) with
+  /// Normalized planes of `image`, R, G, B unless the rules turn the order, written to `out` (K, H, W) with
   /// (H, W) = output_size(). `threads`: 0 = all; the result does not depend on it. Throws Error for another
   /// shape of `out`, an image that the rules cannot handle, and one that needs absurdly much memory on its
   /// way.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
   /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
-  /// The normalized planes (3, H, W) of `image` as a new tensor.
+  /// The normalized planes (K, H, W) of `image` as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
   /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
@@ -288,8 +303,13 @@ class VIT_API Preprocessor {
   ImageSize resized_size(ImageSize in) const;
   ImageView input(ImageView image, PreprocessMemory& memory) const;
   ImageSize input_size(ImageSize in) const;
-  /// The plane of the result that shows channel `c` of R, G, B.
-  std::size_t plane_of(std::size_t c) const { return config_.channels == ChannelOrder::bgr ? 2 - c : c; }
+  /// The plane of the result that shows channel `c` of R, G, B, or of gray.
+  std::size_t plane_of(std::size_t c) const {
+    return config_.channels == ChannelOrder::bgr && num_channels() == 3 ? 2 - c : c;
+  }
+  bool is_gray() const noexcept { return num_channels() == 1; }
+  std::array<unsigned char, 3> padding() const;
+  FilePixels run_bands(const internal::Bands& bands, PreprocessMemory& memory, int threads) const;
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
   void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
                     TensorView<float> out) const;

@@ -59,4 +59,10 @@ void resize(const PixelRows& in, ImageSize target, const ResizeWindow& window, c
 void resize_to_float(const PixelRows& in, float factor, ImageSize target, const ResizeWindow& window,
                      ResizeFilter filter, int threads, ResizeMemory& memory, TensorView<float> out);
 
+/// torch's antialias kernel on planes of floats: `in` (K, H, W) resized to `target`, of which the pixels
+/// inside `window` are written to `out` (K, window height, window width). As resize_to_float() otherwise; K
+/// is 1 or more.
+void resize_planes(TensorView<const float> in, ImageSize target, const ResizeWindow& window,
+                   ResizeFilter filter, int threads, ResizeMemory& memory, TensorView<float> out);
+
 }  // namespace vit::internal

@@ -34,6 +34,21 @@ void columns_of_row(const std::uint8_t* in, std::size_t first_column, const floa
   }
 }
 
+/// The pass along a row of one plane.
+void plane_columns(const float* in, const AxisSpan& span, const FloatAxis& axis, float* out) {
+  if (span.in == span.out) {
+    std::copy(in + span.begin, in + span.end, out);
+    return;
+  }
+  for (std::size_t i = 0; i < axis.first.size(); ++i) {
+    const float* const weights = axis.weights.data() + axis.offset[i];
+    const float* const taps = in + axis.first[i];
+    float sum = 0.0f;
+    for (std::size_t j = 0; j < axis.count[i]; ++j) sum += taps[j] * weights[j];
+    out[i] = sum;
+  }
+}
+
 void write_planes(const float* row, std::size_t y, TensorView<float> out) {
   const std::size_t height = out.dim(1);
   const std::size_t width = out.dim(2);
@@ -134,6 +149,52 @@ void resize_to_float(const PixelRows& in, float factor, ImageSize target, const 
       const std::uint8_t* const row = in.at(from_y.inputs[y], 0);
       for (std::size_t x = 0; x < window.width; ++x) plane[x] = levels[row[3 * from_x.inputs[x] + c]];
     }
+  }
+}
+
+void resize_planes(TensorView<const float> in, ImageSize target, const ResizeWindow& window,
+                   ResizeFilter filter, int threads, ResizeMemory& memory, TensorView<float> out) {
+  const std::size_t num_planes = in.dim(0), in_height = in.dim(1), in_width = in.dim(2);
+  check_resize({in_height, in_width}, target, window);
+  const Shape shape{num_planes, window.height, window.width};
+  VIT_CHECK(out.shape() == shape, kResize, "the output must be ", shape.to_string(), ", got ",
+            out.shape().to_string());
+  if (window.height == 0 || window.width == 0) return;
+  const AxisSpan columns{
+      .in = in_width, .out = target.width, .begin = window.left, .end = window.left + window.width};
+  const AxisSpan rows{
+      .in = in_height, .out = target.height, .begin = window.top, .end = window.top + window.height};
+  if (filter == ResizeFilter::nearest) {
+    const NearestAxis& from_y = memory.nearest_rows.find(rows, Resampler::torchvision_float);
+    const NearestAxis& from_x = memory.nearest_columns.find(columns, Resampler::torchvision_float);
+    parallel_for(num_planes * window.height, threads, [&](std::size_t row, int) {
+      const float* const from = in.row(row / window.height * in_height + from_y.inputs[row % window.height]);
+      for (std::size_t x = 0; x < window.width; ++x) out.row(row)[x] = from[from_x.inputs[x]];
+    });
+    return;
+  }
+  const FloatAxis& column_axis = memory.float_columns.find(columns, filter);
+  const FloatAxis& row_axis = memory.float_rows.find(rows, filter);
+  const bool rows_change = rows.in != rows.out;
+  const Inputs wanted = rows_change ? inputs_of(row_axis) : Inputs{.first = rows.begin, .end = rows.end};
+  const std::size_t between_height = wanted.end - wanted.first;
+  const std::size_t between_floats = checked_mul(between_height, window.width, kResize);
+  check_intermediate(checked_mul(between_floats, sizeof(float), kResize), {between_height, window.width});
+  float* const between = memory.float_between.take(between_floats);  // of one plane
+  for (std::size_t k = 0; k < num_planes; ++k) {
+    parallel_for(between_height, threads, [&](std::size_t y, int) {
+      plane_columns(in.row(k * in_height + wanted.first + y), columns, column_axis,
+                    between + y * window.width);
+    });
+    parallel_for(window.height, threads, [&](std::size_t y, int) {
+      float* const to = out.row(k * window.height + y);
+      if (!rows_change) {
+        std::copy_n(between + y * window.width, window.width, to);
+        return;
+      }
+      sum_rows(row_axis, y, window.width, to,
+               [&](std::size_t from) { return between + (from - wanted.first) * window.width; });
+    });
   }
 }
 

@@ -28,6 +28,8 @@ class Buffer {
     }
     return storage_.data();
   }
+  /// What was taken last.
+  T* data() { return storage_.data(); }
   std::size_t bytes() const noexcept { return capacity_ * sizeof(T); }
 
  private:

@@ -52,7 +52,7 @@ bool is_readable_compression(std::uint16_t compression) {
 
 }  // namespace
 
-TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
+TiffLayout read_tiff_tags(const Source& source, TIFF* tiff) {
   TiffLayout layout;
   if (TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &layout.width) == 0 ||
       TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &layout.height) == 0) {
@@ -71,6 +71,12 @@ TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
       TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric) != 0 ? photometric : PHOTOMETRIC_MINISWHITE;
   layout.separate = tag16(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
   layout.orientation = tag16(tiff, TIFFTAG_ORIENTATION, 1);
+  layout.num_colors = layout.num_samples;
+  return layout;
+}
+
+TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
+  TiffLayout layout = read_tiff_tags(source, tiff);
   if (layout.photometric == PHOTOMETRIC_YCBCR && layout.compression == COMPRESSION_JPEG && !layout.separate &&
       layout.num_samples == 3) {
     TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg turns YCbCr to RGB

@@ -30,5 +30,8 @@ struct TiffLayout {
 
 /// Throws Error for a directory that is damaged, and for layouts that Pillow does not read either.
 TiffLayout read_tiff_layout(const Source& source, TIFF* tiff);
+/// The tags as they are, for samples that are no colors: every sample is one. Throws Error for a directory
+/// that is damaged and for compressions that are not read.
+TiffLayout read_tiff_tags(const Source& source, TIFF* tiff);
 
 }  // namespace vit::internal::codecs

@@ -3,6 +3,7 @@
 #include "vit/io/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -178,13 +179,11 @@ std::string_view stored_name(const TensorToWrite& tensor) {
   return type->name;
 }
 
-std::size_t checked_bytes(const TensorToWrite& tensor) {
+std::size_t bytes_needed(const TensorToWrite& tensor) {
   VIT_CHECK(tensor.shape.size() <= TensorEntry::kMaxRank, kWrite, "tensor ", in_quotes(tensor.name), " has ",
             tensor.shape.size(), " dimensions, at most ", TensorEntry::kMaxRank, " can be written");
   std::size_t num_bytes = dtype_bytes(tensor.dtype);
   for (const std::size_t size : tensor.shape) num_bytes = checked_mul(num_bytes, size, kWrite);
-  VIT_CHECK(num_bytes == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name), " comes with ",
-            tensor.bytes.size(), " bytes, its type and shape need ", num_bytes);
   return num_bytes;
 }
 
@@ -220,7 +219,7 @@ std::string build_header(std::span<const TensorToWrite* const> order,
     for (std::size_t i = 0; i < tensor->shape.size(); ++i) {
       header += (i ? "," : "") + std::to_string(tensor->shape[i]);
     }
-    const std::size_t end = offset + checked_bytes(*tensor);
+    const std::size_t end = offset + bytes_needed(*tensor);
     header += "],\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
     offset = end;
   }
@@ -231,7 +230,21 @@ std::string build_header(std::span<const TensorToWrite* const> order,
   return header;
 }
 
+/// The header behind its length in eight bytes.
+std::string with_length(const std::string& header) {
+  const std::uint64_t num_bytes = header.size();
+  std::string out(sizeof num_bytes, '\0');
+  std::memcpy(out.data(), &num_bytes, sizeof num_bytes);
+  return out + header;
+}
+
 }  // namespace
+
+std::string safetensors_start(const std::string& name, Dtype dtype, const std::vector<std::size_t>& shape,
+                              const std::map<std::string, std::string>& metadata) {
+  const TensorToWrite tensor{.name = name, .dtype = dtype, .shape = shape, .bytes = {}};
+  return with_length(build_header(std::array<const TensorToWrite*, 1>{&tensor}, metadata));
+}
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata) {
@@ -241,11 +254,13 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
     VIT_CHECK(names.insert(tensor.name).second, kWrite, path.string(), ": tensor name ",
               in_quotes(tensor.name), " occurs twice or is reserved");
   }
-  const std::string header = build_header(order, metadata);
-  const std::uint64_t num_header_bytes = header.size();
+  for (const TensorToWrite& tensor : tensors) {
+    VIT_CHECK(bytes_needed(tensor) == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name),
+              " comes with ", tensor.bytes.size(), " bytes, its type and shape need ", bytes_needed(tensor));
+  }
+  const std::string start = with_length(build_header(order, metadata));
   AtomicFile file(path, kWrite);
-  file.write(std::as_bytes(std::span(&num_header_bytes, 1)));
-  file.write(std::as_bytes(std::span(header)));
+  file.write(std::as_bytes(std::span(start)));
   for (const TensorToWrite* tensor : order) file.write(tensor->bytes);
   file.commit();
 }

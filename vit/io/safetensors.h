@@ -34,4 +34,9 @@ struct TensorToWrite {
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+/// What comes before the numbers in a file of one tensor, for vectors that are written as they come: its
+/// bytes follow, row-major, and end the file.
+std::string safetensors_start(const std::string& name, Dtype dtype, const std::vector<std::size_t>& shape,
+                              const std::map<std::string, std::string>& metadata = {});
+
 }  // namespace vit::internal

@@ -15,7 +15,7 @@ PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patc
 
 void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& position,
                          TensorView<float> tokens, const Pass& pass) const {
-  const TensorView<float> patches = pass.activations.patches;  // (B, N, 3 P P)
+  const TensorView<float> patches = pass.activations.patches;  // (B, N, K P P)
   const GridSize grid = position.grid();
   const std::size_t num_images = pixels.dim(0);
   {

@@ -1,5 +1,6 @@
 // From pixels to the tokens that enter the encoder: patches, projection, positions, and the prefix tokens in
-// front. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size.
+// front. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size, K =
+// num_channels.
 #pragma once
 
 #include <optional>
@@ -14,25 +15,25 @@ namespace vit::internal {
 
 /// LayerNorms around the projection of patches, where a model has them.
 struct PatchNorms {
-  std::optional<LayerNorm> pixels{};     // (3 P P), on what is projected
+  std::optional<LayerNorm> pixels{};     // (K P P), on what is projected
   std::optional<LayerNorm> projected{};  // (C), before positions are added
 };
 
 class PatchEmbed {
  public:
-  /// projection: (C, 3 P P) with or without bias; prefix: (prefix tokens, C), class token first, then
+  /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
   /// distillation token, then registers.
   PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {});
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
-  /// pixels (B, 3, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches.
+  /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches.
   void forward(TensorView<const float> pixels, const PositionContext& position, TensorView<float> tokens,
                const Pass& pass) const;
 
  private:
-  /// patches (N, 3 P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`
+  /// patches (N, K P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`
   /// (N, C), if there are any.
   void project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,
                const Pass& pass) const;

@@ -14,15 +14,15 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
               TensorView<float> rows) {
-  VIT_CHECK(pixels.rank() == 3 && pixels.dim(0) == 3, "patchify", "pixels must have shape (3, H, W), got ",
+  VIT_CHECK(pixels.rank() == 3, "patchify", "pixels must have shape (channels, H, W), got ",
             pixels.shape().to_string());
-  const std::size_t height = pixels.dim(1);
+  const std::size_t num_channels = pixels.dim(0), height = pixels.dim(1);
   const GridSize grid = patch_grid(height, pixels.dim(2), patch_size);
   VIT_CHECK(grid_row < grid.rows, "patchify", "no row ", grid_row, " among ", grid.rows);
-  const Shape expected{grid.columns, 3 * patch_size * patch_size};
+  const Shape expected{grid.columns, num_channels * patch_size * patch_size};
   VIT_CHECK(rows.shape() == expected, "patchify", "rows must have shape ", expected.to_string(), ", got ",
             rows.shape().to_string());
-  for (std::size_t channel = 0; channel < 3; ++channel) {
+  for (std::size_t channel = 0; channel < num_channels; ++channel) {
     for (std::size_t y = 0; y < patch_size; ++y) {
       const float* source = pixels.row(channel * height + grid_row * patch_size + y);
       const std::size_t offset = (channel * patch_size + y) * patch_size;

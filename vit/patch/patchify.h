@@ -1,5 +1,5 @@
 // Cuts an image into patches: pixels to rows, in raster order. What the rows mean to a model is for
-// patch_embed.h. Letters: H, W pixels, P patch edge, h = H / P, w = W / P, N = h w.
+// patch_embed.h. Letters: K channels, H, W pixels, P patch edge, h = H / P, w = W / P, N = h w.
 #pragma once
 
 #include "vit/base/tensor.h"
@@ -11,8 +11,8 @@ namespace vit::internal {
 /// shorter than the patch.
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
 
-/// pixels (3, H, W) -> rows (w, 3 P P), one for each patch of row `grid_row` of the grid, channel-major as in
-/// the weight of a convolution (3, P, P): index = channel P P + y P + x. Throws Error if `rows` has
+/// pixels (K, H, W) -> rows (w, K P P), one for each patch of row `grid_row` of the grid, channel-major as in
+/// the weight of a convolution (K, P, P): index = channel P P + y P + x. Throws Error if `rows` has
 /// another shape or the grid no such row.
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
               TensorView<float> rows);

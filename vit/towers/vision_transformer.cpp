@@ -17,7 +17,7 @@ constexpr Where kWhere{"VisionTransformer", ErrorKind::argument};
 }  // namespace
 
 struct VisionTransformer::Images {
-  TensorView<const float> pixels;  // (B, 3, H, W)
+  TensorView<const float> pixels;  // (B, K, H, W)
   std::size_t first;               // image 0 of `pixels` is this one of `outputs`
   const Request& request;
   const PositionContext& position;
@@ -46,7 +46,15 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             "this model takes images of ", c.image_height, " x ", c.image_width,
             " (height x width) only, got ", height, " x ", width,
             "; if it was trained at another size, give overrides[\"img_size\"] = \"HxW\"");
-  return patch_grid(height, width, c.patch_size);
+  const GridSize grid = patch_grid(height, width, c.patch_size);
+  const bool is_whole = height % c.patch_size == 0 && width % c.patch_size == 0;
+  const bool is_native = height == c.image_height && width == c.image_width;
+  VIT_CHECK(is_whole || is_native || c.drops_remainder, kWhere, "an input of ", height, " x ", width,
+            " (height x width) is not whole patches of ", c.patch_size, " x ", c.patch_size, "; ",
+            c.library.empty() ? "the model's library" : c.library,
+            " refuses such edges; with the input size \"native\" it becomes ", grid.rows * c.patch_size,
+            " x ", grid.columns * c.patch_size);
+  return grid;
 }
 
 std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
@@ -81,7 +89,7 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
   const bool has_pool = layers_.head.has_attention_pool();
   return {.num_images = images.count(),
           .num_patches = num_patches,
-          .patch_dim = 3 * config_.patch_size * config_.patch_size,
+          .patch_dim = config_.patch_dim(),
           .num_tokens = config_.num_prefix_tokens() + num_patches,
           .num_leading = num_leading_tokens(images.request),
           .embed_dim = config_.embed_dim,
@@ -96,8 +104,9 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
 
 void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                                        ForwardMemory& memory, Outputs& outputs) const {
-  VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == 3, kWhere,
-            "pixels must have shape (B, 3, H, W) with B > 0, got ", pixels.shape().to_string());
+  VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == config_.num_channels, kWhere,
+            "pixels must have shape (B, ", config_.num_channels, ", H, W) with B > 0, got ",
+            pixels.shape().to_string());
   const std::size_t num_images = pixels.dim(0);
   const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
   const auto position = layers_.positions->for_grid(grid);

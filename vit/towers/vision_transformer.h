@@ -32,7 +32,8 @@ class VisionTransformer {
   Precision precision() const noexcept { return precision_; }
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
-  /// size, or another size than the native one if the reference library refuses that (config().fixed_size).
+  /// size or, unless config().drops_remainder or the size is native, not divided by it, or another size than
+  /// the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
   /// The head that gives maps, or null.
@@ -43,11 +44,10 @@ class VisionTransformer {
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// Runs `pixels` (B, 3, H, W), normalized as the checkpoint asks. Edges that the patch size does not divide
-  /// lose the remainder. The result for an image has the same bits for any batch, place in the batch and
-  /// number of threads (0 = all). If only logits or pooled vectors are asked for and they read leading tokens
-  /// alone, the last block computes those rows alone. A warm pass allocates nothing. Throws Error if the
-  /// request does not fit the model.
+  /// Runs `pixels` (B, K, H, W), normalized as the checkpoint asks. The result for an image has the same bits
+  /// for any batch, place in the batch and number of threads (0 = all). If only logits or pooled vectors are
+  /// asked for and they read leading tokens alone, the last block computes those rows alone. A warm pass
+  /// allocates nothing. Throws Error if the request does not fit the model.
   void forward(TensorView<const float> pixels, const Request& request, int threads, ForwardMemory& memory,
                Outputs& outputs) const;
 

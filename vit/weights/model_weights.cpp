@@ -32,7 +32,7 @@ std::size_t position_rows(const ModelConfig& config) {
 }
 
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
-  const std::size_t width = c.embed_dim, pixels = 3 * c.patch_size * c.patch_size;
+  const std::size_t width = c.embed_dim, pixels = c.patch_dim();
   if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm);
   walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch_bias);
   if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm);

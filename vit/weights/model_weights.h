@@ -74,8 +74,8 @@ struct AttentionPoolWeights {
 };
 
 struct ModelWeights {
-  LinearWeights patch;              // (C, 3 P P), channel-major patch vector
-  NormWeights patch_norm;           // (3 P P)
+  LinearWeights patch;              // (C, K P P), channel-major patch vector
+  NormWeights patch_norm;           // (K P P)
   NormWeights embed_norm;           // (C)
   WeightTensor class_token;         // (C)
   WeightTensor distillation_token;  // (C)

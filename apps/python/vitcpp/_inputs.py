@@ -141,13 +141,16 @@ class Inputs:
 
 
 class Pixels(Inputs):
-    """Preprocessed pixels (B, 3, H, W) float32 as inputs."""
+    """Preprocessed pixels float32 (B, channels, H, W), or (channels, H, W) of one image, as inputs."""
 
-    def __init__(self, pixels: Any) -> None:
+    def __init__(self, pixels: Any, channels: int) -> None:
         array = as_array(pixels)
-        if array.dtype != np.float32 or array.ndim != 4 or array.shape[1] != 3:
+        if array.ndim == 3:  # what preprocess() gives for one image
+            array = array[None]
+        if array.dtype != np.float32 or array.ndim != 4 or array.shape[1] != channels:
             raise ArgumentError(
-                f"[vitcpp] pixels of dtype {array.dtype} and shape {array.shape}; expected float32 (B, 3, H, W)"
+                f"[vitcpp] pixels of dtype {array.dtype} and shape {array.shape}; expected float32 "
+                f"(B, {channels}, H, W)"
             )
         array = np.ascontiguousarray(array)
         super().__init__([])

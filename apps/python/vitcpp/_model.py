@@ -384,7 +384,7 @@ class Model:
         """
         dtype = getattr(image, "dtype", None)
         if dtype is not None and str(dtype).endswith("float32"):
-            results = self._run(Pixels(image), self._embedding(), normalize=normalize)
+            results = self._run(Pixels(image, self._channels()), self._embedding(), normalize=normalize)
             return self._whole(results, self._embedding())
         return self._embed(images_of(image), normalize, fail=True)[0]
 
@@ -416,12 +416,13 @@ class Model:
         """All tokens after the final norm, prefix tokens first, as timm's `forward_features`.
 
         Args:
-            pixels: float32 (B, 3, H, W), preprocessed; a numpy array, or a torch tensor or other array with DLPack.
+            pixels: float32 (B, 3, H, W), preprocessed, or (3, H, W) as `preprocess` gives it of one image; a numpy
+                array, or a torch tensor or other array with DLPack. Models of other images take their channels for 3.
 
         Returns:
-            float32 (B, T, C).
+            float32 (B, T, C); B = 1 of one image.
         """
-        inputs = Pixels(pixels)
+        inputs = Pixels(pixels, self._channels())
         if inputs.count == 0:
             raise ArgumentError("[vitcpp] no images")
         return self._whole(self._run(inputs, lib.TOKENS), lib.TOKENS)
@@ -438,7 +439,7 @@ class Model:
         """Features of blocks, as timm's `forward_intermediates`: its names, shapes and order.
 
         Args:
-            pixels: float32 (B, 3, H, W), preprocessed.
+            pixels: float32 (B, 3, H, W) or (3, H, W), preprocessed.
             indices: Blocks: a number takes the last so many, None all, a sequence those (negative ones from the end);
                 the result is in the order of the blocks.
             return_prefix_tokens: Pairs (features, prefix tokens (B, prefix, C)) instead of features.
@@ -455,7 +456,7 @@ class Model:
         last = int(self._info.depth) - 1
         if norm and blocks != [last]:
             raise UnsupportedError("[vitcpp] norm=True: the final norm is applied to the last block alone")
-        inputs = Pixels(pixels)
+        inputs = Pixels(pixels, self._channels())
         if inputs.count == 0:
             raise ArgumentError("[vitcpp] no images")
         results = self._run(inputs, lib.TOKENS | lib.PATCHES, [] if norm else blocks)
@@ -470,6 +471,10 @@ class Model:
                 features = np.ascontiguousarray(features)
             taken.append((features, whole[:, :prefix]) if return_prefix_tokens and prefix else features)
         return taken if intermediates_only else (tokens, taken)
+
+    def _channels(self) -> int:
+        """Planes of the pixels that the model takes."""
+        return int(self._facts["config"].get("num_channels", 3))
 
     def _take_blocks(self, indices: int | Sequence[int] | None) -> list[int]:
         """Numbers of blocks in their order, each once."""

@@ -75,7 +75,9 @@ void add_class_options(std::vector<Option>& list, ClassOptions& options) {
   list.push_back(
       {.name = "--classes-file",
        .type_name = "FILE",
-       .help = "Classes, one per line, or .safetensors: vectors that vit embed --text-file --template wrote",
+       .help =
+           "Classes in the forms of --labels, or .safetensors: vectors that vit embed --text-file --template "
+           "wrote",
        .target = text_target(options.texts.file)});
   add_template_options(list, options.templates);
 }

@@ -15,10 +15,8 @@ namespace vit::app {
 
 class Labels {
  public:
-  /// `file` as --labels takes it: one name a line (a name behind a tab: what stands before it is the class's
-  /// id, as ImageNet's synsets), a CSV with the column `name` and perhaps `category`, a JSON list, or a JSON
-  /// object {"0": name, ...}, also under "id2label". "" = the checkpoint's own. Throws Error if the file does
-  /// not name each class of the model.
+  /// `file` as internal::read_class_list() takes it; "" = the checkpoint's own. Throws Error if the file
+  /// does not name each class of the model.
   Labels(const ModelConfig& config, const std::filesystem::path& file);
 
   /// Names of all classes.
@@ -38,7 +36,6 @@ class Labels {
 
  private:
   void read_file(const std::filesystem::path& file);
-  bool read_table(const std::filesystem::path& file);
 
   std::size_t num_classes_;
   std::vector<std::string> names_;  // one for each class, or none

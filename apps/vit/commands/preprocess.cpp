@@ -50,7 +50,7 @@ struct PreprocessOptions {
 
 /// One input after the stage asked for, or why there is nothing.
 struct Prepared {
-  Tensor<float> pixels;  // (3, H, W), normalized
+  Tensor<float> pixels;  // (K, H, W), normalized
   Image cropped;
   std::string failure;
 
@@ -126,7 +126,7 @@ std::optional<std::vector<ResultArray>> row_shapes(const PreprocessOptions& opti
   if (preprocessor == nullptr) fail_without_preprocess_config(model_path(options.common));
   const ImageSize size = preprocessor->output_size({224, 224});
   if (is_cropped) return {{{.dtype = Dtype::u8, .shape = {size.height, size.width, 3}}}};
-  return {{{.dtype = Dtype::f32, .shape = {3, size.height, size.width}}}};
+  return {{{.dtype = Dtype::f32, .shape = {preprocessor->num_channels(), size.height, size.width}}}};
 }
 
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {

@@ -19,7 +19,7 @@ std::vector<fs::path> class_folders(const fs::path& root, const std::string& ope
   VIT_CHECK(!error, operation, root.string(), ": ", error.message());
   std::erase_if(folders, [](const fs::path& path) {
     std::error_code unreadable;
-    return !fs::is_directory(path, unreadable);
+    return left_by_others(path.filename().string()) != nullptr || !fs::is_directory(path, unreadable);
   });
   VIT_CHECK(!folders.empty(), operation, root.string(), ": holds no folders; one for each class is expected");
   return folders;

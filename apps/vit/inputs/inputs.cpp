@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -47,7 +49,7 @@ std::string lower_extension(const fs::path& path) {
 struct Found {
   std::set<fs::path> folders;  // canonical paths; each is read once
   std::vector<std::string> images;
-  std::map<std::string, std::size_t> others;  // files that are no images, by extension
+  std::map<std::string, std::size_t> others;  // what is passed over, by extension or kind
 };
 
 /// What a link leads to, and what a folder does not tell. A dangling link is no folder; as an image it is
@@ -67,6 +69,10 @@ void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& fa
   if (!error) entries = list_folder(folder, error);
   if (error) failures.push_back({folder.string(), error.message()});
   for (const FolderEntry& entry : entries) {
+    if (const char* const kind = left_by_others(entry.name); kind != nullptr) {
+      ++found.others[kind];
+      continue;
+    }
     const fs::path path = folder / entry.name;
     const fs::file_type type = type_behind(path, entry.type);
     if (type == fs::file_type::directory) {
@@ -108,6 +114,15 @@ bool is_compressed_tar(const fs::path& path) {
       [&](const char* ending) { return name.ends_with(ending); });
 }
 
+/// left_by_others() of a part of a path inside an archive.
+const char* left_by_others_inside(const std::string& path) {
+  for (const fs::path& part : fs::path(path)) {
+    if (part == "." || part == "..") continue;
+    if (const char* const kind = left_by_others(part.string()); kind != nullptr) return kind;
+  }
+  return nullptr;
+}
+
 /// Adds the members that are images, and counts the others; what breaks the archive leaves those before.
 void add_tar(const std::string& argument, InputList& list) {
   const auto archive = std::make_shared<const TarArchive>(argument);
@@ -119,6 +134,8 @@ void add_tar(const std::string& argument, InputList& list) {
       const std::string name = argument + "/" + entry.name;
       if (entry.kind == TarEntry::Kind::other) {
         ++others["links and devices"];
+      } else if (const char* const kind = left_by_others_inside(entry.name); kind != nullptr) {
+        ++others[kind];
       } else if (!has_image_extension(entry.name)) {
         ++others[lower_extension(entry.name)];
       } else if (entry.kind == TarEntry::Kind::sparse) {
@@ -222,6 +239,38 @@ void read_list(std::istream& standard_input, InputList& list) {
 
 }  // namespace
 
+void take_once(InputList& list) {
+  struct Place {
+    dev_t device = 0;
+    ino_t file = 0;
+    std::uint64_t image = 0;  // of those in the file
+    auto operator<=>(const Place&) const = default;
+  };
+  std::set<Place> known;
+  std::string former;  // many inputs may lie in one file
+  struct stat status {};
+  bool exists = false;
+  const std::size_t before = list.inputs.size();
+  std::string example;
+  std::erase_if(list.inputs, [&](const Input& input) {
+    if (former != input.path || former.empty()) {
+      exists = ::stat(input.path.c_str(), &status) == 0;  // what is missing is reported when it is read
+      former = input.path;
+    }
+    const std::uint64_t image = input.archive ? input.member.offset : input.pixels_index;
+    const bool is_new = !exists || known.insert({status.st_dev, status.st_ino, image}).second;
+    if (!is_new && example.empty()) example = input.name;
+    return !is_new;
+  });
+  const std::size_t left_out = before - list.inputs.size();
+  if (left_out == 0) return;
+  const std::string others =
+      left_out == 1 ? ""
+                    : text(", as ", left_out - 1, left_out == 2 ? " other file was" : " other files were");
+  list.notes.push_back(
+      {example, text("was reached before by another path or link", others, "; each is taken once")});
+}
+
 std::size_t Shard::begin(std::size_t size) const {
   return size / count * index + std::min(size % count, index);
 }
@@ -240,6 +289,11 @@ void check_no_input(const fs::path& output, std::span<const Input> inputs) {
     if (fs::equivalent(input.path, output, error))
       fail_usage("--output: ", output.string(), " is the input ", input.name, "; name another file");
   }
+}
+
+const char* left_by_others(std::string_view name) {
+  if (name.starts_with('.')) return "hidden";
+  return name == "__MACOSX" ? "__MACOSX" : nullptr;
 }
 
 bool are_images(std::span<const Input> inputs) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -43,6 +44,10 @@ struct InputList {
 /// `standard_input`, one a line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
+/// Keeps the first of inputs that are one: the same file reached by several paths or links, the same image of
+/// it. Those left out are counted in the notes.
+void take_once(InputList& list);
+
 /// The part of a run that one of several processes does.
 struct Shard {
   std::size_t index = 0;
@@ -75,6 +80,11 @@ bool are_images(std::span<const Input> inputs);
 
 /// Whether the extension is one of an image, in any case.
 bool has_image_extension(const std::filesystem::path& path);
+
+/// The kind of an entry of a folder that systems and programs leave there for themselves, and that is no
+/// image whatever its extension: "hidden" (also macOS's ._NAME, .ipynb_checkpoints, ...) or "__MACOSX"; null
+/// for others.
+const char* left_by_others(std::string_view name);
 
 /// What `folder` holds, sorted by path; what was found before an error is returned with it.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);

@@ -95,6 +95,20 @@ std::string bracketed(std::span<const std::size_t> shape) {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
+/// What lies in a .npy is what the model computes with: whoever converts raw pixels gets wrong numbers.
+void check_dtype(const std::string& descr) {
+  constexpr std::string_view kWhat =
+      "a .npy holds prepared pixels, float32 ('<f4'): resized, scaled and normalized as the model wants them";
+  const std::string found = text("; found '", printable(descr), "'");
+  if (descr == "<f4") return;
+  if (descr == ">f4" || descr == "<f8" || descr == ">f8" || descr == "<f2" || descr == ">f2")
+    fail("npy", kWhat, found, "; of prepared pixels, convert with .astype('<f4')");
+  fail(
+      "npy", kWhat, found,
+      ", which looks like raw pixels; save them as an image (.png, .tif) and give that, or normalize them as "
+      "vit info describes (vit preprocess does it for an image)");
+}
+
 std::uint32_t little_endian(std::string_view bytes) {
   std::uint32_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) value = (value << 8) | static_cast<unsigned char>(bytes[i]);
@@ -165,22 +179,25 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   const NpyHeader header = parse_npy_header(read_exactly(file, header_bytes));
   data_offset_ = 8 + length_bytes + header_bytes;
 
-  VIT_CHECK(header.descr == "<f4", "npy", "dtype must be float32 ('<f4'), found '", printable(header.descr),
-            "'; convert with .astype('<f4')");
+  check_dtype(header.descr);
   VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");
   std::vector<std::size_t> shape = header.shape;
   if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  VIT_CHECK(shape.size() == 4 && shape[1] == 3, "npy",
-            "preprocessed pixels are (B, 3, H, W) or (3, H, W), found ", bracketed(header.shape));
+  VIT_CHECK(shape.size() == 4, "npy",
+            "preprocessed pixels are (B, channels, H, W) or (channels, H, W), found ",
+            bracketed(header.shape));
   num_images_ = shape[0];
+  num_channels_ = shape[1];
   height_ = shape[2];
   width_ = shape[3];
-  VIT_CHECK(num_images_ > 0 && height_ > 0 && width_ > 0, "npy", "the array ", bracketed(header.shape),
-            " holds no image");
+  VIT_CHECK(num_images_ > 0 && num_channels_ > 0 && height_ > 0 && width_ > 0, "npy", "the array ",
+            bracketed(header.shape), " holds no image");
   VIT_CHECK(height_ <= kMaxInputEdge && width_ <= kMaxInputEdge, "npy", "edges of ", bracketed(header.shape),
             " exceed ", kMaxInputEdge);
+  VIT_CHECK(num_channels_ <= kMaxChannels, "npy", num_channels_, " channels of ", bracketed(header.shape),
+            " exceed ", kMaxChannels, "; the planes come before height and width");
   const std::size_t data_bytes =
-      checked_mul(checked_mul(num_images_, 3 * height_ * width_, "npy"), sizeof(float), "npy");
+      checked_mul(checked_mul(num_images_, num_channels_ * height_ * width_, "npy"), sizeof(float), "npy");
   VIT_CHECK(file_bytes == checked_add(data_offset_, data_bytes, "npy"), "npy", "shape ",
             bracketed(header.shape), " needs ", data_bytes, " bytes of data, the file has ",
             file_bytes - std::min<std::uintmax_t>(file_bytes, data_offset_),
@@ -189,7 +206,7 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
 
 Tensor<float> PixelFile::load(std::size_t index) const {
   VIT_CHECK(index < num_images_, "npy", "image ", index, " of ", num_images_);
-  Tensor<float> pixels(Shape{3, height_, width_});
+  Tensor<float> pixels(Shape{num_channels_, height_, width_});
   const std::size_t bytes = pixels.num_elements() * sizeof(float);
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(data_offset_ + index * bytes));

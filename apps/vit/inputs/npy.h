@@ -12,21 +12,22 @@
 
 namespace vit::app {
 
-/// Preprocessed pixels in a .npy file: float32, little-endian, C order, (B, 3, H, W) or (3, H, W). Reads
-/// images one at a time; safe to share between threads.
+/// Preprocessed pixels in a .npy file: float32, little-endian, C order, (B, K, H, W) or (K, H, W) with as
+/// many planes K as the model takes. Reads images one at a time; safe to share between threads.
 class PixelFile {
  public:
   /// Reads and checks the header against the length of the file. Throws Error naming what is wrong.
   explicit PixelFile(const std::filesystem::path& path);
 
   std::size_t num_images() const noexcept { return num_images_; }
-  /// Image `index` (3, H, W). Throws Error if the file cannot be read.
+  /// Image `index` (K, H, W). Throws Error if the file cannot be read.
   Tensor<float> load(std::size_t index) const;
 
  private:
   std::filesystem::path path_;
   std::size_t data_offset_ = 0;
   std::size_t num_images_ = 0;
+  std::size_t num_channels_ = 0;
   std::size_t height_ = 0;
   std::size_t width_ = 0;
 };

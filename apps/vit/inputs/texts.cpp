@@ -9,6 +9,7 @@
 #include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
+#include "vit/io/class_names.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
 #include "vit/text/unicode.h"
@@ -105,6 +106,10 @@ std::vector<std::string> split_at_commas(std::string_view list) {
   }
 }
 
+std::vector<std::string> read_names_file(const std::filesystem::path& file) {
+  return file.extension() == ".jsonl" ? read_file(file, /*json=*/true) : read_class_list(file).names;
+}
+
 }  // namespace
 
 void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
@@ -160,8 +165,8 @@ std::vector<std::string> read_templates(const TemplateOptions& options) {
 
 std::vector<std::string> read_class_names(const ClassNames& names) {
   const bool is_file = !names.file.empty();
-  const std::vector<std::string> found = without_blanks(
-      is_file ? read_file(names.file, names.file.extension() == ".jsonl") : split_at_commas(names.list));
+  const std::vector<std::string> found =
+      without_blanks(is_file ? read_names_file(names.file) : split_at_commas(names.list));
   check_names(found, {.name = is_file ? names.file.string() : "--classes", .is_file = is_file});
   return found;
 }

@@ -33,6 +33,7 @@ std::string with_flag_names(std::string text) {
   }
   replace_all(text, "ModelOptions::architecture", "--architecture");
   replace_all(text, "ModelOptions::layout", "--layout");
+  replace_all(text, "ModelOptions::mean and std", "--mean and --std");
   replace_all(text, "ModelOptions::dense.taps", "--taps");
   replace_all(text, "ModelOptions::dense.depth_range", "--depth-range");
   replace_all(text, "ModelOptions::dense.max_depth", "--max-depth");

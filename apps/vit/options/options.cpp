@@ -1,5 +1,6 @@
 #include "apps/vit/options/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "apps/vit/options/data_dir.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/sandbox.h"
 #include "vit/base/check.h"
 #include "vit/machine.h"
@@ -138,6 +140,16 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
        .help = "Order in which the model takes the colors: rgb or bgr",
        .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
        .group = kPreprocessGroup});
+  for (const auto& [name, values] : {std::pair("--mean", &preprocess.mean), {"--std", &preprocess.std}})
+    list.push_back(
+        {.name = name,
+         .type_name = "LIST",
+         .help = "One number for each channel of the model, or one for all; default: as the checkpoint "
+                 "says",
+         .target =
+             list_target(*values, [](const std::string& value) { return parse_real(value, -1e6, 1e6); }),
+         .occurs = Occurs::list,
+         .group = kPreprocessGroup});
   list.push_back({.name = "--max-pixels",
                   .type_name = "N",
                   .help = "Largest image that is decoded; larger ones are errors",
@@ -240,10 +252,47 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
 }
 
 void add_common_options(std::vector<Option>& list, CommonOptions& options, BatchOptions batch_options) {
+  const std::size_t first = list.size();
   add_model_options(list, options);
   add_preprocess_options(list, options);
+  remember_options(list, first, options);
   if (batch_options == BatchOptions::single) add_batch_options(list, options.session);
   add_run_options(list, options);
+}
+
+void remember_options(std::vector<Option>& list, std::size_t first, CommonOptions& options) {
+  // those that RunModel keeps, and one that changes no number
+  constexpr std::string_view kOthers[] = {"--model", "--size", "--pad", "--channels", "--max-pixels"};
+  for (Option& option : std::span(list).subspan(first)) {
+    if (std::ranges::find(kOthers, option.name) != std::end(kOthers)) continue;
+    const bool is_path =
+        option.type_name == "FILE" || option.type_name == "FOLDER" || option.type_name == "PATH";
+    option.target.store = [&options, is_path, name = option.name,
+                           store = option.target.store](const std::vector<std::string>& values) {
+      store(values);
+      std::vector<std::string>& kept = options.given[name] = values;
+      for (std::string& value : kept) {
+        if (is_path) value = std::filesystem::absolute(value).lexically_normal().string();
+      }
+    };
+  }
+}
+
+void repeat_options(std::span<const Option> list,
+                    const std::map<std::string, std::vector<std::string>>& saved,
+                    const CommonOptions& options, const std::string& source) {
+  const auto given = options.given;  // the targets write there
+  for (const auto& [name, values] : saved) {
+    if (given.contains(name)) continue;
+    const auto option = std::ranges::find(list, name, &Option::name);
+    VIT_CHECK(option != list.end() && option->target.store, (Where{"options", ErrorKind::unsupported}),
+              source, ": has the option ", printable(name), ", which this release does not know");
+    try {
+      option->target.store(values);
+    } catch (const UsageError& error) {
+      fail(Where{"options", ErrorKind::format}, source, ": ", name, ": ", error.what());
+    }
+  }
 }
 
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options) {
@@ -280,7 +329,10 @@ Option shard_option(std::optional<Shard>& shard) {
 Option labels_option(std::filesystem::path& labels) {
   return {.name = "--labels",
           .type_name = "FILE",
-          .help = "Names of the classes: one a line, JSON, or CSV with the columns name and category",
+          .help =
+              "Names of the classes: one a line; JSON, a list or an object by index or by name; CSV or TSV "
+              "with a "
+              "header",
           .target = text_target(labels)};
 }
 

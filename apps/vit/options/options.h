@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,9 @@ struct CommonOptions {
   ProgressMode progress = ProgressMode::automatic;
   bool quiet = false;
   bool sandbox = false;
+  /// Options of the command line that say how the model is loaded and its images are preprocessed, but for
+  /// --model and what RunModel keeps, and their values: for runs that use the model again.
+  std::map<std::string, std::vector<std::string>> given{};
 
   /// Whether only --architecture is given: random weights, or no weights at all.
   bool is_architecture_alone() const { return model.empty() && !model_options.architecture.empty(); }
@@ -45,6 +49,13 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
 /// Adds the shared options and --sandbox, for commands that call confine() once they know their images.
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
+/// Lets the options from `first` on that say what a model is be kept in `given` as well; paths absolute.
+void remember_options(std::vector<Option>& list, std::size_t first, CommonOptions& options);
+/// Stores `saved`, the `given` of an earlier run, in the options of `list` that the command line leaves open.
+/// Throws Error that names `source` for an option that is not in the list, or a value that it cannot have.
+void repeat_options(std::span<const Option> list,
+                    const std::map<std::string, std::vector<std::string>>& saved,
+                    const CommonOptions& options, const std::string& source);
 /// The positional INPUT...
 Option inputs_option(std::vector<std::string>& inputs);
 /// --shard I/N; a run without it has no value, and is the whole.

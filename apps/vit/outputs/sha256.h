@@ -1,4 +1,4 @@
-// The SHA-256 of bytes, by OpenSSL.
+// The SHA-256 of bytes, with and without a key, by OpenSSL.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,8 @@ namespace vit::app {
 std::string sha256(std::span<const std::byte> bytes);
 /// Of all bytes of a file. Throws Error as SourceFile::read does.
 std::string sha256(const internal::SourceFile& file);
+/// HMAC-SHA256 of all bytes of a file, 64 lower-case hexadecimal digits. Throws Error as SourceFile::read
+/// does.
+std::string hmac_sha256(std::span<const std::byte> key, const internal::SourceFile& file);
 
 }  // namespace vit::app

@@ -75,7 +75,7 @@ void ImageRun::run_example(const Request& request, const std::function<void(cons
     const Image image(config.image_height, config.image_width);
     session.run(std::array{image.view()}, request, results);
   } else {
-    const Tensor<float> pixels(Shape{3, config.image_height, config.image_width});
+    const Tensor<float> pixels(Shape{config.num_channels, config.image_height, config.image_width});
     session.run_pixels(std::array{pixels.view()}, request, results);
   }
   consume(results[0]);

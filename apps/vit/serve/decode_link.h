@@ -32,11 +32,11 @@ struct DecodeReply {
   };
   std::uint64_t number = 0;  // of the task; of `ended` 0
   Kind kind = Kind::taken;
-  std::uint32_t error_kind = 0;                     // ErrorKind of a failure
-  std::uint64_t height = 0, width = 0;              // of the pixels (3, H, W)
-  std::uint64_t image_height = 0, image_width = 0;  // of the image
-  std::uint64_t text_bytes = 0;                     // of a failure
-  std::int32_t status = 0;                          // of `ended`, as waitpid() has it
+  std::uint32_t error_kind = 0;                       // ErrorKind of a failure
+  std::uint64_t channels = 0, height = 0, width = 0;  // of the pixels
+  std::uint64_t image_height = 0, image_width = 0;    // of the image
+  std::uint64_t text_bytes = 0;                       // of a failure
+  std::int32_t status = 0;                            // of `ended`, as waitpid() has it
 };
 static_assert(std::is_trivially_copyable_v<DecodeTask> && std::is_trivially_copyable_v<DecodeReply>);
 

@@ -17,6 +17,7 @@
 
 #include "apps/vit/serve/decode_worker.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {
@@ -96,10 +97,11 @@ struct DecodePool::Parts {
   }
 
   FilePixels pixels_of(const SharedPlace& place, const DecodeReply& reply) const {
-    const bool fits = reply.height > 0 && reply.width > 0 && reply.height <= kPixelBytes &&
-                      reply.width <= kPixelBytes / reply.height / (3 * sizeof(float));
+    const bool fits = reply.channels > 0 && reply.channels <= kMaxChannels && reply.height > 0 &&
+                      reply.width > 0 && reply.height <= kPixelBytes &&
+                      reply.width <= kPixelBytes / reply.height / (reply.channels * sizeof(float));
     VIT_CHECK(fits, kWhere, "a process gave pixels of ", reply.height, " x ", reply.width);
-    FilePixels out{.pixels = Tensor<float>(Shape{3, reply.height, reply.width}),
+    FilePixels out{.pixels = Tensor<float>(Shape{reply.channels, reply.height, reply.width}),
                    .image_size = {reply.image_height, reply.image_width}};
     std::memcpy(out.pixels.data(), place.memory + place.file_bytes,
                 out.pixels.num_elements() * sizeof(float));

@@ -67,6 +67,7 @@ class Worker {
       VIT_CHECK(bytes <= place_.pixel_bytes, (Where{"image", ErrorKind::unsupported}), "an input of ",
                 found.pixels.dim(1), " x ", found.pixels.dim(2), " pixels is more than the server takes");
       std::memcpy(place_.memory + place_.file_bytes, found.pixels.data(), bytes);
+      reply.channels = found.pixels.dim(0);
       reply.height = found.pixels.dim(1);
       reply.width = found.pixels.dim(2);
       reply.image_height = found.image_size.height;

@@ -2,8 +2,14 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 namespace vit::internal {
+
+/// As rules of preprocessing have them.
+inline std::vector<double> to_vector(const std::array<double, 3>& values) {
+  return {values.begin(), values.end()};
+}
 
 inline constexpr std::array<double, 3> kImageNetMean{0.485, 0.456, 0.406};
 inline constexpr std::array<double, 3> kImageNetStd{0.229, 0.224, 0.225};

@@ -28,6 +28,7 @@ struct TimmArgs {
   bool distilled = false;  // VisionTransformerDistilled
 
   std::size_t image_height = 224, image_width = 224;  // img_size
+  std::size_t in_chans = 3;
   std::size_t patch_size = 16;
   std::size_t embed_dim = 768, depth = 12, num_heads = 12;
   double mlp_ratio = 4.0;

@@ -1,6 +1,7 @@
 // The preprocessing of a model that is known by its architecture's name alone.
 #include "vit/base/check.h"
 #include "vit/weights/architectures/architecture.h"
+#include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 
@@ -19,8 +20,8 @@ PreprocessConfig architecture_preprocess(const ModelConfig& config, const ModelO
                                 .crop_pct = row->crop_pct,
                                 .crop_mode = row->squash ? TimmCropMode::squash : TimmCropMode::center,
                                 .filter = row->filter,
-                                .mean = row->mean,
-                                .std = row->std},
+                                .mean = to_vector(row->mean),
+                                .std = to_vector(row->std)},
                                chosen, text(row->library, " ", row->name));
 }
 

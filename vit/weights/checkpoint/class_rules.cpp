@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/class_names.h"
 #include "vit/io/file_status.h"
-#include "vit/io/label_table.h"
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
@@ -19,6 +19,17 @@ bool is_multi_label(const SourceFiles& files, std::size_t num_classes) {
   return num_classes == 1 && !hf_model_type(files).empty();
 }
 
+/// What id2label names beside or instead of the classes of the model; "" where they are the same.
+std::string label_note(const SourceFiles& files, std::size_t num_classes) {
+  const auto names = files.config ? files.config->find("id2label") : std::nullopt;
+  if (!names || num_classes == 0) return "";
+  std::size_t fitting = 0;
+  for (std::size_t i = 0; i < num_classes; ++i) fitting += names->find(std::to_string(i)) ? 1 : 0;
+  if (fitting == num_classes && names->size() == num_classes) return "";
+  return text("id2label names ", fitting, " of the ", num_classes, " classes and ", names->size() - fitting,
+              " that the model does not have; classes without a name are called by their number");
+}
+
 bool is_regression(const SourceFiles& files) {
   return files.config && files.config->find_string("problem_type") == "regression";
 }
@@ -30,10 +41,12 @@ void read_class_rules(const SourceFiles& files, const std::filesystem::path& fol
   config.regression = is_regression(files);
   config.multi_label =
       !config.regression && (config.multi_label || is_multi_label(files, config.num_classes));
+  if (std::string note = label_note(files, config.num_classes); !note.empty())
+    reading.notes.push_back(std::move(note));
   if (!config.labels.empty()) return;
   const std::filesystem::path path = folder / kTagFile;
   if (!std::filesystem::exists(load_status(path, {"load_checkpoint", ErrorKind::io}))) return;
-  std::optional<LabelTable> table = read_label_table(path);
+  std::optional<ClassList> table = read_class_table(path);
   if (!table || table->names.size() != config.num_classes) {
     reading.notes.push_back(text(kTagFile, " is ignored: it names ", table ? table->names.size() : 0,
                                  " classes of ", config.num_classes));

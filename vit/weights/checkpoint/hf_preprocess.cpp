@@ -230,13 +230,14 @@ void set_backend(const ProcessorClass& processor, const ModelOptions& options, P
   config.apply_orientation = options.exif != ExifChoice::ignore;
 }
 
-std::array<double, 3> read_channels(const Json& value, ScalarForm scalar, double low, double high) {
-  std::array<double, 3> channels{};
+std::vector<double> read_channels(const Json& value, ScalarForm scalar, double low, double high) {
+  std::vector<double> channels;
   if (value.is_number() && scalar == ScalarForm::allowed) {
-    channels.fill(value.as_double());
+    channels.assign(3, value.as_double());
   } else {
-    value.expect_array(3, "three numbers (R, G, B)");
-    for (std::size_t c = 0; c < 3; ++c) channels[c] = value[c].as_double();
+    VIT_CHECK(value.is_array() && value.size() >= 1 && value.size() <= kMaxChannels, kWhere, value.where(),
+              " must be an array of a number for each channel, three for R, G, B");
+    for (std::size_t c = 0; c < value.size(); ++c) channels.push_back(value[c].as_double());
   }
   for (const double channel : channels) {
     VIT_CHECK(channel >= low && channel <= high, kWhere, value.where(), " must lie between ", low, " and ",
@@ -247,11 +248,20 @@ std::array<double, 3> read_channels(const Json& value, ScalarForm scalar, double
 
 }  // namespace
 
-std::array<double, 3> read_mean(const Json& value, ScalarForm scalar) {
+std::vector<double> read_mean(const Json& value, ScalarForm scalar) {
   return read_channels(value, scalar, -1e6, 1e6);
 }
-std::array<double, 3> read_std(const Json& value, ScalarForm scalar) {
+std::vector<double> read_std(const Json& value, ScalarForm scalar) {
   return read_channels(value, scalar, 1e-6, 1e6);
+}
+
+void check_channels(const Json& object, const char* mean_key, const std::vector<double>& mean,
+                    const char* std_key, const std::vector<double>& std) {
+  if (mean.size() == std.size()) return;
+  const bool is_mean = mean.size() != 3;  // the other one may be a default
+  fail(kWhere, object.at(is_mean ? mean_key : std_key).where(), " has a number for each of ",
+       (is_mean ? mean : std).size(), " channels, and ", is_mean ? std_key : mean_key, " for ",
+       (is_mean ? std : mean).size());
 }
 
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
@@ -281,10 +291,11 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
             ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
   config.subtract_mean = file.find_bool("do_normalize").value_or(processor.normalizes);
-  config.mean = processor.mean;
-  config.std = processor.std;
+  config.mean = to_vector(processor.mean);
+  config.std = to_vector(processor.std);
   if (const auto value = file.find("image_mean")) config.mean = read_mean(*value, ScalarForm::allowed);
   if (const auto value = file.find("image_std")) config.std = read_std(*value, ScalarForm::allowed);
+  check_channels(file, "image_mean", config.mean, "image_std", config.std);
   validate(config);
   return config;
 }

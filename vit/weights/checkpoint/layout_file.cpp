@@ -57,9 +57,11 @@ struct Reader {
   void read(const Json& value, const std::string&, std::size_t& field) const {
     field = value.as_size(kCount);
   }
-  void read(const Json& value, const std::string&, std::array<double, 3>& field) const {
-    value.expect_array(3, "three numbers (R, G, B)");
-    for (std::size_t i = 0; i < 3; ++i) field[i] = value[i].as_double();
+  void read(const Json& value, const std::string&, std::vector<double>& field) const {
+    VIT_CHECK(value.is_array() && value.size() >= 1 && value.size() <= kMaxChannels, kWhere, value.where(),
+              " must be an array of a number for each channel, three for R, G, B");
+    field.clear();
+    for (std::size_t i = 0; i < value.size(); ++i) field.push_back(value[i].as_double());
   }
   void read(const Json& value, const std::string&, std::array<unsigned char, 3>& field) const {
     value.expect_array(3, "three numbers (R, G, B)");

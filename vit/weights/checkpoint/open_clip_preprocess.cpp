@@ -27,13 +27,17 @@ TimmCropMode read_resize_mode(const Json& value) {
 PreprocessConfig read_open_clip_preprocess(const Json& root, const ModelOptions& options) {
   // the image is made for the model, whatever preprocess_cfg.size says
   const GridSize size = read_open_clip_image_size(root.at("model_cfg").at("vision_cfg"));
-  TimmPreprocess timm{
-      .height = size.rows, .width = size.columns, .crop_pct = 1.0, .mean = kClipMean, .std = kClipStd};
+  TimmPreprocess timm{.height = size.rows,
+                      .width = size.columns,
+                      .crop_pct = 1.0,
+                      .mean = to_vector(kClipMean),
+                      .std = to_vector(kClipStd)};
   std::size_t fill = 0;
   if (const auto cfg = root.find("preprocess_cfg")) {
     if (const auto mode = cfg->find("mode")) read_choice<bool>(*mode, {{"RGB", true}});
     if (const auto value = cfg->find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
     if (const auto value = cfg->find("std")) timm.std = read_std(*value, ScalarForm::refused);
+    check_channels(*cfg, "mean", timm.mean, "std", timm.std);
     if (const auto value = cfg->find("interpolation")) timm.filter = read_filter(*value);
     if (const auto value = cfg->find("resize_mode")) timm.crop_mode = read_resize_mode(*value);
     fill = cfg->find_size("fill_color", {0, 255}).value_or(0);

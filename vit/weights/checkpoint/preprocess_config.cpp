@@ -1,6 +1,7 @@
 // timm's rules. Hugging Face's are in hf_preprocess.cpp, OpenCLIP's in open_clip_preprocess.cpp.
 #include "vit/weights/checkpoint/preprocess_config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -40,8 +41,8 @@ bool is_size_of_args(const Json& cfg, const std::optional<Json>& args) {
 void read_timm_size(const Json& root, const Json& cfg, TimmPreprocess& timm) {
   const auto args = root.find("model_args");
   if (const auto size = cfg.find("input_size"); size && !is_size_of_args(cfg, args)) {
-    VIT_CHECK(size->is_array() && size->size() == 3 && (*size)[0].as_size() == 3, kWhere, size->where(),
-              " must be [3, height, width]");
+    VIT_CHECK(size->is_array() && size->size() == 3, kWhere, size->where(),
+              " must be [channels, height, width]");
     timm.height = (*size)[1].as_size(kEdgeRange);
     timm.width = (*size)[2].as_size(kEdgeRange);
     return;
@@ -77,7 +78,8 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const ModelOp
     case TimmCropMode::squash: config.resize = ResizeRule::squash; break;
     case TimmCropMode::border:
       config.resize = ResizeRule::contain;
-      for (std::size_t c = 0; c < 3; ++c) {  // Python's round(255 * mean), kept inside a byte
+      for (std::size_t c = 0; c < std::min<std::size_t>(timm.mean.size(), 3);
+           ++c) {  // Python's round(255 * mean), kept inside a byte
         const double level = std::nearbyint(255.0 * timm.mean[c]);
         config.crop_pad_color[c] = static_cast<unsigned char>(level < 0.0     ? 0.0
                                                               : level > 255.0 ? 255.0
@@ -95,9 +97,30 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const ModelOp
 void apply_choices(PreprocessConfig& config, const ModelOptions& options) {
   if (options.channels) config.channels = *options.channels;
   config.max_pixels = options.max_pixels;
+  if (!options.mean.empty()) config.mean = options.mean;
+  if (!options.std.empty()) config.std = options.std;
   if (!options.square_pad_color) return;
   config.pad_to_square = true;
   config.square_pad_color = *options.square_pad_color;
+}
+
+std::string fit_channels(std::optional<PreprocessConfig>& config, std::size_t num_channels,
+                         const ModelOptions& options) {
+  if (!config) return "";
+  const auto fits = [num_channels](std::vector<double>& values) {
+    const bool are_equal = std::ranges::count(values, values.front()) == std::ranges::ssize(values);
+    if (values.size() == 1 || (num_channels == 1 && are_equal)) values.assign(num_channels, values.front());
+    return values.size() == num_channels;
+  };
+  const std::size_t num_means = config->mean.size(), num_stds = config->std.size();
+  const bool mean_fits = fits(config->mean), std_fits = fits(config->std);
+  if (mean_fits && std_fits) return "";
+  const std::string why = text("mean and standard deviation have ", num_means, " and ", num_stds,
+                               " numbers, and the model takes ", num_channels, " channels");
+  VIT_CHECK(options.mean.empty() && options.std.empty(), kWhere.with(ErrorKind::argument),
+            "ModelOptions::mean and std: ", why);
+  config.reset();
+  return "images are not preprocessed: " + why;
 }
 
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size) {
@@ -123,6 +146,7 @@ PreprocessConfig read_timm_preprocess(const Json& root, const ModelOptions& opti
             ".crop_pct must be 0.01 to 10, found ", timm.crop_pct);
   if (const auto value = cfg.find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
   if (const auto value = cfg.find("std")) timm.std = read_std(*value, ScalarForm::refused);
+  check_channels(cfg, "mean", timm.mean, "std", timm.std);
   const std::string architecture =
       root.find_string("architecture").value_or(cfg.find_string("architecture").value_or(""));
   return build_timm_preprocess(

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "vit/config.h"
 #include "vit/config/load_options.h"
@@ -36,12 +38,19 @@ struct TimmPreprocess {
   double crop_pct = 0.875;
   TimmCropMode crop_mode = TimmCropMode::center;
   ResizeFilter filter = ResizeFilter::bicubic;
-  std::array<double, 3> mean{0.485, 0.456, 0.406};
-  std::array<double, 3> std{0.229, 0.224, 0.225};
+  std::vector<double> mean{0.485, 0.456, 0.406};
+  std::vector<double> std{0.229, 0.224, 0.225};
 };
 
-/// What the caller chooses whatever the files say: the square and the order of the channels.
+/// What the caller chooses whatever the files say: the square, the order of the channels, mean and standard
+/// deviation.
 void apply_choices(PreprocessConfig& config, const ModelOptions& options);
+
+/// Makes rules of the channels of a model: one number is that of all channels, three that are equal are that
+/// of one. Rules that do not fit are none, which the note returned says, "" if they do. Throws Error
+/// (argument) if the caller chose them.
+std::string fit_channels(std::optional<PreprocessConfig>& config, std::size_t num_channels,
+                         const ModelOptions& options);
 
 /// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);

@@ -31,8 +31,8 @@ PreprocessConfig depth_anything_preprocess(std::size_t edge, bool by_repository)
   out.resize_height = out.resize_width = edge;
   out.size_multiple = 14;
   out.crop = false;
-  out.mean = kImageNetMean;
-  out.std = kImageNetStd;
+  out.mean = to_vector(kImageNetMean);
+  out.std = to_vector(kImageNetStd);
   if (by_repository) {
     out.resampler = Resampler::torchvision_float;
     out.filter = ResizeFilter::opencv_cubic;

@@ -58,8 +58,8 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
   c.mlp_dim = json.find_size("intermediate_size").value_or(defaults.intermediate_size);
   c.patch_size = read_patch_size(json, defaults.patch_size);
   read_image_size(json, defaults.image_size, c);
-  VIT_CHECK(json.find_size("num_channels").value_or(3) == 3, kWhere.with(ErrorKind::unsupported),
-            json.where(), ": num_channels must be 3");
+  c.num_channels = json.find_size("num_channels").value_or(3);
+  c.drops_remainder = true;
   c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(defaults.norm_eps));
   c.activation = read_hf_activation(json, defaults.activation);
   return c;
@@ -105,13 +105,15 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
 
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {
   const auto names = config.find("id2label");
-  if (!names || names->size() != num_classes) return {};
-  std::vector<std::string> labels(num_classes);
-  for (std::size_t i = 0; i < num_classes; ++i) {
-    const auto name = names->find_string(std::to_string(i));
-    if (!name || *name == "LABEL_" + std::to_string(i)) return {};
-    labels[i] = *name;
+  std::vector<std::string> labels(names ? num_classes : 0);
+  bool has_names = false;  // beside the placeholders that transformers makes where there are none
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::string number = std::to_string(i);
+    const auto name = names->find(number);
+    labels[i] = !name ? number : name->is_number() ? std::to_string(name->as_integer()) : name->as_string();
+    has_names = has_names || (name && labels[i] != "LABEL_" + number);
   }
+  if (!has_names) labels.clear();
   return labels;
 }
 

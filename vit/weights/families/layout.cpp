@@ -14,7 +14,8 @@ std::string Source::name(std::size_t block) const {
 
 std::vector<std::size_t> Source::stored_shape(const Shape& shape, std::size_t patch_size,
                                               GridSize table) const {
-  if (row.form == Form::convolution && shape.rank() == 2) return {shape[0], 3, patch_size, patch_size};
+  if (row.form == Form::convolution && shape.rank() == 2)
+    return {shape[0], shape[1] / (patch_size * patch_size), patch_size, patch_size};
   if (row.form == Form::flax_patch)
     return {patch_size, patch_size, shape[1] / (patch_size * patch_size), shape[0]};
   if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)

@@ -21,7 +21,7 @@ namespace vit::internal {
 /// How the stored numbers lie.
 enum class Form : std::uint8_t {
   as_stored,     // in the shape of the part; further dimensions of 1 in front do not count
-  convolution,   // (C, 3, P, P) for (C, 3 P P)
+  convolution,   // (C, K, P, P) for (C, K P P)
   pixels,        // (C, P P 3) or (P P 3): the channels of a pixel side by side
   transposed,    // (in, out)
   flax,          // (in, out), where either may be two dimensions, heads and their width; a bias alike

@@ -17,12 +17,13 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
 constexpr std::string_view kRules[] = {"publisher", "timm"};
 
 /// P of the projection of patches, 0 for another shape.
-std::size_t patch_edge(const std::vector<std::size_t>& shape, Form form) {
+std::size_t patch_edge(const std::vector<std::size_t>& shape, Form form, std::size_t num_channels) {
   if (form == Form::flax_patch) return shape.size() == 4 && shape[0] == shape[1] ? shape[0] : 0;
-  if (form != Form::pixels) return shape.size() == 4 && shape[2] == shape[3] ? shape[2] : 0;
+  if (form != Form::pixels) return shape.size() == 4 && shape[1] != 0 && shape[2] == shape[3] ? shape[2] : 0;
   if (shape.size() != 2) return 0;
-  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(shape[1]) / 3.0)));
-  return 3 * edge * edge == shape[1] ? edge : 0;
+  const auto edge = static_cast<std::size_t>(
+      std::lround(std::sqrt(static_cast<double>(shape[1]) / static_cast<double>(num_channels))));
+  return num_channels * edge * edge == shape[1] ? edge : 0;
 }
 
 Form form_of(const Layout& layout, Part part) {
@@ -45,10 +46,12 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
   const auto find = [&](Part part) { return files.find(layout, part); };
   const TensorEntry* const patch = find(Part::patch_weight);
   const Source& source = layout.sources(Part::patch_weight).front();
-  const std::size_t edge = patch == nullptr ? 0 : patch_edge(patch->shape, source.row.form);
+  const std::size_t edge = patch == nullptr ? 0 : patch_edge(patch->shape, source.row.form, args.in_chans);
   VIT_CHECK(edge != 0, kWhere, files.weights_name, ": ", source.name(0), " must be there and have shape ",
-            source.row.form == Form::pixels ? "(C, P P 3)" : "(C, 3, P, P)");
-  args.embed_dim = source.row.form == Form::flax_patch ? patch->shape.back() : patch->shape.front();
+            source.row.form == Form::pixels ? "(C, P P K)" : "(C, K, P, P)");
+  const bool is_flax = source.row.form == Form::flax_patch;
+  if (source.row.form != Form::pixels) args.in_chans = patch->shape[is_flax ? 2 : 1];
+  args.embed_dim = is_flax ? patch->shape.back() : patch->shape.front();
   args.patch_size = edge;
   const std::string_view block = layout.sources(Part::norm1_gamma).front().row.source;
   args.depth = files.count_blocks(block.substr(0, block.find("{}")));

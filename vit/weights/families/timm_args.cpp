@@ -75,10 +75,7 @@ const std::map<std::string, Setter>& setters() {
          if (size.rows != size.columns) refuse(v, "square");
          a.patch_size = size.rows;
        }},
-      {"in_chans",
-       [](TimmArgs&, const Json& v) {
-         if (count(v) != 3) refuse(v, "3 (red, green, blue)");
-       }},
+      {"in_chans", [](TimmArgs& a, const Json& v) { a.in_chans = count(v); }},
       {"embed_dim", [](TimmArgs& a, const Json& v) { a.embed_dim = count(v); }},
       {"pos_embed_grid_size", [](TimmArgs& a, const Json& v) { a.pos_embed_grid_size = pair(v); }},
       {"pos_embed_interp_mode",
@@ -381,6 +378,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.library = architecture.library;
   config.image_height = args.image_height;
   config.image_width = args.image_width;
+  config.num_channels = args.in_chans;
   config.patch_size = args.patch_size;
   config.embed_dim = args.embed_dim;
   config.depth = args.depth;

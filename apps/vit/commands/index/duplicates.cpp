@@ -39,8 +39,10 @@ struct DuplicatesOptions {
 
 /// Files and their vectors.
 struct Collection {
-  std::vector<IndexedFile> files;
-  Tensor<float> vectors;  // (n, d)
+  std::vector<IndexedFile> files;  // n
+  Tensor<float> numbers;           // (n, C), perhaps with room after them
+
+  TensorView<const float> vectors() const { return numbers.view().part(0, files.size()); }
 };
 
 struct Group {
@@ -51,7 +53,7 @@ struct Group {
 Group group_of(const Collection& collection, std::vector<std::size_t> members) {
   const auto pixels = [&](std::size_t i) { return collection.files[i].width * collection.files[i].height; };
   std::ranges::stable_sort(members, [&](std::size_t a, std::size_t b) { return pixels(a) > pixels(b); });
-  const TensorView<const float> vectors = collection.vectors.view();
+  const TensorView<const float> vectors = collection.vectors();
   Group group;
   for (const std::size_t i : members) {
     group.files.push_back(&collection.files[i]);
@@ -99,38 +101,37 @@ PageSection page_section(const Group& group, std::size_t number) {
 int embed_collection(const DuplicatesOptions& options, Collection& out) {
   InputList list = list_inputs(options.inputs, std::cin);
   check_html(options.html, list.inputs, options.common);
+  take_once(list);
   confine(options.common, list.inputs, {}, {options.html});
   ImageRun run("duplicates", options.common);
   const VectorFeature feature(options.features, run.model().config());
+  // of all inputs; memory that no vector is written to is not taken
+  out.numbers = Tensor<float>(Shape{list.inputs.size(), feature.dim(run.model().config())});
   run.start(std::move(list));
-  std::vector<float> numbers;
   embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
+    std::ranges::copy(vector, out.numbers.view().row(out.files.size()));
     out.files.push_back(file);
-    numbers.insert(numbers.end(), vector.begin(), vector.end());
   });
-  if (!out.files.empty()) {
-    out.vectors = Tensor<float>(Shape{out.files.size(), numbers.size() / out.files.size()});
-    std::ranges::copy(numbers, out.vectors.data());
-  }
   return run.finish();
 }
 
 /// Vectors of an index; of length 1 again where the index rounds them.
-Collection read_collection(const std::filesystem::path& folder, IndexTrust trust) {
-  IndexContents contents = read_index_folder(folder, trust);
-  Collection out{.files = {}, .vectors = read_exact_vectors(folder, contents)};
+Collection read_collection(IndexContents contents) {
+  Collection out{.files = {}, .numbers = contents.vectors.read_all()};
   for (std::size_t i = 0; i < contents.files.size(); ++i)
-    normalize({out.vectors.view().row(i), out.vectors.dim(1)});
+    normalize({out.numbers.view().row(i), out.numbers.dim(1)});
   out.files = std::move(contents.files);
   return out;
 }
 
-int duplicates(const DuplicatesOptions& options) {
+int duplicates(DuplicatesOptions options) {
   Collection collection;
   int code = 0;
   if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
     check_html(options.html, {}, options.common);
-    collection = read_collection(options.inputs.front(), index_trust(options.trusts_index));
+    IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
+    options.common.model = contents.facts.model.model;  // which the page names
+    collection = read_collection(std::move(contents));
     confine_collection(options.common, {}, collection.files, options.html);
   } else {
     code = embed_collection(options, collection);
@@ -140,7 +141,7 @@ int duplicates(const DuplicatesOptions& options) {
   std::string out;
   std::size_t number = 0;
   for (std::vector<std::size_t>& members :
-       connected_components(collection.vectors, options.threshold, options.common.session.threads)) {
+       connected_components(collection.vectors(), options.threshold, options.common.session.threads)) {
     const Group group = group_of(collection, std::move(members));
     out += options.format == PrintFormat::json ? as_json(group, number) : as_text(group, number);
     if (!options.html.empty()) page.sections.push_back(page_section(group, number));

@@ -1,13 +1,19 @@
 // vit index: vectors of images, to be searched.
+#include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/commands/index/index_search.h"
+#include "apps/vit/html/thumbnails.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/run/interrupt.h"
@@ -17,19 +23,18 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "FOLDER holds vectors.faiss (faiss.read_index opens it; inner products of vectors of length 1), "
-    "files.jsonl (one\n"
-    "object a vector) and index.json. Run again, what is new or changed is embedded, and what is not among "
-    "the inputs\n"
-    "any more is dropped; after an interruption the same command goes on where it stopped.\n"
-    "--type takes FAISS's factory strings: Flat (exact), SQfp16 (half the memory), HNSW32 (fast), "
-    "IVF1024,PQ32 (small).\n"
-    "index.json tells as largest_error how far a stored vector may be from the exact one: no cosine differs "
-    "by more.\n"
-    "Types that do not give exact vectors back keep them in vectors.npy.\n"
-    "FAISS reads an index that was looked through: its type is made of Flat, SQ, PQ, HNSW, IVF, PCA, OPQ, "
-    "RR,\n"
-    "L2norm, Pad and RFlat. One of another type is read with --trust-index alone.\n"
+    "FOLDER holds vectors.safetensors (vectors of length 1), files.jsonl (one object a vector), index.json, "
+    "and\n"
+    "vectors.faiss (faiss.read_index opens it; inner products). Run again, what is new or changed is "
+    "embedded,\n"
+    "and what is not among the inputs any more is dropped, which is said; an interrupted run is resumed by "
+    "the\n"
+    "same command.\n"
+    "--type takes FAISS's factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS,\n"
+    "HNSW32 (fast), IVF1024,PQ32 (small), ... largest_error in index.json is the most that a cosine can be "
+    "off.\n"
+    "FAISS reads vectors.faiss back only if the same user wrote it; otherwise it is made anew from the "
+    "vectors.\n"
     "Examples:\n"
     "  vit index photos/ --output photos.index\n"
     "  vit index --model clip/ --type SQfp16 photos/ --output photos.index";
@@ -43,75 +48,118 @@ struct IndexOptions {
   bool trusts_index = false;
 };
 
-/// A file and its vector, which lies elsewhere.
-struct KnownVector {
+/// Where a vector lies: in the index that is there, or among what was embedded since.
+struct Place {
+  enum class Store { none, index, partial };
+  Store store = Store::none;
+  std::size_t row = 0;
+};
+
+struct IndexRow {
   IndexedFile file;
-  const float* vector = nullptr;
+  Place place;
 };
 
 /// What earlier runs have embedded.
-class Known {
+class ExistingIndex {
  public:
   /// Takes a complete index, if there is one of this model, and what an interrupted run has left.
-  Known(const std::filesystem::path& folder, IndexTrust trust, const IndexModel& model, IndexWriter& writer) {
+  ExistingIndex(const std::filesystem::path& folder, IndexTrust trust, const IndexModel& model,
+                IndexWriter& writer)
+      : folder_(folder) {
     if (std::filesystem::exists(folder / "index.json")) {
       contents_.emplace(read_index_folder(folder, trust));
       contents_->facts.model.check_same(model, folder.string());
-      exact_ = read_exact_vectors(folder, *contents_);
-      for (std::size_t i = 0; i < contents_->files.size(); ++i)
-        add(contents_->files[i], exact_.view().row(i));
+      add(contents_->files, Place::Store::index);
     }
     partial_ = writer.take_partial(model);
-    for (const auto& [file, vector] : partial_) add(file, vector.data());
+    add(partial_, Place::Store::partial);
   }
 
-  /// The vector of a file that has not changed; null if there is none. Completes `file`.
-  const float* find(IndexedFile& file) const {
+  /// Where the vector of a file lies that has not changed. Completes `file`.
+  Place find(IndexedFile& file) const {
     const auto found = by_name_.find(file.file);
-    if (found == by_name_.end() || !found->second.file.is_same(file)) return nullptr;
-    file.width = found->second.file.width;
-    file.height = found->second.file.height;
-    return found->second.vector;
+    if (found == by_name_.end()) return {};
+    const IndexedFile& known = file_at(found->second);
+    if (!known.is_same(file)) return {};
+    file.width = known.width;
+    file.height = known.height;
+    return found->second;
   }
-  /// Whether a complete index holds exactly these files in this order.
-  bool is_complete(std::span<const IndexedFile> files, const std::string& type) const {
-    if (!contents_ || contents_->facts.type != type || contents_->files.size() != files.size()) return false;
+  /// Whether a complete index holds exactly these files in this order, in files of this release and user.
+  bool is_complete(std::span<const IndexedFile> files, const IndexFacts& facts, const IndexSeal& seal) const {
+    if (!contents_ || !contents_->is_current || contents_->facts.type != facts.type ||
+        contents_->facts.options != facts.options || contents_->files.size() != files.size())
+      return false;
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (index_line(contents_->files[i]) != index_line(files[i])) return false;
     }
-    return true;
+    return has_own_faiss_file(folder_, contents_->facts, seal);
+  }
+  /// What becomes of files of the index that are not among `rows`, one line for the user; "" if there are
+  /// none.
+  std::string dropped(std::span<const IndexRow> rows) const {
+    if (!contents_) return "";
+    std::unordered_set<std::string_view> kept;
+    for (const IndexRow& row : rows) kept.insert(row.file.file);
+    std::size_t count = 0, num_left = 0;
+    std::string first;
+    for (const IndexedFile& file : contents_->files) {
+      if (kept.contains(file.file)) continue;
+      if (count++ == 0) first = file.file;
+      for (const Input& input : find_inputs(std::vector{file.file})) {
+        std::error_code error;
+        num_left += std::filesystem::exists(input.path, error) ? 1 : 0;
+      }
+    }
+    if (count == 0) return "";
+    return text(count == 1 ? "drops an image that is" : text("drops ", count, " images that are"),
+                " not among the inputs: ", first, count > 1 ? ", ..." : "",
+                num_left == 0 ? "" : "; to keep what is still there, name its folders too");
+  }
+  /// The vectors of the complete index; empty without one.
+  StoredVectors vectors() const { return contents_ ? contents_->vectors : StoredVectors(); }
+  /// How far vectors() may be from exact ones; 0 where they are exact.
+  double stored_error() const {
+    return contents_ && contents_->vectors.are_rounded() ? std::max(0.0, contents_->facts.largest_error)
+                                                         : 0.0;
   }
 
  private:
-  void add(const IndexedFile& file, const float* vector) { by_name_[file.file] = {file, vector}; }
+  void add(const std::vector<IndexedFile>& files, Place::Store store) {
+    for (std::size_t i = 0; i < files.size(); ++i) by_name_[files[i].file] = {store, i};
+  }
+  const IndexedFile& file_at(Place place) const {
+    return place.store == Place::Store::index ? contents_->files[place.row] : partial_[place.row];
+  }
 
+  std::filesystem::path folder_;
   std::optional<IndexContents> contents_;
-  Tensor<float> exact_;
-  std::vector<std::pair<IndexedFile, std::vector<float>>> partial_;
-  std::map<std::string, KnownVector> by_name_;
+  std::vector<IndexedFile> partial_;
+  std::unordered_map<std::string_view, Place> by_name_;  // names of contents_ and partial_
 };
 
-/// The files of the index to be, in the order of the inputs; those whose vector is still missing are null.
-struct Plan {
-  std::vector<KnownVector> rows;
+/// The rows of the index to be, in the order of the inputs; those whose vector is still missing have no
+/// place.
+struct UpdatePlan {
+  std::vector<IndexRow> rows;
   InputList missing;
   std::vector<std::size_t> missing_rows;  // places of missing.inputs in `rows`
 };
 
-Plan plan_rows(InputList list, const Known& known) {
-  Plan plan;
+UpdatePlan plan_rows(InputList list, const ExistingIndex& existing) {
+  UpdatePlan plan;
   plan.missing.failures = std::move(list.failures);
-  std::set<std::string> names;
+  plan.missing.notes = std::move(list.notes);
   for (Input& input : list.inputs) {
-    if (!names.insert(input.name).second) continue;
-    KnownVector row;
+    IndexRow row;
     try {
       row.file = describe_input(input);
-      row.vector = known.find(row.file);
+      row.place = existing.find(row.file);
     } catch (const Error&) {
-      row.vector = nullptr;  // reported when it is read
+      row.place = {};  // reported when it is read
     }
-    if (row.vector == nullptr) {
+    if (row.place.store == Place::Store::none) {
       plan.missing_rows.push_back(plan.rows.size());
       plan.missing.inputs.push_back(std::move(input));
     }
@@ -126,47 +174,66 @@ std::string loss_text(const IndexFacts& facts) {
   return text("no cosine off by more than ", static_cast<float>(facts.largest_error));
 }
 
+/// Replaces the index by `rows`, whose vectors lie on disk; none of them is kept in memory.
+IndexFacts write_index(IndexWriter& writer, IndexFacts facts, std::span<const IndexRow> rows,
+                       std::span<const IndexedFile> files, const ExistingIndex& existing,
+                       const IndexSeal& seal) {
+  const StoredVectors old = existing.vectors(), fresh = writer.partial();
+  const std::size_t dim = facts.model.dim;
+  const auto read = [&](std::size_t first, std::span<float> out) {
+    for (std::size_t i = 0; i * dim < out.size(); ++i) {
+      const Place place = rows[first + i].place;
+      (place.store == Place::Store::index ? old : fresh).read(place.row, out.subspan(i * dim, dim));
+    }
+  };
+  facts.largest_error = existing.stored_error();
+  return writer.commit(std::move(facts), files, read, seal);
+}
+
 int index(const IndexOptions& options) {
-  VectorIndex::check_available();
+  if (!plain_type(options.type) && !VectorIndex::is_available())
+    VectorIndex::check_type(options.type, 0);  // throws
   InputList list = list_inputs(options.inputs, std::cin);
+  take_once(list);
+  const IndexSeal seal = IndexSeal::of_user();  // before the sandbox closes
   confine(options.common, list.inputs, {}, {options.output});
   ImageRun run("index", options.common);
   const VectorFeature feature(options.features, run.model().config());
-  const IndexModel model = index_model(options.common, run.model(), feature);
-  VectorIndex::check_type(options.type, model.dim);
+  const IndexFacts facts{.model = index_model(options.common, run.model(), feature),
+                         .type = options.type,
+                         .options = options.common.given};
+  if (!plain_type(options.type)) VectorIndex::check_type(options.type, facts.model.dim);
   check_preprocessing(list.inputs, run.model());
   hold_interrupts();
   IndexWriter writer(options.output);
-  const Known known(options.output, index_trust(options.trusts_index), model, writer);
-  Plan plan = plan_rows(std::move(list), known);
+  const ExistingIndex existing(options.output, index_trust(options.trusts_index), facts.model, writer);
+  UpdatePlan plan = plan_rows(std::move(list), existing);
+  if (const std::string dropped = existing.dropped(plan.rows); !dropped.empty())
+    plan.missing.notes.push_back({options.output.string(), dropped});
   const std::size_t num_new = plan.missing.inputs.size();
   run.start(std::move(plan.missing));
-  std::vector<std::vector<float>> fresh(num_new);  // (d) each
   embed_all(run, feature, [&](std::size_t i, const IndexedFile& file, std::vector<float> vector) {
-    writer.add_partial(file, vector);
-    fresh[i] = std::move(vector);
-    plan.rows[plan.missing_rows[i]] = {file, fresh[i].data()};
+    const std::size_t row = writer.add_partial(file, vector);
+    plan.rows[plan.missing_rows[i]] = {file, {Place::Store::partial, row}};
   });
-  if (interrupted()) return run.finish(options.output.string() + ": interrupted; the same command goes on");
-  std::erase_if(plan.rows, [](const KnownVector& row) { return row.vector == nullptr; });
+  if (interrupted())
+    return run.finish(options.output.string() + ": interrupted; run the same command again to resume");
+  std::erase_if(plan.rows, [](const IndexRow& row) { return row.place.store == Place::Store::none; });
   if (plan.rows.empty()) {
     const int code = run.finish();
     VIT_CHECK(code != 0, "index", "there are no images");
     return code;
   }
   std::vector<IndexedFile> files;
-  Tensor<float> vectors(Shape{plan.rows.size(), model.dim});
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    files.push_back(plan.rows[i].file);
-    std::copy_n(plan.rows[i].vector, model.dim, vectors.view().row(i));
-  }
-  if (known.is_complete(files, options.type)) {
+  files.reserve(plan.rows.size());
+  for (IndexRow& row : plan.rows) files.push_back(std::move(row.file));
+  if (existing.is_complete(files, facts, seal)) {
     writer.drop_partial();
     return run.finish(text(options.output.string(), ": ", files.size(), " images, nothing has changed"));
   }
-  const IndexFacts facts = writer.commit(model, options.type, files, vectors);
+  const IndexFacts written = write_index(writer, facts, plan.rows, files, existing, seal);
   return run.finish(text(options.output.string(), ": ", files.size(), " images, ", num_new, " embedded now; ",
-                         options.type, ", ", loss_text(facts)));
+                         options.type, ", ", loss_text(written)));
 }
 
 }  // namespace
@@ -181,7 +248,7 @@ Command index_command() {
           {inputs_option(options->inputs),
            {.name = "-o,--output",
             .type_name = "FOLDER",
-            .help = "Folder of the index; is made",
+            .help = "Index folder, created if missing",
             .target = text_target(options->output),
             .is_required = true},
            {.name = "--type",

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/inputs/npy.h"
+#include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/inputs/read_rest.h"
 #include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
@@ -29,13 +29,15 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr Where kWhere{"index", ErrorKind::mismatch};
-constexpr const char* kVectors = "vectors.faiss";
+constexpr const char* kVectors = "vectors.safetensors";
+constexpr const char* kFaiss = "vectors.faiss";
 constexpr const char* kFiles = "files.jsonl";
 constexpr const char* kFacts = "index.json";
-constexpr const char* kExact = "vectors.npy";  // for types of index that do not give vectors back
+constexpr const char* kExact = "vectors.npy";  // up to 0.2, for types of index that do not give vectors back
 constexpr const char* kPartialFiles = "files.partial";
 constexpr const char* kPartialVectors = "vectors.partial";
 constexpr const char* kNew = ".new";
+constexpr std::size_t kMaxDim = std::size_t{1} << 22;  // most classes of a model, the longest feature
 
 fs::path with_suffix(const fs::path& path, const char* suffix) {
   return path.string() + suffix;
@@ -70,7 +72,35 @@ std::string member(const Json& json, std::string_view key) {
 }
 
 IndexModel parse_model(const Json& json) {
-  return {parse_run_model(json), json.at("dim").as_size()};
+  return {parse_run_model(json), json.at("dim").as_size({1, kMaxDim})};
+}
+
+std::string options_json(const std::map<std::string, std::vector<std::string>>& options) {
+  std::string out = "{";
+  for (const auto& [name, values] : options) {
+    out += (out.size() > 1 ? ", " : "") + json_string(name) + ": [";
+    for (const std::string& value : values) out += (out.ends_with('[') ? "" : ", ") + json_string(value);
+    out += "]";
+  }
+  return out + "}";
+}
+
+std::map<std::string, std::vector<std::string>> parse_options(const Json& json) {
+  std::map<std::string, std::vector<std::string>> options;
+  const auto all = json.find("options");
+  for (std::size_t i = 0; all && i < all->size(); ++i) {
+    std::vector<std::string>& values = options[std::string((*all)[i].key())];
+    for (std::size_t k = 0; k < (*all)[i].size(); ++k) values.emplace_back((*all)[i][k].as_string());
+  }
+  return options;
+}
+
+IndexFacts parse_facts(const Json& json) {
+  return {.model = parse_model(json),
+          .type = member(json, "type"),
+          .options = parse_options(json),
+          .largest_error = json.at("largest_error").as_double(),
+          .seal = json.find_string("seal").value_or("")};
 }
 
 IndexedFile parse_line(const std::string& line, const std::string& place) {
@@ -94,7 +124,7 @@ std::vector<IndexedFile> parse_files(const std::string& bytes, const fs::path& p
 /// A change is decided once NAME.new of kFacts is there; renaming the others can be done again.
 void finish_change(const fs::path& folder) {
   const bool is_decided = fs::exists(folder / (std::string(kFacts) + kNew));
-  for (const char* name : {kExact, kVectors, kFiles, kFacts}) {
+  for (const char* name : {kExact, kVectors, kFaiss, kFiles, kFacts}) {
     const fs::path fresh = with_suffix(folder / name, kNew);
     std::error_code error;
     if (is_decided && fs::exists(fresh)) {
@@ -106,26 +136,25 @@ void finish_change(const fs::path& folder) {
   }
 }
 
-/// Rows (n, d) of a .npy file that this program wrote.
-Tensor<float> read_exact(const fs::path& path, std::size_t rows, std::size_t dim) {
-  const std::string bytes = read_whole(path);
-  const std::string header = npy_header("<f4", std::array{rows, dim});
-  Tensor<float> out(Shape{rows, dim});
-  VIT_CHECK(bytes.starts_with(header) && bytes.size() == header.size() + out.num_elements() * sizeof(float),
-            kWhere, path.string(), ": does not hold ", rows, " vectors of ", dim, " numbers");
-  std::memcpy(out.data(), bytes.data() + header.size(), bytes.size() - header.size());
-  return out;
-}
-
-double largest_difference(TensorView<const float> a, TensorView<const float> b) {
-  double largest = 0;
-  for (std::size_t row = 0; row < a.num_rows(); ++row) {
-    double square = 0;
-    for (std::size_t i = 0; i < a.num_columns(); ++i)
-      square += std::pow(static_cast<double>(a.row(row)[i]) - static_cast<double>(b.row(row)[i]), 2);
-    largest = std::max(largest, square);
-  }
-  return std::sqrt(largest);
+/// The vectors of an index of 0.2.
+StoredVectors former_vectors(const fs::path& folder, const IndexFacts& facts, std::size_t n,
+                             IndexTrust trust) {
+  const std::size_t dim = facts.model.dim;
+  if (fs::exists(folder / kExact)) return StoredVectors::in_npy(folder / kExact, n, dim);
+  const fs::path path = folder / kFaiss;
+  if (const auto plain = plain_type(facts.type)) return StoredVectors::in_faiss(path, *plain, n, dim);
+  if (facts.type.starts_with("HNSW")) return StoredVectors::at_end_of_faiss(path, n, dim);
+  VIT_CHECK(
+      trust == IndexTrust::trusted, kWhere.with(ErrorKind::unsupported), path.string(),
+      ": an index of 0.2 of type ", printable(facts.type),
+      " keeps its vectors where only FAISS finds them, which believes what a file says; if it is your own, "
+      "vit index --trust-index brings it to the present form, without embedding again");
+  const SourceFile file(path, kWhere);
+  Tensor<float> vectors = VectorIndex::read(file).vectors();
+  VIT_CHECK(vectors.dim(0) == n && vectors.dim(1) == dim, kWhere, path.string(), ": has ",
+            vectors.shape().to_string(), " numbers, expected ", n, " vectors of ", dim,
+            "; run vit index again into a new folder");
+  return StoredVectors(std::move(vectors));
 }
 
 }  // namespace
@@ -136,42 +165,36 @@ bool IndexedFile::is_same(const IndexedFile& other) const {
 
 bool is_index_folder(const fs::path& folder) {
   std::error_code error;
-  for (const char* name : {kVectors, kFiles, kFacts}) {
+  for (const char* name : {kVectors, kFaiss, kFiles, kFacts}) {
     if (fs::exists(folder / name, error) || fs::exists(with_suffix(folder / name, kNew), error)) return true;
   }
   return false;
 }
 
-IndexFacts read_index_facts(const fs::path& folder) {
-  const fs::path path = folder / kFacts;
-  const Json json = parse_json(read_whole(path), path.string());
-  return {.model = parse_model(json),
-          .type = member(json, "type"),
-          .largest_error = json.at("largest_error").as_double()};
+fs::path faiss_file(const fs::path& folder) {
+  return folder / kFaiss;
 }
 
 IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
-  VectorIndex::check_available();
   VIT_CHECK(is_index_folder(folder), kWhere.with(ErrorKind::argument), folder.string(),
             ": is no index; vit index INPUT... --output FOLDER makes one");
   if (fs::exists(with_suffix(folder / kFacts, kNew))) finish_change(folder);
-  const std::string facts = read_whole(folder / kFacts), lines = read_whole(folder / kFiles);
-  const Json json = parse_json(facts, (folder / kFacts).string());
-  IndexContents contents{.facts = read_index_facts(folder),
+  const Json json = parse_json(read_whole(folder / kFacts), (folder / kFacts).string());
+  const std::string lines = read_whole(folder / kFiles);
+  // a release up to 0.2 that rewrites an index leaves vectors.safetensors as it was, and this out
+  const bool is_current = json.find_string("vectors").value_or("") == kVectors;
+  IndexContents contents{.facts = parse_facts(json),
                          .files = parse_files(lines, folder / kFiles),
-                         .index = VectorIndex::read(folder / kVectors, trust)};
-  const std::size_t count = contents.files.size();
-  VIT_CHECK(contents.index.size() == count && contents.index.dim() == contents.facts.model.dim &&
-                json.at("files").as_size() == count && json.at("checksum").as_string() == checksum(lines),
-            kWhere, folder.string(), ": its files are not of one run: ", kVectors, " has ",
-            contents.index.size(), " vectors of ", contents.index.dim(), " numbers, ", kFiles, " ", count,
-            " files; run vit index again");
+                         .vectors = {},
+                         .is_current = is_current};
+  const std::size_t n = contents.files.size();
+  VIT_CHECK(json.at("files").as_size() == n && json.at("checksum").as_string() == checksum(lines), kWhere,
+            folder.string(), ": its files are not of one run: ", kFacts, " has ", json.at("files").as_size(),
+            " files, ", kFiles, " ", n, " files, or others; run vit index again");
+  contents.vectors = is_current
+                         ? StoredVectors::in_safetensors(folder / kVectors, n, contents.facts.model.dim)
+                         : former_vectors(folder, contents.facts, n, trust);
   return contents;
-}
-
-Tensor<float> read_exact_vectors(const fs::path& folder, const IndexContents& contents) {
-  if (!fs::exists(folder / kExact)) return contents.index.vectors();
-  return read_exact(folder / kExact, contents.files.size(), contents.facts.model.dim);
 }
 
 std::string index_line(const IndexedFile& file) {
@@ -201,11 +224,14 @@ IndexWriter::~IndexWriter() {
   ::close(lock_);
 }
 
-std::vector<std::pair<IndexedFile, std::vector<float>>> IndexWriter::take_partial(const IndexModel& model) {
-  std::vector<std::pair<IndexedFile, std::vector<float>>> rows;
+std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
+  std::vector<IndexedFile> rows;
   const std::string first = "{" + model_json(model) + "}\n";
-  std::ifstream lines(folder_ / kPartialFiles, std::ios::binary),
-      vectors(folder_ / kPartialVectors, std::ios::binary);
+  const std::size_t vector_bytes = model.dim * sizeof(float);
+  std::error_code error;
+  const std::uintmax_t num_bytes = fs::file_size(folder_ / kPartialVectors, error);
+  const std::uintmax_t num_vectors = error ? 0 : num_bytes / vector_bytes;
+  std::ifstream lines(folder_ / kPartialFiles, std::ios::binary);
   lines.exceptions(std::ios::badbit);  // without memory a line is not the last
   std::size_t bytes = 0;
   std::string line;
@@ -213,83 +239,86 @@ std::vector<std::pair<IndexedFile, std::vector<float>>> IndexWriter::take_partia
     const std::string place = (folder_ / kPartialFiles).string();
     parse_model(parse_json(line, place)).check_same(model, place + ": left by an interrupted run");
     bytes = line.size() + 1;  // not those of `first`: the same model may have lain elsewhere
-    while (std::getline(lines, line) && !lines.eof()) {  // a line without its end was cut short
-      std::vector<float> vector(model.dim);
-      if (!vectors.read(reinterpret_cast<char*>(vector.data()),
-                        static_cast<std::streamsize>(model.dim * sizeof(float))))
-        break;
-      rows.emplace_back(parse_line(line, place), std::move(vector));
+    // a line without its end was cut short
+    while (rows.size() < num_vectors && std::getline(lines, line) && !lines.eof()) {
+      rows.push_back(parse_line(line, place));
       bytes += line.size() + 1;
     }
   }
-  // what was cut short is cut off, and writing goes on behind
+  // what was cut short is cut off, and writing goes on after it
   const auto open = [this](std::ofstream& out, const char* name, std::size_t size) {
-    std::error_code error;
+    std::error_code unwritable;
     std::ofstream(folder_ / name, std::ios::binary | std::ios::app).close();
-    fs::resize_file(folder_ / name, size, error);
+    fs::resize_file(folder_ / name, size, unwritable);
     out.open(folder_ / name, std::ios::binary | std::ios::app);
-    VIT_CHECK(!error && out.is_open(), kWhere.with(ErrorKind::io), (folder_ / name).string(),
+    VIT_CHECK(!unwritable && out.is_open(), kWhere.with(ErrorKind::io), (folder_ / name).string(),
               ": cannot be written");
   };
-  open(partial_vectors_, kPartialVectors, rows.size() * model.dim * sizeof(float));
+  open(partial_vectors_, kPartialVectors, rows.size() * vector_bytes);
   open(partial_files_, kPartialFiles, rows.empty() ? 0 : bytes);
   if (rows.empty()) partial_files_ << first << std::flush;
+  num_partial_ = rows.size();
+  dim_ = model.dim;
   return rows;
 }
 
-void IndexWriter::add_partial(const IndexedFile& file, std::span<const float> vector) {
-  // the line behind the vector: a line that is whole has its vector
+std::size_t IndexWriter::add_partial(const IndexedFile& file, std::span<const float> vector) {
+  // the line after the vector: a line that is whole has its vector
   partial_vectors_.write(reinterpret_cast<const char*>(vector.data()),
                          static_cast<std::streamsize>(vector.size_bytes()));
   partial_vectors_.flush();
   partial_files_ << index_line(file) << '\n' << std::flush;
   VIT_CHECK(partial_vectors_.good() && partial_files_.good(), kWhere.with(ErrorKind::io), folder_.string(),
             ": cannot be written; is the disk full?");
+  return num_partial_++;
 }
 
-void IndexWriter::write_new(const VectorIndex& index, const IndexFacts& facts,
-                            std::span<const IndexedFile> files, TensorView<const float> exact_vectors) {
+StoredVectors IndexWriter::partial() const {
+  if (num_partial_ == 0) return {};
+  return StoredVectors::in_raw(folder_ / kPartialVectors, num_partial_, dim_);
+}
+
+void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> files, const ReadVectors& read,
+                            const IndexSeal& seal) {
+  const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
+  const std::size_t n = files.size(), dim = facts.model.dim;
+  if (const auto plain = plain_type(facts.type)) {
+    facts.largest_error = std::max(
+        facts.largest_error,
+        write_vectors({.safetensors = fresh(kVectors), .faiss = fresh(kFaiss)}, *plain, n, dim, read));
+  } else {
+    write_vectors({.safetensors = fresh(kVectors), .faiss = {}}, PlainType::flat, n, dim, read);
+    const Tensor<float> vectors = StoredVectors::in_safetensors(fresh(kVectors), n, dim).read_all();
+    const VectorIndex index = VectorIndex::build(facts.type, vectors);
+    index.write(fresh(kFaiss));
+    const double error = index.largest_error(vectors);
+    facts.largest_error = error < 0 ? error : facts.largest_error + error;
+    facts.seal = seal.digest(SourceFile(fresh(kFaiss), kWhere));
+  }
   std::string lines;
   for (const IndexedFile& file : files) lines += index_line(file) + "\n";
-  const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
-  index.write(fresh(kVectors));
   write_whole(fresh(kFiles), lines);
-  if (exact_vectors.data() != nullptr) {
-    AtomicFile exact(fresh(kExact), "index");
-    const std::string header =
-        npy_header("<f4", std::array{exact_vectors.num_rows(), exact_vectors.num_columns()});
-    exact.write(std::as_bytes(std::span(header)));
-    exact.write(std::as_bytes(exact_vectors.flat()));
-    exact.commit();
-  }
-  std::string json = "{" + model_json(facts.model) + ", \"type\": " + json_string(facts.type);
   char number[32];
   std::snprintf(number, sizeof number, "%.3g", facts.largest_error);
-  json += std::string(", \"largest_error\": ") + number + text(", \"files\": ", files.size());
-  write_whole(fresh(kFacts), json + ", \"checksum\": \"" + checksum(lines) + "\"}\n");  // decides
+  std::string json = "{" + model_json(facts.model) + ", \"type\": " + json_string(facts.type) +
+                     ", \"largest_error\": " + number + ", \"vectors\": " + json_string(kVectors);
+  if (!facts.options.empty()) json += ", \"options\": " + options_json(facts.options);
+  if (!facts.seal.empty()) json += ", \"seal\": " + json_string(facts.seal);
+  json += text(", \"files\": ", n, ", \"checksum\": \"", checksum(lines), "\"}\n");
+  write_whole(fresh(kFacts), json);  // decides
 }
 
-IndexFacts IndexWriter::commit(const IndexModel& model, const std::string& type,
-                               std::span<const IndexedFile> files, TensorView<const float> vectors) {
-  const VectorIndex index = VectorIndex::build(type, vectors);
-  IndexFacts facts{.model = model, .type = type};
-  const bool keeps_vectors = index.keeps_vectors(vectors);
+IndexFacts IndexWriter::commit(IndexFacts facts, std::span<const IndexedFile> files, const ReadVectors& read,
+                               const IndexSeal& seal) {
   try {
-    facts.largest_error = largest_difference(vectors, index.vectors());
-  } catch (const Error&) {
-    facts.largest_error = -1;  // unknown: the type gives no vectors back
-  }
-  try {
-    write_new(index, facts, files, keeps_vectors ? TensorView<const float>() : vectors);
+    write_new(facts, files, read, seal);
   } catch (...) {
     finish_change(folder_);  // not decided: drops what was written
     throw;
   }
   finish_change(folder_);
-  if (keeps_vectors) {
-    std::error_code error;
-    fs::remove(folder_ / kExact, error);
-  }
+  std::error_code error;
+  fs::remove(folder_ / kExact, error);
   drop_partial();
   return facts;
 }

@@ -40,11 +40,14 @@ std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
 
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature) {
   const std::string name = to_string(feature.output);
-  return {run_model(options, model, std::span(&name, 1)),
-          internal::vector_width(feature.output, model.config())};
+  return {run_model(options, model, std::span(&name, 1)), feature.dim(model.config())};
 }
 
-void take_options(const IndexModel& model, CommonOptions& options) {
+void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options) {
+  const IndexModel& model = facts.model;
+  std::vector<Option> list;
+  add_common_options(list, options);
+  repeat_options(list, facts.options, options, (folder / "index.json").string());
   if (options.model.empty()) options.model = model.model;
   if (options.session.input_size.kind == InputSize::Kind::model)
     options.session.input_size = parse_size(model.size);
@@ -59,7 +62,10 @@ void take_options(const IndexModel& model, CommonOptions& options) {
 Option trust_option(bool& trusts_index) {
   return {.name = "--trust-index",
           .type_name = "",
-          .help = "Read an index of any type that FAISS knows, unchecked; only for files of your own",
+          .help =
+              "Let FAISS read what an index of 0.2 holds; only for files of your own. Indexes of this "
+              "release do not "
+              "need it",
           .flag = &trusts_index};
 }
 

@@ -21,13 +21,17 @@ struct VectorFeature {
   /// The vector of an image, normalized. Throws Error if it is not finite or zero.
   std::vector<float> vector(const ImageOutputs& outputs) const;
 
+  /// C: numbers of a vector.
+  std::size_t dim(const ModelConfig& config) const { return internal::vector_width(output, config); }
+
   Output output;
 };
 
 /// The model, feature and preprocessing of a run, as index.json keeps them.
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
-/// Takes from an index what the command line leaves open: the model, the size and the precision.
-void take_options(const IndexModel& model, CommonOptions& options);
+/// Takes from the index in `folder` what the command line leaves open: the model, how it is loaded, the size
+/// and the precision.
+void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options);
 
 /// --trust-index, and what it means for reading an index.
 Option trust_option(bool& trusts_index);

@@ -8,6 +8,7 @@
 #include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
+#include "apps/vit/commands/index/index_search.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/option_values.h"
@@ -21,7 +22,9 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "FOLDER is what vit index wrote; its model, features and size are used. Scores are cosines; of equal "
+    "FOLDER is what vit index wrote; its model, features and size are used, and the options that it was "
+    "loaded\n"
+    "with. Scores are cosines; of equal "
     "ones the\n"
     "first file of the index counts. Several queries are one: the mean of their vectors. With --each every "
     "one is\n"
@@ -163,22 +166,32 @@ PageSection page_section(const Query& query, bool are_images, std::span<const Hi
   return section;
 }
 
+std::vector<std::span<const float>> vectors_of(std::span<const Query> queries) {
+  std::vector<std::span<const float>> out;
+  for (const Query& query : queries) out.emplace_back(query.vector);
+  return out;
+}
+
 int search(SearchOptions options) {
   if (options.queries.empty() == !options.texts.are_given())
     fail_usage("QUERY or --text is required, and not both");
   if (options.texts.are_given()) check_html(options.html, {}, options.common);
-  IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
-  if (!options.parameters.empty()) contents.index.set_parameters(options.parameters);
-  take_options(contents.facts.model, options.common);
+  const IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
+  const IndexSearch index(options.folder, contents, options.parameters);
+  if (!index.note().empty() && !options.common.quiet) print_failure(options.folder.string(), index.note());
+  inherit_options(contents.facts, options.folder, options.common);
   std::vector<Query> queries;
   const int code = options.queries.empty() ? embed_texts(options, contents, queries)
                                            : embed_images(options, contents, queries);
   if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
   std::string out = options.format == PrintFormat::csv ? "query,rank,file,score\n" : "";
   HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
-  for (const Query& query : queries) {
-    const std::vector<Hit> hits =
-        contents.index.search(query.vector, options.top, options.common.session.threads);
+  const std::vector<std::span<const float>> vectors = vectors_of(queries);
+  const std::vector<std::vector<Hit>> found =
+      index.search(vectors, options.top, options.common.session.threads);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const Query& query = queries[i];
+    const std::vector<Hit>& hits = found[i];
     out += options.format == PrintFormat::json  ? as_json(query, hits, contents.files)
            : options.format == PrintFormat::csv ? as_csv(query, hits, contents.files)
                                                 : as_text(query, hits, contents.files);

@@ -1,11 +1,9 @@
 // The index with FAISS.
 #include <faiss/AutoTune.h>
-#include <faiss/IndexFlat.h>
 #include <faiss/IndexIVF.h>
 #include <faiss/IndexNSG.h>
 #include <faiss/IndexPreTransform.h>
 #include <faiss/IndexRefine.h>
-#include <faiss/IndexScalarQuantizer.h>
 #include <faiss/impl/FaissException.h>
 #include <faiss/impl/io.h>
 #include <faiss/index_factory.h>
@@ -14,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -21,8 +20,6 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/vit/commands/index/index_file_check.h"
-#include "apps/vit/commands/index/inner_product.h"
 #include "apps/vit/commands/index/vector_index.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/text_format.h"
@@ -38,7 +35,7 @@ using namespace internal;
 namespace {
 
 constexpr Where kWhere{"index", ErrorKind::format};
-constexpr std::size_t kBlock = 4096;  // vectors that a thread scans at a time
+constexpr std::size_t kBlock = 4096;  // vectors that are compared at a time
 
 using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
 
@@ -170,39 +167,6 @@ void check_candidates(const faiss::Index& index) {
   }
 }
 
-bool is_better(const Hit& a, const Hit& b) {
-  return a.score > b.score || (a.score == b.score && a.index < b.index);
-}
-
-/// Sorts, and keeps the best `top`.
-void keep_best(std::vector<Hit>& hits, std::size_t top) {
-  const std::size_t count = std::min(top, hits.size());
-  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(count), hits.end(), is_better);
-  hits.resize(count);
-}
-
-/// All vectors once, each block by one thread.
-std::vector<Hit> scan(const faiss::IndexFlat& index, std::span<const float> query, std::size_t top,
-                      int threads) {
-  const auto count = static_cast<std::size_t>(index.ntotal), dim = query.size();
-  std::vector<std::vector<Hit>> found(static_cast<std::size_t>(resolve_threads(threads)));
-  parallel_for(ceil_div(count, kBlock), threads, [&](std::size_t block, int thread) {
-    const std::size_t first = block * kBlock, size = std::min(kBlock, count - first);
-    std::vector<Hit>& best = found[static_cast<std::size_t>(thread)];
-    const std::size_t kept = best.size();
-    const Hit worst = kept < top ? Hit{} : best.back();
-    for (std::size_t i = 0; i < size; ++i) {
-      const Hit hit{first + i, inner_product(query.data(), index.get_xb() + (first + i) * dim, dim)};
-      if (kept < top || is_better(hit, worst)) best.push_back(hit);
-    }
-    if (best.size() > kept) keep_best(best, top);
-  });
-  std::vector<Hit> all;
-  for (const std::vector<Hit>& best : found) all.insert(all.end(), best.begin(), best.end());
-  keep_best(all, top);
-  return all;
-}
-
 }  // namespace
 
 struct VectorIndex::State {
@@ -214,7 +178,9 @@ VectorIndex::~VectorIndex() = default;
 VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
 
-void VectorIndex::check_available() {}
+bool VectorIndex::is_available() {
+  return true;
+}
 
 void VectorIndex::check_type(const std::string& type, std::size_t dim) {
   check_numbers(type);
@@ -246,11 +212,10 @@ VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> 
   }
 }
 
-VectorIndex VectorIndex::read(const std::filesystem::path& path, IndexTrust trust) {
+VectorIndex VectorIndex::read(const SourceFile& file) {
+  const std::filesystem::path& path = file.path();
   try {
     auto state = std::make_unique<State>();
-    const SourceFile file(path, kWhere);
-    if (trust == IndexTrust::checked) check_index_file(file);
     FileReader reader(file);
     state->index.reset(faiss::read_index(&reader));
     VIT_CHECK(metric_of(*state->index) == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
@@ -296,8 +261,6 @@ std::vector<Hit> VectorIndex::search(std::span<const float> query, std::size_t t
   VIT_CHECK(query.size() == dim(), kWhere.with(ErrorKind::mismatch), "the query has ", query.size(),
             " numbers, the vectors of the index ", dim());
   top = std::min(top, size());
-  if (const auto* const flat = dynamic_cast<const faiss::IndexFlat*>(state_->index.get()))
-    return scan(*flat, query, top, threads);
   const FaissThreads all(threads);
   std::vector<float> scores(top);
   std::vector<idx_t> labels(top);
@@ -314,17 +277,6 @@ std::vector<Hit> VectorIndex::search(std::span<const float> query, std::size_t t
   return hits;
 }
 
-bool VectorIndex::keeps_vectors(TensorView<const float> built_from) const {
-  // float16 gives back what rounds to the same float16
-  const auto* const scalar = dynamic_cast<const faiss::IndexScalarQuantizer*>(state_->index.get());
-  if (scalar != nullptr && scalar->sq.qtype == faiss::ScalarQuantizer::QT_fp16) return true;
-  try {
-    return std::ranges::equal(vectors().flat(), built_from.flat());
-  } catch (const Error&) {
-    return false;  // a type that gives none back
-  }
-}
-
 Tensor<float> VectorIndex::vectors() const {
   Tensor<float> out(Shape{size(), dim()});
   try {
@@ -333,6 +285,27 @@ Tensor<float> VectorIndex::vectors() const {
     fail(kWhere.with(ErrorKind::unsupported), "FAISS gives no vectors back: ", reason(error));
   }
   return out;
+}
+
+double VectorIndex::largest_error(TensorView<const float> exact) const {
+  std::vector<float> block(kBlock * dim());
+  double largest = 0;
+  try {
+    for (std::size_t first = 0; first < size(); first += kBlock) {
+      const std::size_t count = std::min(kBlock, size() - first);
+      state_->index->reconstruct_n(static_cast<idx_t>(first), static_cast<idx_t>(count), block.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        double square = 0;
+        for (std::size_t c = 0; c < dim(); ++c)
+          square += std::pow(
+              static_cast<double>(exact.row(first + i)[c]) - static_cast<double>(block[i * dim() + c]), 2);
+        largest = std::max(largest, square);
+      }
+    }
+  } catch (const faiss::FaissException&) {
+    return -1;
+  }
+  return std::sqrt(largest);
 }
 
 }  // namespace vit::app

@@ -7,7 +7,9 @@ namespace {
 
 [[noreturn]] void fail_without_faiss() {
   fail(Where{"index", ErrorKind::unsupported},
-       "this build of vit has no FAISS: install libfaiss-dev and configure with -DVIT_FAISS=ON");
+       "this build of vit has no FAISS: install libfaiss-dev and configure with -DVIT_FAISS=ON; types Flat "
+       "and "
+       "SQfp16 need none");
 }
 
 }  // namespace
@@ -19,8 +21,8 @@ VectorIndex::~VectorIndex() = default;
 VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
 
-void VectorIndex::check_available() {
-  fail_without_faiss();
+bool VectorIndex::is_available() {
+  return false;
 }
 void VectorIndex::check_type(const std::string&, std::size_t) {
   fail_without_faiss();
@@ -28,7 +30,7 @@ void VectorIndex::check_type(const std::string&, std::size_t) {
 VectorIndex VectorIndex::build(const std::string&, TensorView<const float>) {
   fail_without_faiss();
 }
-VectorIndex VectorIndex::read(const std::filesystem::path&, IndexTrust) {
+VectorIndex VectorIndex::read(const internal::SourceFile&) {
   fail_without_faiss();
 }
 void VectorIndex::write(const std::filesystem::path&) const {
@@ -46,10 +48,10 @@ void VectorIndex::set_parameters(const std::string&) {
 std::vector<Hit> VectorIndex::search(std::span<const float>, std::size_t, int) const {
   fail_without_faiss();
 }
-bool VectorIndex::keeps_vectors(TensorView<const float>) const {
+Tensor<float> VectorIndex::vectors() const {
   fail_without_faiss();
 }
-Tensor<float> VectorIndex::vectors() const {
+double VectorIndex::largest_error(TensorView<const float>) const {
   fail_without_faiss();
 }
 

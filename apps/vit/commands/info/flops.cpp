@@ -9,7 +9,7 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
   const double width = real(config.embed_dim), depth = real(config.depth), hidden = real(config.mlp_dim);
 
   Flops flops;
-  flops.patch_embed = 2 * patches * width * 3 * patch * patch;
+  flops.patch_embed = 2 * patches * width * real(config.num_channels) * patch * patch;
   // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
   const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens);
   flops.attention_linear = depth * 2 * tokens * width * 2 * width + 2 * rows * width * 2 * width;

@@ -82,7 +82,7 @@ SeenImage PatchRun::run(const Input& input, const std::function<Request(const Pa
   const Request wanted = request(seen.layout);
   if (input.pixels) {
     const Tensor<float> pixels = input.pixels->load(input.pixels_index);
-    session_.forward({pixels.data(), Shape{1, 3, pixels.dim(1), pixels.dim(2)}}, wanted, outputs);
+    session_.forward({pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}}, wanted, outputs);
   } else {
     session_.run(seen.source, wanted, outputs);
   }

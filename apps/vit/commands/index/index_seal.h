@@ -1,0 +1,31 @@
+// Whether this user wrote a file that a library is to read which believes what files say: a digest of the
+// file with a key that only this user can read.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/io/source_file.h"
+
+namespace vit::app {
+
+class IndexSeal {
+ public:
+  /// With the key of this user, which is made if there is none: 32 bytes in vit/index.key below
+  /// $XDG_STATE_HOME or ~/.local/state, readable by the user only. Where such a file cannot be had, or others
+  /// can read it, there is no key.
+  static IndexSeal of_user();
+
+  /// HMAC-SHA256 of the file in hexadecimal digits; "" without a key.
+  std::string digest(const internal::SourceFile& file) const;
+  /// Whether digest() of this user has given `digest` for these bytes; never without a key.
+  bool is_own(const internal::SourceFile& file, std::string_view digest) const;
+
+ private:
+  std::vector<std::byte> key_;
+};
+
+}  // namespace vit::app
