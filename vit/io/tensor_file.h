@@ -59,6 +59,7 @@ class TensorFile {
     std::map<std::string, std::string> metadata;
     std::string container;
     std::vector<std::string> ignored;
+    std::vector<std::string> unread{};  // names in shards that were not opened
   };
   /// For the readers. Throws Error if a name occurs twice.
   explicit TensorFile(Contents contents);

@@ -45,10 +45,10 @@ std::string without_compiler(std::string_view name) {
   return out.append(name.substr(done));
 }
 
-TensorFile open_by_name(const fs::path& file) {
+TensorFile open_by_name(const fs::path& file, WantsTensor wants) {
   const std::string name = file.filename().string();
-  if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle);
-  if (name.ends_with(".index.json")) return open_shards(file, open_safetensors);
+  if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle, wants);
+  if (name.ends_with(".index.json")) return open_shards(file, open_safetensors, wants);
   if (name.ends_with(".safetensors")) return open_safetensors(file);
   if (is_pickle(file)) return open_pickle(file);
   fail(kWhere.with(ErrorKind::unsupported), file.string(),
@@ -92,8 +92,8 @@ bool is_open_clip_name(const fs::path& file) {
   return file.filename() == "open_clip_model.safetensors" || file.filename() == "open_clip_pytorch_model.bin";
 }
 
-TensorFile open_weights(const fs::path& path) {
-  TensorFile file = open_by_name(path);
+TensorFile open_weights(const fs::path& path, WantsTensor wants) {
+  TensorFile file = open_by_name(path, wants);
   const bool is_compiled = std::ranges::any_of(file.entries(), [](const TensorEntry& entry) {
     return entry.name.find(kCompiled) != std::string::npos;
   });

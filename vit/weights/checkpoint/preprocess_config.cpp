@@ -95,6 +95,7 @@ PreprocessConfig build_timm_preprocess(const TimmPreprocess& timm, const ModelOp
 void apply_choices(PreprocessConfig& config, const ModelOptions& options) {
   if (options.channels) config.channels = *options.channels;
   config.max_pixels = options.max_pixels;
+  if (options.area_limits) config = with_area_limits(config, *options.area_limits);
   if (!options.square_pad_color) return;
   config.pad_to_square = true;
   config.square_pad_color = *options.square_pad_color;

@@ -43,6 +43,11 @@ struct TimmPreprocess {
 /// What the caller chooses whatever the files say: the square and the order of the channels.
 void apply_choices(PreprocessConfig& config, const ModelOptions& options);
 
+/// Whether a Hugging Face image processor of this class chooses the size of each image by its tokens.
+bool has_token_sizes(std::string_view processor);
+/// The sizes of such a class, from its file: hf_token_sizes.cpp.
+void read_token_sizes(const Json& file, std::string_view processor, PreprocessConfig& config);
+
 /// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);
 

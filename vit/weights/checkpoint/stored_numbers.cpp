@@ -36,15 +36,8 @@ void transpose(std::span<const float> in, std::size_t rows, std::size_t columns,
   }
 }
 
-/// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
-void reorder(Form form, std::span<const float> in, std::size_t columns, std::size_t head_width, float* out) {
-  if (form == Form::transposed) return transpose(in, in.size() / columns, columns, out);
-  if (form == Form::pixels) {  // each row: (P P, 3) -> (3, P P)
-    for (std::size_t row = 0; row < in.size(); row += columns)
-      transpose(in.subspan(row, columns), 3, columns / 3, out + row);
-    return;
-  }
-  // (H, 3, d) rows -> (3, H, d)
+/// (H, 3, d) rows -> (3, H, d)
+void sort_heads(std::span<const float> in, std::size_t columns, std::size_t head_width, float* out) {
   const std::size_t rows = in.size() / columns, heads = rows / 3 / head_width, block = head_width * columns;
   for (std::size_t of_three = 0; of_three < 3; ++of_three) {
     for (std::size_t head = 0; head < heads; ++head)
@@ -52,8 +45,79 @@ void reorder(Form form, std::span<const float> in, std::size_t columns, std::siz
   }
 }
 
+/// The stored row of a head, d = 4 F channels wide, that becomes row `channel` (position/README.md):
+///   pairs_by_axis   neighbors, x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
+///   halves_by_axis  halves of the head, each in halves: blocks A A B B -> A B A B
+std::size_t stored_channel(Form form, std::size_t channel, std::size_t head_width) {
+  const std::size_t quarter = head_width / 4;
+  if (form == Form::pairs_by_axis) {
+    const std::size_t pair = channel / 2, of_axis = pair % quarter, axis = pair / quarter;
+    return 2 * (2 * of_axis + axis) + channel % 2;
+  }
+  const std::size_t block = channel / quarter, from = block == 1 ? 2 : block == 2 ? 1 : block;
+  return from * quarter + channel % quarter;
+}
+
+void permute_heads(Form form, std::span<const float> in, std::size_t columns, std::size_t head_width,
+                   float* out) {
+  const std::size_t rows = in.size() / columns;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t first = row / head_width * head_width;
+    const std::size_t from = first + stored_channel(form, row % head_width, head_width);
+    out = std::copy_n(in.data() + from * columns, columns, out);
+  }
+}
+
+/// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
+void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
+  switch (form) {
+    case Form::transposed: return transpose(in, in.size() / columns, columns, out);
+    case Form::pixels:  // each row: (P P, 3) -> (3, P P)
+      for (std::size_t row = 0; row < in.size(); row += columns)
+        transpose(in.subspan(row, columns), 3, columns / 3, out + row);
+      return;
+    case Form::cells:
+    case Form::cell_kernel: {  // each row: (C, m m) -> (m m, C)
+      const std::size_t of_cell = sizes.cell * sizes.cell;
+      for (std::size_t row = 0; row < in.size(); row += columns)
+        transpose(in.subspan(row, columns), of_cell, columns / of_cell, out + row);
+      return;
+    }
+    case Form::last_first:
+      std::ranges::copy(in.first(in.size() - columns), std::ranges::copy(in.last(columns), out).out);
+      return;
+    case Form::pairs_by_axis:
+    case Form::halves_by_axis: return permute_heads(form, in, columns, sizes.head_width, out);
+    default: return sort_heads(in, columns, sizes.head_width, out);
+  }
+}
+
+/// (C, 3, frames, P, P) -> (C, 3 P P): an image is that many equal frames.
+void add_frames(std::span<const float> in, const FormSizes& sizes, std::span<float> out) {
+  const std::size_t pixels = sizes.patch_size * sizes.patch_size;
+  for (std::size_t plane = 0; plane < out.size() / pixels; ++plane) {
+    const float* const frames = in.data() + plane * sizes.frames * pixels;
+    for (std::size_t i = 0; i < pixels; ++i) {
+      double sum = 0.0;
+      for (std::size_t frame = 0; frame < sizes.frames; ++frame)
+        sum += static_cast<double>(frames[frame * pixels + i]);
+      out[plane * pixels + i] = static_cast<float>(sum);
+    }
+  }
+}
+
 bool moves_numbers(Form form) {
-  return form == Form::transposed || form == Form::pixels || form == Form::head_rows;
+  switch (form) {
+    case Form::transposed:
+    case Form::pixels:
+    case Form::head_rows:
+    case Form::pairs_by_axis:
+    case Form::halves_by_axis:
+    case Form::last_first:
+    case Form::cells:
+    case Form::cell_kernel: return true;
+    default: return false;
+  }
 }
 
 /// Where the patches of a model without prefix rows, or of one with them, are.
@@ -65,7 +129,8 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 }
 
 bool is_plain(const StoredRows& piece) {
-  return piece.entry != nullptr && piece.mask == nullptr && !moves_numbers(piece.row.form);
+  return piece.entry != nullptr && piece.mask == nullptr && piece.row.form != Form::frames &&
+         !moves_numbers(piece.row.form);
 }
 
 }  // namespace
@@ -85,11 +150,15 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);
+    } else if (piece.row.form == Form::frames) {
+      Tensor<float> stored(Shape{count * sizes.frames});
+      convert(*piece.entry, stored.flat());
+      add_frames(stored.flat(), sizes, {target, count});
     } else if (moves_numbers(piece.row.form)) {
       Tensor<float> stored(Shape{count});
       convert(taken(piece), stored.flat());
-      const bool bias = shape.rank() == 1 && piece.row.form == Form::head_rows;
-      reorder(piece.row.form, stored.flat(), bias ? 1 : shape.last(), sizes.head_width, target);
+      const bool is_vector = shape.rank() == 1 && piece.row.form != Form::transposed;
+      reorder(piece.row.form, stored.flat(), is_vector ? 1 : shape.last(), sizes, target);
     } else {
       convert(taken(piece), std::span(target, count));
     }
