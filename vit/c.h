@@ -99,19 +99,20 @@ typedef struct vit_array {
  * embed_dim, E = dimension of the space of images and texts, H, W pixels. They may be joined by | in a
  * request. */
 enum {
-  VIT_POOLED = 1,      /* (n, C) float32, the vector that the model's own library calls its embedding */
-  VIT_PROJECTED = 2,   /* (n, E) float32, in the space of images and texts */
-  VIT_CLS = 4,         /* (n, C) float32, class token after the final norm */
-  VIT_PATCHES = 8,     /* (n, h, w, C) float32, patch tokens after the final norm */
-  VIT_TOKENS = 16,     /* (n, T, C) float32, all tokens after the final norm, prefix first */
-  VIT_EMBEDDED = 32,   /* (n, T, C) float32, tokens entering block 0 */
-  VIT_LOGITS = 64,     /* (n, classes) float32 */
-  VIT_BLOCK = 128,     /* (n, T, C) float32, all tokens after a block, before the final norm */
-  VIT_ATTENTION = 256, /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
-  VIT_PIXELS = 512,    /* (n, 3, H, W) float32, normalized: what the model sees */
-  VIT_CROPPED = 1024,  /* (n, H, W, 3) uint8, before normalization */
-  VIT_TEXT = 2048,     /* (n, E) float32, vectors of texts */
-  VIT_IDS = 4096,      /* (n, T) int32, token ids */
+  VIT_POOLED = 1,       /* (n, C) float32, the vector that the model's own library calls its embedding */
+  VIT_PROJECTED = 2,    /* (n, E) float32, in the space of images and texts */
+  VIT_CLS = 4,          /* (n, C) float32, class token after the final norm */
+  VIT_PATCHES = 8,      /* (n, h, w, C) float32, patch tokens after the final norm */
+  VIT_TOKENS = 16,      /* (n, T, C) float32, all tokens after the final norm, prefix first */
+  VIT_EMBEDDED = 32,    /* (n, T, C) float32, tokens entering block 0 */
+  VIT_LOGITS = 64,      /* (n, classes) float32 */
+  VIT_BLOCK = 128,      /* (n, T, C) float32, all tokens after a block, before the final norm */
+  VIT_ATTENTION = 256,  /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
+  VIT_PIXELS = 512,     /* (n, 3, H, W) float32, normalized: what the model sees */
+  VIT_CROPPED = 1024,   /* (n, H, W, 3) uint8, before normalization */
+  VIT_TEXT = 2048,      /* (n, E) float32, vectors of texts */
+  VIT_IDS = 4096,       /* (n, T) int32, token ids */
+  VIT_MERGED = 1 << 15, /* (n, h', w', V) float32, visual tokens that a language model gets */
   VIT_ANOMALY_SCORE = 1 << 24,    /* (n, 1) float32, of vit_anomaly_run() */
   VIT_ANOMALY_DISTANCES = 1 << 25 /* (n, h, w) float32, 1 - cosine to the nearest good patch */
 };

@@ -30,6 +30,12 @@ enum class MlpKind {
   gated,  // fc2(act(gate x) * value x)
 };
 
+/// What a norm over the channels of a token computes.
+enum class NormKind {
+  layer,  // (x - mean) / sqrt(variance + eps) * gamma + beta
+  rms,    // x / sqrt(mean of squares + eps) * gamma
+};
+
 /// What the image embedding `pooled` is made of.
 enum class Pooling {
   none,                    // no pooled vector
@@ -55,6 +61,74 @@ struct AttentionPoolConfig {
   Activation activation = Activation::gelu;  // of the MLP
 };
 
+/// What a merger normalizes first.
+enum class MergerNorm {
+  none,   // nothing
+  token,  // each token, C channels
+  cell,   // the tokens of a cell side by side, m m C channels
+};
+
+/// How the tokens of a cell become one vector.
+enum class CellRule {
+  side_by_side,  // m m C channels: the first row of the cell, then the next
+  mean,          // C channels
+};
+
+/// After which step of a merger a library calls the tokens its last_hidden_state.
+enum class TokenStage {
+  encoder,  // before the merger: patch tokens after the final norm
+  reduced,  // after `reduced_dim` (GLM-4V)
+  merged,   // after fc2 (Llama 4)
+};
+
+/// From patch tokens to the visual tokens that a language model gets. m x m neighbors are a cell; each step
+/// where it is set, in this order:
+///   norm -> cells -> times cell_scale, standardized -> reduced -> gelu(norm(middle)) -> fc2(act(fc1)), with
+///   a gate -> unweighted RMSNorm -> projection
+struct VIT_API MergerConfig {
+  std::size_t size = 0;                          // m: edge of a cell, in tokens; 0 = no merger
+  MergerNorm norm = MergerNorm::none;            // what is normalized first
+  NormKind norm_kind = NormKind::layer;          // of `norm`
+  float norm_eps = 1e-6f;                        // of `norm`
+  CellRule cells = CellRule::side_by_side;       // how a cell becomes one vector
+  bool pads = false;                             // cells over the edge of the grid are filled with zeros
+  float cell_scale = 1.0f;                       // of the vector of a cell
+  bool standardize = false;                      // (x - shift) * scale of stored vectors (Gemma 4)
+  std::size_t reduced_dim = 0;                   // of a linear map of the cell; 0 = none
+  bool reduced_bias = false;                     // of that map
+  bool middle = false;                           // gelu(norm(linear without bias)), as wide as reduced_dim
+  float middle_norm_eps = 1e-5f;                 // of its LayerNorm
+  std::size_t hidden_dim = 0;                    // of the MLP; 0 = none
+  std::size_t out_dim = 0;                       // of the MLP
+  bool gated = false;                            // fc2(act(gate x) * fc1 x)
+  bool mlp_bias = true;                          // of both or all three layers
+  Activation activation = Activation::gelu;      // of the MLP
+  Activation out_activation = Activation::none;  // of what the MLP gives (Llama 4)
+  std::size_t projection_dim = 0;                // of the last linear map; 0 = none
+  bool projection_bias = false;                  // of that map
+  bool projection_norm = false;                  // RMSNorm without weight in front of it (Gemma 4)
+  float projection_norm_eps = 1e-6f;             // of that norm
+  TokenStage tokens = TokenStage::encoder;       // what the library calls last_hidden_state
+  std::vector<std::size_t> deepstack{};  // blocks after which a merger of its own reads the tokens (Qwen3-VL)
+
+  /// Channels of a cell's vector, of tokens of C channels.
+  std::size_t cell_width(std::size_t embed_dim) const {
+    return cells == CellRule::mean ? embed_dim : embed_dim * size * size;
+  }
+  /// Channels of what `tokens` names, where it is not the encoder's.
+  std::size_t stage_width(std::size_t embed_dim) const {
+    if (tokens == TokenStage::merged && hidden_dim != 0) return out_dim;
+    return reduced_dim != 0 ? reduced_dim : cell_width(embed_dim);
+  }
+  /// E: channels of a visual token.
+  std::size_t width(std::size_t embed_dim) const {
+    if (projection_dim != 0) return projection_dim;
+    if (hidden_dim != 0) return out_dim;
+    return reduced_dim != 0 ? reduced_dim : cell_width(embed_dim);
+  }
+  bool operator==(const MergerConfig&) const = default;
+};
+
 /// Architecture of a model: what its layers are and how large.
 struct VIT_API ModelConfig {
   std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
@@ -65,17 +139,23 @@ struct VIT_API ModelConfig {
   std::size_t image_width = 224;   // native input, pixels
   std::size_t num_channels = 3;    // planes of the pixels: red, green, blue, or the bands of another image
   std::size_t patch_size = 16;     // P: edge of a patch, pixels
+  std::size_t patch_frames = 1;    // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
   bool fixed_size = false;         // the reference refuses any other input size
   /// The reference drops the rest of edges that the patch does not divide, as a convolution does; where it is
   /// false such inputs are refused, but for the native size.
   bool drops_remainder = false;
 
-  std::size_t embed_dim = 768;  // C: channels of a token
-  std::size_t depth = 12;       // blocks
-  std::size_t num_heads = 12;   // H: heads of attention
-  std::size_t head_dim = 0;     // d; 0 = embed_dim / num_heads
-  std::size_t mlp_dim = 3072;   // hidden width; of one branch where gated
+  std::size_t embed_dim = 768;    // C: channels of a token
+  std::size_t depth = 12;         // blocks
+  std::size_t num_heads = 12;     // H: heads of attention
+  std::size_t head_dim = 0;       // d; 0 = embed_dim / num_heads
+  std::size_t num_key_heads = 0;  // of keys and values, each for several of queries (EXAONE-4.5); 0 = H
+  std::size_t mlp_dim = 3072;     // hidden width; of one branch where gated
+  double attention_scale = 0.0;   // of the products of queries and keys; 0 = 1 / sqrt(d)
+  std::size_t window = 0;         // edge of the windows that tokens attend in, in patches; 0 = none
+  std::vector<std::size_t> global_blocks{};  // blocks in which tokens attend to all others all the same
 
+  bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
   bool patch_norm = false;              // LayerNorm on the pixels of a patch, before they are projected
   bool patch_bias = true;               // of the projection of patches
   bool embed_norm = false;              // LayerNorm on the projected patch, before positions are added
@@ -84,15 +164,20 @@ struct VIT_API ModelConfig {
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
   PositionConfig position;              // rows added to the tokens, rotations of q and k
 
-  float norm_eps = 1e-6f;        // of all norms but that of a joint head
-  bool norm_pre = false;         // LayerNorm before block 0
-  bool qkv_bias = true;          // a family whose k has none supplies zeros
-  bool proj_bias = true;         // of the projection behind attention
-  bool mlp_bias = true;          // of both layers
+  NormKind norm_kind = NormKind::layer;  // of all norms but those of joint head and merger
+  float norm_eps = 1e-6f;                // of all norms but those of joint head and merger
+  bool norm_pre = false;                 // LayerNorm before block 0
+  bool qkv_bias = true;                  // a family whose k has none supplies zeros
+  bool qk_norm = false;                  // RMSNorm on each head of q and k, before they are rotated
+  bool value_norm = false;               // RMSNorm without weight on each head of v (Gemma 4)
+  bool proj_bias = true;                 // of the projection behind attention
+  bool mlp_bias = true;                  // of both layers
   bool attention_norm = false;   // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
   MlpKind mlp = MlpKind::plain;  // two or three matrices
   Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
   bool mlp_norm = false;                     // LayerNorm on the hidden vector (EVA-02 base, large)
+  bool clipped = false;                      // linear layers of blocks clip what they read and give (Gemma 4)
+  bool branch_norm = false;                  // norm on what both branches of a block add (Gemma 4)
   bool layer_scale = false;                  // both branches of a block are multiplied by a vector (C)
   bool token_norm = true;                    // final LayerNorm on all tokens
   bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
@@ -109,6 +194,7 @@ struct VIT_API ModelConfig {
   std::size_t joint_mlp_dim = 0;              // hidden width of one branch
   float joint_norm_eps = 1e-5f;               // of its norms
   HeadInput head_input = HeadInput::pooled;   // what the classifier reads
+  MergerConfig merger;                        // visual tokens of a language model
   std::size_t num_classes = 0;                // 0 = no classifier
   std::vector<std::string> labels;            // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
@@ -124,6 +210,8 @@ struct VIT_API ModelConfig {
   }
   /// A = H d: all heads side by side; C in most models.
   std::size_t attention_dim() const { return num_heads * head_width(); }
+  /// Channels of the keys of a token; A in most models.
+  std::size_t key_dim() const { return (num_key_heads != 0 ? num_key_heads : num_heads) * head_width(); }
   /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
@@ -134,6 +222,11 @@ struct VIT_API ModelConfig {
   }
   /// Numbers of a patch: num_channels P P.
   std::size_t patch_dim() const { return num_channels * patch_size * patch_size; }
+  /// Multiples of this that the edges of an image must be, in pixels: whole patches, and whole cells of the
+  /// merger.
+  std::size_t edge_multiple() const {
+    return patch_size * (merger.size != 0 && !merger.pads ? merger.size : 1);
+  }
   /// Patches of the native input.
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };

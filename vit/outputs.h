@@ -32,7 +32,7 @@ enum class Output : std::uint32_t {
   projected = 2,              // (E), joint image-text space, not normalized
   class_token = 4,            // (C), after the final norm; "cls"
   patches = 8,                // (h, w, C), after the final norm
-  tokens = 16,                // (T, C), after the final norm, prefix first
+  tokens = 16,                // (T, C), after the final norm, prefix first; of MergerConfig::tokens, cells
   embedded = 32,              // (T, C), tokens entering block 0
   logits = 64,                // (num_classes)
   block = 128,                // (T, C), tokens leaving a block, before the final norm
@@ -42,6 +42,8 @@ enum class Output : std::uint32_t {
   /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again
   /// as the query, key and softmax parts of the blocks in front; memory is linear in T and in the blocks.
   rollout = 1 << 14,
+  merged = 1 << 15,     // (h', w', V), visual tokens that a language model gets, cells row by row
+  deepstack = 1 << 16,  // (h', w', V), those of a merger between blocks (Qwen3-VL)
 };
 
 /// One thing to ask for: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
@@ -51,7 +53,7 @@ struct OutputKey {
   bool operator==(const OutputKey&) const = default;
 
   Output output;
-  std::size_t index;  // of the block, 0 .. depth - 1, where there is an output of each
+  std::size_t index;  // of the block, 0 .. depth - 1, or of the merger, where there is an output of each
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };
 

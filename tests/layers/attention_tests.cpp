@@ -104,7 +104,7 @@ void check(const kernels::KernelTable& table, const AttentionCase& c) {
   const kernels::Arithmetic& arithmetic = *table.float32;
   std::optional<LayerNorm> norm;
   if (c.has_norm) norm.emplace(gamma, beta, 1e-6f, table);
-  const Attention attention(Linear(qkv, qkv_bias, *arithmetic.linear), std::move(norm),
+  const Attention attention(Linear(qkv, qkv_bias, *arithmetic.linear), {}, std::move(norm),
                             Linear(proj, proj_bias, *arithmetic.linear), c.num_heads, arithmetic.attention);
   const LayerNorm norm1(gamma1, beta1, 1e-6f, table);
   Activations activations;
@@ -211,7 +211,7 @@ TEST_CASE("layers: texts of different lengths get the bits that each gets alone"
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     CAPTURE(std::string(table->name));
     const kernels::Arithmetic& arithmetic = *table->float32;
-    const Attention attention(Linear(qkv, {}, *arithmetic.linear), std::nullopt,
+    const Attention attention(Linear(qkv, {}, *arithmetic.linear), {}, std::nullopt,
                               Linear(proj, {}, *arithmetic.linear), heads, arithmetic.attention);
     const LayerNorm norm(gamma, beta, 1e-6f, *table);
     Activations activations;
@@ -279,7 +279,7 @@ TEST_CASE("layers: windows of rotated images get the bits that each gets alone")
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(std::string(table->name));
       const kernels::Arithmetic& arithmetic = arithmetic_of(*table, precision);
-      const Attention attention(Linear(qkv, {}, *arithmetic.linear), std::nullopt,
+      const Attention attention(Linear(qkv, {}, *arithmetic.linear), {}, std::nullopt,
                                 Linear(proj, {}, *arithmetic.linear), heads, arithmetic.attention);
       const LayerNorm norm(gamma, beta, 1e-6f, *table);
       Activations activations;
@@ -343,7 +343,7 @@ TEST_CASE("layers: parts of attention that do not fit together are refused") {
     return Linear(rng.tensor({out, in}), {}, *table.float32->linear);
   };
   const auto make = [&](Linear qkv, Linear proj, std::size_t num_heads) {
-    return Attention(std::move(qkv), std::nullopt, std::move(proj), num_heads, table.float32->attention);
+    return Attention(std::move(qkv), {}, std::nullopt, std::move(proj), num_heads, table.float32->attention);
   };
   CHECK(make(linear(96, 8), linear(8, 32), 4).attention_dim() == 32);
   CHECK_THROWS_AS(make(linear(95, 8), linear(8, 32), 4), Error);

@@ -78,9 +78,9 @@ struct Case {
 
   /// The token of patch `t`.
   std::vector<double> expected(std::size_t image, std::size_t t, bool before, bool after) const {
-    Tensor<float> rows(Shape{kGrid.columns, kPixels});
+    Tensor<float> rows(Shape{kGrid.rows * kGrid.columns, kPixels});
     patchify(pixels.view()[image], kPatch, t / kGrid.columns, rows);
-    const float* const patch = rows.view().row(t % kGrid.columns);
+    const float* const patch = rows.view().row(t);
     std::vector<double> in(patch, patch + kPixels), out(bias.begin(), bias.end());
     if (before) in = on_pixels.of(in);
     for (std::size_t c = 0; c < kWidth; ++c) {

@@ -180,7 +180,7 @@ std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::pa
   if (!found) return std::nullopt;
   // the model's own files are read only for its patches, and for what the caller changes about it
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();
-  return with_input_size(*found, size, asks_model ? folder.model_config().patch_size : 1);
+  return with_input_size(*found, size, asks_model ? folder.model_config().edge_multiple() : 1);
 }
 
 std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path) {

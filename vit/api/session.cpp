@@ -84,7 +84,7 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   VIT_CHECK(model_ != nullptr, kWhere, "no model");
   std::optional<Preprocessor> preprocessor;
   if (model_->has_preprocess_config()) {
-    preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().patch_size);
+    preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().edge_multiple());
   }
   state_ = std::make_unique<State>();
   state_->options = options;

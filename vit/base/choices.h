@@ -55,6 +55,13 @@ constexpr const char* to_string(Precision precision) {
 enum class RopePairing {
   neighbours,  // (2i, 2i + 1)
   halves,      // (i, i + d / 2)
+  /// (2i, 2i + 1), each of which turns by an angle of its own: no rotation, but what V-JEPA 2 publishes.
+  neighbours_apart,
 };
+
+/// Angles of a head of d channels.
+constexpr unsigned long num_angles(RopePairing pairing, unsigned long head_dim) {
+  return pairing == RopePairing::neighbours_apart ? head_dim : head_dim / 2;
+}
 
 }  // namespace vit

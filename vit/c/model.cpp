@@ -280,7 +280,8 @@ vit_status vit_preprocessor_create(const vit_model* model, const vit_size_option
     const Model& from = *object_at(model, "model").model;
     vit_preprocessor*& out = object_at(preprocessor, "preprocessor");
     const vit_size_options known = options_of(size, "vit_size_options");
-    out = make_preprocessor(preprocessor_of(from.preprocess_config(), known, from.config().patch_size), known)
+    out = make_preprocessor(preprocessor_of(from.preprocess_config(), known, from.config().edge_multiple()),
+                            known)
               .release();
   });
 }

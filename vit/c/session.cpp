@@ -20,7 +20,7 @@ static_assert(kIsBit<Output::pooled, VIT_POOLED> && kIsBit<Output::projected, VI
               kIsBit<Output::class_token, VIT_CLS> && kIsBit<Output::patches, VIT_PATCHES> &&
               kIsBit<Output::tokens, VIT_TOKENS> && kIsBit<Output::embedded, VIT_EMBEDDED> &&
               kIsBit<Output::logits, VIT_LOGITS> && kIsBit<Output::block, VIT_BLOCK> &&
-              kIsBit<Output::attention, VIT_ATTENTION>);
+              kIsBit<Output::attention, VIT_ATTENTION> && kIsBit<Output::merged, VIT_MERGED>);
 
 /// A request of the caller as the model takes it, and what its results are called.
 class Features {

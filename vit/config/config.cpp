@@ -22,6 +22,10 @@ void validate_position(const ModelConfig& c) {
     check_range("rows of the position table's grid", p.added_grid.rows, 1, 4096);
     check_range("columns of the position table's grid", p.added_grid.columns, 1, 4096);
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
+    const bool is_square = p.added_grid.rows == p.added_grid.columns;
+    VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
+              "tables of columns and of rows are of one length, got ", p.added_grid.columns, " and ",
+              p.added_grid.rows);
     VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
   }
@@ -30,6 +34,8 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
             "rope scaling with truncate rounds places on a ladder of frequencies, but those of this model "
             "are learned");
+  VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.class_token), kWhere,
+            "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
   // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
   const GridSize grid = c.native_grid();
@@ -38,6 +44,13 @@ void validate_position(const ModelConfig& c) {
             " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
             kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
             ", patch_size ", c.patch_size, ")");
+  VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::volume, kWhere,
+            "rope scaling is asked for, but this model takes images of one size");
+  const bool is_apart = p.pairing == RopePairing::neighbours_apart;
+  VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
+            "three axes and pairs whose channels turn apart go together");
+  VIT_CHECK(p.rope != RopeKind::volume || (c.fixed_size && c.head_width() >= 6), kWhere,
+            "three axes need images of one size and heads of at least 6 channels");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
   VIT_CHECK(c.head_width() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
             multiple, ", got ", c.head_width(), " (embed_dim ", c.embed_dim, ", num_heads ", c.num_heads,
@@ -91,6 +104,51 @@ void validate_head(const ModelConfig& c) {
   }
 }
 
+void check_epsilon(const char* norm, float epsilon) {
+  VIT_CHECK(std::isfinite(epsilon) && epsilon >= 0 && epsilon < 1, kWhere, "the epsilon of ", norm,
+            " must be in [0, 1), got ", epsilon);
+}
+
+void validate_merger(const ModelConfig& c) {
+  const MergerConfig& m = c.merger;
+  check_range("cells of the merger", m.size, 0, 64);
+  if (m.size == 0) {
+    VIT_CHECK(m.deepstack.empty() && m.width(1) == 0, kWhere,
+              "a merger of cells of no tokens cannot have layers");
+    return;
+  }
+  check_epsilon("the merger's norm", m.norm_eps);
+  check_epsilon("the merger's middle norm", m.middle_norm_eps);
+  check_epsilon("the merger's last norm", m.projection_norm_eps);
+  VIT_CHECK(std::isfinite(m.cell_scale), kWhere, "the scale of the merger's cells must be finite, got ",
+            m.cell_scale);
+  constexpr std::size_t kMost = 1u << 18;
+  check_range("width of the merger's cells", m.cell_width(c.embed_dim), 1, kMost);
+  check_range("reduced_dim of the merger", m.reduced_dim, m.middle ? 1 : 0, kMost);
+  check_range("hidden_dim of the merger", m.hidden_dim, 0, kMost);
+  check_range("out_dim of the merger", m.out_dim, m.hidden_dim != 0 ? 1 : 0, kMost);
+  check_range("projection_dim of the merger", m.projection_dim, 0, kMost);
+  VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere,
+            "cells that are filled with zeros are not normalized");
+  for (const std::size_t block : m.deepstack) {
+    VIT_CHECK(block < c.depth, kWhere, "a merger reads the tokens after block ", block, " of ", c.depth);
+    VIT_CHECK(m.hidden_dim != 0, kWhere, "mergers between blocks need a hidden_dim");
+  }
+  if (m.pads) return;
+  const GridSize grid = c.native_grid();
+  VIT_CHECK(grid.rows % m.size == 0 && grid.columns % m.size == 0, kWhere, "the native grid of ", grid.rows,
+            " x ", grid.columns, " patches cannot be cut into cells of ", m.size, " x ", m.size);
+}
+
+void validate_windows(const ModelConfig& c) {
+  check_range("window", c.window, 0, 4096);
+  VIT_CHECK(c.window != 0 || c.global_blocks.empty(), kWhere, "global blocks of a model without windows");
+  VIT_CHECK(c.window == 0 || c.num_prefix_tokens() == 0, kWhere,
+            "windows take patches alone, and the model has ", c.num_prefix_tokens(), " prefix tokens");
+  for (const std::size_t block : c.global_blocks)
+    VIT_CHECK(block < c.depth, kWhere, "global block ", block, " of ", c.depth, " blocks");
+}
+
 }  // namespace
 
 void validate(const ModelConfig& config, const std::string& file) {
@@ -114,11 +172,20 @@ void validate(const ModelConfig& c) {
   check_range("num_register_tokens", c.num_register_tokens, 0, 1024);
   VIT_CHECK(c.head_dim != 0 || c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
             " is not divisible by num_heads ", c.num_heads);
+  VIT_CHECK(
+      c.num_key_heads == 0 || (c.num_heads % c.num_key_heads == 0 && c.position.rope != RopeKind::mixed),
+      kWhere, c.num_key_heads, " heads of keys cannot serve ", c.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
-  VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
-            "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
+  VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
+            "layers that clip go with norms of branches and a gated MLP");
+  check_range("patch_frames", c.patch_frames, 1, 16);
+  VIT_CHECK(std::isfinite(c.attention_scale) && c.attention_scale >= 0, kWhere,
+            "attention_scale must be finite and positive, got ", c.attention_scale);
+  check_epsilon("the norms", c.norm_eps);
   validate_position(c);
+  validate_windows(c);
   validate_head(c);
+  validate_merger(c);
 }
 
 }  // namespace vit

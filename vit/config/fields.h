@@ -17,17 +17,18 @@ struct EnumNames;
 
 // clang-format off
 template <> struct EnumNames<AddedTable> {
-  static constexpr std::string_view values[] = {"none", "patches", "prefix_and_patches"};
+  static constexpr std::string_view values[] = {"none", "patches", "prefix_and_patches",
+                                                "columns_and_rows"};
 };
 template <> struct EnumNames<TableResampling> {
   static constexpr std::string_view values[] = {"bicubic_antialias", "bicubic", "bicubic_plus_tenth", "bilinear",
-                                                "bilinear_antialias"};
+                                                "bilinear_antialias", "bilinear_aligned"};
 };
 template <> struct EnumNames<TableReuse> {
   static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
 };
 template <> struct EnumNames<RopeKind> {
-  static constexpr std::string_view values[] = {"none", "axial", "mixed"};
+  static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume"};
 };
 template <> struct EnumNames<CoordinateRule> {
   static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centred"};
@@ -35,8 +36,23 @@ template <> struct EnumNames<CoordinateRule> {
 template <> struct EnumNames<AxisOrder> {
   static constexpr std::string_view values[] = {"x_then_y", "y_then_x"};
 };
+template <> struct EnumNames<AxisFrequencies> {
+  static constexpr std::string_view values[] = {"shared", "alternating"};
+};
+template <> struct EnumNames<NormKind> {
+  static constexpr std::string_view values[] = {"layer", "rms"};
+};
+template <> struct EnumNames<MergerNorm> {
+  static constexpr std::string_view values[] = {"none", "token", "cell"};
+};
+template <> struct EnumNames<CellRule> {
+  static constexpr std::string_view values[] = {"side_by_side", "mean"};
+};
+template <> struct EnumNames<TokenStage> {
+  static constexpr std::string_view values[] = {"encoder", "reduced", "merged"};
+};
 template <> struct EnumNames<RopePairing> {
-  static constexpr std::string_view values[] = {"neighbours", "halves"};
+  static constexpr std::string_view values[] = {"neighbours", "halves", "neighbours_apart"};
 };
 template <> struct EnumNames<MlpKind> {
   static constexpr std::string_view values[] = {"plain", "gated"};
@@ -63,7 +79,11 @@ template <> struct EnumNames<ResizeFilter> {
 };
 template <> struct EnumNames<ResizeRule> {
   static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "cover", "contain",
-                                                "contain_trunc", "nearer_scale", "patches"};
+                                                "contain_trunc", "nearer_scale", "patches", "area", "longest", "patch_limit",
+                                                "token_count"};
+};
+template <> struct EnumNames<ShortEdges> {
+  static constexpr std::string_view values[] = {"kept", "each", "both"};
 };
 template <> struct EnumNames<CropRounding> {
   static constexpr std::string_view values[] = {"half_even", "floor"};
@@ -112,6 +132,8 @@ void visit_position(Position& p, const Visit& visit) {
   visit("pairing", p.pairing);
   visit("theta", p.theta);
   visit("angle_scale", p.angle_scale);
+  visit("frequencies", p.frequencies, Shown::unless_default);
+  visit("class_angles", p.class_angles, Shown::unless_default);
   visit("stored_periods", p.stored_periods);
   visit("rope_scaling", p.rope_scaling, Shown::unless_default);
 }
@@ -123,6 +145,34 @@ void visit_attention_pool(Pool& pool, const Visit& visit) {
   visit("activation", pool.activation);
 }
 
+template <typename Merger, typename Visit>
+void visit_merger(Merger& m, const Visit& visit) {
+  visit("size", m.size);
+  visit("norm", m.norm);
+  visit("norm_kind", m.norm_kind);
+  visit("norm_eps", m.norm_eps);
+  visit("cells", m.cells, Shown::unless_default);
+  visit("pads", m.pads, Shown::unless_default);
+  visit("cell_scale", m.cell_scale, Shown::unless_default);
+  visit("standardize", m.standardize, Shown::unless_default);
+  visit("reduced_dim", m.reduced_dim, Shown::unless_default);
+  visit("reduced_bias", m.reduced_bias, Shown::unless_default);
+  visit("middle", m.middle, Shown::unless_default);
+  visit("middle_norm_eps", m.middle_norm_eps, Shown::unless_default);
+  visit("hidden_dim", m.hidden_dim);
+  visit("out_dim", m.out_dim);
+  visit("gated", m.gated, Shown::unless_default);
+  visit("mlp_bias", m.mlp_bias);
+  visit("activation", m.activation);
+  visit("out_activation", m.out_activation, Shown::unless_default);
+  visit("projection_dim", m.projection_dim, Shown::unless_default);
+  visit("projection_bias", m.projection_bias, Shown::unless_default);
+  visit("projection_norm", m.projection_norm, Shown::unless_default);
+  visit("projection_norm_eps", m.projection_norm_eps, Shown::unless_default);
+  visit("tokens", m.tokens, Shown::unless_default);
+  visit("deepstack", m.deepstack, Shown::unless_default);
+}
+
 /// All fields but the names of model and classes. visit(name, field, shown).
 template <typename Config, typename Visit>
 void visit_model(Config& c, const Visit& visit) {
@@ -130,13 +180,19 @@ void visit_model(Config& c, const Visit& visit) {
   visit("image_width", c.image_width);
   visit("num_channels", c.num_channels, Shown::unless_default);
   visit("patch_size", c.patch_size);
+  visit("patch_frames", c.patch_frames);
   visit("fixed_size", c.fixed_size);
   visit("drops_remainder", c.drops_remainder, Shown::unless_default);
   visit("embed_dim", c.embed_dim);
   visit("depth", c.depth);
   visit("num_heads", c.num_heads);
   visit("head_dim", c.head_dim, Shown::unless_default);
+  visit("num_key_heads", c.num_key_heads, Shown::unless_default);
   visit("mlp_dim", c.mlp_dim);
+  visit("attention_scale", c.attention_scale, Shown::unless_default);
+  visit("window", c.window, Shown::unless_default);
+  visit("global_blocks", c.global_blocks, Shown::unless_default);
+  visit("unit_pixels", c.unit_pixels, Shown::unless_default);
   visit("patch_norm", c.patch_norm, Shown::unless_default);
   visit("patch_bias", c.patch_bias);
   visit("embed_norm", c.embed_norm, Shown::unless_default);
@@ -144,15 +200,20 @@ void visit_model(Config& c, const Visit& visit) {
   visit("distillation_token", c.distillation_token);
   visit("num_register_tokens", c.num_register_tokens);
   visit("position", c.position);
+  visit("norm_kind", c.norm_kind, Shown::unless_default);
   visit("norm_eps", c.norm_eps);
   visit("norm_pre", c.norm_pre);
   visit("qkv_bias", c.qkv_bias);
+  visit("qk_norm", c.qk_norm, Shown::unless_default);
+  visit("value_norm", c.value_norm, Shown::unless_default);
   visit("proj_bias", c.proj_bias);
   visit("mlp_bias", c.mlp_bias);
   visit("attention_norm", c.attention_norm);
   visit("mlp", c.mlp);
   visit("activation", c.activation);
   visit("mlp_norm", c.mlp_norm);
+  visit("clipped", c.clipped, Shown::unless_default);
+  visit("branch_norm", c.branch_norm, Shown::unless_default);
   visit("layer_scale", c.layer_scale);
   visit("token_norm", c.token_norm);
   visit("pooled_norm", c.pooled_norm);
@@ -163,6 +224,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("joint_depth", c.joint_depth, Shown::unless_default);
   visit("joint_mlp_dim", c.joint_mlp_dim, Shown::unless_default);
   visit("projection_bias", c.projection_bias);
+  visit("merger", c.merger, Shown::unless_default);
   visit("head_input", c.head_input);
   visit("num_classes", c.num_classes);
   visit("multi_label", c.multi_label, Shown::unless_default);
@@ -182,6 +244,13 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("size_multiple", c.size_multiple, Shown::unless_default);
   visit("max_patches", c.max_patches, Shown::unless_default);
   visit("patch_size", c.patch_size, Shown::unless_default);
+  visit("max_side", c.max_side, Shown::unless_default);
+  visit("edge_multiple", c.edge_multiple, Shown::unless_default);
+  visit("min_area", c.min_area, Shown::unless_default);
+  visit("max_area", c.max_area, Shown::unless_default);
+  visit("area_frames", c.area_frames, Shown::unless_default);
+  visit("short_edges", c.short_edges, Shown::unless_default);
+  visit("pad_at_end", c.pad_at_end, Shown::unless_default);
   visit("crop_pct", c.crop_pct);
   visit("crop", c.crop);
   visit("crop_height", c.crop_height);

@@ -40,6 +40,7 @@ struct ModelOptions {
   /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
   std::optional<std::array<unsigned char, 3>> square_pad_color{};
   std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
+  std::optional<AreaLimits> area_limits{};   // of vision-language models; nothing = as the checkpoint says
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
   std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
   Precision precision = Precision::float32;  // of blocks and attention pooling

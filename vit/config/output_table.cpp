@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/io/in_quotes.h"
 
 namespace vit {
@@ -20,8 +21,30 @@ Shape tokens(const OutputSizes& s) {
   return {s.num_images, s.num_tokens, s.config.embed_dim};
 }
 
+GridSize cells_of(const OutputSizes& s) {
+  const std::size_t size = std::max<std::size_t>(s.config.merger.size, 1);
+  return {ceil_div(s.grid.rows, size), ceil_div(s.grid.columns, size)};
+}
+
+/// What the library calls last_hidden_state: tokens, or cells of them.
+Shape last_hidden_state(const OutputSizes& s) {
+  if (s.config.merger.tokens == TokenStage::encoder) return tokens(s);
+  const GridSize cells = cells_of(s);
+  return {s.num_images, cells.rows * cells.columns, s.config.merger.stage_width(s.config.embed_dim)};
+}
+
+std::string_view lack_of_patches(const ModelConfig& c) {
+  return c.merger.tokens == TokenStage::encoder ? ""
+                                                : "patches among its tokens, which are cells; ask for tokens";
+}
+
+std::string_view lack_of_attention(const ModelConfig& c) {
+  return c.window == 0 ? "" : "attention over all tokens: they attend inside windows";
+}
+
 std::string_view lack_of_class_token(const ModelConfig& c) {
-  return c.class_token ? "" : "class token; ask for pooled or patches";
+  const bool has_token = c.class_token && c.merger.tokens == TokenStage::encoder;
+  return has_token ? "" : "class token; ask for pooled or patches";
 }
 
 TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
@@ -70,6 +93,7 @@ constexpr OutputRow kTable[] = {
      .shape = "(n, h, w, C)",
      .what = "patch tokens after the final norm",
      .needs_all_tokens = true,
+     .lack = lack_of_patches,
      .stored_in = Output::tokens,
      .part_of = feature_map},
     {.output = Output::tokens,
@@ -77,7 +101,7 @@ constexpr OutputRow kTable[] = {
      .shape = "(n, T, C)",
      .what = "all tokens after the final norm, prefix first",
      .needs_all_tokens = true,
-     .shape_of = tokens},
+     .shape_of = last_hidden_state},
     {.output = Output::embedded,
      .name = "embedded",
      .shape = "(n, T, C)",
@@ -96,6 +120,7 @@ constexpr OutputRow kTable[] = {
      .what = "softmax probabilities of block K, rows are queries",
      .index = OutputIndex::block,
      .needs_all_tokens = true,
+     .lack = lack_of_attention,
      .shape_of =
          [](const OutputSizes& s) {
            return Shape{s.num_images, s.config.num_heads, s.num_tokens, s.num_tokens};
@@ -106,6 +131,7 @@ constexpr OutputRow kTable[] = {
      .what = "those of token Q as the query",
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
+     .lack = lack_of_attention,
      .shape_of =
          [](const OutputSizes& s) {
            return Shape{s.num_images, s.config.num_heads, s.num_tokens};
@@ -116,6 +142,7 @@ constexpr OutputRow kTable[] = {
      .what = "attention of token Q after block K, followed back to the tokens that enter block 0",
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
+     .lack = lack_of_attention,
      .shape_of =
          [](const OutputSizes& s) {
            return Shape{s.num_images, s.num_tokens};
@@ -129,6 +156,33 @@ constexpr OutputRow kTable[] = {
      .shape_of =
          [](const OutputSizes& s) {
            return Shape{s.num_images, s.config.num_classes};
+         }},
+    {.output = Output::merged,
+     .name = "merged",
+     .shape = "(n, h, w, E)",
+     .what = "visual tokens that a language model gets, after its merger or projector",
+     .needs_all_tokens = true,
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return c.merger.size != 0 ? "" : "merger; ask for patches or tokens";
+     },
+     .shape_of =
+         [](const OutputSizes& s) {
+           const GridSize cells = cells_of(s);
+           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger.width(s.config.embed_dim)};
+         }},
+    {.output = Output::deepstack,
+     .name = "deepstack",
+     .shape = "(n, h, w, E)",
+     .what = "those of the K-th merger between blocks (Qwen3-VL)",
+     .index = OutputIndex::merger,
+     .needs_all_tokens = true,
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return !c.merger.deepstack.empty() ? "" : "mergers between its blocks";
+     },
+     .shape_of =
+         [](const OutputSizes& s) {
+           const GridSize cells = cells_of(s);
+           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger.out_dim};
          }},
 };
 
@@ -157,10 +211,14 @@ long long parse_number(std::string_view digits, std::string_view name, const Out
   return number;
 }
 
-void check_output(const OutputKey& key, const ModelConfig& config) {
-  const OutputRow& row = row_of(key.output);
+void check_lack(const OutputRow& row, const ModelConfig& config) {
   const std::string_view lack = row.lack == nullptr ? "" : row.lack(config);
   VIT_CHECK(lack.empty(), kWhere, row.name, ": this model has no ", lack);
+}
+
+void check_output(const OutputKey& key, const ModelConfig& config) {
+  const OutputRow& row = row_of(key.output);
+  check_lack(row, config);
   if (row.index != OutputIndex::none) resolve_block(key.output, static_cast<long long>(key.index), config);
 }
 
@@ -190,11 +248,12 @@ std::size_t internal::vector_width(Output output, const ModelConfig& config) {
 
 std::size_t internal::resolve_block(Output output, long long number, const ModelConfig& config) {
   const std::string_view name = row_of(output).name;
-  const auto blocks = static_cast<long long>(config.depth);
+  const bool is_merger = row_of(output).index == OutputIndex::merger;
+  const auto blocks = static_cast<long long>(is_merger ? config.merger.deepstack.size() : config.depth);
   const long long resolved = number < 0 ? number + blocks : number;
   VIT_CHECK(resolved >= 0 && resolved < blocks, kWhere, name, ".", number, ": the model has ", blocks,
-            " blocks, ", name, ".0 to ", name, ".", blocks - 1, " (or ", name, ".-1 to ", name, ".-", blocks,
-            ")");
+            is_merger ? " such mergers, " : " blocks, ", name, ".0 to ", name, ".", blocks - 1, " (or ", name,
+            ".-1 to ", name, ".-", blocks, ")");
   return static_cast<std::size_t>(resolved);
 }
 
@@ -213,7 +272,8 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config) {
   const bool is_known = row != std::end(kTable) && (row->index != OutputIndex::none || first == name);
   VIT_CHECK(is_known, kWhere, in_quotes(name), " is no feature; there are ", all_patterns());
   OutputKey key(row->output);
-  if (row->index == OutputIndex::block) {
+  if (row->index == OutputIndex::block || row->index == OutputIndex::merger) {
+    check_lack(*row, config);
     key.index = resolve_block(key.output, parse_number(rest, name, *row), config);
   } else if (row->index == OutputIndex::block_and_token) {
     key.index = resolve_block(key.output, parse_number(take_part(rest), name, *row), config);

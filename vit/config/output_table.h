@@ -25,6 +25,7 @@ struct OutputSizes {
 enum class OutputIndex {
   none,             // "pooled"
   block,            // "block.K"
+  merger,           // "deepstack.K"
   block_and_token,  // "rollout.K.T"
 };
 
@@ -57,7 +58,8 @@ std::size_t vector_width(Output output, const ModelConfig& config);
 void check_request(const Request& request, const ModelConfig& config);
 /// Whether no block can leave tokens out.
 bool needs_all_tokens(const Request& request);
-/// The number of a block that may count from the end. Throws Error if the model has none of this number.
+/// The number of a block, or of a merger between blocks, that may count from the end. Throws Error if the
+/// model has none of this number.
 std::size_t resolve_block(Output output, long long number, const ModelConfig& config);
 
 }  // namespace vit::internal

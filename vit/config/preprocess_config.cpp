@@ -9,7 +9,7 @@
 namespace vit {
 namespace {
 
-constexpr std::size_t kMaxPatches = std::size_t{1} << 20;  // as of a ModelConfig
+constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // as of a ModelConfig
 
 }  // namespace
 
@@ -21,9 +21,25 @@ void validate(const PreprocessConfig& config) {
     VIT_CHECK(value >= 1 && value <= high, kName, of, field, " must be 1 to ", high, ", got ", value);
   };
   if (c.resize == ResizeRule::patches) {
-    check_edge("the number of patches", c.max_patches, kMaxPatches);
+    check_edge("the number of patches", c.max_patches, kMostPatches);
     check_edge("the patch size", c.patch_size, 1024);
     VIT_CHECK(!c.crop, kName, of, "a resize to a number of patches is not followed by a crop");
+  } else if (c.resize == ResizeRule::area) {
+    check_edge("the multiple of the edges", c.edge_multiple, 16384);
+    check_edge("the largest area", c.max_area, std::size_t{1} << 40);
+    check_edge("the number of frames", c.area_frames, 16);
+    VIT_CHECK(c.min_area <= c.max_area, kName, of, "the smallest area, ", c.min_area,
+              " pixels, must be no more than the largest, ", c.max_area);
+  } else if (c.resize == ResizeRule::longest) {
+    check_edge("the multiple of the edges", c.edge_multiple, 16384);
+    check_edge("the longest edge", c.longest_edge, kMaxInputEdge);
+  } else if (c.resize == ResizeRule::patch_limit || c.resize == ResizeRule::token_count) {
+    check_edge("the number of patches", c.max_patches, kMostPatches);
+    check_edge("the patch size", c.patch_size, 1024);
+    VIT_CHECK(c.resize == ResizeRule::patch_limit ||
+                  (c.edge_multiple >= c.patch_size && c.edge_multiple % c.patch_size == 0 &&
+                   c.edge_multiple <= 65536),
+              kName, of, "the multiple of the edges must be one of the patch size, got ", c.edge_multiple);
   } else if (c.resize != ResizeRule::none) {
     check_edge("the height to resize to", c.resize_height, std::size_t{1} << 22);
     check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);

@@ -5,18 +5,25 @@
 
 namespace vit::internal {
 
-Block::Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNorm norm2, Mlp mlp,
-             Tensor<float> scale2)
+namespace {
+
+Residual residual_of(const BranchEnd& end, TensorView<float> add_to) {
+  return {.scale = end.scale.flat(), .add_to = add_to, .norm = end.norm ? &*end.norm : nullptr};
+}
+
+}  // namespace
+
+Block::Block(LayerNorm norm1, Attention attention, BranchEnd end1, LayerNorm norm2, Mlp mlp, BranchEnd end2)
     : norm1_(std::move(norm1)),
       attention_(std::move(attention)),
-      scale1_(std::move(scale1)),
+      end1_(std::move(end1)),
       norm2_(std::move(norm2)),
       mlp_(std::move(mlp)),
-      scale2_(std::move(scale2)) {}
+      end2_(std::move(end2)) {}
 
 void Block::forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const {
-  attention_.forward({norm1_, x}, input, {scale1_.flat(), x}, pass);  // x += scale1 * attention(norm1(x))
-  mlp_.forward({norm2_, x}, {scale2_.flat(), x}, pass);               // x += scale2 * mlp(norm2(x))
+  attention_.forward({norm1_, x}, input, residual_of(end1_, x), pass);  // x += end1(attention(norm1(x)))
+  mlp_.forward({norm2_, x}, residual_of(end2_, x), pass);               // x += end2(mlp(norm2(x)))
 }
 
 void Block::forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
@@ -27,8 +34,8 @@ void Block::forward_queries(TensorView<const float> x, const AttentionInput& inp
                   out.row(input.queries.first_row(i) + query));
     }
   }
-  attention_.forward({norm1_, x}, input, {scale1_.flat(), out}, pass);
-  mlp_.forward({norm2_, out}, {scale2_.flat(), out}, pass);
+  attention_.forward({norm1_, x}, input, residual_of(end1_, out), pass);
+  mlp_.forward({norm2_, out}, residual_of(end2_, out), pass);
 }
 
 }  // namespace vit::internal

@@ -11,11 +11,15 @@
 
 namespace vit::internal {
 
+/// How both branches of a block end, where a model has more than the sum.
+struct BranchEnd {
+  std::optional<LayerNorm> norm{};  // (C)
+  Tensor<float> scale{};            // (C): layer scale
+};
+
 class Block {
  public:
-  /// scale1, scale2: layer scale (C), or empty for none.
-  Block(LayerNorm norm1, Attention attention, Tensor<float> scale1, LayerNorm norm2, Mlp mlp,
-        Tensor<float> scale2);
+  Block(LayerNorm norm1, Attention attention, BranchEnd end1, LayerNorm norm2, Mlp mlp, BranchEnd end2);
 
   /// x (B * T, C) += ... in place, for all tokens, which are the queries of `input`.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
@@ -32,10 +36,10 @@ class Block {
  private:
   LayerNorm norm1_;
   Attention attention_;
-  Tensor<float> scale1_;
+  BranchEnd end1_;
   LayerNorm norm2_;
   Mlp mlp_;
-  Tensor<float> scale2_;
+  BranchEnd end2_;
 };
 
 }  // namespace vit::internal

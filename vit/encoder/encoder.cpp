@@ -5,11 +5,12 @@ namespace {
 
 AttentionInput attention_of(std::size_t layer, const EncoderInput& input) {
   AttentionInput attention{.sequences = input.of_blocks.empty() ? input.sequences : input.of_blocks[layer],
-                           .causal = input.causal};
+                           .causal = input.causal,
+                           .logit_factor = input.attention_factor};
   if (input.position == nullptr) return attention;
   attention.rope = input.position->factors(layer);
-  attention.num_prefix = input.num_prefix;
-  attention.logit_factor = input.position->logit_factor();
+  attention.num_prefix = input.position->turns_prefix() ? 0 : input.num_prefix;
+  attention.logit_factor *= input.position->logit_factor();
   return attention;
 }
 

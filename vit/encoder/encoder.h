@@ -23,7 +23,8 @@ struct EncoderInput {
   bool wanted_last = false;
   bool causal = false;                        // a token attends to itself and earlier tokens
   const PositionContext* position = nullptr;  // null = nothing is rotated
-  std::size_t num_prefix = 0;                 // tokens of an image that are not rotated
+  std::size_t num_prefix = 0;                 // tokens of an image in front of its patches
+  double attention_factor = 1.0;              // of the products of queries and keys, times 1 / sqrt(d)
 };
 
 class Encoder {

@@ -26,7 +26,13 @@ Observer::Observer(std::span<const OutputTensor> outputs, std::size_t first_imag
 /// The images [first_image, first_image + num_images) of an output, if it was asked for, are x.
 void Observer::keep(TensorView<const float> x, const OutputKey& key) const {
   for (const OutputTensor& output : outputs_) {
-    if (output.key == key) std::ranges::copy(x.flat(), output.values.part(first_image_, num_images_).data());
+    if (!(output.key == key)) continue;
+    const TensorView<float> to = output.values.part(first_image_, num_images_);
+    if (places_.empty()) std::ranges::copy(x.flat(), to.data());
+    for (std::size_t row = 0; !places_.empty() && row < x.num_rows(); ++row) {
+      const std::size_t token = row % places_.size();
+      std::copy_n(x.row(row - token + places_[token]), x.num_columns(), to.row(row));
+    }
   }
 }
 
@@ -66,6 +72,7 @@ void Observer::before_block(std::size_t layer, TensorView<const float> x, Attent
 }
 
 void Observer::after_block(std::size_t layer, TensorView<const float> x) const {
+  if (reader_ != nullptr) reader_->read(layer, x);
   keep(x, {Output::block, layer});
 }
 

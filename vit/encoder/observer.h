@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,14 @@
 
 namespace vit::internal {
 
+/// What of a later floor reads the tokens that leave a block.
+class BlockReader {
+ public:
+  virtual ~BlockReader() = default;
+  /// x (B * T, C) leaves block `layer`.
+  virtual void read(std::size_t layer, TensorView<const float> x) = 0;
+};
+
 class Observer {
  public:
   /// Observes nothing, which costs nothing.
@@ -18,6 +27,12 @@ class Observer {
   /// Writes what it knows of `outputs`, Outputs::tensors(), for the images [first_image, first_image +
   /// num_images). They must outlive the pass.
   Observer(std::span<const OutputTensor> outputs, std::size_t first_image, std::size_t num_images);
+
+  /// `reader` gets what leaves every block, and must outlive the pass.
+  void set_reader(BlockReader* reader) { reader_ = reader; }
+  /// Token t of an image is kept as the token of that index whose place is t; nothing is moved without
+  /// places.
+  void set_places(std::span<const std::uint32_t> places) { places_ = places; }
 
   /// x (B * T, C) enters block 0.
   void before_blocks(TensorView<const float> x) const;
@@ -39,6 +54,8 @@ class Observer {
   void roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const;
 
   std::span<const OutputTensor> outputs_;  // empty if none of them is known here
+  BlockReader* reader_ = nullptr;
+  std::span<const std::uint32_t> places_{};
   std::size_t first_image_ = 0;
   std::size_t num_images_ = 0;
   std::vector<AttentionTap> taps_;  // of the block that is computed

@@ -24,7 +24,11 @@ void Head::forward(TensorView<float> tokens, const HeadOutputs& out, const Pass&
     const TensorView<float> rows(tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()});
     layers_.norm->forward(rows, rows, pass.threads);
   }
-  if (!out.tokens.empty()) std::ranges::copy(tokens.flat(), out.tokens.data());
+  if (!out.tokens.empty() && out.places.empty()) std::ranges::copy(tokens.flat(), out.tokens.data());
+  for (std::size_t row = 0; !out.tokens.empty() && !out.places.empty() && row < tokens.num_rows(); ++row) {
+    const std::size_t token = row % out.places.size();
+    std::copy_n(tokens.row(row - token + out.places[token]), tokens.num_columns(), out.tokens.row(row));
+  }
   if (out.pooled.empty() && out.projected.empty() && out.logits.empty()) return;
   const TensorView<float> pooled = pass.activations.pooled;
   if (pooling_ != Pooling::none) {

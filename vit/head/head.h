@@ -3,7 +3,9 @@
 // projection_dim.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "vit/config.h"
 #include "vit/head/pooling.h"
@@ -15,7 +17,9 @@ namespace vit::internal {
 
 /// Where results go; empty where they are not wanted.
 struct HeadOutputs {
-  TensorView<float> tokens{};     // (B, R, C), after the final norm
+  TensorView<float> tokens{};  // (B, R, C), after the final norm
+  /// The place of every token of `tokens` among those that the head reads; empty = they lie in order.
+  std::span<const std::uint32_t> places{};
   TensorView<float> pooled{};     // (B, C)
   TensorView<float> projected{};  // (B, E)
   TensorView<float> logits{};     // (B, classes)

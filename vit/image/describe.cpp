@@ -56,6 +56,20 @@ std::string resize_words(const PreprocessConfig& config) {
     case ResizeRule::patches:
       return text("resize, keeping the aspect ratio, to at most ", config.max_patches, " patches of ",
                   config.patch_size, " x ", config.patch_size);
+    case ResizeRule::area:
+      return text("resize edges to multiples of ", config.edge_multiple, ", keeping the area between ",
+                  config.min_area, " and ", config.max_area, " pixels",
+                  config.area_frames > 1 ? text(" of ", config.area_frames, " frames") : std::string());
+    case ResizeRule::longest:
+      return text("resize the longest edge to ", config.longest_edge,
+                  " at most, then edges up to multiples of ", config.edge_multiple);
+    case ResizeRule::patch_limit:
+      return text("shrink, keeping the aspect ratio, to at most ", config.max_patches, " patches of ",
+                  config.patch_size, " x ", config.patch_size);
+    case ResizeRule::token_count:
+      return text("resize, keeping the aspect ratio, to about ", config.max_patches, " patches of ",
+                  config.patch_size, " x ", config.patch_size, ", edges down to multiples of ",
+                  config.edge_multiple);
   }
   return "";
 }
@@ -77,7 +91,9 @@ std::string Preprocessor::describe() const {
   if (config.size_multiple > 0) out << ", edges to multiples of " << config.size_multiple;
   out << '\n';
   if (config.pad_multiple > 0) {
-    out << "pad in the middle to multiples of " << config.pad_multiple << '\n';
+    out << (config.pad_at_end ? "pad at the bottom and right to multiples of "
+                              : "pad in the middle to multiples of ")
+        << config.pad_multiple << '\n';
   } else if (!config.crop) {
     out << "no crop\n";
   } else if (config.crop_multiple > 0) {

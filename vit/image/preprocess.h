@@ -59,6 +59,18 @@ enum class ResizeRule {
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
   nearer_scale,   // scale by that of the two ratios to the target which is nearer to 1 (Hugging Face's DPT)
   patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
+  area,     // edges to the nearest multiples of edge_multiple, scaled where the area is out of its limits
+            // (Qwen-VL)
+  longest,  // no edge above longest_edge, then up to multiples of edge_multiple (Pixtral)
+  patch_limit,  // at most max_patches patches, never enlarged (MoonViT)
+  token_count,  // about max_patches patches, down to multiples of edge_multiple (Gemma 4)
+};
+
+/// What ResizeRule::area does first with edges shorter than edge_multiple.
+enum class ShortEdges {
+  kept,  // nothing
+  each,  // each is brought to it, and the other edge with it (PaddleOCR-VL)
+  both,  // both are multiplied so that none is shorter (GLM-4V)
 };
 
 /// Where the crop begins if an odd number of pixels is to be cut off.
@@ -111,12 +123,18 @@ struct PreprocessConfig {
   ResizeRule resize = ResizeRule::shortest_edge;  // the size before the crop
   std::size_t resize_height = 256;                // pixels; the edge of shortest_edge
   std::size_t resize_width = 256;                 // pixels
-  std::size_t longest_edge = 0;                   // upper bound for shortest_edge; 0 = none
+  std::size_t longest_edge = 0;                   // upper bound for shortest_edge, 0 = none; of longest
   /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
   /// below the target.
   std::size_t size_multiple = 0;
-  std::size_t max_patches = 0;  // of patches
-  std::size_t patch_size = 0;   // of patches: their edge in pixels
+  std::size_t max_patches = 0;                // of patches, patch_limit and token_count
+  std::size_t patch_size = 0;                 // of the same: their edge in pixels
+  std::size_t max_side = 0;                   // of patch_limit: patches of one edge; 0 = no limit
+  std::size_t edge_multiple = 0;              // of area, longest and token_count, pixels
+  std::size_t min_area = 0;                   // of area, pixels
+  std::size_t max_area = 0;                   // of area, pixels
+  std::size_t area_frames = 1;                // of area: frames of an image that its limits count (GLM-4V)
+  ShortEdges short_edges = ShortEdges::kept;  // of area
   /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
   double crop_pct = 0.0;
@@ -127,6 +145,7 @@ struct PreprocessConfig {
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
   std::size_t pad_multiple = 0;   // > 0, without crop: pad to the next multiples of it
   bool pad_normalized = false;    // padding is 0 after normalization, not pad_color before it
+  bool pad_at_end = false;        // to these multiples at the bottom and right, not around the image
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
   PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
   std::array<unsigned char, 3> crop_pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop
@@ -157,6 +176,12 @@ struct PreprocessConfig {
 
 /// Throws Error naming the first field that is out of range or contradicts another.
 VIT_API void validate(const PreprocessConfig& config);
+
+/// Limits of the area of an image, in pixels.
+struct AreaLimits {
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
 
 /// Whose arithmetic resizes images.
 enum class ResamplerChoice {
@@ -191,9 +216,15 @@ enum class ExifChoice {
 ///                                                 by resize_width W / crop_width
 ///
 /// Of a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
-/// aspect ratio is kept. A bound on the longest edge goes with the old target, except where crop_pct rules.
+/// aspect ratio is kept. Rules with limits of area or edges become a squash to H x W, each rounded to the
+/// nearest multiple of edge_multiple or pad_multiple, at least one. A bound on the longest edge goes with the
+/// old target, except where crop_pct rules.
 VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                          std::size_t patch_size);
+
+/// The rules with other limits of area, which ResizeRule::area has. Throws Error for other rules (mismatch)
+/// and for limits that contradict each other.
+VIT_API PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimits& limits);
 
 /// "bicubic" for ResizeFilter::bicubic, as Pillow's documentation spells it.
 VIT_API const char* filter_name(ResizeFilter filter);

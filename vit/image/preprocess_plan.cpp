@@ -5,6 +5,7 @@
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/image/preprocess.h"
+#include "vit/image/token_sizes.h"
 
 namespace vit {
 
@@ -102,6 +103,12 @@ ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
           static_cast<std::size_t>(patches_of(in.width, low)) * config.patch_size};
 }
 
+/// Rules whose sizes follow from each image, within limits.
+bool has_limits(ResizeRule rule) {
+  return rule == ResizeRule::area || rule == ResizeRule::longest || rule == ResizeRule::patch_limit ||
+         rule == ResizeRule::token_count;
+}
+
 /// Rules that do not crop resize to the target itself, or to as many patches as it has.
 void replace_target(PreprocessConfig& config, const InputSize& size) {
   VIT_CHECK(config.resize != ResizeRule::none, kMismatch, config.source,
@@ -119,6 +126,14 @@ void replace_target(PreprocessConfig& config, const InputSize& size) {
   config.resize_height = size.height;
   config.resize_width = size.width;
   config.longest_edge = 0;
+  if (!has_limits(config.resize)) return;
+  const std::size_t multiple = std::max({config.edge_multiple, config.pad_multiple, std::size_t{1}});
+  const auto rounded = [&](std::size_t edge) {
+    return std::max<std::size_t>((edge + multiple / 2) / multiple, 1) * multiple;
+  };
+  config.resize = ResizeRule::squash;
+  config.resize_height = rounded(size.height);
+  config.resize_width = rounded(size.width);
 }
 
 }  // namespace
@@ -130,6 +145,7 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
   if (size.kind == InputSize::Kind::native) {
     VIT_CHECK(patch_size > 0, kWhere, "native size needs the patch size");
     out.resize = ResizeRule::none;
+    out.pad_multiple = 0;
     out.crop = true;
     out.crop_multiple = patch_size;
     return out;
@@ -160,6 +176,16 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
   return out;
 }
 
+PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimits& limits) {
+  VIT_CHECK(config.resize == ResizeRule::area, kMismatch, config.source,
+            ": the rules have no limits of area; those of Qwen-VL, GLM-4V and PaddleOCR-VL do");
+  PreprocessConfig out = config;
+  out.min_area = limits.least;
+  out.max_area = limits.most;
+  validate(out);
+  return out;
+}
+
 ImageSize Preprocessor::resized_size(ImageSize in) const {
   const bool to_multiples = config_.size_multiple != 0;
   switch (config_.resize) {
@@ -175,6 +201,10 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
     case ResizeRule::contain:
     case ResizeRule::contain_trunc: return same_ratio(in, config_);
     case ResizeRule::patches: return whole_patches(in, config_);
+    case ResizeRule::area: return internal::size_by_area(in, config_);
+    case ResizeRule::longest: return internal::size_by_longest(in, config_);
+    case ResizeRule::patch_limit: return internal::size_by_patch_limit(in, config_);
+    case ResizeRule::token_count: return internal::size_by_token_count(in, config_);
   }
   return in;
 }
@@ -182,7 +212,8 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
 Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t crop) const {
   if (!config_.crop) {
     const std::size_t out = config_.pad_multiple != 0 ? round_up(resized, config_.pad_multiple) : resized;
-    return {.resized = resized, .out = out, .at = (out - resized) / 2, .count = resized};
+    return {
+        .resized = resized, .out = out, .at = config_.pad_at_end ? 0 : (out - resized) / 2, .count = resized};
   }
   if (config_.crop_multiple > 0) crop = resized / config_.crop_multiple * config_.crop_multiple;
   if (resized < crop) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxFileName = 255;  // of the systems
 }  // namespace
 
 TensorFile open_shards(const std::filesystem::path& path,
-                       TensorFile (*open_shard)(const std::filesystem::path&)) {
+                       TensorFile (*open_shard)(const std::filesystem::path&), WantsTensor wants) {
   const Json index = load_json(path);
   const std::string name = path.string();
   const Json weight_map = index.at("weight_map");
@@ -25,6 +26,7 @@ TensorFile open_shards(const std::filesystem::path& path,
   VIT_CHECK(weight_map.size() > 0, kWhere, name, ": weight_map names no tensor");
 
   std::map<std::string, std::size_t> num_expected;  // tensors per shard
+  std::set<std::string> wanted;                     // shards
   for (std::size_t i = 0; i < weight_map.size(); ++i) {
     const std::string_view shard = weight_map[i].as_string();
     const bool plain = !shard.empty() && shard.size() <= kMaxFileName && shard != "." && shard != ".." &&
@@ -34,10 +36,17 @@ TensorFile open_shards(const std::filesystem::path& path,
     VIT_CHECK(plain, kWhere, name, ": tensor ", in_quotes(weight_map[i].key()), " points to ",
               in_quotes(shard), ", expected the name of a file beside the index");
     ++num_expected[std::string(shard)];
+    if (wants == nullptr || wants(weight_map[i].key())) wanted.emplace(shard);
   }
+  if (wanted.empty()) wanted.insert(num_expected.begin()->first);  // what is missing is told by its tensors
 
   TensorFile::Contents contents{.path = path};
+  for (std::size_t i = 0; i < weight_map.size(); ++i) {
+    if (!wanted.contains(std::string(weight_map[i].as_string())))
+      contents.unread.emplace_back(weight_map[i].key());
+  }
   for (const auto& [shard, expected] : num_expected) {
+    if (!wanted.contains(shard)) continue;
     const TensorFile file = open_shard(path.parent_path() / shard);
     for (const TensorEntry& entry : file.entries()) {
       const auto listed = weight_map.find(entry.name);

@@ -3,15 +3,21 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "vit/io/tensor_file.h"
 
 namespace vit::internal {
 
-/// Opens every shard that an index (model.safetensors.index.json, pytorch_model.bin.index.json) names, with
-/// open_shard; shards lie beside the index. The union of their tensors must be exactly the weight_map, each
-/// tensor in the shard that it names. Throws Error if it is not, or if a shard cannot be read.
+/// Whether a tensor of this name is wanted.
+using WantsTensor = bool (*)(std::string_view name);
+
+/// Opens the shards that an index (model.safetensors.index.json, pytorch_model.bin.index.json) names, with
+/// open_shard; shards lie next to the index. Where `wants` is given, shards in which nothing is wanted stay
+/// closed and may be missing: their tensors are Contents::unread. The union of the tensors of the others must
+/// be exactly their part of the weight_map, each tensor in the shard that it names. Throws Error if it is
+/// not, or if a shard cannot be read.
 TensorFile open_shards(const std::filesystem::path& path,
-                       TensorFile (*open_shard)(const std::filesystem::path&));
+                       TensorFile (*open_shard)(const std::filesystem::path&), WantsTensor wants = nullptr);
 
 }  // namespace vit::internal

@@ -74,6 +74,7 @@ class TensorFile {
     std::map<std::string, std::string> metadata{};
     std::vector<std::string> members{};
     std::map<std::string, std::string> facts{};
+    std::vector<std::string> unread{};  // names in shards that were not opened
   };
   /// For the readers. Throws Error if a name occurs twice.
   explicit TensorFile(Contents contents);

@@ -80,21 +80,23 @@ struct LinearKernels {
   void (*gemm)(const GemmArgs& args) noexcept;
 };
 
-/// out = (in - mean) / sqrt(variance + eps) * gamma + beta, row by row; variance is the biased one.
+/// out = (in - mean) / sqrt(variance + eps) * gamma + beta, row by row; variance is the biased one. Without a
+/// beta it is RMSNorm: out = in / sqrt(mean of squares + eps) * gamma.
 struct LayerNormArgs {
   const float* in = nullptr;  // (rows, columns), may be out
   std::size_t in_stride = 0;
   std::size_t rows = 0;
   std::size_t columns = 0;
   const float* gamma = nullptr;  // (columns)
-  const float* beta = nullptr;   // (columns)
+  const float* beta = nullptr;   // (columns), or null
   float eps = 0.0f;
   float* out = nullptr;
   std::size_t out_stride = 0;
 };
 
 /// Factors of a rotary embedding for one head. Angle j of a token rotates the pair that `pairing` names:
-/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. Null pointers: nothing is rotated.
+/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. Where channels turn apart, there are d angles, and
+/// x_p' takes that of p, x_q' that of q. Null pointers: nothing is rotated.
 struct Rotation {
   const float* cos = nullptr;  // (tokens - num_prefix, d / 2), contiguous
   const float* sin = nullptr;

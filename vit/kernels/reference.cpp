@@ -94,13 +94,14 @@ void layer_norm(const LayerNormArgs& args) noexcept {
     const float* const in = args.in + r * args.in_stride;
     float* const out = args.out + r * args.out_stride;
     double mean = 0.0;
-    for (std::size_t c = 0; c < args.columns; ++c) mean += in[c];
+    for (std::size_t c = 0; args.beta != nullptr && c < args.columns; ++c) mean += in[c];
     mean /= count;
     double variance = 0.0;
     for (std::size_t c = 0; c < args.columns; ++c) variance += (in[c] - mean) * (in[c] - mean);
     const double factor = 1.0 / std::sqrt(variance / count + args.eps);
     for (std::size_t c = 0; c < args.columns; ++c) {
-      out[c] = static_cast<float>((in[c] - mean) * factor * args.gamma[c] + args.beta[c]);
+      const double shift = args.beta != nullptr ? args.beta[c] : 0.0;
+      out[c] = static_cast<float>((in[c] - mean) * factor * args.gamma[c] + shift);
     }
   }
 }
@@ -113,16 +114,19 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
     return;
   }
   const std::size_t pairs = head_dim / 2;
-  const float* const cos = rotation.cos + (token - rotation.num_prefix) * pairs;
-  const float* const sin = rotation.sin + (token - rotation.num_prefix) * pairs;
+  const std::size_t angles = num_angles(rotation.pairing, head_dim);
+  const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
+  const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
   for (std::size_t j = 0; j < pairs; ++j) {
-    const bool neighbours = rotation.pairing == RopePairing::neighbours;
+    const bool neighbours = rotation.pairing != RopePairing::halves;
+    const bool apart = rotation.pairing == RopePairing::neighbours_apart;
+    const std::size_t of_p = apart ? 2 * j : j, of_q = apart ? 2 * j + 1 : j;
     const std::size_t p = neighbours ? 2 * j : j;
     const std::size_t q = neighbours ? 2 * j + 1 : j + pairs;
     const double x = in[p];
     const double y = in[q];
-    out[p] = static_cast<float>(x * cos[j] - y * sin[j]);
-    out[q] = static_cast<float>(y * cos[j] + x * sin[j]);
+    out[p] = static_cast<float>(x * cos[of_p] - y * sin[of_p]);
+    out[q] = static_cast<float>(y * cos[of_q] + x * sin[of_q]);
   }
 }
 

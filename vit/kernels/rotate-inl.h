@@ -69,6 +69,15 @@ HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* co
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
+/// As rotate_neighbours, with angles of each channel.
+HWY_INLINE void turn_apart(const float* in, size_t pairs, const float* cos, const float* sin, float* out) {
+  for (size_t j = 0; j < pairs; ++j) {
+    const float p = in[2 * j], q = in[2 * j + 1];
+    out[2 * j] = p * cos[2 * j] - q * sin[2 * j];
+    out[2 * j + 1] = q * cos[2 * j + 1] + p * sin[2 * j + 1];
+  }
+}
+
 /// Token `token` of a head, rotated; `in` may be `out`.
 HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, const Rotation& rotation,
                              float* out) {
@@ -77,9 +86,12 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
     return;
   }
   const size_t pairs = head_dim / 2;
-  const float* const cos = rotation.cos + (token - rotation.num_prefix) * pairs;
-  const float* const sin = rotation.sin + (token - rotation.num_prefix) * pairs;
-  if (rotation.pairing == RopePairing::halves) {
+  const size_t angles = num_angles(rotation.pairing, head_dim);
+  const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
+  const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
+  if (rotation.pairing == RopePairing::neighbours_apart) {
+    turn_apart(in, pairs, cos, sin, out);
+  } else if (rotation.pairing == RopePairing::halves) {
     rotate_halves(in, pairs, cos, sin, out);
   } else {
     rotate_neighbours(in, pairs, cos, sin, out);

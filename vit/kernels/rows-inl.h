@@ -48,26 +48,36 @@ HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, floa
   return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
 }
 
-inline void layer_norm(const LayerNormArgs& args) noexcept {
+/// kShifts: there is a beta, and the mean is taken off; else RMSNorm.
+template <bool kShifts>
+HWY_INLINE void norm_rows(const LayerNormArgs& args) {
   const D d;
   for (size_t r = 0; r < args.rows; ++r) {
     const float* const in = args.in + r * args.in_stride;
     float* const out = args.out + r * args.out_stride;
-    const float mean = mean_of(in, args.columns);
+    const float mean = kShifts ? mean_of(in, args.columns) : 0.0f;
     const V center = set(mean);
     const V variance = set(variance_of(in, args.columns, mean));
     const V factor = hn::Div(set(1.0f), hn::Sqrt(hn::Add(variance, set(args.eps))));
+    const auto normed = [&](V x) HWY_ATTR { return hn::Mul(kShifts ? hn::Sub(x, center) : x, factor); };
     size_t c = 0;
     for (; c + kLanes <= args.columns; c += kLanes) {
-      const V normed = hn::Mul(hn::Sub(hn::LoadU(d, in + c), center), factor);
-      hn::StoreU(hn::MulAdd(normed, hn::LoadU(d, args.gamma + c), hn::LoadU(d, args.beta + c)), d, out + c);
+      const V x = normed(hn::LoadU(d, in + c)), gamma = hn::LoadU(d, args.gamma + c);
+      hn::StoreU(kShifts ? hn::MulAdd(x, gamma, hn::LoadU(d, args.beta + c)) : hn::Mul(x, gamma), d, out + c);
     }
     if (c == args.columns) continue;
     const size_t rest = args.columns - c;
-    const V normed = hn::Mul(hn::Sub(load_first(in + c, rest, mean), center), factor);
-    store_first(
-        hn::MulAdd(normed, load_first(args.gamma + c, rest, 0.0f), load_first(args.beta + c, rest, 0.0f)),
-        rest, out + c);
+    const V x = normed(load_first(in + c, rest, mean)), gamma = load_first(args.gamma + c, rest, 0.0f);
+    store_first(kShifts ? hn::MulAdd(x, gamma, load_first(args.beta + c, rest, 0.0f)) : hn::Mul(x, gamma),
+                rest, out + c);
+  }
+}
+
+inline void layer_norm(const LayerNormArgs& args) noexcept {
+  if (args.beta != nullptr) {
+    norm_rows<true>(args);
+  } else {
+    norm_rows<false>(args);
   }
 }
 

@@ -22,6 +22,9 @@ struct ActivationShape {
   std::size_t num_pool_heads = 0;  // of which C is cut in attention pooling, 0 = none
   std::size_t pooled_dim = 0;      // of the pooled vector; 0 = C
   std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch where gated
+  bool clips = false;              // layers of blocks clip
+  std::size_t num_cells = 0;       // of a merger, at a time; 0 = none
+  std::size_t cell_dim = 0;        // widest vector of a cell in a merger
   int threads = 0;                 // 0 = all
 
   bool operator==(const ActivationShape&) const = default;
@@ -52,6 +55,11 @@ class Activations {
   TensorView<float> qkv;     // (B * T, 3A)
   TensorView<float> heads;   // (B * T, A), concatenated heads
   TensorView<float> hidden;  // (B * T, F)
+  TensorView<float> gates;   // (B * T, F) of layers that clip
+
+  // inside a merger, when no block is at work: what one step reads and the next writes
+  TensorView<float> cells;       // (num_cells, cell_dim)
+  TensorView<float> cell_steps;  // (num_cells, cell_dim)
 
   // inside a kernel
   TensorView<float> packed_heads;    // (packed_images * H, floats), packed keys and values

@@ -18,9 +18,9 @@ constexpr std::size_t kTokensPerTask = 32;
 // Keys and values of which a core finds most in the last-level cache, on a machine that it shares.
 constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
 
-/// The columns of one of q, k, v inside fused rows (rows, 3C).
-TensorView<const float> view_third(const TensorView<float>& qkv, std::size_t third, std::size_t channels) {
-  return {qkv.data() + third * channels, {qkv.num_rows(), channels}, qkv.row_stride()};
+/// `count` columns of fused rows from the `first` on: q, k or v.
+TensorView<const float> view_columns(const TensorView<float>& qkv, std::size_t first, std::size_t count) {
+  return {qkv.data() + first, {qkv.num_rows(), count}, qkv.row_stride()};
 }
 
 /// attend() with its sizes worked out.
@@ -33,9 +33,13 @@ class AttentionPass {
     VIT_CHECK(num_heads > 0 && channels % num_heads == 0, kAttend, channels, " channels cannot be cut into ",
               num_heads, " heads");
     head_dim_ = channels / num_heads;
+    const std::size_t key_channels = rows.keys.num_columns();
+    num_key_heads_ = key_channels / head_dim_;
+    VIT_CHECK(num_key_heads_ > 0 && key_channels % head_dim_ == 0 && num_heads % num_key_heads_ == 0, kAttend,
+              key_channels, " channels of keys cannot serve ", num_heads, " heads of ", head_dim_);
     VIT_CHECK(num_rows > 0, kAttend, "no sequences or no tokens");
     VIT_CHECK(rows.keys.num_rows() == num_rows && rows.values.num_rows() == num_rows &&
-                  rows.keys.num_columns() == channels && rows.values.num_columns() == channels,
+                  rows.values.num_columns() == key_channels,
               kAttend, "keys ", rows.keys.shape().to_string(), " and values ",
               rows.values.shape().to_string(), " for ", num_rows, " tokens and ", channels, " channels");
     VIT_CHECK(rows.queries.num_columns() == channels && rows.queries.num_rows() == rows.query_tokens.rows() &&
@@ -89,7 +93,7 @@ class AttentionPass {
   }
   /// Bytes of the keys and values of all heads of a sequence.
   std::size_t packed_bytes(const Group& group) const {
-    return num_heads_ * group.packed_floats * sizeof(float);
+    return num_key_heads_ * group.packed_floats * sizeof(float);
   }
 
   /// As many as there is room for and as stay in a cache, or as feed the threads. None after the last.
@@ -102,7 +106,7 @@ class AttentionPass {
       more.longest = std::max(group.longest, sequences.length(i));
       more.packed_floats = more.longest == group.longest ? group.packed_floats : packed_floats(more.longest);
       const bool has_room =
-          more.count * num_heads_ * more.packed_floats <= memory.packed_heads.num_elements();
+          more.count * num_key_heads_ * more.packed_floats <= memory.packed_heads.num_elements();
       const bool is_near =
           more.count <= memory.packed_images() || more.count * packed_bytes(more) <= kCachedBytes;
       if (group.count != 0 && !(has_room && is_near)) break;
@@ -162,7 +166,8 @@ class AttentionPass {
 
   void check_activations() const {
     const Activations& memory = pass_.activations;
-    const std::size_t packed = checked_mul(num_heads_, packed_floats(input_.sequences.longest()), kAttend);
+    const std::size_t packed =
+        checked_mul(num_key_heads_, packed_floats(input_.sequences.longest()), kAttend);
     VIT_CHECK(
         packed <= memory.packed_heads.num_elements() &&
             static_cast<std::size_t>(resolve_threads(pass_.threads)) <= memory.thread_scratch.num_rows() &&
@@ -188,16 +193,19 @@ class AttentionPass {
     if (rope.cos == nullptr) return {};
     const std::size_t token = input_.sequences.first_row(sequence) % (input_.num_prefix + rope.num_patches);
     const std::size_t prefix_before = std::min(token, input_.num_prefix);
-    const std::size_t first = head * rope.head_stride + (token - prefix_before) * rope.pairs;
+    const std::size_t first = head * rope.head_stride + (token - prefix_before) * rope.num_angles();
     return {.cos = rope.cos + first,
             .sin = rope.sin + first,
             .num_prefix = input_.num_prefix - prefix_before,
             .pairing = rope.pairing};
   }
 
-  float* packed_of(const Group& group, std::size_t sequence, std::size_t head) const {
+  /// The head of keys and values that serves a head of queries.
+  std::size_t key_head_of(std::size_t head) const { return head / (num_heads_ / num_key_heads_); }
+
+  float* packed_of(const Group& group, std::size_t sequence, std::size_t key_head) const {
     return pass_.activations.packed_heads.data() +
-           ((sequence - group.first) * num_heads_ + head) * group.packed_floats;
+           ((sequence - group.first) * num_key_heads_ + key_head) * group.packed_floats;
   }
 
   /// Calls run(sequence, head, first token, last token, thread) as tasks of part_size tokens, where sequences
@@ -205,16 +213,16 @@ class AttentionPass {
   /// other: threads find rows again that they computed. Of long sequences those of the same head do: its keys
   /// and values may still be in a cache, those of all heads are not.
   template <typename Count, typename Run>
-  void for_each_part(const Group& group, std::size_t most, std::size_t part_size, Count&& count_of,
-                     Run&& run) const {
+  void for_each_part(const Group& group, std::size_t num_heads, std::size_t most, std::size_t part_size,
+                     Count&& count_of, Run&& run) const {
     const bool by_head = packed_bytes(group) > kCachedBytes;
     const std::size_t parts = ceil_div(most, part_size);
-    parallel_for(group.count * parts * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
-      const std::size_t sequence = group.first + task / (num_heads_ * parts), count = count_of(sequence);
-      const std::size_t rest = task % (num_heads_ * parts);
-      const std::size_t first = (by_head ? rest % parts : rest / num_heads_) * part_size;
+    parallel_for(group.count * parts * num_heads, pass_.threads, [&](std::size_t task, int thread) {
+      const std::size_t sequence = group.first + task / (num_heads * parts), count = count_of(sequence);
+      const std::size_t rest = task % (num_heads * parts);
+      const std::size_t first = (by_head ? rest % parts : rest / num_heads) * part_size;
       if (first >= count) return;
-      run(sequence, by_head ? rest / parts : rest % num_heads_, first, std::min(first + part_size, count),
+      run(sequence, by_head ? rest / parts : rest % num_heads, first, std::min(first + part_size, count),
           static_cast<std::size_t>(thread));
     });
   }
@@ -232,7 +240,7 @@ class AttentionPass {
 
   void pack(const Group& group) const {
     for_each_part(
-        group, group.longest, kTokensPerTask,
+        group, num_key_heads_, group.longest, kTokensPerTask,
         [&](std::size_t sequence) { return input_.sequences.length(sequence); },
         [&](std::size_t sequence, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           const std::size_t row = input_.sequences.first_row(sequence);
@@ -261,7 +269,7 @@ class AttentionPass {
             .num_queries = count,
             .scale = static_cast<float>(input_.logit_factor / std::sqrt(static_cast<double>(head_dim_))),
             .rotation = rotation_of(sequence, head),
-            .packed = packed_of(group, sequence, head),
+            .packed = packed_of(group, sequence, key_head_of(head)),
             .num_tokens = input_.sequences.length(sequence),
             .head_dim = head_dim_,
             .causal = input_.causal,
@@ -271,7 +279,7 @@ class AttentionPass {
   void run_queries(const Group& group) const {
     const std::size_t most = input_.all_are_queries() ? group.longest : input_.queries.longest();
     for_each_part(
-        group, most, queries_per_task(group, most),
+        group, num_heads_, most, queries_per_task(group, most),
         [&](std::size_t sequence) { return input_.queries.length(sequence); },
         [&](std::size_t sequence, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           kernels::AttentionArgs args = query_args(group, sequence, head, first, last - first, thread);
@@ -296,6 +304,7 @@ class AttentionPass {
   const kernels::AttentionKernels& kernels_;
   const Pass& pass_;
   std::size_t head_dim_ = 0;
+  std::size_t num_key_heads_ = 0;
 };
 
 }  // namespace
@@ -305,17 +314,21 @@ void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t 
   AttentionPass(rows, input, num_heads, out, kernels, pass).run();
 }
 
-Attention::Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
-                     const kernels::AttentionKernels& kernels)
+Attention::Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> norm, Linear proj,
+                     std::size_t num_heads, const kernels::AttentionKernels& kernels)
     : qkv_(std::move(qkv)),
+      head_norms_(std::move(head_norms)),
       norm_(std::move(norm)),
       proj_(std::move(proj)),
       num_heads_(num_heads),
       kernels_(&kernels) {
-  VIT_CHECK(qkv_.in_features() == embed_dim() && qkv_.out_features() == 3 * attention_dim(), kWhere, "qkv ",
-            qkv_.describe(), " and proj ", proj_.describe(), " do not fit together");
   VIT_CHECK(num_heads > 0 && attention_dim() % num_heads == 0, kWhere, attention_dim(),
             " channels cannot be cut into ", num_heads, " heads");
+  const std::size_t head_dim = attention_dim() / num_heads;
+  VIT_CHECK(qkv_.in_features() == embed_dim() && qkv_.out_features() >= attention_dim() + 2 * head_dim &&
+                (qkv_.out_features() - attention_dim()) % (2 * head_dim) == 0 &&
+                num_heads % (key_dim() / head_dim) == 0,
+            kWhere, "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not fit together");
   VIT_CHECK(!norm_ || norm_->num_features() == attention_dim(), kWhere, "inner norm over ",
             norm_ ? norm_->num_features() : 0, " of ", attention_dim(), " channels");
 }
@@ -327,34 +340,65 @@ void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& in
   // block.
   const bool in_order = sequences.have_one_length() && input.queries.have_one_length();
   if (input.all_are_queries() || !in_order) return qkv_.multiply(normed, qkv, pass);
-  const std::size_t width = attention_dim();
-  qkv_.multiply_range(normed, qkv, {width, 3 * width}, pass);
+  const std::size_t width = attention_dim(), all = qkv_.out_features();
+  qkv_.multiply_range(normed, qkv, {width, all}, pass);
   for (std::size_t query = 0; query < input.queries.longest(); ++query) {  // of all sequences together
     const std::size_t token = input.first_query(0) + query;
     const TensorView<const float> rows(normed.rows.row(token), Shape{sequences.size(), embed_dim()},
                                        sequences.longest() * normed.rows.row_stride());
-    const TensorView<float> queries(qkv.row(token), Shape{sequences.size(), 3 * width},
+    const TensorView<float> queries(qkv.row(token), Shape{sequences.size(), all},
                                     sequences.longest() * qkv.row_stride());
     // Converted anew: the rows of one query lie apart in `normed`, whose converted rows are no longer needed.
     qkv_.multiply_range(qkv_.convert(rows, pass), queries, {0, width}, pass);
   }
 }
 
+/// The columns of qkv (rows, 3A) head by head, in place; rows that are no queries have some numbers there, of
+/// which nothing is read.
+void Attention::normalize_heads(TensorView<float> qkv, const Pass& pass) const {
+  const std::optional<LayerNorm>* const norms[] = {&head_norms_.queries, &head_norms_.keys,
+                                                   &head_norms_.values};
+  constexpr std::size_t kRowsPerTask = 16;
+  const std::size_t head_dim = attention_dim() / num_heads_;
+  const std::size_t firsts[] = {0, attention_dim(), attention_dim() + key_dim()};
+  const std::size_t counts[] = {num_heads_, key_dim() / head_dim, key_dim() / head_dim};
+  parallel_for_parts(qkv.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+    for (std::size_t row = first; row < first + count; ++row) {
+      for (std::size_t part = 0; part < 3; ++part) {
+        if (!*norms[part]) continue;
+        const TensorView<float> heads(qkv.row(row) + firsts[part], Shape{counts[part], head_dim});
+        (*norms[part])->forward_rows(heads, heads, 0, counts[part]);
+      }
+    }
+  });
+}
+
 AttentionRows Attention::compute_qkv(const NormedRows& x, const AttentionInput& input,
                                      const Pass& pass) const {
   Activations& a = pass.activations;
   const std::size_t num_rows = x.rows.num_rows(), width = attention_dim();
-  const TensorView<float> qkv = Activations::view_rows(a.qkv, num_rows, 3 * width);
-  const LinearInput normed = [&] {
-    const StageTimer timer(pass.times, Stage::norms);
-    return qkv_.convert(x, Activations::view_rows(a.normed, num_rows, embed_dim()), pass);
-  }();
-  const StageTimer timer(pass.times, Stage::qkv);
-  multiply_qkv(normed, input, qkv, pass);
-  return {.queries = view_third(qkv, 0, width),
+  const TensorView<float> qkv = Activations::view_rows(a.qkv, num_rows, qkv_.out_features());
+  const TensorView<float> rows = Activations::view_rows(a.normed, num_rows, embed_dim());
+  std::size_t first = 0;  // column of a part
+  for (const Linear& part : clipped_) {
+    const StageTimer timer(pass.times, Stage::qkv);
+    const TensorView<float> out(qkv.data() + first, {num_rows, part.out_features()}, qkv.row_stride());
+    part.multiply(part.convert(x, rows, pass), out, pass);
+    first += part.out_features();
+  }
+  if (clipped_.empty()) {
+    const LinearInput normed = [&] {
+      const StageTimer timer(pass.times, Stage::norms);
+      return qkv_.convert(x, rows, pass);
+    }();
+    const StageTimer timer(pass.times, Stage::qkv);
+    multiply_qkv(normed, input, qkv, pass);
+  }
+  if (head_norms_.queries || head_norms_.keys || head_norms_.values) normalize_heads(qkv, pass);
+  return {.queries = view_columns(qkv, 0, width),
           .query_tokens = input.sequences,
-          .keys = view_third(qkv, 1, width),
-          .values = view_third(qkv, 2, width)};
+          .keys = view_columns(qkv, width, key_dim()),
+          .values = view_columns(qkv, width + key_dim(), key_dim())};
 }
 
 void Attention::sum_probabilities(const NormedRows& x, const AttentionInput& input,

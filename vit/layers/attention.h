@@ -1,10 +1,13 @@
 // Multi-head self-attention with rotary position, and its core for queries that come from elsewhere
 // (pooling). Letters: B = sequences, T = tokens, R = queries of a sequence, H = heads, d = width of a head,
-// A = H d, C = channels. Where lengths differ, B * T and B * R are the sums.
+// A = H d, G = K d: K heads of keys and values, each for H / K of the queries that follow each other, C =
+// channels. Where lengths differ, B * T and B * R are the sums.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
@@ -47,8 +50,8 @@ struct AttentionInput {
 struct AttentionRows {
   TensorView<const float> queries{};  // (tokens, A)
   Sequences query_tokens;             // tokens of each sequence that have a row in `queries`, R or more
-  TensorView<const float> keys{};     // (B * T, A)
-  TensorView<const float> values{};   // (B * T, A)
+  TensorView<const float> keys{};     // (B * T, G)
+  TensorView<const float> values{};   // (B * T, G)
 };
 
 /// out (B * R, A) = the heads' softmax(q k^T / sqrt(d)) v, side by side. Takes scratch from activations
@@ -56,12 +59,21 @@ struct AttentionRows {
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
             TensorView<float> out, const kernels::AttentionKernels& kernels, const Pass& pass);
 
+/// Norms over the channels of each head, where a model has them.
+struct HeadNorms {
+  std::optional<LayerNorm> queries{}, keys{}, values{};  // (d)
+};
+
 class Attention {
  public:
-  /// qkv (3A, C), rows ordered q, k, v; norm over the concatenated heads (A), if any; proj (C, A). Throws
+  /// qkv (A + 2G, C), rows ordered q, k, v; norm over the concatenated heads (A), if any; proj (C, A). Throws
   /// Error if shapes disagree.
-  Attention(Linear qkv, std::optional<LayerNorm> norm, Linear proj, std::size_t num_heads,
-            const kernels::AttentionKernels& kernels);
+  Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> norm, Linear proj,
+            std::size_t num_heads, const kernels::AttentionKernels& kernels);
+
+  /// From now on q, k and v are those of three layers that clip, (A, C), (G, C) and (G, C), which stand for
+  /// qkv.
+  void set_clipped(std::vector<Linear> layers) { clipped_ = std::move(layers); }
 
   /// out.add_to += out.scale * proj(attend(qkv(norm(x)))). x (B * T, C), a row for every token; add_to (B *
   /// R, C), the rows of the queries only, which may be x. Uses activations.normed, .qkv and .heads.
@@ -75,14 +87,19 @@ class Attention {
   std::size_t embed_dim() const noexcept { return proj_.out_features(); }     // C
   std::size_t attention_dim() const noexcept { return proj_.in_features(); }  // A
   std::size_t num_heads() const noexcept { return num_heads_; }
+  /// G: channels of all keys of a token.
+  std::size_t key_dim() const noexcept { return (qkv_.out_features() - attention_dim()) / 2; }
 
  private:
   /// Keys and values of all rows, queries of those that are, in activations.qkv.
   AttentionRows compute_qkv(const NormedRows& x, const AttentionInput& input, const Pass& pass) const;
+  void normalize_heads(TensorView<float> qkv, const Pass& pass) const;
   void multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                     const Pass& pass) const;
 
   Linear qkv_;
+  HeadNorms head_norms_;
+  std::vector<Linear> clipped_;  // q, k and v, or none
   std::optional<LayerNorm> norm_;
   Linear proj_;
   std::size_t num_heads_;

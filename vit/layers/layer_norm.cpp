@@ -9,10 +9,12 @@ namespace vit::internal {
 
 LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
                      const kernels::KernelTable& kernels)
-    : gamma_(Shape{gamma.size()}), beta_(Shape{beta.size()}), eps_(eps), kernels_(&kernels) {
-  VIT_CHECK(!gamma.empty() && gamma.size() == beta.size(), "LayerNorm", "gamma has ", gamma.size(),
-            " numbers, beta ", beta.size());
+    : gamma_(Shape{gamma.size()}), eps_(eps), kernels_(&kernels) {
+  VIT_CHECK(!gamma.empty() && (beta.empty() || gamma.size() == beta.size()), "LayerNorm", "gamma has ",
+            gamma.size(), " numbers, beta ", beta.size());
   std::copy(gamma.begin(), gamma.end(), gamma_.data());
+  if (beta.empty()) return;
+  beta_ = Tensor<float>(Shape{beta.size()});
   std::copy(beta.begin(), beta.end(), beta_.data());
 }
 

@@ -1,4 +1,4 @@
-// LayerNorm over the channels of every row.
+// LayerNorm and RMSNorm over the channels of every row.
 #pragma once
 
 #include <span>
@@ -8,9 +8,11 @@
 
 namespace vit::internal {
 
+/// RMSNorm where it has no beta.
 class LayerNorm {
  public:
-  /// gamma and beta (C) are copied. Throws Error if their lengths differ or are zero.
+  /// gamma and beta (C) are copied; without a beta it is RMSNorm. Throws Error if gamma is empty or beta has
+  /// another length.
   LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps,
             const kernels::KernelTable& kernels = kernels::default_kernels());
 
@@ -26,7 +28,7 @@ class LayerNorm {
   void check(const TensorView<const float>& in, const TensorView<float>& out) const;
 
   Tensor<float> gamma_;  // (C)
-  Tensor<float> beta_;   // (C)
+  Tensor<float> beta_;   // (C), or empty
   float eps_;
   const kernels::KernelTable* kernels_;
 };

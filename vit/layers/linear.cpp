@@ -1,6 +1,7 @@
 #include "vit/layers/linear.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
@@ -21,6 +22,28 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .scale = epilogue.scale.empty() ? nullptr : epilogue.scale.data(),
           .residual = row_of(epilogue.residual),
           .residual_stride = epilogue.residual.row_stride()};
+}
+
+constexpr std::size_t kRowsPerTask = 16;
+
+void clip_rows(TensorView<float> rows, std::size_t first, std::size_t count, float low, float high) {
+  for (std::size_t row = first; row < first + count; ++row) {
+    for (std::size_t c = 0; c < rows.num_columns(); ++c)
+      rows.row(row)[c] = std::min(std::max(rows.row(row)[c], low), high);
+  }
+}
+
+/// Of layers that clip, whose activation cannot be part of the product.
+float activated(float x, Activation activation) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::gelu: return 0.5f * x * std::erfc(-x * 0.70710678f);
+    case Activation::gelu_tanh: return x / (1.0f + std::exp(-1.5957691216f * (x + 0.044715f * x * x * x)));
+    case Activation::quick_gelu: return x / (1.0f + std::exp(-1.702f * x));
+    case Activation::silu: return x / (1.0f + std::exp(-x));
+    case Activation::relu: return std::max(x, 0.0f);
+  }
+  return x;
 }
 
 }  // namespace
@@ -55,7 +78,6 @@ LinearInput Linear::convert_rows(TensorView<const float> in, const Pass& pass, c
       row_bytes == 0 || (!memory.empty() && checked_mul(rows, row_bytes, kWhere) <= memory.num_elements()),
       kWhere, "no memory for ", in.shape().to_string(), " as ", kernels.description, " take it");
   const TensorView<std::byte> converted(row_bytes != 0 ? memory.data() : nullptr, {rows, row_bytes});
-  constexpr std::size_t kRowsPerTask = 16;
   parallel_for_parts(rows, kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
     compute(first, count);
     if (row_bytes == 0) return;
@@ -76,17 +98,56 @@ LinearInput Linear::convert(TensorView<const float> in, const Pass& pass) const 
 LinearInput Linear::convert(const NormedRows& in, TensorView<float> normed, const Pass& pass) const {
   return convert_rows(normed, pass, [&](std::size_t first, std::size_t count) {
     in.norm.forward_rows(in.rows, normed, first, count);
+    if (clip_) clip_rows(normed, first, count, clip_->lowest_in, clip_->highest_in);
   });
 }
 
 void Linear::add(const std::optional<LayerNorm>& norm, TensorView<float> in, const Residual& out,
                  const Pass& pass) const {
+  if (clip_ && !norm) {
+    parallel_for_parts(in.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+      clip_rows(in, first, count, clip_->lowest_in, clip_->highest_in);
+    });
+  }
   const LinearInput rows = norm ? convert({*norm, in}, in, pass) : convert(in, pass);
-  multiply(rows, out.add_to, pass, {.scale = out.scale, .residual = out.add_to});
+  if (out.norm == nullptr)
+    return multiply(rows, out.add_to, pass, {.scale = out.scale, .residual = out.add_to});
+  const TensorView<float> branch =
+      Activations::view_rows(pass.activations.normed, in.num_rows(), out_features());
+  multiply(rows, branch, pass);
+  parallel_for_parts(branch.num_rows(), kRowsPerTask, pass.threads,
+                     [&](std::size_t first, std::size_t count) {
+                       out.norm->forward_rows(branch, branch, first, count);
+                       for (std::size_t row = first; row < first + count; ++row) {
+                         float* const to = out.add_to.row(row);
+                         const float* const from = branch.row(row);
+                         for (std::size_t c = 0; c < out_features(); ++c)
+                           to[c] += out.scale.empty() ? from[c] : out.scale[c] * from[c];
+                       }
+                     });
+}
+
+void Linear::finish_clipped(TensorView<float> out, const Pass& pass, const LinearEpilogue& epilogue) const {
+  parallel_for_parts(out.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+    clip_rows(out, first, count, clip_->lowest_out, clip_->highest_out);
+    for (std::size_t row = first; row < first + count; ++row) {
+      for (std::size_t c = 0; c < out.num_columns(); ++c) {
+        float& x = out.row(row)[c];
+        x = activated(x, epilogue.activation);
+        if (!epilogue.multiplier.empty()) x *= epilogue.multiplier.row(row)[c];
+      }
+    }
+  });
 }
 
 void Linear::multiply(const LinearInput& in, TensorView<float> out, const Pass& pass,
                       const LinearEpilogue& epilogue) const {
+  if (clip_) {
+    VIT_CHECK(epilogue.residual.empty() && epilogue.scale.empty() && epilogue.multiplier.data() != out.data(),
+              kWhere, "a layer that clips cannot add to a residual, nor multiply in place");
+    multiply_range(in, out, {0, out_features()}, pass);
+    return finish_clipped(out, pass, epilogue);
+  }
   multiply_range(in, out, {0, out_features()}, pass, epilogue);
 }
 

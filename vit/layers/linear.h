@@ -23,16 +23,22 @@ struct LinearEpilogue {
   TensorView<const float> residual{};    // (M, N), may be out
 };
 
-/// How a residual branch ends: out += scale * branch.
+/// How a residual branch ends: out += scale * norm(branch).
 struct Residual {
-  std::span<const float> scale{};  // (C), or empty for 1
-  TensorView<float> add_to{};      // (M, C)
+  std::span<const float> scale{};   // (C), or empty for 1
+  TensorView<float> add_to{};       // (M, C)
+  const LayerNorm* norm = nullptr;  // (C), or null for none
 };
 
 /// norm(rows) as a branch reads it; each row is normalized while it is at hand for the conversion.
 struct NormedRows {
   const LayerNorm& norm;
   TensorView<const float> rows{};  // (M, C)
+};
+
+/// Bounds of what a layer reads and gives.
+struct Clip {
+  float lowest_in, highest_in, lowest_out, highest_out;
 };
 
 /// Rows (M, K) in the form in which they are multiplied, good for every Linear of the same input features and
@@ -66,10 +72,15 @@ class Linear {
   void multiply_range(const LinearInput& in, TensorView<float> out, OutputRange range, const Pass& pass,
                       const LinearEpilogue& epilogue = {}) const;
 
-  /// out.add_to += out.scale * (norm(in) W^T + b), as a residual branch ends. Without a norm in (M, K) is
-  /// multiplied as it is, else it is norm(in) afterwards.
+  /// out.add_to += out.scale * out.norm(norm(in) W^T + b), as a residual branch ends. Without a norm in (M,
+  /// K) is multiplied as it is, else it is norm(in) afterwards. With out.norm activations.normed is used.
   void add(const std::optional<LayerNorm>& norm, TensorView<float> in, const Residual& out,
            const Pass& pass) const;
+
+  /// From now on inputs are clipped to their bounds where they are converted with a norm or in add(), and
+  /// products before the epilogue, which then has an activation and a multiplier at most.
+  void set_clip(const Clip& clip) { clip_ = clip; }
+  bool clips() const noexcept { return clip_.has_value(); }
 
   std::size_t in_features() const noexcept { return weight_.in_features(); }
   std::size_t out_features() const noexcept { return weight_.out_features(); }
@@ -83,8 +94,11 @@ class Linear {
   void check_product(const LinearInput& in, const TensorView<float>& out, OutputRange range,
                      const LinearEpilogue& epilogue) const;
 
+  void finish_clipped(TensorView<float> out, const Pass& pass, const LinearEpilogue& epilogue) const;
+
   kernels::PackedMatrix weight_;
   Tensor<float> bias_;  // (N) or empty
+  std::optional<Clip> clip_{};
 };
 
 }  // namespace vit::internal

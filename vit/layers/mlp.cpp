@@ -23,9 +23,23 @@ Mlp::Mlp(MlpInput in, std::optional<LayerNorm> norm, Linear fc2, Activation acti
             norm_ ? norm_->num_features() : 0, " of ", hidden_dim(), " channels");
 }
 
+/// Gate and value read the normalized rows with bounds of their own: those are made twice.
+void Mlp::forward_clipped(const NormedRows& x, const Residual& out, const Pass& pass) const {
+  Activations& a = pass.activations;
+  const StageTimer timer(pass.times, Stage::mlp);
+  const std::size_t num_rows = x.rows.num_rows();
+  const TensorView<float> normed = Activations::view_rows(a.normed, num_rows, x.rows.num_columns());
+  const TensorView<float> hidden = Activations::view_rows(a.hidden, num_rows, hidden_dim());
+  const TensorView<float> gates = Activations::view_rows(a.gates, num_rows, hidden_dim());
+  in_.gate->multiply(in_.gate->convert(x, normed, pass), gates, pass, {.activation = activation_});
+  in_.fc1.multiply(in_.fc1.convert(x, normed, pass), hidden, pass, {.multiplier = gates});
+  fc2_.add(norm_, hidden, out, pass);
+}
+
 void Mlp::forward(const NormedRows& x, const Residual& out, const Pass& pass) const {
   Activations& a = pass.activations;
   const std::size_t num_rows = x.rows.num_rows();
+  if (in_.gate && in_.gate->clips()) return forward_clipped(x, out, pass);
   const LinearInput normed = [&] {
     const StageTimer timer(pass.times, Stage::norms);
     return in_.fc1.convert(x, Activations::view_rows(a.normed, num_rows, x.rows.num_columns()), pass);

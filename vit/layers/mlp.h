@@ -28,6 +28,8 @@ class Mlp {
   std::size_t hidden_dim() const noexcept { return in_.fc1.out_features(); }
 
  private:
+  void forward_clipped(const NormedRows& x, const Residual& out, const Pass& pass) const;
+
   MlpInput in_;
   std::optional<LayerNorm> norm_;
   Linear fc2_;

@@ -20,9 +20,18 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
   const std::size_t num_images = pixels.dim(0);
   {
     const StageTimer timer(pass.times, Stage::patchify);
+    const position::WindowOrder* const windows = position.windows();
+    const std::span<const std::uint32_t> places = windows != nullptr
+                                                      ? std::span<const std::uint32_t>(windows->places)
+                                                      : std::span<const std::uint32_t>();
     parallel_for(num_images * grid.rows, pass.threads, [&](std::size_t task, int) {
       const std::size_t image = task / grid.rows, row = task % grid.rows;
-      patchify(pixels[image], patch_size_, row, patches[image].part(row * grid.columns, grid.columns));
+      patchify(pixels[image], patch_size_, row, patches[image], places);
+      if (!norms_.unit_pixels) return;
+      for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch) {
+        float* const values = patches[image].row(places.empty() ? patch : places[patch]);
+        for (std::size_t i = 0; i < patches.dim(2); ++i) values[i] = 2.0f * (values[i] - 0.5f);
+      }
     });
   }
   const StageTimer timer(pass.times, Stage::embed);

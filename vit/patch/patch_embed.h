@@ -15,6 +15,7 @@ namespace vit::internal {
 
 /// LayerNorms around the projection of patches, where a model has them.
 struct PatchNorms {
+  bool unit_pixels = false;              // pixels are in [0, 1], and 2 x - 1 is what is projected
   std::optional<LayerNorm> pixels{};     // (K P P), on what is projected
   std::optional<LayerNorm> projected{};  // (C), before positions are added
 };

@@ -13,21 +13,24 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 }
 
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
-              TensorView<float> rows) {
+              TensorView<float> rows, std::span<const std::uint32_t> places) {
   VIT_CHECK(pixels.rank() == 3, "patchify", "pixels must have shape (channels, H, W), got ",
             pixels.shape().to_string());
   const std::size_t num_channels = pixels.dim(0), height = pixels.dim(1);
   const GridSize grid = patch_grid(height, pixels.dim(2), patch_size);
   VIT_CHECK(grid_row < grid.rows, "patchify", "no row ", grid_row, " among ", grid.rows);
-  const Shape expected{grid.columns, num_channels * patch_size * patch_size};
-  VIT_CHECK(rows.shape() == expected, "patchify", "rows must have shape ", expected.to_string(), ", got ",
-            rows.shape().to_string());
+  const Shape expected{grid.rows * grid.columns, num_channels * patch_size * patch_size};
+  VIT_CHECK(rows.shape() == expected && (places.empty() || places.size() == expected[0]), "patchify",
+            "rows must have shape ", expected.to_string(), ", got ", rows.shape().to_string(), " and ",
+            places.size(), " places");
   for (std::size_t channel = 0; channel < num_channels; ++channel) {
     for (std::size_t y = 0; y < patch_size; ++y) {
       const float* source = pixels.row(channel * height + grid_row * patch_size + y);
       const std::size_t offset = (channel * patch_size + y) * patch_size;
       for (std::size_t c = 0; c < grid.columns; ++c) {
-        std::copy_n(source + c * patch_size, patch_size, rows.row(c) + offset);
+        const std::size_t patch = grid_row * grid.columns + c;
+        std::copy_n(source + c * patch_size, patch_size,
+                    rows.row(places.empty() ? patch : places[patch]) + offset);
       }
     }
   }

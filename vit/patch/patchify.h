@@ -2,6 +2,9 @@
 // patch_embed.h. Letters: K channels, H, W pixels, P patch edge, h = H / P, w = W / P, N = h w.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "vit/base/tensor.h"
 #include "vit/position/config.h"
 
@@ -11,10 +14,10 @@ namespace vit::internal {
 /// shorter than the patch.
 GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
 
-/// pixels (K, H, W) -> rows (w, K P P), one for each patch of row `grid_row` of the grid, channel-major as in
-/// the weight of a convolution (K, P, P): index = channel P P + y P + x. Throws Error if `rows` has
-/// another shape or the grid no such row.
+/// pixels (K, H, W) -> the w of the rows (N, K P P) that belong to the patches of row `grid_row` of the grid,
+/// channel-major as in the weight of a convolution (K, P, P): index = channel P P + y P + x. Patch n goes to
+/// row n, or to row places[n]. Throws Error if `rows` has another shape or the grid no such row.
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
-              TensorView<float> rows);
+              TensorView<float> rows, std::span<const std::uint32_t> places = {});
 
 }  // namespace vit::internal

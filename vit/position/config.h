@@ -21,6 +21,7 @@ enum class AddedTable {
   none,                // nothing is added
   patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
   prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
+  columns_and_rows,    // (2, L, C): the sum of a row for the column of a patch and one for its row (Gemma 4)
 };
 
 /// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
@@ -30,6 +31,7 @@ enum class TableResampling {
   bicubic_plus_tenth,  // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
   bilinear,            // two clamped taps: Meta Perception Encoder
   bilinear_antialias,  // SigLIP 2 NaFlex
+  bilinear_aligned,    // two taps, corners on corners (align_corners = true): Qwen3-VL
 };
 
 /// When resampling is skipped.
@@ -40,9 +42,10 @@ enum class TableReuse {
 
 /// By which coordinates a channel pair of queries and keys is rotated.
 enum class RopeKind {
-  none,   // not at all
-  axial,  // that of one axis
-  mixed,  // both, with learned frequencies of each layer and head
+  none,    // not at all
+  axial,   // that of one axis
+  mixed,   // both, with learned frequencies of each layer and head
+  volume,  // time, row and column, each for a third of the channels (V-JEPA 2)
 };
 
 /// Coordinate of patch index i of G along one axis.
@@ -56,6 +59,12 @@ enum class CoordinateRule {
 enum class AxisOrder {
   x_then_y,  // columns first
   y_then_x,  // rows first
+};
+
+/// The frequencies of two axes of F = d / 4 pairs each, with base theta.
+enum class AxisFrequencies {
+  shared,       // theta^(-4k/d) of both
+  alternating,  // theta^(-4k/d) of the first axis, theta^(-(4k + 2)/d) of the second (Pixtral)
 };
 
 /// The names are those of `rope_scaling` in transformers; s is the length of an axis over its trained length.
@@ -106,14 +115,17 @@ struct PositionConfig {
   TableResampling resampling = TableResampling::bicubic_antialias;  // of a learned table
   TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
 
-  RopeKind rope = RopeKind::none;                      // rotation of queries and keys
-  CoordinateRule coordinates = CoordinateRule::index;  // what the angles are proportional to
-  double coordinate_offset = 0.0;                      // added to the index of a patch
-  GridSize reference_grid;                             // G_ref of scaled_to_reference
-  AxisOrder axis_order = AxisOrder::x_then_y;          // axis of the first half of the pairs
-  RopePairing pairing = RopePairing::neighbours;       // channels of a pair
-  double theta = 100.0;                                // base of the frequencies
-  double angle_scale = 1.0;                            // 2 pi for DINOv3, whose frequencies count turns
+  RopeKind rope = RopeKind::none;                         // rotation of queries and keys
+  CoordinateRule coordinates = CoordinateRule::index;     // what the angles are proportional to
+  double coordinate_offset = 0.0;                         // added to the index of a patch
+  GridSize reference_grid;                                // G_ref of scaled_to_reference
+  AxisOrder axis_order = AxisOrder::x_then_y;             // axis of the first half of the pairs
+  RopePairing pairing = RopePairing::neighbours;          // channels of a pair
+  double theta = 100.0;                                   // base of the frequencies
+  double angle_scale = 1.0;                               // 2 pi for DINOv3, whose frequencies count turns
+  AxisFrequencies frequencies = AxisFrequencies::shared;  // of the two axes
+  /// The class token turns too, by d / 2 learned angles of its own (MLCD); others of the prefix stay.
+  bool class_angles = false;
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
   /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.

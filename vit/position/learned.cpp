@@ -56,6 +56,19 @@ AxisTaps interpolation_taps(std::size_t from, std::size_t to, double scale, Kern
   return taps;
 }
 
+// Corner on corner: position i lies at i (from - 1) / (to - 1).
+AxisTaps aligned_taps(std::size_t from, std::size_t to) {
+  AxisTaps taps(to);
+  for (std::size_t i = 0; i < to; ++i) {
+    const double source =
+        to > 1 ? static_cast<double>(i) * static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0.0;
+    const auto base = std::min(static_cast<std::size_t>(source), from - 1);
+    const double t = source - static_cast<double>(base);
+    taps[i] = {{base, 1.0 - t}, {std::min(base + 1, from - 1), t}};
+  }
+  return taps;
+}
+
 // Real is the type in which PyTorch computes center and window: float for a float32 tensor.
 template <typename Real>
 AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
@@ -113,6 +126,7 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
     case TableResampling::bilinear_antialias:
       return AxisWeights(rounds ? antialias_taps<float>(from, to, Kernel::triangle)
                                 : antialias_taps<double>(from, to, Kernel::triangle));
+    case TableResampling::bilinear_aligned: return AxisWeights(aligned_taps(from, to));
   }
   fail("axis_weights", "unknown resampling ", static_cast<int>(resampling));
 }
@@ -124,6 +138,23 @@ bool is_reused(GridSize from, GridSize to, TableReuse reuse) {
       return num_patches(from) == num_patches(to) && to.rows == to.columns;
   }
   fail("is_reused", "unknown rule ", static_cast<int>(reuse));
+}
+
+Tensor<float> add_axis_tables(TensorView<const float> tables, GridSize grid) {
+  const std::size_t count = num_patches(grid);
+  VIT_CHECK(
+      tables.rank() == 3 && tables.dim(0) == 2 && grid.columns <= tables.dim(1) && grid.rows <= tables.dim(1),
+      "add_axis_tables", "tables ", tables.shape().to_string(), " have no rows for a grid of ",
+      to_string(grid));
+  const std::size_t length = tables.dim(1), num_channels = tables.num_columns();
+  Tensor<float> out(Shape{count, num_channels});
+  for (std::size_t patch = 0; patch < count; ++patch) {
+    const float* const of_column = tables.row(patch % grid.columns);
+    const float* const of_row = tables.row(length + patch / grid.columns);
+    for (std::size_t c = 0; c < num_channels; ++c)
+      out.data()[patch * num_channels + c] = of_column[c] + of_row[c];
+  }
+  return out;
 }
 
 Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows, GridSize from,

@@ -1,6 +1,7 @@
 #include "vit/position/position.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -23,6 +24,30 @@ Tensor<float> copy_rows(TensorView<const float> rows, std::size_t begin, std::si
   return copy;
 }
 
+/// The rows (N, C) of patches counted row by row, in the order of the sequence.
+Tensor<float> in_order(TensorView<const float> rows, std::span<const std::uint32_t> patches) {
+  Tensor<float> out(rows.shape());
+  for (std::size_t i = 0; i < patches.size(); ++i)
+    std::copy_n(rows.row(patches[i]), rows.num_columns(), out.data() + i * rows.num_columns());
+  return out;
+}
+
+void in_order(std::vector<double>& coordinates, std::span<const std::uint32_t> patches) {
+  std::vector<double> out(coordinates.size());
+  for (std::size_t i = 0; i < patches.size(); ++i) out[i] = coordinates[patches[i]];
+  coordinates = std::move(out);
+}
+
+/// Angles (N, d / 2) of patches behind those of the prefix: the class token has its own, others do not turn.
+Tensor<double> behind_prefix(TensorView<const double> angles, std::size_t num_prefix,
+                             std::span<const double> class_angles) {
+  Tensor<double> out(Shape{num_prefix + angles.dim(0), angles.dim(1)});
+  std::ranges::fill(out.flat(), 0.0);
+  std::ranges::copy(class_angles, out.data());
+  std::ranges::copy(angles.flat(), out.data() + num_prefix * angles.dim(1));
+  return out;
+}
+
 }  // namespace
 
 RopeFactors PositionContext::factors(std::size_t layer) const {
@@ -34,7 +59,11 @@ RopeFactors PositionContext::factors(std::size_t layer) const {
 }
 
 Position::Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights)
-    : config_(config), trained_grid_(shape.trained_grid) {
+    : config_(config),
+      trained_grid_(shape.trained_grid),
+      num_prefix_(shape.num_prefix),
+      window_(shape.window),
+      class_angles_(weights.class_angles.begin(), weights.class_angles.end()) {
   VIT_CHECK((config.added == AddedTable::none) == weights.added_table.empty(), kWhere,
             config.added == AddedTable::none ? "the config adds no learned table, but one of shape "
                                              : "the config adds a learned table, but it has shape ",
@@ -45,6 +74,9 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
   const bool wants_periods = config.rope == RopeKind::axial && config.stored_periods;
   VIT_CHECK(wants_periods == !weights.periods.empty(), kWhere, weights.periods.size(), " stored periods",
             wants_periods ? ", expected some" : " though the config has no use for them");
+  const std::size_t num_angles = config.class_angles ? shape.head_dim / 2 : 0;
+  VIT_CHECK(weights.class_angles.size() == num_angles, kWhere, weights.class_angles.size(),
+            " angles of the class token, expected ", num_angles);
   VIT_CHECK(config.rope == RopeKind::none || config.coordinates != CoordinateRule::scaled_to_reference ||
                 (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
             kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
@@ -58,6 +90,14 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
 }
 
 void Position::load_table(TensorView<const float> table, std::size_t embed_dim) {
+  if (config_.added == AddedTable::columns_and_rows) {
+    const Shape expected{2, config_.added_grid.rows, embed_dim};
+    VIT_CHECK(table.shape() == expected, kWhere, "tables of columns and rows ", table.shape().to_string(),
+              ", expected ", expected.to_string());
+    table_ = Tensor<float>(expected);
+    std::ranges::copy(table.flat(), table_.data());
+    return;
+  }
   const std::size_t num_native = num_patches(config_.added_grid);
   const bool with_prefix = config_.added == AddedTable::prefix_and_patches;
   const bool fits = table.rank() == 2 && table.num_columns() == embed_dim &&
@@ -70,6 +110,10 @@ void Position::load_table(TensorView<const float> table, std::size_t embed_dim) 
 }
 
 void Position::load_frequencies(const PositionShape& shape, const PositionWeights& weights) {
+  if (config_.rope == RopeKind::volume) {
+    head_dim_ = shape.head_dim;
+    return;
+  }
   if (config_.rope == RopeKind::mixed) {
     const Shape expected{2, shape.depth, shape.num_heads, num_frequencies_1d(shape.head_dim)};
     VIT_CHECK(weights.mixed_frequencies.shape() == expected, kWhere, "rotation frequencies ",
@@ -85,13 +129,18 @@ void Position::load_frequencies(const PositionShape& shape, const PositionWeight
   } else {
     frequencies_ = RopeFrequencies::from_theta(num_frequencies, config_.theta).scaled(config_.angle_scale);
   }
+  if (config_.frequencies == AxisFrequencies::alternating) {
+    const double between = std::pow(config_.theta, -2.0 / static_cast<double>(shape.head_dim));
+    second_axis_ = frequencies_->scaled(between);
+  }
 }
 
-PositionContext Position::build_context(GridSize grid) const {
-  const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kWhere);
-  PositionContext context;
-  context.grid_ = grid;
-  if (!table_.empty()) {
+void Position::add_rows(PositionContext& context) const {
+  const GridSize grid = context.grid_;
+  if (config_.added == AddedTable::columns_and_rows) {
+    context.patch_rows_ = add_axis_tables(table_, grid);
+  } else {
+    const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kWhere);
     Tensor<float> resampled;
     if (!is_reused(config_.added_grid, grid, config_.reuse)) {
       resampled = resample_table(table_, num_prefix_rows_, config_.added_grid, grid, config_.resampling);
@@ -100,11 +149,24 @@ PositionContext Position::build_context(GridSize grid) const {
     if (num_prefix_rows_ > 0) context.prefix_rows_ = copy_rows(rows, 0, num_prefix_rows_);
     context.patch_rows_ = copy_rows(rows, num_prefix_rows_, num_rows);
   }
+  if (context.windows_) context.patch_rows_ = in_order(context.patch_rows_, context.windows_->patches);
+}
+
+PositionContext Position::build_context(GridSize grid) const {
+  checked_add(num_prefix_rows_, num_patches(grid), kWhere);
+  PositionContext context;
+  context.grid_ = grid;
+  if (window_ != 0) context.windows_ = order_by_windows(grid, window_);
+  if (!table_.empty()) add_rows(context);
   if (config_.rope != RopeKind::none) add_rope_tables(context);
   return context;
 }
 
 void Position::add_rope_tables(PositionContext& context) const {
+  if (config_.rope == RopeKind::volume) {
+    context.tables_.emplace_back(volume_angles(1, context.grid_, head_dim_, config_.theta), config_.pairing);
+    return;
+  }
   const CoordinateOptions options{
       .rule = config_.coordinates, .offset = config_.coordinate_offset, .reference = config_.reference_grid};
   const RopeScaling scaling = config_.rope_scaling.value_or(RopeScaling{.rule = own_rule(options.rule)});
@@ -117,14 +179,23 @@ void Position::add_rope_tables(PositionContext& context) const {
   const bool is_own = scaling.rule == own_rule(options.rule) && scaling.factor == 0.0 &&
                       (scaling.axes == RopeScalingAxes::each || scaling.rule == RopeScalingRule::none);
   const bool is_scaled = config_.rope_scaling && !is_own;
-  const GridCoords coords =
+  GridCoords coords =
       is_scaled ? counted_coords(context.grid_, trained_grid_, options) : grid_coords(context.grid_, options);
+  if (context.windows_) {
+    in_order(coords.t_x, context.windows_->patches);
+    in_order(coords.t_y, context.windows_->patches);
+  }
   if (frequencies_) {
-    const auto of_axis = [&](AxisScale axis) {
-      return is_scaled ? scale_frequencies(*frequencies_, scaling, axis) : *frequencies_;
+    const bool x_first = config_.axis_order == AxisOrder::x_then_y;
+    const auto of_axis = [&](AxisScale axis, bool first) {
+      const RopeFrequencies& own = first || !second_axis_ ? *frequencies_ : *second_axis_;
+      return is_scaled ? scale_frequencies(own, scaling, axis) : own;
     };
-    context.tables_.emplace_back(axial_angles(coords, of_axis(scale.x), of_axis(scale.y), config_.axis_order),
-                                 config_.pairing);
+    Tensor<double> angles =
+        axial_angles(coords, of_axis(scale.x, x_first), of_axis(scale.y, !x_first), config_.axis_order);
+    context.turns_prefix_ = !class_angles_.empty();
+    if (context.turns_prefix_) angles = behind_prefix(angles, num_prefix_, class_angles_);
+    context.tables_.emplace_back(angles, config_.pairing);
   }
   if (mixed_) {
     const MixedFrequencies mixed = is_scaled ? scale_frequencies(*mixed_, scaling, scale) : *mixed_;

@@ -11,6 +11,7 @@
 #include "vit/base/tensor.h"
 #include "vit/position/config.h"
 #include "vit/position/rope.h"
+#include "vit/position/windows.h"
 
 namespace vit::internal {
 
@@ -19,14 +20,17 @@ struct PositionShape {
   std::size_t depth = 0;
   std::size_t num_heads = 0;
   std::size_t head_dim = 0;
-  GridSize trained_grid{};  // read where config.rope_scaling is set
+  std::size_t num_prefix = 0;  // tokens before the patches
+  std::size_t window = 0;      // edge of the windows in which tokens attend, in patches; 0 = none
+  GridSize trained_grid{};     // read where config.rope_scaling is set
 };
 
 /// What a file stores for positions; views of memory owned elsewhere, empty where the model has none.
 struct PositionWeights {
-  TensorView<const float> added_table{};        // (p + N, C) for added_grid
+  TensorView<const float> added_table{};        // (p + N, C) for added_grid, or (2, L, C)
   TensorView<const float> mixed_frequencies{};  // (2, depth, H, d / 2), x first
   std::span<const float> periods{};             // (d / 4), 1 / frequency before angle_scale
+  std::span<const float> class_angles{};        // (d / 2), of the class token
 };
 
 /// Everything about positions that a forward pass of one grid needs. Immutable; safe to share between
@@ -40,8 +44,15 @@ class PositionContext {
   /// Rows to add to the patches, (N, C); empty where none is added.
   TensorView<const float> patch_rows() const noexcept { return patch_rows_.view(); }
 
+  /// The order of the patches in the sequence; null where they are taken row by row. Rows and factors are in
+  /// this order.
+  const position::WindowOrder* windows() const noexcept { return windows_ ? &*windows_ : nullptr; }
+
+  /// Whether the factors are those of all tokens, the prefix included.
+  bool turns_prefix() const noexcept { return turns_prefix_; }
   bool has_rope() const noexcept { return !tables_.empty(); }
-  /// Factors for q and k of the patches in block `layer`; `cos` is null where nothing is rotated. Throws
+  /// Factors for q and k of the patches in block `layer`, and of the prefix in front of them where its class
+  /// token turns: then there are as many as tokens. `cos` is null where nothing is rotated. Throws
   /// Error where a model with factors per layer has no such layer.
   position::RopeFactors factors(std::size_t layer) const;
   /// What the logits of attention are multiplied by (rope.h).
@@ -52,7 +63,9 @@ class PositionContext {
   GridSize grid_;
   Tensor<float> prefix_rows_;
   Tensor<float> patch_rows_;
+  std::optional<position::WindowOrder> windows_;
   std::vector<position::RopeTable<float>> tables_;  // none, one for all layers, or one per layer
+  bool turns_prefix_ = false;
   double logit_factor_ = 1.0;
 };
 
@@ -73,14 +86,20 @@ class Position {
 
  private:
   void load_table(TensorView<const float> table, std::size_t embed_dim);
+  void add_rows(PositionContext& context) const;
   void load_frequencies(const PositionShape& shape, const PositionWeights& weights);
   void add_rope_tables(PositionContext& context) const;
 
   PositionConfig config_;
   GridSize trained_grid_;
+  std::size_t num_prefix_ = 0;
+  std::size_t window_ = 0;
+  std::size_t head_dim_ = 0;  // of volume
   std::size_t num_prefix_rows_ = 0;
-  Tensor<float> table_;                                   // (p + N, C)
-  std::optional<position::RopeFrequencies> frequencies_;  // of axial
+  Tensor<float> table_;                                   // (p + N, C) or (2, L, C)
+  std::optional<position::RopeFrequencies> frequencies_;  // of axial: of the first axis
+  std::optional<position::RopeFrequencies> second_axis_;  // of the second, where it has its own
+  std::vector<double> class_angles_;                      // (d / 2), or empty
   std::optional<position::MixedFrequencies> mixed_;       // of mixed
 };
 

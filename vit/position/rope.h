@@ -136,6 +136,7 @@ class VIT_API MixedFrequencies {
 /// q) to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
 ///   neighbours: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
 ///   halves:     | x0 x1 ' x2 x3 |   p = j,  q = j + d / 2
+///   neighbours_apart: as neighbours, but channel p takes angle p and channel q angle q
 /// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
 template <typename T>
 struct BasicRopeFactors {
@@ -146,6 +147,11 @@ struct BasicRopeFactors {
   std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
   RopePairing pairing = RopePairing::neighbours;  // channels of a pair
   std::size_t num_heads = 1;                      // heads with a table of their own; 1 where all share one
+
+  /// Angles of a patch: d / 2, or d where the channels of a pair turn apart.
+  std::size_t num_angles() const noexcept {
+    return pairing == RopePairing::neighbours_apart ? 2 * pairs : pairs;
+  }
 };
 /// Factors as the kernels take them.
 using RopeFactors = BasicRopeFactors<float>;
@@ -166,6 +172,12 @@ VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequenc
 VIT_API Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& frequencies,
                                     std::size_t layer, AxisOrder order = AxisOrder::x_then_y);
 
+/// (frames h w, d): angles of the channels of V-JEPA 2, frame by frame and row by row. With e = 2
+/// floor(floor(d / 3) / 2) channels for each of time, row and column, channel i of an axis turns by
+/// coordinate * theta^(-2 (i mod (e / 2)) / e); the other d - 3 e channels stay.
+VIT_API Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std::size_t head_dim,
+                                     double theta);
+
 /// Owns the complex factors of a grid: cosines and sines of angles in double, rounded once to T (double or
 /// float). Immutable; safe to share between threads.
 ///   const GridCoords coords = grid_coords({.rows = 14, .columns = 20});
@@ -175,8 +187,8 @@ VIT_API Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequen
 template <typename T>
 class VIT_API RopeTable {
  public:
-  /// `angles` is (N, d / 2), shared by all heads, or (H, N, d / 2). Throws Error on another rank or an empty
-  /// side.
+  /// `angles` is (N, d / 2), shared by all heads, or (H, N, d / 2); d where the channels of a pair turn
+  /// apart. Throws Error on another rank or an empty side.
   RopeTable(TensorView<const double> angles, RopePairing pairing);
 
   std::size_t num_heads() const noexcept { return num_heads_; }      // 1 where all heads share one table

@@ -1,5 +1,6 @@
 #include "vit/position/rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "vit/base/check.h"
@@ -25,13 +26,15 @@ void check_fits(const TensorView<T>& x, const BasicRopeFactors<T>& factors, std:
 
 template <typename T>
 void rotate_row(T* x, const T* cos, const T* sin, std::size_t pairs, RopePairing pairing) {
-  const std::size_t step = pairing == RopePairing::neighbours ? 2 : 1;
-  const std::size_t partner = pairing == RopePairing::neighbours ? 1 : pairs;
+  const std::size_t step = pairing == RopePairing::halves ? 1 : 2;
+  const std::size_t partner = pairing == RopePairing::halves ? pairs : 1;
+  const bool apart = pairing == RopePairing::neighbours_apart;
   for (std::size_t j = 0; j < pairs; ++j) {
     T& p = x[j * step];
     T& q = x[j * step + partner];
-    const T turned = p * cos[j] - q * sin[j];
-    q = q * cos[j] + p * sin[j];
+    const std::size_t of_p = apart ? 2 * j : j, of_q = apart ? 2 * j + 1 : j;
+    const T turned = p * cos[of_p] - q * sin[of_p];
+    q = q * cos[of_q] + p * sin[of_q];
     p = turned;
   }
 }
@@ -47,7 +50,7 @@ void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t
     for (std::size_t patch = 0; patch < factors.num_patches; ++patch) {
       const std::size_t token = b * num_tokens + num_prefix_tokens + patch;
       for (std::size_t h = 0; h < num_heads; ++h) {
-        const std::size_t at = h * factors.head_stride + patch * factors.pairs;
+        const std::size_t at = h * factors.head_stride + patch * factors.num_angles();
         rotate_row(x.row(token * num_heads + h), factors.cos + at, factors.sin + at, factors.pairs,
                    factors.pairing);
       }
@@ -113,6 +116,26 @@ Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequencies& fr
   return angles;
 }
 
+Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std::size_t head_dim, double theta) {
+  const std::size_t per_axis = head_dim / 3 / 2 * 2, pairs = per_axis / 2;
+  VIT_CHECK(pairs > 0 && num_frames > 0, "volume_angles", "heads of ", head_dim, " channels and ", num_frames,
+            " frames");
+  const std::size_t in_frame = num_patches(grid);
+  Tensor<double> angles(Shape{num_frames * in_frame, head_dim});
+  for (std::size_t token = 0; token < angles.dim(0); ++token) {
+    const std::size_t patch = token % in_frame;
+    const std::size_t at[] = {token / in_frame, patch / grid.columns, patch % grid.columns};
+    double* const row = angles.data() + token * head_dim;
+    std::fill_n(row, head_dim, 0.0);
+    for (std::size_t i = 0; i < 3 * per_axis; ++i) {
+      const double exponent =
+          -2.0 * static_cast<double>(i % per_axis % pairs) / static_cast<double>(per_axis);
+      row[i] = static_cast<double>(at[i / per_axis]) * std::pow(theta, exponent);
+    }
+  }
+  return angles;
+}
+
 template <typename T>
 RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing) : pairing_(pairing) {
   const Shape& shape = angles.shape();
@@ -120,14 +143,15 @@ RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing) : 
             "expected angles (N, pairs) or (H, N, pairs), found ", shape.to_string());
   num_heads_ = shape.rank() == 3 ? shape[0] : 1;
   num_patches_ = shape[shape.rank() - 2];
-  num_pairs_ = shape.last();
+  const std::size_t num_angles = shape.last();
+  num_pairs_ = pairing == RopePairing::neighbours_apart ? num_angles / 2 : num_angles;
   cos_ = Tensor<T>(shape);
   sin_ = Tensor<T>(shape);
   for (std::size_t r = 0; r < angles.num_rows(); ++r) {
-    for (std::size_t j = 0; j < num_pairs_; ++j) {
+    for (std::size_t j = 0; j < num_angles; ++j) {
       const double angle = angles.row(r)[j];
-      cos_.data()[r * num_pairs_ + j] = static_cast<T>(std::cos(angle));
-      sin_.data()[r * num_pairs_ + j] = static_cast<T>(std::sin(angle));
+      cos_.data()[r * num_angles + j] = static_cast<T>(std::cos(angle));
+      sin_.data()[r * num_angles + j] = static_cast<T>(std::sin(angle));
     }
   }
 }

@@ -45,12 +45,14 @@ enum class SourceCoordinates {
   exact,  // in double
 };
 
-/// Weights of one axis from `from` to `to` positions, align_corners = false. With c = from / to * (i + 0.5):
+/// Weights of one axis from `from` to `to` positions, align_corners = false but for the last. With c = from /
+/// to * (i + 0.5):
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
+///   bilinear_aligned    taps of i (from - 1) / (to - 1) and its successor: corners on corners; always exact
 /// Throws Error if a length is zero.
 VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                                  SourceCoordinates coordinates = SourceCoordinates::float32);
@@ -59,6 +61,10 @@ VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampli
 ///   equal_grid              from == to (timm; original scripts of rope-vit, EVA-02, Perception Encoder)
 ///   equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
 VIT_API bool is_reused(GridSize from, GridSize to, TableReuse reuse);
+
+/// Sums of two tables in one, (2, L, C): for each patch of the grid, row by row, row `column` of the first
+/// and row `row` of the second; (N, C). Throws Error if the tables are shorter than a side of the grid.
+VIT_API Tensor<float> add_axis_tables(TensorView<const float> tables, GridSize grid);
 
 /// The table (p + from.rows * from.columns, C) for grid `to`: (p + to.rows * to.columns, C). The first p rows
 /// are copied. Sums are taken in double and rounded once. Throws Error if the table does not have the rows

@@ -6,10 +6,17 @@
 #include "vit/dense/dense_memory.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/pass_watch.h"
+#include "vit/layers/sequences.h"
 #include "vit/layers/stage_timer.h"
 #include "vit/outputs.h"
 
 namespace vit::internal {
+
+/// The sequences of each block of a model whose tokens attend in windows, of some images.
+struct WindowSequences {
+  std::vector<std::size_t> starts;   // of the windows of all images
+  std::vector<Sequences> of_blocks;  // windows or images
+};
 
 /// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
 class ForwardMemory {
@@ -18,6 +25,7 @@ class ForwardMemory {
   struct Lane {
     Activations activations;
     StageTimes times;
+    WindowSequences windows;
   };
 
   std::size_t bytes() const noexcept {

@@ -4,6 +4,16 @@
 
 namespace vit::internal {
 
+namespace {
+
+Clip clip_of(const WeightTensor& tensor) {
+  const Tensor<float> bounds = tensor.load();
+  const float* const b = bounds.data();
+  return {.lowest_in = b[0], .highest_in = b[1], .lowest_out = b[2], .highest_out = b[3]};
+}
+
+}  // namespace
+
 LayerBuilder::LayerBuilder(const ModelConfig& config, const kernels::KernelTable& kernels,
                            Precision precision)
     : config_(config),
@@ -20,8 +30,38 @@ Linear LayerBuilder::linear(const LinearWeights& weights) const {
   return linear(weights, *arithmetic_.linear);
 }
 
+Linear LayerBuilder::linear(const LinearWeights& weights, const WeightTensor& clip) const {
+  Linear layer = linear(weights);
+  if (clip.present()) layer.set_clip(clip_of(clip));
+  return layer;
+}
+
+std::vector<Linear> LayerBuilder::clipped_qkv(const BlockWeights& block) const {
+  const Tensor<float> weight = block.qkv.weight.load(), bias = block.qkv.bias.load();
+  std::vector<Linear> layers;
+  std::size_t first = 0;
+  for (const WeightTensor* clip : {&block.q_clip, &block.k_clip, &block.v_clip}) {
+    const std::size_t rows = first == 0 ? config_.attention_dim() : config_.key_dim();
+    layers.emplace_back(weight.view().part(first, rows),
+                        bias.empty() ? std::span<const float>() : bias.flat().subspan(first, rows),
+                        *arithmetic_.linear);
+    layers.back().set_clip(clip_of(*clip));
+    first += rows;
+  }
+  return layers;
+}
+
+LayerNorm LayerBuilder::norm(const NormWeights& weights, float epsilon) const {
+  return LayerNorm(weights.gamma.load().flat(), weights.beta.load().flat(), epsilon, kernels_);
+}
+
 LayerNorm LayerBuilder::norm(const NormWeights& weights) const {
-  return LayerNorm(weights.gamma.load().flat(), weights.beta.load().flat(), config_.norm_eps, kernels_);
+  return norm(weights, config_.norm_eps);
+}
+
+LayerNorm LayerBuilder::plain_rms_norm(std::size_t width, float epsilon) const {
+  const std::vector<float> ones(width, 1.0f);
+  return LayerNorm(ones, {}, epsilon, kernels_);
 }
 
 std::optional<LayerNorm> LayerBuilder::optional_norm(const NormWeights& weights) const {
@@ -30,14 +70,39 @@ std::optional<LayerNorm> LayerBuilder::optional_norm(const NormWeights& weights)
 }
 
 Block LayerBuilder::block(const BlockWeights& block) const {
-  Attention attention(linear(block.qkv), optional_norm(block.attention_norm), linear(block.proj),
-                      config_.num_heads, arithmetic_.attention);
+  HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
+  if (config_.value_norm) head_norms.values = plain_rms_norm(config_.head_width(), config_.norm_eps);
+  Attention attention(linear(block.qkv), std::move(head_norms), optional_norm(block.attention_norm),
+                      linear(block.proj, block.proj_clip), config_.num_heads, arithmetic_.attention);
+  if (config_.clipped) attention.set_clipped(clipped_qkv(block));
   std::optional<Linear> gate;
-  if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate));
-  Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1)}, optional_norm(block.mlp_norm),
-          linear(block.fc2), config_.activation);
-  return Block(norm(block.norm1), std::move(attention), block.scale1.load(), norm(block.norm2),
-               std::move(mlp), block.scale2.load());
+  if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate, block.gate_clip));
+  Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1, block.fc1_clip)}, optional_norm(block.mlp_norm),
+          linear(block.fc2, block.fc2_clip), config_.activation);
+  return Block(norm(block.norm1), std::move(attention),
+               {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()}, norm(block.norm2),
+               std::move(mlp), {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
+}
+
+MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {
+  const MergerConfig& m = config_.merger;
+  MergerLayers out;
+  const auto add = [&](const LinearWeights& of, std::optional<Linear>& to) {
+    if (of.weight.present()) to.emplace(linear(of, *arithmetic_.fine));
+  };
+  if (weights.norm.gamma.present()) out.norm = norm(weights.norm, m.norm_eps);
+  out.shift = weights.shift.load();
+  out.scale = weights.scale.load();
+  add(weights.reduce, out.reduce);
+  add(weights.middle, out.middle);
+  if (m.middle) out.middle_norm = norm(weights.middle_norm, m.middle_norm_eps);
+  add(weights.gate, out.gate);
+  add(weights.fc1, out.fc1);
+  add(weights.fc2, out.fc2);
+  add(weights.projection, out.projection);
+  if (m.projection_norm)
+    out.projection_norm = plain_rms_norm(out.projection->in_features(), m.projection_norm_eps);
+  return out;
 }
 
 std::vector<Block> LayerBuilder::blocks(std::span<const BlockWeights> weights) const {

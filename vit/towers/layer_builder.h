@@ -9,6 +9,7 @@
 #include "vit/base/choices.h"
 #include "vit/config.h"
 #include "vit/encoder/block.h"
+#include "vit/head/merger.h"
 #include "vit/kernels/kernels.h"
 #include "vit/weights/model_weights.h"
 
@@ -27,10 +28,18 @@ class LayerBuilder {
   /// In the arithmetic of blocks.
   Linear linear(const LinearWeights& weights) const;
   LayerNorm norm(const NormWeights& weights) const;
+  LayerNorm norm(const NormWeights& weights, float epsilon) const;
+  /// RMSNorm without weights.
+  LayerNorm plain_rms_norm(std::size_t width, float epsilon) const;
   std::optional<LayerNorm> optional_norm(const NormWeights& weights) const;
   std::vector<Block> blocks(std::span<const BlockWeights> weights) const;
+  /// In the finer arithmetic next to that of blocks.
+  MergerLayers merger(const MergerWeights& weights) const;
 
  private:
+  /// In the arithmetic of blocks, with bounds where there are some.
+  Linear linear(const LinearWeights& weights, const WeightTensor& clip) const;
+  std::vector<Linear> clipped_qkv(const BlockWeights& block) const;
   Block block(const BlockWeights& block) const;
 
   const ModelConfig& config_;

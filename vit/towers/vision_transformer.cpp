@@ -1,6 +1,8 @@
 #include "vit/towers/vision_transformer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -22,11 +24,17 @@ struct VisionTransformer::Images {
   const Request& request;
   const PositionContext& position;
   Outputs& outputs;
+  WindowSequences* windows = nullptr;  // memory for them
 
   std::size_t count() const { return pixels.dim(0); }
-  TensorView<float> part_of(Output output) const { return outputs.find(output).part(first, count()); }
-  HeadOutputs of_head(bool with_projection) const {
-    return {.tokens = part_of(Output::tokens),
+  TensorView<float> part_of(const OutputKey& key) const { return outputs.find(key).part(first, count()); }
+  std::span<const std::uint32_t> places() const {
+    if (position.windows() == nullptr) return {};
+    return position.windows()->places;
+  }
+  HeadOutputs of_head(bool with_projection, bool with_tokens) const {
+    return {.tokens = with_tokens ? part_of(Output::tokens) : TensorView<float>(),
+            .places = places(),
             .pooled = part_of(Output::pooled),
             .projected = with_projection ? part_of(Output::projected) : TensorView<float>(),
             .logits = part_of(Output::logits)};
@@ -54,6 +62,7 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             c.library.empty() ? "the model's library" : c.library,
             " refuses such edges; with the input size \"native\" it becomes ", grid.rows * c.patch_size,
             " x ", grid.columns * c.patch_size);
+  if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
   return grid;
 }
 
@@ -62,24 +71,77 @@ std::size_t VisionTransformer::num_leading_tokens(const Request& request) const 
   return needs_all ? 0 : layers_.head.num_leading_tokens();
 }
 
+/// Gives what leaves some blocks to the mergers that read it.
+class VisionTransformer::DeepStack final : public BlockReader {
+ public:
+  DeepStack(const VisionTransformer& model, const Images& images, const TokenGrid& grid, const Pass& pass)
+      : model_(model), images_(images), grid_(grid), pass_(pass) {}
+
+  void read(std::size_t layer, TensorView<const float> x) override {
+    for (const OutputKey& key : images_.request.indexed()) {
+      if (key.output != Output::deepstack || model_.config_.merger.deepstack[key.index] != layer) continue;
+      const TensorView<const float> tokens(
+          x.data(), Shape{images_.count(), x.num_rows() / images_.count(), x.num_columns()});
+      model_.layers_.deepstack[key.index].forward(tokens, grid_, {.merged = images_.part_of(key)}, pass_);
+    }
+  }
+
+ private:
+  const VisionTransformer& model_;
+  const Images& images_;
+  const TokenGrid& grid_;
+  const Pass& pass_;
+};
+
+/// The sequences of each block: windows of the images, or images; none where all are images.
+std::span<const Sequences> VisionTransformer::sequences_of_blocks(const Images& images,
+                                                                  const Sequences& whole) const {
+  const position::WindowOrder* const order = images.position.windows();
+  if (order == nullptr) return {};
+  WindowSequences& memory = *images.windows;
+  memory.starts.assign(1, 0);
+  for (std::size_t image = 0; image < images.count(); ++image) {
+    for (std::size_t i = 1; i < order->starts.size(); ++i)
+      memory.starts.push_back(image * order->patches.size() + order->starts[i]);
+  }
+  memory.of_blocks.assign(config_.depth, Sequences(std::span<const std::size_t>(memory.starts)));
+  for (const std::size_t block : config_.global_blocks) memory.of_blocks[block] = whole;
+  return memory.of_blocks;
+}
+
 // image -> patches -> tokens -> blocks -> head
 void VisionTransformer::run(const Images& images, const Pass& pass) const {
+  const Request& request = images.request;
   Activations& a = pass.activations;
   a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
   const Sequences sequences(images.count(), a.tokens.dim(1));
-  const std::size_t num_leading = num_leading_tokens(images.request);
+  const std::size_t num_leading = num_leading_tokens(request), num_prefix = config_.num_prefix_tokens();
+  const TokenGrid grid{.grid = images.position.grid(), .num_prefix = num_prefix, .places = images.places()};
   Observer observer(images.outputs.tensors(), images.first, images.count());
+  observer.set_places(images.places());
+  DeepStack deepstack(*this, images, grid, pass);
+  if (request.has_any(Output::deepstack)) observer.set_reader(&deepstack);
+  const double head_width = static_cast<double>(config_.head_width());
 
   layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
   const TensorView<float> tokens = layers_.encoder.forward(
       a.tokens,
       {.sequences = sequences,
+       .of_blocks = sequences_of_blocks(images, sequences),
        .wanted = num_leading == 0 ? sequences : Sequences(images.count(), num_leading),
        .position = &images.position,
-       .num_prefix = config_.num_prefix_tokens()},
+       .num_prefix = num_prefix,
+       .attention_factor =
+           config_.attention_scale != 0.0 ? config_.attention_scale * std::sqrt(head_width) : 1.0},
       observer, pass);
-  layers_.head.forward(tokens, images.of_head(!layers_.joint_head), pass);
-  if (layers_.joint_head && images.request.has(Output::projected))
+  const bool has_cells = config_.merger.tokens != TokenStage::encoder;
+  layers_.head.forward(tokens, images.of_head(!layers_.joint_head, !has_cells), pass);
+  if (layers_.merger && (request.has(Output::merged) || (has_cells && request.has(Output::tokens))))
+    layers_.merger->forward(tokens, grid,
+                            {.merged = images.part_of(Output::merged),
+                             .stage = has_cells ? images.part_of(Output::tokens) : TensorView<float>()},
+                            pass);
+  if (layers_.joint_head && request.has(Output::projected))
     layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
 }
 
@@ -87,6 +149,12 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
   const GridSize grid = images.position.grid();
   const std::size_t num_patches = grid.rows * grid.columns;
   const bool has_pool = layers_.head.has_attention_pool();
+  const bool has_cells = config_.merger.size != 0;
+  std::size_t num_cells = 0;
+  if (has_cells) {
+    const GridSize cells = Merger::cells_of(config_.merger, grid);
+    num_cells = Merger::cells_at_once(images.count() * cells.rows * cells.columns);
+  }
   return {.num_images = images.count(),
           .num_patches = num_patches,
           .patch_dim = config_.patch_dim(),
@@ -99,6 +167,9 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
           .pooled_dim = config_.pooled_dim(),
           .hidden_dim = std::max(
               {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
+          .clips = config_.clipped,
+          .num_cells = num_cells,
+          .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,
           .threads = threads};
 }
 
@@ -119,18 +190,21 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
                                        .num_threads = num_threads});
   const std::size_t at_once = plan.images_per_task;
   if (plan.num_tasks != 0 && memory.lanes.size() < num_threads) memory.lanes.resize(num_threads);
-  const auto images = [&](std::size_t first, std::size_t count) -> Images {
-    return {pixels.part(first, count), first, request, *position, outputs};
+  const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane& lane) -> Images {
+    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows};
   };
   with_team(threads, [&] {
     if (plan.num_tasks != 0) {
       // all of them, so that no later pass finds one that was idle in this one
-      const ActivationShape shape = activation_shape(images(0, at_once), 1);
-      for (std::size_t i = 0; i < num_threads; ++i)
-        memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
+      const ActivationShape shape = activation_shape(images(0, at_once, memory.lanes.front()), 1);
+      for (std::size_t i = 0; i < num_threads; ++i) {
+        ForwardMemory::Lane& lane = memory.lanes[i];
+        lane.activations.reserve(shape, arithmetic_of(*kernels_, precision_));
+        sequences_of_blocks(images(0, at_once, lane), Sequences(at_once, shape.num_tokens));
+      }
       parallel_for(plan.num_tasks, threads, [&](std::size_t task, int thread) {
         ForwardMemory::Lane& lane = memory.lanes[static_cast<std::size_t>(thread)];
-        run(images(task * at_once, at_once),
+        run(images(task * at_once, at_once, lane),
             {.activations = lane.activations, .threads = 1, .times = memory.times_of(lane)});
       });
       if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_tasks * at_once);
@@ -139,10 +213,10 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
     if (plan.num_shared != 0) {
       ForwardMemory::Lane& lane = memory.lanes.front();
       if (memory.watch() != nullptr) memory.watch()->begin(plan.num_shared);
-      run(images(num_images - plan.num_shared, plan.num_shared), {.activations = lane.activations,
-                                                                  .threads = threads,
-                                                                  .times = memory.times_of(lane),
-                                                                  .watch = memory.watch()});
+      run(images(num_images - plan.num_shared, plan.num_shared, lane), {.activations = lane.activations,
+                                                                        .threads = threads,
+                                                                        .times = memory.times_of(lane),
+                                                                        .watch = memory.watch()});
       if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_shared);
       memory.collect_times(1.0);
     }

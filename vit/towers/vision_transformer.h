@@ -59,6 +59,8 @@ class VisionTransformer {
   void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;
   /// Images [first_image, first_image + count) of a forward pass.
   struct Images;
+  class DeepStack;
+  std::span<const Sequences> sequences_of_blocks(const Images& images, const Sequences& whole) const;
   void run(const Images& images, const Pass& pass) const;
   ActivationShape activation_shape(const Images& images, int threads) const;
 

@@ -26,7 +26,9 @@ class Builder {
             .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
             .head = Head(config_, head()),
-            .joint_head = joint_head()};
+            .joint_head = joint_head(),
+            .merger = merger(),
+            .deepstack = deepstack()};
   }
 
  private:
@@ -42,7 +44,8 @@ class Builder {
     }
     return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
                       config_.patch_size,
-                      {.pixels = layers_.optional_norm(weights_.patch_norm),
+                      {.unit_pixels = config_.unit_pixels,
+                       .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm)});
   }
 
@@ -50,13 +53,19 @@ class Builder {
     const Tensor<float> table = weights_.position_table.load();
     const Tensor<float> frequencies = weights_.rope_frequencies.load();
     const Tensor<float> periods = weights_.rope_periods.load();
+    const Tensor<float> class_angles = weights_.class_angles.load();
     return Position(config_.position,
                     {.embed_dim = config_.embed_dim,
                      .depth = config_.depth,
                      .num_heads = config_.num_heads,
                      .head_dim = config_.head_width(),
+                     .num_prefix = config_.num_prefix_tokens(),
+                     .window = config_.window,
                      .trained_grid = config_.native_grid()},
-                    {.added_table = table, .mixed_frequencies = frequencies, .periods = periods.flat()});
+                    {.added_table = table,
+                     .mixed_frequencies = frequencies,
+                     .periods = periods.flat(),
+                     .class_angles = class_angles.flat()});
   }
 
   Encoder encoder() const {
@@ -98,6 +107,21 @@ class Builder {
     const LayerBuilder layers(config, kernels_, precision_);
     return JointHead(Encoder({}, layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),
                      config_.num_prefix_tokens());
+  }
+
+  std::optional<Merger> merger() const {
+    if (config_.merger.size == 0) return std::nullopt;
+    return Merger(config_.merger, layers_.merger(weights_.merger));
+  }
+
+  /// The mergers between blocks normalize cells, whatever the last one does.
+  std::vector<Merger> deepstack() const {
+    MergerConfig config = config_.merger;
+    config.norm = MergerNorm::cell;
+    std::vector<Merger> mergers;
+    for (const MergerWeights& weights : weights_.deepstack)
+      mergers.emplace_back(config, layers_.merger(weights));
+    return mergers;
   }
 
   const ModelConfig& config_;

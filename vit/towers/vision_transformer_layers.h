@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/head/head.h"
+#include "vit/head/merger.h"
 #include "vit/kernels/kernels.h"
 #include "vit/patch/patch_embed.h"
 #include "vit/position/position_cache.h"
@@ -23,6 +25,8 @@ struct ModelLayers {
   Encoder encoder;
   Head head;
   std::optional<JointHead> joint_head;
+  std::optional<Merger> merger;
+  std::vector<Merger> deepstack;  // one for each block of MergerConfig::deepstack
 };
 
 /// Packs every tensor that the config has for `kernels`. Blocks and attention pooling compute in `precision`,

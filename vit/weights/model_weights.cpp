@@ -13,10 +13,10 @@ struct Walker {
   void tensor(Part part, const Shape& shape, WeightTensor& weight) const {
     visit({.part = part, .block = block, .joint_head = joint_head}, shape, weight);
   }
-  /// `gamma` is followed by its beta.
-  void norm(Part gamma, std::size_t width, NormWeights& weights) const {
+  /// `gamma` is followed by its beta, which an RMSNorm lacks.
+  void norm(Part gamma, std::size_t width, NormWeights& weights, NormKind kind = NormKind::layer) const {
     tensor(gamma, Shape{width}, weights.gamma);
-    tensor(next(gamma), Shape{width}, weights.beta);
+    if (kind == NormKind::layer) tensor(next(gamma), Shape{width}, weights.beta);
   }
   /// `weight` is followed by its bias.
   void linear(Part weight, std::size_t out, std::size_t in, LinearWeights& weights, bool bias = true) const {
@@ -25,25 +25,29 @@ struct Walker {
   }
 };
 
-std::size_t position_rows(const ModelConfig& config) {
-  const std::size_t patches = config.position.added_grid.rows * config.position.added_grid.columns;
-  if (config.position.added == AddedTable::patches) return patches;
-  return patches + config.position.added_prefix_rows;
+Shape position_table(const ModelConfig& config) {
+  const PositionConfig& position = config.position;
+  if (position.added == AddedTable::columns_and_rows)
+    return Shape{2, position.added_grid.rows, config.embed_dim};
+  const std::size_t patches = position.added_grid.rows * position.added_grid.columns;
+  return Shape{patches + position.added_prefix_rows, config.embed_dim};
 }
 
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim, pixels = c.patch_dim();
-  if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm);
+  if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.norm_kind);
   walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch_bias);
-  if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm);
+  if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.norm_kind);
   if (c.class_token) walk.tensor(Part::class_token, Shape{width}, weights.class_token);
   if (c.distillation_token) walk.tensor(Part::distillation_token, Shape{width}, weights.distillation_token);
   if (c.num_register_tokens != 0) {
     walk.tensor(Part::register_tokens, Shape{c.num_register_tokens, width}, weights.register_tokens);
   }
   if (c.position.added != AddedTable::none) {
-    walk.tensor(Part::position_table, Shape{position_rows(c), width}, weights.position_table);
+    walk.tensor(Part::position_table, position_table(c), weights.position_table);
   }
+  if (c.position.class_angles)
+    walk.tensor(Part::class_angles, Shape{c.head_width() / 2}, weights.class_angles);
   if (c.position.rope == RopeKind::mixed) {
     walk.tensor(Part::rope_frequencies, Shape{2, c.depth, c.num_heads, c.head_width() / 2},
                 weights.rope_frequencies);
@@ -51,21 +55,36 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   if (c.position.rope == RopeKind::axial && c.position.stored_periods) {
     walk.tensor(Part::rope_periods, Shape{c.head_width() / 4}, weights.rope_periods);
   }
-  if (c.norm_pre) walk.norm(Part::norm_pre_gamma, width, weights.norm_pre);
+  if (c.norm_pre) walk.norm(Part::norm_pre_gamma, width, weights.norm_pre, c.norm_kind);
 }
 
 void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim, heads = c.attention_dim();
-  walk.norm(Part::norm1_gamma, width, block.norm1);
-  walk.linear(Part::qkv_weight, 3 * heads, width, block.qkv, c.qkv_bias);
-  if (c.attention_norm) walk.norm(Part::attention_norm_gamma, heads, block.attention_norm);
+  walk.norm(Part::norm1_gamma, width, block.norm1, c.norm_kind);
+  walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(), width, block.qkv, c.qkv_bias);
+  if (c.qk_norm) {
+    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, NormKind::rms);
+    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, NormKind::rms);
+  }
+  if (c.attention_norm) walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.norm_kind);
   walk.linear(Part::proj_weight, width, heads, block.proj, c.proj_bias);
+  if (c.branch_norm) walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.norm_kind);
   if (c.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
-  walk.norm(Part::norm2_gamma, width, block.norm2);
+  walk.norm(Part::norm2_gamma, width, block.norm2, c.norm_kind);
   if (c.mlp == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp_dim, width, block.gate, c.mlp_bias);
   walk.linear(Part::fc1_weight, c.mlp_dim, width, block.fc1, c.mlp_bias);
-  if (c.mlp_norm) walk.norm(Part::mlp_norm_gamma, c.mlp_dim, block.mlp_norm);
+  if (c.mlp_norm) walk.norm(Part::mlp_norm_gamma, c.mlp_dim, block.mlp_norm, c.norm_kind);
   walk.linear(Part::fc2_weight, width, c.mlp_dim, block.fc2, c.mlp_bias);
+  if (c.clipped) {
+    walk.tensor(Part::q_clip, Shape{4}, block.q_clip);
+    walk.tensor(Part::k_clip, Shape{4}, block.k_clip);
+    walk.tensor(Part::v_clip, Shape{4}, block.v_clip);
+    walk.tensor(Part::proj_clip, Shape{4}, block.proj_clip);
+    walk.tensor(Part::gate_clip, Shape{4}, block.gate_clip);
+    walk.tensor(Part::fc1_clip, Shape{4}, block.fc1_clip);
+    walk.tensor(Part::fc2_clip, Shape{4}, block.fc2_clip);
+  }
+  if (c.branch_norm) walk.norm(Part::branch_norm2_gamma, width, block.branch_norm2, c.norm_kind);
   if (c.layer_scale) walk.tensor(Part::scale2, Shape{width}, block.scale2);
 }
 
@@ -81,7 +100,7 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
     walk.linear(Part::pool_fc1_weight, hidden, width, weights.pool.fc1);
     walk.linear(Part::pool_fc2_weight, width, hidden, weights.pool.fc2);
   }
-  if (c.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm);
+  if (c.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm, c.norm_kind);
   if (c.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
   if (c.projection_dim != 0 && c.joint_depth == 0)
     walk.linear(Part::projection_weight, c.projection_dim, c.pooled_dim(), weights.projection,
@@ -92,6 +111,42 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
   if (c.head_input == HeadInput::class_and_distillation) {
     walk.linear(Part::head_distillation_weight, c.num_classes, width, weights.head_distillation);
   }
+}
+
+void visit_merger(const ModelConfig& c, MergerWeights& weights, const Walker& walk) {
+  const MergerConfig& m = c.merger;
+  const std::size_t cell = m.cell_width(c.embed_dim), reduced = m.reduced_dim != 0 ? m.reduced_dim : cell;
+  if (m.norm != MergerNorm::none) {
+    const std::size_t width = m.norm == MergerNorm::cell ? cell : c.embed_dim;
+    walk.norm(Part::merger_norm_gamma, width, weights.norm, m.norm_kind);
+  }
+  if (m.standardize) {
+    walk.tensor(Part::merger_shift, Shape{cell}, weights.shift);
+    walk.tensor(Part::merger_scale, Shape{cell}, weights.scale);
+  }
+  if (m.reduced_dim != 0)
+    walk.linear(Part::merger_reduce_weight, reduced, cell, weights.reduce, m.reduced_bias);
+  if (m.middle) {
+    walk.linear(Part::merger_middle_weight, reduced, reduced, weights.middle, false);
+    walk.norm(Part::merger_middle_norm_gamma, reduced, weights.middle_norm);
+  }
+  if (m.hidden_dim != 0) {
+    if (m.gated) walk.linear(Part::merger_gate_weight, m.hidden_dim, reduced, weights.gate, m.mlp_bias);
+    walk.linear(Part::merger_fc1_weight, m.hidden_dim, reduced, weights.fc1, m.mlp_bias);
+    walk.linear(Part::merger_fc2_weight, m.out_dim, m.hidden_dim, weights.fc2, m.mlp_bias);
+  }
+  if (m.projection_dim == 0) return;
+  const std::size_t in = m.hidden_dim != 0 ? m.out_dim : reduced;
+  walk.linear(Part::merger_projection_weight, m.projection_dim, in, weights.projection, m.projection_bias);
+}
+
+/// The merger after a block: a norm of cells and the MLP.
+void visit_deepstack(const ModelConfig& c, MergerWeights& weights, const Walker& walk) {
+  const MergerConfig& m = c.merger;
+  const std::size_t cell = m.cell_width(c.embed_dim);
+  walk.norm(Part::deepstack_norm_gamma, cell, weights.norm, m.norm_kind);
+  walk.linear(Part::deepstack_fc1_weight, m.hidden_dim, cell, weights.fc1, m.mlp_bias);
+  walk.linear(Part::deepstack_fc2_weight, m.out_dim, m.hidden_dim, weights.fc2, m.mlp_bias);
 }
 
 }  // namespace
@@ -121,8 +176,12 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const VisitTen
   const Walker walk{visit};
   visit_embedding(c, weights, walk);
   for_each_block_tensor(c, weights.blocks, visit);
-  if (c.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm);
+  if (c.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm, c.norm_kind);
   visit_head(c, weights, walk);
+  if (c.merger.size != 0) visit_merger(c, weights.merger, walk);
+  weights.deepstack.resize(c.merger.deepstack.size());
+  for (std::size_t i = 0; i < weights.deepstack.size(); ++i)
+    visit_deepstack(c, weights.deepstack[i], {.visit = visit, .block = i});
   if (c.joint_depth == 0) return;
   const ModelConfig joint = joint_head_blocks(c);
   weights.joint_blocks.resize(joint.depth);

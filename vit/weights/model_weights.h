@@ -41,7 +41,7 @@ class WeightTensor {
 };
 
 struct NormWeights {
-  WeightTensor gamma, beta;  // (width)
+  WeightTensor gamma, beta;  // (width); no beta in an RMSNorm
 };
 
 struct LinearWeights {
@@ -52,15 +52,32 @@ struct LinearWeights {
 struct BlockWeights {
   NormWeights norm1;           // (C)
   LinearWeights qkv;           // (3A, C), rows ordered q, k, v, heads inside
+  NormWeights q_norm, k_norm;  // (d)
   NormWeights attention_norm;  // (A)
   LinearWeights proj;          // (C, A)
+  NormWeights branch_norm1;    // (C)
   WeightTensor scale1;         // (C)
   NormWeights norm2;           // (C)
   LinearWeights gate;          // (M, C), gated only
   LinearWeights fc1;           // (M, C); the value branch where gated
   NormWeights mlp_norm;        // (M)
   LinearWeights fc2;           // (C, M)
-  WeightTensor scale2;         // (C)
+  WeightTensor q_clip, k_clip, v_clip, proj_clip, gate_clip, fc1_clip, fc2_clip;  // (4)
+  NormWeights branch_norm2;                                                       // (C)
+  WeightTensor scale2;                                                            // (C)
+};
+
+/// Letters: W = cell_width, D = reduced_dim, or W where there is none, E = projection_dim, of a MergerConfig.
+struct MergerWeights {
+  NormWeights norm;           // (C), or (W) of cells
+  WeightTensor shift, scale;  // (W)
+  LinearWeights reduce;       // (D, W)
+  LinearWeights middle;       // (D, D)
+  NormWeights middle_norm;    // (D)
+  LinearWeights gate;         // (hidden_dim, D)
+  LinearWeights fc1;          // (hidden_dim, D)
+  LinearWeights fc2;          // (out_dim, hidden_dim)
+  LinearWeights projection;   // (E, out_dim, or D without an MLP)
 };
 
 struct AttentionPoolWeights {
@@ -81,6 +98,7 @@ struct ModelWeights {
   WeightTensor distillation_token;  // (C)
   WeightTensor register_tokens;     // (R, C)
   WeightTensor position_table;      // (rows, C)
+  WeightTensor class_angles;        // (d / 2)
   WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope
   WeightTensor rope_periods;        // (d / 4): stored periods
   NormWeights norm_pre;             // (C)
@@ -91,9 +109,11 @@ struct ModelWeights {
   LinearWeights pooler;      // (C, C)
   LinearWeights projection;  // (E, C)
   std::vector<BlockWeights> joint_blocks;
-  NormWeights joint_norm;           // (C)
-  LinearWeights head;               // (classes, C or 2C)
-  LinearWeights head_distillation;  // (classes, C)
+  NormWeights joint_norm;  // (C)
+  MergerWeights merger;
+  std::vector<MergerWeights> deepstack;  // norm (W), fc1 and fc2 as those of the merger
+  LinearWeights head;                    // (classes, C or 2C)
+  LinearWeights head_distillation;       // (classes, C)
 };
 
 /// WeightsOf<Config>: the tensors of a tower of that configuration, which for_each_tensor() lists.

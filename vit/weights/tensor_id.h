@@ -23,6 +23,7 @@ enum class Part : std::uint8_t {
   distillation_token,
   register_tokens,
   position_table,
+  class_angles,  // of the class token's rotation
   rope_frequencies,
   rope_periods,
   norm_pre_gamma,
@@ -31,10 +32,16 @@ enum class Part : std::uint8_t {
   norm1_beta,
   qkv_weight,
   qkv_bias,
+  q_norm_gamma,  // of each head
+  q_norm_beta,
+  k_norm_gamma,
+  k_norm_beta,
   attention_norm_gamma,
   attention_norm_beta,
   proj_weight,
   proj_bias,
+  branch_norm1_gamma,  // on what attention adds
+  branch_norm1_beta,
   scale1,
   norm2_gamma,
   norm2_beta,
@@ -46,7 +53,22 @@ enum class Part : std::uint8_t {
   mlp_norm_beta,
   fc2_weight,
   fc2_bias,
-  scale2,  // last of a block
+  q_clip,  // smallest and largest input, smallest and largest output
+  k_clip,
+  v_clip,
+  proj_clip,
+  gate_clip,
+  fc1_clip,
+  fc2_clip,
+  branch_norm2_gamma,  // on what the MLP adds
+  branch_norm2_beta,
+  scale2,                // last of a block
+  deepstack_norm_gamma,  // of the mergers between blocks, numbered
+  deepstack_norm_beta,
+  deepstack_fc1_weight,
+  deepstack_fc1_bias,
+  deepstack_fc2_weight,
+  deepstack_fc2_bias,
   norm_gamma,
   norm_beta,
   pool_probe,
@@ -68,6 +90,24 @@ enum class Part : std::uint8_t {
   pooler_bias,
   projection_weight,
   projection_bias,
+  merger_norm_gamma,
+  merger_norm_beta,
+  merger_shift,
+  merger_scale,
+  merger_reduce_weight,
+  merger_reduce_bias,
+  merger_middle_weight,
+  merger_middle_bias,
+  merger_middle_norm_gamma,
+  merger_middle_norm_beta,
+  merger_gate_weight,
+  merger_gate_bias,
+  merger_fc1_weight,
+  merger_fc1_bias,
+  merger_fc2_weight,
+  merger_fc2_bias,
+  merger_projection_weight,
+  merger_projection_bias,
   head_weight,
   head_bias,
   head_distillation_weight,
@@ -81,13 +121,20 @@ inline constexpr std::size_t kNumParts = static_cast<std::size_t>(Part::logit_bi
 
 struct TensorId {
   Part part{};
-  std::size_t block = 0;    // of parts that every block has
+  std::size_t block = 0;    // of numbered parts: the block, or the merger between blocks
   bool joint_head = false;  // of its blocks and its norm, not of the encoder's
   bool operator==(const TensorId&) const = default;
 };
 
 constexpr bool is_of_block(Part part) {
   return part >= Part::norm1_gamma && part <= Part::scale2;
+}
+constexpr bool is_of_deepstack(Part part) {
+  return part >= Part::deepstack_norm_gamma && part <= Part::deepstack_fc2_bias;
+}
+/// Whether there are several, whose names in a file have a number.
+constexpr bool is_numbered(Part part) {
+  return is_of_block(part) || is_of_deepstack(part);
 }
 constexpr Part next(Part part) {
   return static_cast<Part>(static_cast<std::uint8_t>(part) + 1);

@@ -342,6 +342,24 @@ class Model:
         vectors, _ = self._embed(images_of(x), normalize, fail=True)
         return vectors[0] if is_single(x) else vectors
 
+    def merged(self, x: ImageLike | Sequence[ImageLike]) -> Any:
+        """Visual tokens of images, as the language model of a vision tower gets them (Qwen-VL, Mistral 3, ...).
+
+        Returns:
+            float32 (h, w, E) of one image, row by row; a list of them of several, whose sizes may differ.
+
+        Raises:
+            Error: an image cannot be read or run, or the model has no merger.
+        """
+        inputs = Inputs(list(images_of(x)))
+        results = self._run(inputs, lib.MERGED)
+        for index in range(inputs.count):
+            error = results.error(index)
+            if error is not None:
+                raise error
+        maps = [results.one(index, lib.MERGED) for index in range(inputs.count)]
+        return maps[0] if is_single(x) else maps
+
     def embed_or_errors(self, x: Sequence[ImageLike], normalize: bool = False) -> tuple[Floats, list[str | None]]:
         """As `embed`, but images that fail do not stop the others.
 

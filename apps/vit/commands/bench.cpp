@@ -91,6 +91,7 @@ Tensor<float> make_pixels(const Combination& combination) {
 }
 
 Request request_for(const ModelConfig& config) {
+  if (config.merger.size != 0) return Output::merged;
   if (config.num_classes > 0) return Output::logits;
   const bool has_vector = config.projection_dim > 0 || config.pooling != Pooling::none;
   return has_vector ? default_output(config) : Output::tokens;

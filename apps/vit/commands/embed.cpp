@@ -202,7 +202,7 @@ RunFacts run_facts(const EmbedOptions& options, const Model& model, const Featur
   facts.others.emplace_back("normalized", options.normalize ? "yes" : "no");
   if (model.has_preprocess_config()) {
     const Preprocessor preprocessor(model.preprocess_config(), options.common.session.input_size,
-                                    model.config().patch_size);
+                                    model.config().edge_multiple());
     std::string words = preprocessor.describe();
     std::ranges::replace(words, '\n', ';');
     facts.others.emplace_back("preprocessing", std::move(words));

@@ -43,7 +43,10 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
 
 FeatureList parse_features(std::string_view list, const ModelConfig& config) {
   FeatureList out;
-  const std::string standard = to_string(default_output(config));
+  const Output vector = config.projection_dim == 0 && config.pooling == Pooling::none
+                            ? Output::patches
+                            : default_output(config);
+  const std::string standard = to_string(config.merger.size != 0 ? Output::merged : vector);
   if (list.empty()) list = standard;
   while (true) {
     const std::size_t comma = std::min(list.find(','), list.size());

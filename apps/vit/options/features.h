@@ -22,8 +22,8 @@ struct FeatureList {
   std::vector<ResultArray> arrays(const ImageOutputs& outputs) const;
 };
 
-/// Parses a list with commas; empty = default_output(). Throws UsageError for an unknown name and for what
-/// this model does not have.
+/// Parses a list with commas; empty = merged where the model has it, else default_output(), else patches.
+/// Throws UsageError for an unknown name and for what this model does not have.
 FeatureList parse_features(std::string_view list, const ModelConfig& config);
 /// The one vector of each image that a name stands for; empty = default_output(). Throws UsageError for what
 /// is no vector.

@@ -65,6 +65,8 @@ std::string model_source(const CommonOptions& options) {
     members.add("pillow", std::to_string(static_cast<int>(load.pillow)));
   members.add_choice("exif", kExifRules, load.exif);
   if (load.channels) members.add_choice("channels", kOrders, *load.channels);
+  if (load.area_limits)
+    members.add("pixels", text("[", load.area_limits->least, ", ", load.area_limits->most, "]"));
   if (load.square_pad_color) {
     const auto& c = *load.square_pad_color;
     members.add("pad", text("[", int{c[0]}, ", ", int{c[1]}, ", ", int{c[2]}, "]"));
@@ -90,6 +92,10 @@ void inherit_model(CommonOptions& options, const std::string& source, const std:
     load.pillow = static_cast<PillowRelease>(*pillow);
   if (const auto exif = json.find("exif")) load.exif = parse_choice(*exif, kExifRules);
   if (const auto channels = json.find("channels")) load.channels = parse_choice(*channels, kOrders);
+  if (const auto pixels = json.find("pixels")) {
+    pixels->expect_array(2, "[least, most]");
+    load.area_limits = AreaLimits{.least = (*pixels)[0].as_size(), .most = (*pixels)[1].as_size()};
+  }
   if (const auto pad = json.find("pad")) {
     pad->expect_array(3, "[red, green, blue]");
     auto& color = load.square_pad_color.emplace();

@@ -17,6 +17,7 @@
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/adapter.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/tower_architectures.h"
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::app {
@@ -74,6 +75,7 @@ std::string parse_architecture(const std::string& name) {
   // of dino.txt the name tells the heads of the text tower (..._dinotxt_tet1280d20h24l): no row of a table
   if (not_empty(name).find("_dinotxt_") != std::string::npos) return name;
   if (name.starts_with("depth_anything_")) return name;  // a head on an architecture of the table
+  if (is_tower_architecture(name)) return name;
   checked_by_library([&] { find_architecture(name); });
   return name;
 }
@@ -87,6 +89,16 @@ Shard parse_shard(const std::string& value) {
 
 RopeScaling parse_scaling(const std::string& value) {
   return checked_by_library([&] { return position::parse_rope_scaling(value); });
+}
+
+AreaLimits parse_area_limits(const std::string& value) {
+  constexpr std::size_t kMost = std::size_t{1} << 40;
+  const std::size_t colon = value.find(':');
+  if (colon == std::string::npos) fail_value("MIN:MAX in pixels, such as 65536:1048576", value);
+  const AreaLimits limits{.least = parse_integer(value.substr(0, colon), 0, kMost),
+                          .most = parse_integer(value.substr(colon + 1), 1, kMost)};
+  if (limits.least > limits.most) fail_value("MIN:MAX with MIN no more than MAX", value);
+  return limits;
 }
 
 ChannelOrder parse_channels(const std::string& order) {
@@ -112,6 +124,11 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
                   .help = "Input size: model, native, S or HxW",
                   .target = offering(parsed_target(options.session.input_size, parse_size, "model"),
                                      {"model", "native"}),
+                  .group = kPreprocessGroup});
+  list.push_back({.name = "--pixels",
+                  .type_name = "MIN:MAX",
+                  .help = "Limits of the area of an image, instead of the processor's (Qwen-VL, GLM-4V, ...)",
+                  .target = parsed_target(preprocess.area_limits, parse_area_limits),
                   .group = kPreprocessGroup});
   list.push_back({.name = "--resampler",
                   .type_name = "NAME",

@@ -4,10 +4,13 @@
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/tower_architectures.h"
 
 namespace vit::internal {
 
 PreprocessConfig architecture_preprocess(const ModelConfig& config, const ModelOptions& options) {
+  if (is_tower_architecture(config.architecture))
+    return tower_architecture_preprocess(config.architecture, options);
   const Architecture* row = &find_architecture(config.architecture);
   // a publisher's file may have been loaded by timm's name for it
   if (const Architecture* const own = find_published(config.library, row->name)) row = own;

@@ -24,6 +24,7 @@
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/dino_head.h"
 #include "vit/weights/families/openai_clip.h"
+#include "vit/weights/families/tower.h"
 
 namespace vit::internal {
 namespace {
@@ -162,7 +163,8 @@ std::optional<Json> CheckpointFolder::config_of(const ModelConfig*) const {
   if (uses_open_clip_config())
     return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
   // a bare file next to its config is as good as the folder, unless the caller says what it is
-  return is_folder_ || options_.architecture.empty() ? json("config.json") : std::nullopt;
+  if (!is_folder_ && !options_.architecture.empty()) return std::nullopt;
+  return json("config.json") ? json("config.json") : json("params.json");  // Mistral's own
 }
 
 std::optional<Json> CheckpointFolder::config_of(const TextConfig*) const {
@@ -217,7 +219,9 @@ TensorFile CheckpointFolder::open_files() const {
   if (!has_weights()) return TensorFile({.path = path_});
   if (!options_.dense.head.empty())
     return open_together({candidates_.front(), options_.dense.head}, candidates_.front());
-  return open_weights(candidates_.front());
+  const auto& config = json("config.json");
+  const bool is_whole = config && !layout_ && is_whole_model(*config);
+  return open_weights(candidates_.front(), is_whole ? is_tower_name : nullptr);
 }
 
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
@@ -341,7 +345,8 @@ std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const 
     if (const auto nested = processor->find("image_processor"))
       return read_hf_preprocess(*nested, model_type, options_);
   }
-  const auto& preprocessor = json("preprocessor_config.json");
+  const auto& images = json("preprocessor_config.json");
+  const auto& preprocessor = images ? images : json("video_preprocessor_config.json");
   if (!preprocessor) {
     // OpenAI's own files are known by their tensors
     if (candidates_.size() != 1 || !is_openai_state(*tensors())) return std::nullopt;

@@ -51,6 +51,11 @@ struct Writer {
   static ordered_json value_of(const std::optional<RopeScaling>& field) {
     return field ? ordered_json(position::to_string(*field)) : ordered_json(nullptr);
   }
+  static ordered_json value_of(const MergerConfig& field) {
+    ordered_json out;
+    visit_merger(field, Writer{out});
+    return out;
+  }
   static ordered_json value_of(const AttentionPoolConfig& field) {
     ordered_json out;
     visit_attention_pool(field, Writer{out});

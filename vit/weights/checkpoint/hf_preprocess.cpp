@@ -1,6 +1,7 @@
-// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP, SigLIP 2 NaFlex, TIPSv2 and
-// CLIP in transformers, torchvision and pil backends. Source: transformers image_processing_backends.py,
-// image_transforms.py, models/*/image_processing_*.py.
+// The image processors of ViT, DeiT, BEiT, PVT, BiT (DINOv2), DINOv3, SigLIP, SigLIP 2 NaFlex, TIPSv2, CLIP,
+// and, by the sizes of hf_token_sizes.cpp, of vision-language models in transformers, torchvision and pil
+// backends. Source: transformers image_processing_backends.py, image_transforms.py,
+// models/*/image_processing_*.py.
 
 #include <array>
 #include <optional>
@@ -46,6 +47,21 @@ constexpr ProcessorClass kClasses[] = {
     {kDpt, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {kChmv2, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
+    {"VJEPA2", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
+    // the whole image as one tile; the library adds tiles of large images
+    {"Llama4", ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
+    // sizes by hf_token_sizes.cpp
+    {"Qwen2VL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm4v", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm46V", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"PaddleOCRVL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"VideoLlama3", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"Ernie4_5_VLMoe", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Ernie4_5_VL_Moe", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Pixtral", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Kimi_K25", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"KimiVL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Gemma4", ResizeFilter::bicubic, 0, false, false, 0, {0.0, 0.0, 0.0}, {1.0, 1.0, 1.0}, false},
 };
 
 struct ModelType {
@@ -74,12 +90,39 @@ constexpr ModelType kModelTypes[] = {
     {"depth_anything", kDpt},
     {"chmv2", kChmv2},
     {"tipsv2_dpt", "Tipsv2Dpt"},
+    {"mlcd_vision_model", "CLIP"},
+    {"qwen2_vl", "Qwen2VL"},
+    {"qwen2_vl_vision", "Qwen2VL"},
+    {"qwen2_5_vl", "Qwen2VL"},
+    {"qwen2_5_vl_vision", "Qwen2VL"},
+    {"qwen2_5_omni", "Qwen2VL"},
+    {"qwen3_vl", "Qwen2VL"},
+    {"qwen3_vl_vision", "Qwen2VL"},
+    {"qwen3_vl_moe", "Qwen2VL"},
+    {"qwen3_5", "Qwen2VL"},
+    {"qwen3_5_moe", "Qwen2VL"},
+    {"qwen4_exp", "Qwen2VL"},
+    {"qwen3_omni_moe", "Qwen2VL"},
+    {"exaone4_5", "Qwen2VL"},
+    {"glm4v", "Glm4v"},
+    {"glm4v_vision", "Glm4v"},
+    {"glm4v_moe", "Glm4v"},
+    {"paddleocr_vl", "PaddleOCRVL"},
+    {"video_llama_3", "VideoLlama3"},
+    {"pixtral", "Pixtral"},
+    {"mistral3", "Pixtral"},
+    {"kimi_k25", "Kimi_K25"},
+    {"kimi_vl", "KimiVL"},
+    {"llama4", "Llama4"},
+    {"llama4_vision_model", "Llama4"},
+    {"gemma4", "Gemma4"},
+    {"gemma4_vision", "Gemma4"},
 };
 
 /// The class name without the suffix that tells its age or backend.
 std::string_view without_suffix(std::string_view name) {
   for (const std::string_view suffix :
-       {"ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+       {"VideoProcessor", "ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
   }
   return name;
@@ -88,6 +131,7 @@ std::string_view without_suffix(std::string_view name) {
 const ProcessorClass& find_class(const Json& file, const std::string& model_type, const std::string& source) {
   auto named = file.find_string("image_processor_type");
   if (!named) named = file.find_string("feature_extractor_type");
+  if (!named) named = file.find_string("video_processor_type");
   std::string_view wanted;
   if (named) {
     wanted = without_suffix(*named);
@@ -103,7 +147,8 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT and CHMv2 are");
+       "DPT, CHMv2, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
+       "Kimi_K25, KimiVL and Gemma4 are");
 }
 
 /// Whether one scale serves both edges, and images are padded.
@@ -113,12 +158,14 @@ bool is_dpt(const ProcessorClass& processor) {
 
 // Keys of other processors that would change the image if they are set.
 void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
-  const bool naflex = processor.name == kNaFlex, dpt = is_dpt(processor);
+  const bool naflex = processor.name == kNaFlex;
+  // DPT pads images, and those with sizes by tokens the images of a batch to one size
+  const bool pads = is_dpt(processor) || has_token_sizes(processor.name);
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
     const auto value = file.find(key);
-    if (dpt && key == std::string_view("do_pad")) continue;
+    if (pads && key == std::string_view("do_pad")) continue;
     VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere.with(ErrorKind::unsupported),
               value->where(), ": this step is not implemented");
   }
@@ -126,7 +173,7 @@ void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {
     const auto value = file.find(key);
     if (naflex && key == std::string_view("max_num_patches")) continue;
-    if (dpt && key == std::string_view("size_divisor")) continue;
+    if (is_dpt(processor) && key == std::string_view("size_divisor")) continue;
     VIT_CHECK(!value, kWhere.with(ErrorKind::unsupported), value->where(), ": this value is not implemented");
   }
 }
@@ -271,20 +318,26 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   const ProcessorClass& processor = find_class(file, model_type, source);
   const bool naflex = processor.name == kNaFlex;
   refuse_unknown_steps(file, processor);
+  const bool by_tokens = has_token_sizes(processor.name);
   PreprocessConfig config;
   config.source = text(source, " (Hugging Face ", processor.name, "ImageProcessor)");
   set_backend(processor, options, config);
 
   config.filter = processor.filter;
   if (const auto value = file.find("resample")) config.filter = read_filter(*value);
-  if (naflex) {
+  if (by_tokens) {
+    read_token_sizes(file, processor.name, config);
+  } else if (naflex) {
     set_max_patches(config, file.find_size("max_num_patches", kPatchesRange).value_or(processor.size),
                     file.find_size("patch_size", {1, 1024}).value_or(16));
   } else {
     read_fixed_size(file, processor, config);
     if (is_dpt(processor)) read_dpt_sizes(file, config);
   }
-  if (!file.find_bool("do_resize").value_or(true)) config.resize = ResizeRule::none;
+  if (!file.find_bool("do_resize").value_or(true)) {
+    config.resize = ResizeRule::none;
+    config.pad_multiple = 0;
+  }
 
   config.rescale = file.find_bool("do_rescale").value_or(true);
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);

@@ -88,6 +88,14 @@ struct Reader {
   void read(const Json& value, const std::string&, std::optional<RopeScaling>& field) const {
     field = position::parse_rope_scaling(value.as_string());
   }
+  void read(const Json& value, const std::string&, std::vector<std::size_t>& field) const {
+    value.expect(Json::Kind::array);
+    field.clear();
+    for (std::size_t i = 0; i < value.size(); ++i) field.push_back(value[i].as_size(kCount));
+  }
+  void read(const Json& value, const std::string& name, MergerConfig& field) const {
+    nested(value, name, [&](const Reader& reader) { visit_merger(field, reader); });
+  }
   void read(const Json& value, const std::string& name, AttentionPoolConfig& field) const {
     nested(value, name, [&](const Reader& reader) { visit_attention_pool(field, reader); });
   }

@@ -28,7 +28,7 @@ void set_source(const Json& value, LayoutTables& tables, Row& row) {
             kMaxName, " characters");
   std::string& text = tables.texts.emplace_back(name);
   const std::size_t open = text.find('{'), close = text.find('}');
-  if (is_of_block(row.part)) {
+  if (is_numbered(row.part)) {
     VIT_CHECK(open != std::string::npos && close != std::string::npos && open < close, kWhere, value.where(),
               " must have {block} where the number of the block stands, found ", in_quotes(name));
     std::string_view inside = std::string_view(text).substr(open + 1, close - open - 1);

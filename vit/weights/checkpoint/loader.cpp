@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <random>
 
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/fingerprint.h"
+#include "vit/weights/checkpoint/tower_architectures.h"
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {
@@ -28,13 +31,28 @@ Checkpoint<ModelConfig> load_checkpoint(const std::filesystem::path& path, const
   return CheckpointFolder(path, options).load<ModelConfig>();
 }
 
-Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options,
-                                          unsigned seed) {
+namespace {
+
+/// The configuration of a published architecture, with the caller's overrides.
+ModelConfig named_config(const std::string& architecture, const ModelOptions& options) {
+  if (is_tower_architecture(architecture)) {
+    for (const auto& [key, value] : options.overrides)
+      fail(Where("random_checkpoint", ErrorKind::argument), override_name(key), " is no argument of ",
+           in_quotes(architecture));
+    return tower_architecture(architecture);
+  }
   const Architecture& found = find_architecture(architecture);
   TimmArgs args = found.args;
   for (const auto& [key, value] : options.overrides) apply_timm_override(args, key, value);
+  return to_config(args, found);
+}
+
+}  // namespace
+
+Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options,
+                                          unsigned seed) {
   Checkpoint<ModelConfig> checkpoint;
-  checkpoint.config = to_config(args, found);
+  checkpoint.config = named_config(architecture, options);
   checkpoint.config.position.rope_scaling = options.rope_scaling;
   validate(checkpoint.config);
   checkpoint.report.path = architecture;
@@ -44,8 +62,8 @@ Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const
   for_each_tensor(
       checkpoint.config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
         checkpoint.report.num_parameters += shape.num_elements();
-        const bool one =
-            part_name(id.part).ends_with("gamma") || id.part == Part::scale1 || id.part == Part::scale2;
+        const bool one = part_name(id.part).ends_with("gamma") || id.part == Part::scale1 ||
+                         id.part == Part::scale2 || id.part == Part::merger_scale;
         // variance 1 / fan-in keeps activations of order one through any depth
         const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
         tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next_seed++]() -> Tensor<float> {

@@ -43,10 +43,10 @@ std::optional<std::size_t> parse_number(std::string_view digits) {
   return number;
 }
 
-TensorFile open_by_name(const fs::path& file) {
+TensorFile open_by_name(const fs::path& file, WantsTensor wants) {
   const std::string name = file.filename().string();
-  if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle);
-  if (name.ends_with(".index.json")) return open_shards(file, open_safetensors);
+  if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle, wants);
+  if (name.ends_with(".index.json")) return open_shards(file, open_safetensors, wants);
   if (name.ends_with(".safetensors")) return open_safetensors(file);
   if (name.ends_with(".npz")) return open_npz(file);
   const std::string foreign = foreign_format(file);
@@ -120,8 +120,8 @@ bool is_open_clip_name(const fs::path& file) {
   return file.filename() == "open_clip_model.safetensors" || file.filename() == "open_clip_pytorch_model.bin";
 }
 
-TensorFile open_weights(const fs::path& path) {
-  return without_wrappers(open_by_name(path));
+TensorFile open_weights(const fs::path& path, WantsTensor wants) {
+  return without_wrappers(open_by_name(path, wants));
 }
 
 TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "vit/io/shards.h"
 #include "vit/io/tensor_file.h"
 
 namespace vit::internal {
@@ -21,8 +22,9 @@ std::vector<std::filesystem::path> list_weights(const std::filesystem::path& fol
 bool are_all_shards(const std::vector<std::filesystem::path>& files);
 /// Whether a weight file has a name that OpenCLIP gives.
 bool is_open_clip_name(const std::filesystem::path& file);
-/// Opens a weight file, or the index of shards, by its ending; what wrappers put into names is left out.
-TensorFile open_weights(const std::filesystem::path& file);
+/// Opens a weight file, or the index of shards, by its ending; what wrappers put into names is left out. Of
+/// shards those are opened that hold something wanted (io/shards.h).
+TensorFile open_weights(const std::filesystem::path& file, WantsTensor wants = nullptr);
 /// The tensors of several files as those of one, called `path`. Throws Error if a name occurs twice.
 TensorFile open_together(const std::vector<std::filesystem::path>& files, const std::filesystem::path& path);
 

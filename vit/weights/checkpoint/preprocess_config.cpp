@@ -99,6 +99,7 @@ void apply_choices(PreprocessConfig& config, const ModelOptions& options) {
   config.max_pixels = options.max_pixels;
   if (!options.mean.empty()) config.mean = options.mean;
   if (!options.std.empty()) config.std = options.std;
+  if (options.area_limits) config = with_area_limits(config, *options.area_limits);
   if (!options.square_pad_color) return;
   config.pad_to_square = true;
   config.square_pad_color = *options.square_pad_color;

@@ -51,6 +51,10 @@ void apply_choices(PreprocessConfig& config, const ModelOptions& options);
 /// (argument) if the caller chose them.
 std::string fit_channels(std::optional<PreprocessConfig>& config, std::size_t num_channels,
                          const ModelOptions& options);
+/// Whether a Hugging Face image processor of this class chooses the size of each image by its tokens.
+bool has_token_sizes(std::string_view processor);
+/// The sizes of such a class, from its file: hf_token_sizes.cpp.
+void read_token_sizes(const Json& file, std::string_view processor, PreprocessConfig& config);
 
 /// Replaces resize and crop by those of NaFlex: the aspect ratio is kept.
 void set_max_patches(PreprocessConfig& config, std::size_t max_patches, std::size_t patch_size);

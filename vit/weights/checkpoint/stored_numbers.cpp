@@ -43,31 +43,97 @@ void reorder_pixels(std::span<const float> in, std::size_t columns, std::size_t 
     transpose(in.subspan(row, columns), columns / num_pixels, num_pixels, out + row);
 }
 
-/// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
-void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
-  const std::size_t num_pixels = sizes.patch_size * sizes.patch_size;
-  if (form == Form::transposed || form == Form::flax) return transpose(in, in.size() / columns, columns, out);
-  if (form == Form::pixels) return reorder_pixels(in, columns, num_pixels, out);
-  if (form == Form::flax_patch) {  // (P P K, C) -> (C, P P K) -> (C, K P P)
-    std::vector<float> rows(in.size());
-    transpose(in, in.size() / columns, columns, rows.data());
-    return reorder_pixels(rows, columns, num_pixels, out);
-  }
-  // (H, 3, d) rows -> (3, H, d)
-  const std::size_t rows = in.size() / columns, heads = rows / 3 / sizes.head_width,
-                    block = sizes.head_width * columns;
+/// (H, 3, d) rows -> (3, H, d)
+void sort_heads(std::span<const float> in, std::size_t columns, std::size_t head_width, float* out) {
+  const std::size_t rows = in.size() / columns, heads = rows / 3 / head_width, block = head_width * columns;
   for (std::size_t of_three = 0; of_three < 3; ++of_three) {
     for (std::size_t head = 0; head < heads; ++head)
       out = std::copy_n(in.data() + (head * 3 + of_three) * block, block, out);
   }
 }
 
-bool swaps_dimensions(Form form) {
-  return form == Form::transposed || form == Form::flax || form == Form::flax_patch;
+/// The stored row of a head, d = 4 F channels wide, that becomes row `channel` (position/README.md):
+///   pairs_by_axis   neighbors, x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
+///   halves_by_axis  halves of the head, each in halves: blocks A A B B -> A B A B
+std::size_t stored_channel(Form form, std::size_t channel, std::size_t head_width) {
+  const std::size_t quarter = head_width / 4;
+  if (form == Form::pairs_by_axis) {
+    const std::size_t pair = channel / 2, of_axis = pair % quarter, axis = pair / quarter;
+    return 2 * (2 * of_axis + axis) + channel % 2;
+  }
+  const std::size_t block = channel / quarter, from = block == 1 ? 2 : block == 2 ? 1 : block;
+  return from * quarter + channel % quarter;
+}
+
+void permute_heads(Form form, std::span<const float> in, std::size_t columns, std::size_t head_width,
+                   float* out) {
+  const std::size_t rows = in.size() / columns;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t first = row / head_width * head_width;
+    const std::size_t from = first + stored_channel(form, row % head_width, head_width);
+    out = std::copy_n(in.data() + from * columns, columns, out);
+  }
+}
+
+/// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
+void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
+  switch (form) {
+    case Form::transposed:
+    case Form::flax: return transpose(in, in.size() / columns, columns, out);
+    case Form::pixels: return reorder_pixels(in, columns, sizes.patch_size * sizes.patch_size, out);
+    case Form::flax_patch: {  // (P P K, C) -> (C, P P K) -> (C, K P P)
+      std::vector<float> rows(in.size());
+      transpose(in, in.size() / columns, columns, rows.data());
+      return reorder_pixels(rows, columns, sizes.patch_size * sizes.patch_size, out);
+    }
+    case Form::cells:
+    case Form::cell_kernel: {  // each row: (C, m m) -> (m m, C)
+      const std::size_t of_cell = sizes.cell * sizes.cell;
+      for (std::size_t row = 0; row < in.size(); row += columns)
+        transpose(in.subspan(row, columns), of_cell, columns / of_cell, out + row);
+      return;
+    }
+    case Form::last_first:
+      std::ranges::copy(in.first(in.size() - columns), std::ranges::copy(in.last(columns), out).out);
+      return;
+    case Form::pairs_by_axis:
+    case Form::halves_by_axis: return permute_heads(form, in, columns, sizes.head_width, out);
+    default: return sort_heads(in, columns, sizes.head_width, out);
+  }
+}
+
+/// (C, 3, frames, P, P) -> (C, 3 P P): an image is that many equal frames.
+void add_frames(std::span<const float> in, const FormSizes& sizes, std::span<float> out) {
+  const std::size_t pixels = sizes.patch_size * sizes.patch_size;
+  for (std::size_t plane = 0; plane < out.size() / pixels; ++plane) {
+    const float* const frames = in.data() + plane * sizes.frames * pixels;
+    for (std::size_t i = 0; i < pixels; ++i) {
+      double sum = 0.0;
+      for (std::size_t frame = 0; frame < sizes.frames; ++frame)
+        sum += static_cast<double>(frames[frame * pixels + i]);
+      out[plane * pixels + i] = static_cast<float>(sum);
+    }
+  }
 }
 
 bool moves_numbers(Form form) {
-  return swaps_dimensions(form) || form == Form::pixels || form == Form::head_rows;
+  switch (form) {
+    case Form::transposed:
+    case Form::flax:
+    case Form::flax_patch:
+    case Form::pixels:
+    case Form::head_rows:
+    case Form::pairs_by_axis:
+    case Form::halves_by_axis:
+    case Form::last_first:
+    case Form::cells:
+    case Form::cell_kernel: return true;
+    default: return false;
+  }
+}
+
+bool swaps_dimensions(Form form) {
+  return form == Form::transposed || form == Form::flax || form == Form::flax_patch;
 }
 
 /// The numbers of one piece whose form moves them: `count`, `columns` to a row.
@@ -93,7 +159,7 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 
 bool is_plain(const StoredRows& piece) {
   return piece.entry != nullptr && piece.entry->updates.empty() && piece.mask == nullptr &&
-         !moves_numbers(piece.row.form);
+         piece.row.form != Form::frames && !moves_numbers(piece.row.form);
 }
 
 }  // namespace
@@ -113,6 +179,10 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);
+    } else if (piece.row.form == Form::frames) {
+      Tensor<float> stored(Shape{count * sizes.frames});
+      convert(*piece.entry, stored.flat());
+      add_frames(stored.flat(), sizes, {target, count});
     } else if (moves_numbers(piece.row.form)) {
       const bool bias = shape.rank() == 1 && piece.row.form != Form::pixels;
       load_moved(piece, count, bias ? 1 : shape.last(), sizes, target);

@@ -17,14 +17,6 @@ struct StoredRows {
   const TensorEntry* mask = nullptr;
 };
 
-/// What the forms need to know beside the shape.
-struct FormSizes {
-  std::size_t head_width = 0;
-  std::size_t patch_size = 1;
-  GridSize grid{};              // of a position table
-  std::size_t prefix_rows = 0;  // zeros in front of it
-};
-
 /// The one tensor whose rows are those of the part as they lie; null if they are joined, moved or masked.
 const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces);
 

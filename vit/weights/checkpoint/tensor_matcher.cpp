@@ -22,6 +22,7 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
 /// the other way round.
 bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {
   while (stored.size() > wanted.size() && stored.front() == 1) stored = stored.subspan(1);
+  if (stored.empty() && wanted.size() == 1 && wanted.front() == 1) return true;  // a scalar
   if (std::ranges::equal(stored, wanted)) return true;
   const auto is_product = [](std::span<const std::size_t> shape) {
     return shape.size() == 2 || (shape.size() == 4 && shape[2] == 1 && shape[3] == 1);
@@ -50,6 +51,8 @@ void append(std::string& message, const char* what, const std::vector<std::strin
 FormSizes form_sizes(const ModelConfig& config) {
   return {.head_width = config.head_width(),
           .patch_size = config.patch_size,
+          .frames = config.patch_frames,
+          .cell = config.merger.size,
           .grid = config.position.added_grid,
           .prefix_rows = config.position.added_prefix_rows};
 }
@@ -93,7 +96,7 @@ bool TensorMatcher::find(TensorId id, const Shape& shape, std::vector<StoredRows
   for (const Source& source : sources) {
     StoredRows piece{.row = source.row};
     if (source.is_stored()) {
-      const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_.patch_size, sizes_.grid);
+      const std::vector<std::size_t> stored = source.stored_shape(shape, sizes_);
       piece.entry = take(source.name(id.block), source.row.place, stored, source.row.form, use);
       complete = complete && piece.entry != nullptr;
       if (!source.row.mask.empty()) {
@@ -153,8 +156,9 @@ std::string TensorMatcher::ignore_reason(const std::string& name) const {
   if (name == match_.prefix + "n_averaged") return "counter of an averaged model (torch.optim.swa_utils)";
   const bool inside = name.starts_with(match_.prefix);
   const std::string& front = inside ? match_.prefix : match_.outside;
-  if (!name.starts_with(front)) return "";
-  const std::string_view own = std::string_view(name).substr(front.size());
+  const bool has_front = name.starts_with(front);
+  const std::string_view own =
+      has_front ? std::string_view(name).substr(front.size()) : std::string_view(name);
   for (const std::span<const Ignored> list : ignored_) {
     for (const Ignored& ignored : list) {
       if ((ignored.place == Place::tower) == inside && internal::fits(ignored.name, own))

@@ -70,6 +70,17 @@ extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
 extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp
 extern const Family kHfDptFamily;            // families/hf_dpt.cpp
 extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
+// vision towers of language models, and other rotary encoders
+extern const Family kHfQwenVlFamily;       // families/hf_qwen_vl.cpp
+extern const Family kHfPaddleOcrVlFamily;  // families/hf_paddleocr_vl.cpp
+extern const Family kHfKimiFamily;         // families/hf_kimi.cpp
+extern const Family kHfPixtralFamily;      // families/hf_pixtral.cpp
+extern const Family kHfGlm4vFamily;        // families/hf_glm4v.cpp
+extern const Family kHfGemma4Family;       // families/hf_gemma4.cpp
+extern const Family kHfVjepa2Family;       // families/hf_vjepa2.cpp
+extern const Family kHfLlama4Family;       // families/hf_llama4.cpp
+extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
+extern const Family kCroCoFamily;          // families/naver_croco.cpp
 
 /// A text tower in the file of an image tower.
 inline constexpr Ignored kTextTower[] = {

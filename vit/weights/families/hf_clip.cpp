@@ -1,11 +1,12 @@
-// The image towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP and SigLIP 2 NaFlex, alone or inside the whole
-// model, and their classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize the
-// class token and project it, SigLIP pools by attention; NaFlex cuts patches itself and resamples its table
-// for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
+// The image towers of Hugging Face's CLIP, MetaCLIP 2, MLCD, SigLIP and SigLIP 2 NaFlex, alone or inside the
+// whole model, and their classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize
+// the class token and project it, SigLIP pools by attention; NaFlex cuts patches itself and resamples its
+// table for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
 #include <cmath>
 
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/tower.h"
 
 namespace vit::internal {
 namespace {
@@ -17,6 +18,7 @@ constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embedding.weight", Form::convolution},
     {Part::patch_bias, "embeddings.patch_embedding.bias"},
     {Part::class_token, "embeddings.class_embedding"},
+    {Part::class_angles, "class_pos_emb"},  // MLCD
     {Part::position_table, "embeddings.position_embedding.weight"},
     {Part::norm_pre_gamma, "pre_layrnorm.*"},
     {Part::norm1_gamma, "encoder.layers.{}.layer_norm1.*"},
@@ -61,8 +63,12 @@ constexpr Ignored kUnreadPool[] = {{"head.*", "the classifier reads the mean of 
 bool is_whole_clip(const std::string& type) {
   return type == "clip" || type == "metaclip_2";
 }
+bool is_mlcd(const std::string& type) {
+  return type == "mlcd_vision_model" || type == "mlcd";
+}
 bool is_clip(const std::string& type) {
-  return is_whole_clip(type) || type == "clip_vision_model" || type == "metaclip_2_vision_model";
+  return is_whole_clip(type) || is_mlcd(type) || type == "clip_vision_model" ||
+         type == "metaclip_2_vision_model";
 }
 bool is_naflex(const std::string& type) {
   return type == "siglip2" || type == "siglip2_vision_model";
@@ -86,16 +92,37 @@ void read_classifier(const SourceFiles& files, ModelConfig& c) {
   c.pooling = Pooling::patch_mean;
 }
 
+/// CLIP's tower with rotary positions instead of a table; its class token turns by angles of its own.
+void set_mlcd(const Json& json, ModelConfig& c) {
+  c.family = "mlcd";
+  add_tower_rope(json, c);
+  c.position.class_angles = true;
+}
+
 ModelConfig read_clip(const SourceFiles& files) {
   const Json& json = *files.config;
-  ModelConfig c = read_hf_sizes(files, vision_config(json),
-                                {.patch_size = 32, .norm_eps = 1e-5, .activation = Activation::quick_gelu});
+  const bool mlcd = is_mlcd(hf_model_type(files));
+  HfDefaults defaults{.patch_size = 32, .norm_eps = 1e-5, .activation = Activation::quick_gelu};
+  if (mlcd) {
+    defaults = {.hidden_size = 1664,
+                .num_layers = 48,
+                .num_heads = 16,
+                .intermediate_size = 8192,
+                .patch_size = 14,
+                .image_size = 336,
+                .norm_eps = 1e-5};
+  }
+  ModelConfig c = read_hf_sizes(files, vision_config(json), defaults);
   c.family = "clip";
   c.patch_bias = false;
   c.norm_pre = true;
   c.token_norm = false;  // last_hidden_state is not normalized, pooler_output is
   c.pooled_norm = true;
-  add_hf_table(c, 1);
+  if (mlcd) {
+    set_mlcd(vision_config(json), c);
+  } else {
+    add_hf_table(c, 1);
+  }
   read_classifier(files, c);
   if (c.num_classes != 0) {
     c.pooled_norm = false;

@@ -12,12 +12,16 @@ std::string Source::name(std::size_t block) const {
   return out;
 }
 
-std::vector<std::size_t> Source::stored_shape(const Shape& shape, std::size_t patch_size,
-                                              GridSize table) const {
+std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSizes& sizes_of) const {
+  const std::size_t patch = sizes_of.patch_size, cell = sizes_of.cell;
+  const GridSize table = sizes_of.grid;
   if (row.form == Form::convolution && shape.rank() == 2)
-    return {shape[0], shape[1] / (patch_size * patch_size), patch_size, patch_size};
-  if (row.form == Form::flax_patch)
-    return {patch_size, patch_size, shape[1] / (patch_size * patch_size), shape[0]};
+    return {shape[0], shape[1] / (patch * patch), patch, patch};
+  if (row.form == Form::frames && shape.rank() == 2)
+    return {shape[0], shape[1] / (patch * patch), sizes_of.frames, patch, patch};
+  if (row.form == Form::cell_kernel && shape.rank() == 2)
+    return {shape[0], shape[1] / cell / cell, cell, cell};
+  if (row.form == Form::flax_patch) return {patch, patch, shape[1] / (patch * patch), shape[0]};
   if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)
     return {shape[1], shape[0] / row.into.of * row.from.of};
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};

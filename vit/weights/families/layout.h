@@ -20,16 +20,23 @@ namespace vit::internal {
 
 /// How the stored numbers lie.
 enum class Form : std::uint8_t {
-  as_stored,     // in the shape of the part; further dimensions of 1 in front do not count
-  convolution,   // (C, K, P, P) for (C, K P P)
-  pixels,        // (C, P P 3) or (P P 3): the channels of a pixel side by side
-  transposed,    // (in, out)
-  flax,          // (in, out), where either may be two dimensions, heads and their width; a bias alike
-  flax_patch,    // (P, P, K, C) for (C, K P P)
-  grid,          // (rows, columns, C) for (N, C) of a position table
-  joined_heads,  // (2, depth, H d / 2) for (2, depth, H, d / 2)
-  head_rows,     // rows ordered by head, then q, k, v
-  sincos,        // not stored: rows of sines and cosines, position/tables.h
+  as_stored,       // in the shape of the part; further dimensions of 1 in front do not count
+  convolution,     // (C, K, P, P) for (C, K P P)
+  frames,          // (C, K, frames, P, P) for (C, K P P): the kernels of equal frames are added
+  pixels,          // (C, P P 3) or (P P 3): the channels of a pixel side by side
+  transposed,      // (in, out)
+  flax,            // (in, out), where either may be two dimensions, heads and their width; a bias alike
+  flax_patch,      // (P, P, K, C) for (C, K P P)
+  grid,            // (rows, columns, C) for (N, C) of a position table
+  joined_heads,    // (2, depth, H d / 2) for (2, depth, H, d / 2)
+  head_rows,       // rows ordered by head, then q, k, v
+  pairs_by_axis,   // rows of each head: pairs of both axes in turn, for those of one axis, then of the other
+  halves_by_axis,  // rows of each head: halves of one axis each, themselves in halves, for A B A B of
+                   // quarters
+  last_first,      // the last row, then those in front of it
+  cells,           // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
+  cell_kernel,     // (N, C, m, m) for the same
+  sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 
 /// Whether a form says something of a part: of a bias that stands in one row with its weight most do not.
@@ -39,6 +46,9 @@ constexpr bool applies(Form form, Part part) {
     case Form::flax_patch: return part == Part::patch_weight;
     case Form::pixels:
       return part == Part::patch_weight || part == Part::patch_norm_gamma || part == Part::patch_norm_beta;
+    case Form::frames:
+    case Form::cell_kernel:
+    case Form::cells:
     case Form::transposed: return !is_vector(part);
     case Form::head_rows: return part == Part::qkv_weight || part == Part::qkv_bias;
     default: return true;
@@ -106,12 +116,12 @@ constexpr bool fits(std::string_view pattern, std::string_view name) {
   return name == pattern;
 }
 
-/// Whether a table can be meant: every name has its {} exactly if the part is a block's, and the
+/// Whether a table can be meant: every name has its {} exactly if the part is numbered, and the
 /// shares of every part fill it, in order. For static_assert beside each table.
 constexpr bool is_sound(std::span<const Row> table) {
   for (const Row& row : table) {
     const bool numbered = row.source.find("{}") != std::string_view::npos;
-    if (!row.source.empty() && numbered != is_of_block(row.part)) return false;
+    if (!row.source.empty() && numbered != is_numbered(row.part)) return false;
     std::size_t index = 0;
     for (const Row& other : table) {
       const bool both = other.source.ends_with('*') && next(other.part) == row.part;
@@ -136,6 +146,16 @@ constexpr bool is_complete(std::span<const Row> table) {
   return is_sound(table);
 }
 
+/// What the forms need to know beside the shape.
+struct FormSizes {
+  std::size_t head_width = 0;
+  std::size_t patch_size = 1;
+  std::size_t frames = 1;       // of a patch
+  std::size_t cell = 1;         // m, of a merger
+  GridSize grid{};              // of a position table
+  std::size_t prefix_rows = 0;  // zeros in front of it
+};
+
 /// A row as it stands for one part: a weight, or the bias of the same row.
 struct Source {
   Row row{};
@@ -145,7 +165,7 @@ struct Source {
   /// The name in the file; "" of a constant.
   std::string name(std::size_t block) const;
   /// The shape that it must have in the file for a part of this shape.
-  std::vector<std::size_t> stored_shape(const Shape& shape, std::size_t patch_size, GridSize table) const;
+  std::vector<std::size_t> stored_shape(const Shape& shape, const FormSizes& sizes) const;
 };
 
 /// Where each part of one checkpoint lies, by one or more tables. Of a part that stands in several the last

@@ -1,9 +1,45 @@
 #include "apps/vit/commands/info/flops.h"
 
+#include <algorithm>
+
 namespace vit::app {
+namespace {
+
+double real(std::size_t value) {
+  return static_cast<double>(value);
+}
+
+/// Keys that a token attends to, on average, where attention stays inside windows.
+double keys_in_windows(GridSize grid, std::size_t window) {
+  double pairs = 0;
+  for (std::size_t top = 0; top < grid.rows; top += window) {
+    for (std::size_t left = 0; left < grid.columns; left += window) {
+      const double tokens =
+          real(std::min(window, grid.rows - top)) * real(std::min(window, grid.columns - left));
+      pairs += tokens * tokens;
+    }
+  }
+  return pairs / (real(grid.rows) * real(grid.columns));
+}
+
+/// Of a merger, and of those between blocks.
+double merger_flops(const ModelConfig& config, GridSize grid) {
+  const MergerConfig& m = config.merger;
+  if (m.size == 0) return 0;
+  const double cells = real((grid.rows + m.size - 1) / m.size) * real((grid.columns + m.size - 1) / m.size);
+  const double cell = real(m.cell_width(config.embed_dim)),
+               reduced = m.reduced_dim != 0 ? real(m.reduced_dim) : cell;
+  const double mlp = real(m.hidden_dim) * (m.gated ? 2 : 1);
+  double per_cell = real(m.reduced_dim) * cell + (m.middle ? reduced * reduced : 0) + reduced * mlp +
+                    real(m.hidden_dim) * real(m.out_dim);
+  per_cell += real(m.projection_dim) * (m.hidden_dim != 0 ? real(m.out_dim) : reduced);
+  per_cell += real(m.deepstack.size()) * real(m.hidden_dim) * (cell + real(m.out_dim));
+  return 2 * cells * per_cell;
+}
+
+}  // namespace
 
 Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading) {
-  const auto real = [](std::size_t value) { return static_cast<double>(value); };
   const double patches = real(grid.rows) * real(grid.columns), patch = real(config.patch_size);
   const double tokens = real(config.num_prefix_tokens()) + patches;
   const double width = real(config.embed_dim), depth = real(config.depth), hidden = real(config.mlp_dim);
@@ -12,8 +48,11 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
   flops.patch_embed = 2 * patches * width * real(config.num_channels) * patch * patch;
   // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
   const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens);
-  flops.attention_linear = depth * 2 * tokens * width * 2 * width + 2 * rows * width * 2 * width;
-  flops.attention = 2 * 2 * rows * tokens * width;
+  const double heads = real(config.attention_dim());
+  flops.attention_linear = depth * 2 * tokens * width * 2 * heads + 2 * rows * width * 2 * heads;
+  const double global = config.window == 0 ? depth : real(config.global_blocks.size());
+  const double keys = config.window == 0 ? tokens : keys_in_windows(grid, config.window);
+  flops.attention = 2 * 2 * rows / depth * heads * (global * tokens + (depth - global) * keys);
   flops.mlp = 2 * rows * width * hidden * (config.mlp == MlpKind::gated ? 3 : 2);
   if (config.pooling == Pooling::attention) {
     const double pool_hidden = real(config.attention_pool.mlp_dim);
@@ -26,6 +65,7 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
   if (config.joint_depth == 0) flops.head += 2 * width * real(config.projection_dim);
   flops.head += real(config.joint_depth) * tokens *
                 (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.joint_mlp_dim));
+  flops.head += merger_flops(config, grid);
   const double classifier_inputs = config.head_input == HeadInput::pooled ? width : 2 * width;
   flops.head += 2 * classifier_inputs * real(config.num_classes);
   return flops;

@@ -11,7 +11,7 @@ CheckpointDescription load_model_facts(const CommonOptions& options) {
                                     : describe_checkpoint(model_path(options), model_options);
   if (facts.preprocess) {
     facts.preprocess =
-        with_input_size(*facts.preprocess, options.session.input_size, facts.config.patch_size);
+        with_input_size(*facts.preprocess, options.session.input_size, facts.config.edge_multiple());
   }
   return facts;
 }

@@ -1,0 +1,289 @@
+// Vision towers of language models, alone and inside whole models, compared tensor by tensor with float64
+// results of the library that defines them: tokens and visual tokens, from the pixels that its processor
+// gives and from pictures.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/numbers.h"
+#include "tests/support/shared_data.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
+#include "vit/session.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+namespace fs = std::filesystem;
+
+/// (row, column) of every patch in the order of the library's tokens.
+std::vector<GridSize> positions_of(const TensorFile& expected, const std::string& input) {
+  const std::vector<double> numbers = to_double(expected.at(input + ".positions"));
+  std::vector<GridSize> out;
+  for (std::size_t i = 0; i < numbers.size(); i += 2)
+    out.push_back({static_cast<std::size_t>(numbers[i]), static_cast<std::size_t>(numbers[i + 1])});
+  return out;
+}
+
+GridSize grid_of(const std::vector<GridSize>& positions) {
+  GridSize grid;
+  for (const GridSize& p : positions)
+    grid = {std::max(grid.rows, p.rows + 1), std::max(grid.columns, p.columns + 1)};
+  return grid;
+}
+
+/// The library's pixels as planes (1, 3, H, W): images as they are; patches (channel, frame, y, x) or (y, x,
+/// channel) at their places.
+Tensor<float> pixels_of(const TensorFile& expected, const std::string& input, std::size_t patch) {
+  const TensorEntry& entry = expected.at(input + ".pixels");
+  const std::vector<std::size_t>& shape = entry.shape;
+  const std::vector<double> numbers = to_double(entry);
+  if (shape.size() >= 4 && shape[0] == 1) {
+    Tensor<float> planes(Shape{1, 3, shape[shape.size() - 2], shape.back()});
+    std::ranges::transform(numbers, planes.data(), [](double x) { return static_cast<float>(x); });
+    return planes;
+  }
+  const std::vector<GridSize> positions = positions_of(expected, input);
+  const GridSize grid = grid_of(positions);
+  const std::size_t height = grid.rows * patch, width = grid.columns * patch, area = patch * patch;
+  const std::size_t per_patch = numbers.size() / positions.size();
+  const bool channel_last = shape.size() == 3;
+  Tensor<float> planes(Shape{1, 3, height, width});
+  for (std::size_t k = 0; k < positions.size(); ++k) {
+    for (std::size_t i = 0; i < 3 * area; ++i) {
+      const std::size_t channel = i / area, y = i % area / patch, x = i % patch;
+      const std::size_t at = channel_last ? i % area * 3 + channel : channel * (per_patch / 3) + i % area;
+      planes.data()[(channel * height + positions[k].rows * patch + y) * width +
+                    positions[k].columns * patch + x] = static_cast<float>(numbers[k * per_patch + at]);
+    }
+  }
+  return planes;
+}
+
+/// The place of each of the library's tokens in ours: row by row, the class token first. Tokens of cells lie
+/// row by row in either.
+std::vector<std::size_t> places_of(const TensorFile& expected, const std::string& input,
+                                   std::size_t num_tokens) {
+  const std::vector<GridSize> positions = positions_of(expected, input);
+  const std::size_t columns = grid_of(positions).columns;
+  std::vector<std::size_t> places(num_tokens);
+  for (std::size_t i = 0; i < num_tokens; ++i) places[i] = i;
+  if (num_tokens == positions.size()) {
+    std::vector<std::size_t> patch_of(num_tokens);  // in the order of the pixels
+    for (std::size_t i = 0; i < num_tokens; ++i)
+      patch_of[i] = positions[i].rows * columns + positions[i].columns;
+    places = patch_of;
+    if (const TensorEntry* const windows = expected.find(input + ".window_index")) {
+      const std::vector<double> groups = to_double(*windows);
+      const std::size_t size = num_tokens / groups.size();
+      for (std::size_t i = 0; i < num_tokens; ++i)
+        places[i] = patch_of[static_cast<std::size_t>(groups[i / size]) * size + i % size];
+    }
+  }
+  return places;
+}
+
+struct Named {
+  std::string name;
+  std::span<const float> found;
+};
+
+/// The largest error of a tensor of the reference, relative to its largest value.
+double error_of(const TensorFile& expected, const std::string& input, const Named& result, bool class_last) {
+  const TensorEntry* entry = expected.find(input + "." + result.name + ".f64");
+  if (entry == nullptr) entry = expected.find(input + "." + result.name);
+  if (entry == nullptr) return 0.0;
+  const std::vector<double> numbers = to_double(*entry);
+  REQUIRE(numbers.size() == result.found.size());
+  const std::size_t width = entry->shape.back(), num_tokens = numbers.size() / width;
+  std::vector<std::size_t> places(num_tokens);
+  for (std::size_t i = 0; i < num_tokens; ++i) places[i] = i;
+  if (result.name == "tokens" || result.name.starts_with("block")) {
+    if (expected.find(input + ".positions") != nullptr) places = places_of(expected, input, num_tokens);
+    const std::size_t num_patches =
+        expected.find(input + ".positions") != nullptr ? positions_of(expected, input).size() : num_tokens;
+    if (class_last && num_tokens == num_patches + 1)
+      for (std::size_t i = 0; i < num_tokens; ++i) places[i] = i + 1 == num_tokens ? 0 : i + 1;
+  }
+  double largest = 0.0, error = 0.0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    largest = std::max(largest, std::abs(numbers[i]));
+    const float found = result.found[places[i / width] * width + i % width];
+    error = std::max(error, std::abs(static_cast<double>(found) - numbers[i]));
+  }
+  return error / largest;
+}
+
+/// Everything that the model has.
+Request request_of(const ModelConfig& config) {
+  Request request{Output::tokens};
+  if (config.pooling != Pooling::none) request.add(Output::pooled);
+  if (config.merger.size != 0) request.add(Output::merged);
+  for (std::size_t i = 0; i < config.depth; ++i) request.add({Output::block, i});
+  for (std::size_t i = 0; i < config.merger.deepstack.size(); ++i) request.add({Output::deepstack, i});
+  return request;
+}
+
+std::vector<Named> results_of(const Outputs& outputs) {
+  std::vector<Named> results;
+  for (const OutputTensor& output : outputs.tensors())
+    results.push_back({to_string(output.key), output.values.flat()});
+  return results;
+}
+
+constexpr double kTolerance = 5e-6;       // of the largest value, against float64
+constexpr double kBlockTolerance = 2e-5;  // of single blocks, against float32
+
+void check_results(const TensorFile& expected, const std::string& input, const Outputs& outputs,
+                   bool class_last) {
+  for (const Named& result : results_of(outputs)) {
+    if (result.found.empty()) continue;
+    CAPTURE(result.name);
+    const double limit = result.name.starts_with("block") ? kBlockTolerance : kTolerance;
+    CHECK(error_of(expected, input, result, class_last) <= limit);
+  }
+}
+
+ModelOptions options_of(const fs::path& folder) {
+  ModelOptions options;
+  if (folder.filename() == "orig-croco-v2") options.overrides["num_heads"] = "3";  // the tensors do not tell
+  return options;
+}
+
+fs::path model_of(const fs::path& folder) {
+  return fs::exists(folder / "config.json") || fs::exists(folder / "params.json") ? folder
+                                                                                  : folder / "model.pth";
+}
+
+void check_tower(const fs::path& folder) {
+  CAPTURE(folder.filename().string());
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  const Json facts = load_json(folder / "case.json");
+  const auto model = Model::load(model_of(folder), options_of(folder));
+  const bool class_last = model->config().family == "llama4";
+  Session session(model, {.threads = 2});
+  const Request request = request_of(model->config());
+  const Json inputs = facts.at("inputs");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string input(inputs[i].at("name").as_string());
+    CAPTURE(input);
+    Outputs outputs;
+    const TensorEntry& pixels = expected.at(input + ".pixels");
+    if (pixels.shape.size() == 5 && pixels.shape[1] > 1) continue;  // a clip
+    session.forward(pixels_of(expected, input, model->config().patch_size), request, outputs);
+    check_results(expected, input, outputs, class_last);
+    const auto file = inputs[i].find("file");
+    if (!file || !model->has_preprocess_config() || model->config().family == "gemma4") continue;
+    session.run(folder / file->as_string(), request, outputs);
+    if (model->config().library != "timm") check_results(expected, input, outputs, class_last);
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "towers: reference towers give the reference's tokens and visual tokens, from pixels and pictures") {
+  SKIP_WITHOUT_SHARED("fixtures/towers");
+  for (const fs::path& folder : test::folders_in(test::shared_path("fixtures/towers"))) {
+    if (!fs::exists(folder / "case.json") || folder.filename() == "hf-vjepa2") continue;
+    SUBCASE(folder.filename().string().c_str()) {
+      check_tower(folder);
+    }
+  }
+}
+
+TEST_CASE("towers: the golden towers give what their formulas give") {
+  for (const fs::path& folder : test::folders_in(test::data_path("golden/towers")))
+    SUBCASE(folder.filename().string().c_str()) {
+      check_tower(folder);
+    }
+}
+
+TEST_CASE("towers: images of several sizes, batches and threads give the same bits") {
+  for (const fs::path& folder : test::folders_in(test::data_path("golden/towers"))) {
+    CAPTURE(folder.filename().string());
+    const auto model = Model::load(folder);
+    const Request request = request_of(model->config());
+    const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+    const Tensor<float> a = to_float(expected.at("a.pixels")), b = to_float(expected.at("b.pixels"));
+    std::vector<TensorView<const float>> pixels;
+    for (const Tensor<float>* image : {&a, &b, &a, &a, &b, &b, &a}) pixels.push_back(image->view()[0]);
+    Session one(model, {.threads = 1, .batch = 1}), many(model, {.threads = 3, .batch = 4});
+    BatchOutputs alone, together;
+    one.run_pixels(pixels, request, alone);
+    many.run_pixels(pixels, request, together);
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      for (const OutputKey key : {OutputKey(Output::tokens), OutputKey(Output::merged)})
+        CHECK(std::ranges::equal(alone[i][key].flat(), together[i][key].flat()));
+      for (std::size_t k = 0; k < model->config().merger.deepstack.size(); ++k) {
+        const OutputKey key{Output::deepstack, k};
+        CHECK(std::ranges::equal(alone[i][key].flat(), together[i][key].flat()));
+      }
+    }
+  }
+}
+
+TEST_CASE("towers: shards without a tensor of the tower may be missing, others may not") {
+  const fs::path whole = test::data_path("golden/towers/qwen2.5-vl-shards");  // its third shard is not there
+  const auto described = describe_checkpoint(whole);
+  const auto& notes = described.report.notes;
+  CHECK(std::ranges::any_of(notes, [](const std::string& note) {
+    return test::contains(note, "1 of them lie in shards that are not opened");
+  }));
+  const auto is_left = [](const TensorUse& use) { return use.name == "model.embed_tokens.weight"; };
+  const auto left = std::ranges::find_if(described.report.tensors, is_left);
+  REQUIRE(left != described.report.tensors.end());
+  CHECK(test::contains(left->ignored_because, "not read"));
+  const fs::path folder = fs::temp_directory_path() / "vit-tower-shards";
+  fs::remove_all(folder);
+  fs::copy(whole, folder);
+  fs::remove(folder / "model-00002-of-00003.safetensors");
+  CHECK(test::contains(test::message_of([&] { Model::load(folder); }), "model-00002-of-00003.safetensors"));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("towers: configurations that cannot be meant are refused in one line") {
+  const fs::path folder = fs::temp_directory_path() / "vit-tower-config";
+  fs::remove_all(folder);
+  fs::copy(test::data_path("golden/towers/qwen2.5-vl-shards"), folder);
+  std::ifstream in(folder / "config.json");
+  const std::string config((std::istreambuf_iterator<char>(in)), {});
+  struct Change {
+    const char *from, *to, *message;
+  };
+  for (const Change& change :
+       {Change{"\"window_size\": 16", "\"window_size\": 0", "window_size"},
+        Change{"\"window_size\": 16", "\"window_size\": 7", "window_size"},
+        Change{"\"spatial_merge_size\": 2", "\"spatial_merge_size\": 0", "spatial_merge_size"},
+        Change{"\"spatial_merge_size\": 2", "\"spatial_merge_size\": 70", "spatial_merge_size"},
+        Change{"\"patch_size\": 4", "\"patch_size\": 0", "patch_size"},
+        Change{"\"num_heads\": 2", "\"num_heads\": 3", "num_heads"},
+        Change{"\"hidden_size\": 40", "\"hidden_size\": 4000000000", "hidden_size"}}) {
+    CAPTURE(change.to);
+    std::string changed = config;
+    const std::size_t at = changed.find(change.from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, std::string(change.from).size(), change.to);
+    std::ofstream(folder / "config.json") << changed;
+    const std::string message = test::message_of([&] { Model::load(folder); });
+    CHECK(test::contains(message, change.message));
+    CHECK(!test::contains(message, "\n"));
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("towers: an image that cannot be cut into cells is refused") {
+  const auto model = Model::load(test::data_path("golden/towers/qwen3-vl"));
+  CHECK(test::contains(test::message_of([&] { model->grid_for(20, 16); }), "cells of 2 x 2"));
+  CHECK(model->grid_for(24, 16) == GridSize{6, 4});
+}
+
+}  // namespace vit

@@ -1,0 +1,242 @@
+#include "vit/head/merger.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/rng.h"
+#include "vit/kernels/kernels.h"
+
+namespace vit::internal {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+/// A linear map in plain form.
+struct Map {
+  Tensor<float> weight, bias;
+
+  Map(std::size_t out, std::size_t in, bool has_bias, test::Rng& random) : weight(Shape{out, in}) {
+    random.fill(weight.flat(), -0.3f, 0.3f);
+    if (!has_bias) return;
+    bias = Tensor<float>(Shape{out});
+    random.fill(bias.flat(), -1.0f, 1.0f);
+  }
+  Linear layer(const kernels::LinearKernels& kernels) const { return Linear(weight, bias.flat(), kernels); }
+  std::vector<double> of(const std::vector<double>& in) const {
+    std::vector<double> out(weight.dim(0));
+    for (std::size_t n = 0; n < out.size(); ++n) {
+      for (std::size_t k = 0; k < in.size(); ++k)
+        out[n] += static_cast<double>(weight.data()[n * in.size() + k]) * in[k];
+      if (!bias.empty()) out[n] += static_cast<double>(bias.data()[n]);
+    }
+    return out;
+  }
+};
+
+/// A norm in plain form.
+struct Norm {
+  std::vector<float> gamma, beta;
+  float epsilon;
+
+  Norm(std::size_t width, NormKind kind, float eps, test::Rng& random) : gamma(width), epsilon(eps) {
+    random.fill(std::span(gamma), 0.5f, 1.5f);
+    if (kind == NormKind::rms) return;
+    beta.resize(width);
+    random.fill(std::span(beta), -1.0f, 1.0f);
+  }
+  LayerNorm layer() const { return LayerNorm(gamma, beta, epsilon); }
+  std::vector<double> of(std::vector<double> x) const {
+    const double count = static_cast<double>(x.size());
+    double mean = 0, variance = 0;
+    for (const double value : x) mean += beta.empty() ? 0.0 : value / count;
+    for (const double value : x) variance += (value - mean) * (value - mean) / count;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] =
+          (x[i] - mean) / std::sqrt(variance + static_cast<double>(epsilon)) * static_cast<double>(gamma[i]);
+      if (!beta.empty()) x[i] += static_cast<double>(beta[i]);
+    }
+    return x;
+  }
+};
+
+double gelu(double x) {
+  return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+}
+double silu(double x) {
+  return x / (1.0 + std::exp(-x));
+}
+
+constexpr std::size_t kWidth = 12, kImages = 3;
+
+/// Tokens of images with one prefix token.
+struct Case {
+  GridSize grid;
+  Tensor<float> tokens;
+  std::vector<std::uint32_t> places;
+
+  Case(GridSize of, bool shuffled, test::Rng& random)
+      : grid(of), tokens(Shape{kImages, 1 + of.rows * of.columns, kWidth}) {
+    random.fill(tokens.flat(), -2.0f, 2.0f);
+    for (std::uint32_t i = 0; shuffled && i < of.rows * of.columns; ++i) places.push_back(i);
+    std::ranges::reverse(places);
+  }
+  TokenGrid token_grid() const { return {.grid = grid, .num_prefix = 1, .places = places}; }
+  std::vector<double> token(std::size_t image, std::size_t row, std::size_t column) const {
+    if (row >= grid.rows || column >= grid.columns) return std::vector<double>(kWidth, 0.0);
+    const std::size_t patch = row * grid.columns + column;
+    const float* const at =
+        tokens.view()[image].row(1 + (places.empty() ? patch : static_cast<std::size_t>(places[patch])));
+    return {at, at + kWidth};
+  }
+};
+
+/// Runs the merger, and compares with `expected(image, cell row, cell column)`.
+template <typename Expected>
+void check(const MergerConfig& config, MergerLayers layers, const Case& the, const Expected& expected) {
+  const Merger merger(config, std::move(layers));
+  const GridSize cells = Merger::cells_of(config, the.grid);
+  const std::size_t count = kImages * cells.rows * cells.columns;
+  const kernels::KernelTable& table = kernels::default_kernels();
+  Activations activations;
+  activations.reserve({.num_images = kImages,
+                       .num_tokens = the.tokens.dim(1),
+                       .embed_dim = kWidth,
+                       .attention_dim = kWidth,
+                       .num_cells = Merger::cells_at_once(count),
+                       .cell_dim = Merger::widest(config, kWidth)},
+                      *table.float32);
+  const std::size_t width = config.width(kWidth);
+  Tensor<float> out(Shape{kImages, cells.rows * cells.columns, width});
+  merger.forward(the.tokens, the.token_grid(), {.merged = out}, {.activations = activations, .threads = 2});
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t cell = i % (cells.rows * cells.columns);
+    const std::vector<double> wanted =
+        expected(i / (cells.rows * cells.columns), cell / cells.columns, cell % cells.columns);
+    REQUIRE(wanted.size() == width);
+    for (std::size_t c = 0; c < width; ++c)
+      CHECK(static_cast<double>(out.data()[i * width + c]) == doctest::Approx(wanted[c]).epsilon(2e-5));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("merger: the tokens of a cell are normalized, joined row by row and go through an MLP") {
+  test::Rng random(1);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  const NormKind kind = NormKind::layer;
+  MergerConfig config{
+      .size = 2, .norm = MergerNorm::token, .norm_kind = kind, .hidden_dim = 20, .out_dim = 7};
+  SUBCASE("tokens, LayerNorm") {}
+  SUBCASE("tokens, RMSNorm") {
+    config.norm_kind = NormKind::rms;
+  }
+  SUBCASE("cells") {
+    config.norm = MergerNorm::cell;
+  }
+  const Norm norm(config.norm == MergerNorm::cell ? 4 * kWidth : kWidth, config.norm_kind, 1e-6f, random);
+  const Map fc1(20, 4 * kWidth, true, random), fc2(7, 20, true, random);
+  const Case the({4, 6}, true, random);
+  MergerLayers layers{.norm = norm.layer(), .fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)};
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> cell;
+    for (std::size_t i = 0; i < 4; ++i) {
+      std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
+      if (config.norm == MergerNorm::token) token = norm.of(token);
+      cell.insert(cell.end(), token.begin(), token.end());
+    }
+    if (config.norm == MergerNorm::cell) cell = norm.of(cell);
+    std::vector<double> hidden = fc1.of(cell);
+    std::ranges::transform(hidden, hidden.begin(), gelu);
+    return fc2.of(hidden);
+  });
+}
+
+TEST_CASE("merger: cells over the edge are filled with zeros") {
+  test::Rng random(2);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  const MergerConfig config{.size = 3, .pads = true, .hidden_dim = 5, .out_dim = 4};
+  const Map fc1(5, 9 * kWidth, true, random), fc2(4, 5, true, random);
+  const Case the({4, 5}, false, random);
+  check(config, {.fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)}, the,
+        [&](std::size_t image, std::size_t row, std::size_t column) {
+          std::vector<double> cell;
+          for (std::size_t i = 0; i < 9; ++i) {
+            const std::vector<double> token = the.token(image, 3 * row + i / 3, 3 * column + i % 3);
+            cell.insert(cell.end(), token.begin(), token.end());
+          }
+          std::vector<double> hidden = fc1.of(cell);
+          std::ranges::transform(hidden, hidden.begin(), gelu);
+          return fc2.of(hidden);
+        });
+}
+
+TEST_CASE("merger: reduced, through a middle layer and a gated MLP, and projected") {
+  test::Rng random(3);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  const MergerConfig config{.size = 2,
+                            .reduced_dim = 10,
+                            .reduced_bias = true,
+                            .middle = true,
+                            .hidden_dim = 14,
+                            .out_dim = 9,
+                            .gated = true,
+                            .mlp_bias = false,
+                            .activation = Activation::silu,
+                            .projection_dim = 6};
+  const Map reduce(10, 4 * kWidth, true, random), middle(10, 10, false, random), gate(14, 10, false, random),
+      fc1(14, 10, false, random), fc2(9, 14, false, random), projection(6, 9, false, random);
+  const Norm norm(10, NormKind::layer, 1e-5f, random);
+  const Case the({2, 4}, true, random);
+  check(config,
+        {.reduce = reduce.layer(linear),
+         .middle = middle.layer(linear),
+         .middle_norm = norm.layer(),
+         .gate = gate.layer(linear),
+         .fc1 = fc1.layer(linear),
+         .fc2 = fc2.layer(linear),
+         .projection = projection.layer(linear)},
+        the, [&](std::size_t image, std::size_t row, std::size_t column) {
+          std::vector<double> cell;
+          for (std::size_t i = 0; i < 4; ++i) {
+            const std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
+            cell.insert(cell.end(), token.begin(), token.end());
+          }
+          std::vector<double> x = norm.of(middle.of(reduce.of(cell)));
+          std::ranges::transform(x, x.begin(), gelu);
+          std::vector<double> hidden = fc1.of(x);
+          const std::vector<double> gates = gate.of(x);
+          for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] *= silu(gates[i]);
+          return projection.of(fc2.of(hidden));
+        });
+}
+
+TEST_CASE("merger: averaged, scaled and standardized") {
+  test::Rng random(4);
+  const MergerConfig config{.size = 3, .cells = CellRule::mean, .cell_scale = 3.5f, .standardize = true};
+  MergerLayers layers{.shift = Tensor<float>(Shape{kWidth}), .scale = Tensor<float>(Shape{kWidth})};
+  random.fill(layers.shift.flat(), -1.0f, 1.0f);
+  random.fill(layers.scale.flat(), 0.5f, 2.0f);
+  const std::vector<float> shift(layers.shift.flat().begin(), layers.shift.flat().end());
+  const std::vector<float> scale(layers.scale.flat().begin(), layers.scale.flat().end());
+  const Case the({3, 6}, false, random);
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> mean(kWidth);
+    for (std::size_t i = 0; i < 9; ++i) {
+      const std::vector<double> token = the.token(image, 3 * row + i / 3, 3 * column + i % 3);
+      for (std::size_t c = 0; c < kWidth; ++c) mean[c] += token[c] / 9.0;
+    }
+    for (std::size_t c = 0; c < kWidth; ++c)
+      mean[c] = (mean[c] * 3.5 - static_cast<double>(shift[c])) * static_cast<double>(scale[c]);
+    return mean;
+  });
+}
+
+TEST_CASE("merger: a grid that cannot be cut into cells is refused") {
+  CHECK(test::contains(test::message_of([] { Merger::cells_of({.size = 2}, {3, 4}); }), "3 x 4"));
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,136 @@
+// What the vision towers of language models have about positions that others lack.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/rng.h"
+#include "vit/position/position.h"
+#include "vit/position/tables.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr GridSize kGrid{3, 5};
+constexpr std::size_t kHead = 16;
+
+PositionConfig rope_config() {
+  PositionConfig config;
+  config.rope = RopeKind::axial;
+  config.axis_order = AxisOrder::y_then_x;
+  config.pairing = RopePairing::halves;
+  config.theta = 10000.0;
+  return config;
+}
+
+PositionShape shape_of(std::size_t num_prefix, std::size_t window = 0) {
+  return {.embed_dim = 32,
+          .depth = 2,
+          .num_heads = 2,
+          .head_dim = kHead,
+          .num_prefix = num_prefix,
+          .window = window};
+}
+
+}  // namespace
+
+TEST_CASE("position: rows take the even frequencies and columns the odd ones") {
+  PositionConfig config = rope_config();
+  config.frequencies = AxisFrequencies::alternating;
+  const PositionContext context = Position(config, shape_of(0), {}).build_context(kGrid);
+  const position::RopeFactors factors = context.factors(0);
+  for (std::size_t patch = 0; patch < 15; ++patch) {
+    for (std::size_t k = 0; k < kHead / 4; ++k) {
+      const auto exponent = [&](std::size_t i) {
+        return std::pow(10000.0, -2.0 * static_cast<double>(i) / kHead);
+      };
+      const double row = static_cast<double>(patch / kGrid.columns) * exponent(2 * k);
+      const double column = static_cast<double>(patch % kGrid.columns) * exponent(2 * k + 1);
+      CHECK(factors.cos[patch * kHead / 2 + k] == doctest::Approx(std::cos(row)).epsilon(1e-6));
+      CHECK(factors.sin[patch * kHead / 2 + kHead / 4 + k] ==
+            doctest::Approx(std::sin(column)).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("position: a class token turns by its own angles, other tokens of the prefix stay") {
+  PositionConfig config = rope_config();
+  config.class_angles = true;
+  const std::vector<float> angles{0.5f, -1.0f, 2.0f, 0.25f, 3.0f, -0.125f, 0.0f, 1.5f};
+  const PositionContext context =
+      Position(config, shape_of(2), {.class_angles = angles}).build_context(kGrid);
+  const position::RopeFactors factors = context.factors(1);
+  CHECK(context.turns_prefix());
+  REQUIRE(factors.num_patches == 2 + 15);
+  config.class_angles = false;
+  const PositionContext plain = Position(config, shape_of(2), {}).build_context(kGrid);
+  CHECK(!plain.turns_prefix());
+  for (std::size_t j = 0; j < kHead / 2; ++j) {
+    CHECK(factors.cos[j] == static_cast<float>(std::cos(static_cast<double>(angles[j]))));
+    CHECK(factors.sin[j] == static_cast<float>(std::sin(static_cast<double>(angles[j]))));
+    CHECK(factors.cos[kHead / 2 + j] == 1.0f);
+    CHECK(factors.sin[kHead / 2 + j] == 0.0f);
+  }
+  CHECK(std::equal(plain.factors(0).cos, plain.factors(0).cos + 15 * kHead / 2, factors.cos + kHead));
+  config.class_angles = true;
+  CHECK(test::contains(test::message_of([&] { Position(config, shape_of(2), {}); }),
+                       "angles of the class token"));
+}
+
+TEST_CASE("position: rows and factors follow the order of the windows") {
+  PositionConfig config = rope_config();
+  config.added = AddedTable::patches;
+  config.added_grid = kGrid;
+  Tensor<float> table(Shape{15, 32});
+  for (std::size_t i = 0; i < table.num_elements(); ++i) table.data()[i] = static_cast<float>(i);
+  const PositionContext plain = Position(config, shape_of(0), {.added_table = table}).build_context(kGrid);
+  const PositionContext windowed =
+      Position(config, shape_of(0, 2), {.added_table = table}).build_context(kGrid);
+  CHECK(plain.windows() == nullptr);
+  REQUIRE(windowed.windows() != nullptr);
+  for (std::size_t place = 0; place < 15; ++place) {
+    const std::size_t patch = windowed.windows()->patches[place];
+    CHECK(std::equal(plain.patch_rows().row(patch), plain.patch_rows().row(patch) + 32,
+                     windowed.patch_rows().row(place)));
+    const float* const from = plain.factors(0).sin + patch * kHead / 2;
+    CHECK(std::equal(from, from + kHead / 2, windowed.factors(0).sin + place * kHead / 2));
+  }
+}
+
+TEST_CASE("position: corners stay on corners") {
+  const auto weights = position::axis_weights(5, 9, TableResampling::bilinear_aligned);
+  for (std::size_t i = 0; i < 9; ++i) {
+    double sum = 0.0, center = 0.0;
+    for (const position::Tap& tap : weights[i]) {
+      sum += tap.weight;
+      center += tap.weight * static_cast<double>(tap.index);
+    }
+    CHECK(sum == doctest::Approx(1.0));
+    CHECK(center == doctest::Approx(static_cast<double>(i) * 4.0 / 8.0));
+  }
+  const auto one = position::axis_weights(5, 1, TableResampling::bilinear_aligned);
+  CHECK(one[0].front().index == 0);
+  CHECK(one[0].front().weight == 1.0);
+  const auto same = position::axis_weights(7, 7, TableResampling::bilinear_aligned);
+  for (std::size_t i = 0; i < 7; ++i) {
+    CHECK(same[i].front().index == i);
+    CHECK(same[i].front().weight == 1.0);
+  }
+}
+
+TEST_CASE("position: a row for the column and a row for the row are added") {
+  Tensor<float> tables(Shape{2, 6, 4});
+  for (std::size_t i = 0; i < tables.num_elements(); ++i) tables.data()[i] = static_cast<float>(i * i % 37);
+  const Tensor<float> rows = position::add_axis_tables(tables, kGrid);
+  for (std::size_t patch = 0; patch < 15; ++patch) {
+    for (std::size_t c = 0; c < 4; ++c) {
+      const float expected = tables.data()[patch % 5 * 4 + c] + tables.data()[(6 + patch / 5) * 4 + c];
+      CHECK(rows.data()[patch * 4 + c] == expected);
+    }
+  }
+  CHECK(test::contains(test::message_of([&] { position::add_axis_tables(tables, {3, 7}); }), "3 x 7"));
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,76 @@
+// Merger: from patch tokens to the visual tokens of a language model: neighbors become one vector (a cell),
+// which layers bring to the width of that model. Letters: B images, T = prefix + N tokens, C = embed_dim, m x
+// m tokens a cell, W = width of a cell's vector, E = channels of a visual token.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "vit/base/tensor.h"
+#include "vit/config.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/linear.h"
+#include "vit/layers/pass.h"
+
+namespace vit::internal {
+
+/// What a merger is made of, in the order of the data (MergerConfig); what a model lacks is absent.
+struct MergerLayers {
+  std::optional<LayerNorm> norm{};  // of tokens (C) or of cells (W)
+  Tensor<float> shift{};            // (W), taken off ...
+  Tensor<float> scale{};            // (W), ... before this multiplies
+  std::optional<Linear> reduce{};
+  std::optional<Linear> middle{};
+  std::optional<LayerNorm> middle_norm{};
+  std::optional<Linear> gate{};
+  std::optional<Linear> fc1{};
+  std::optional<Linear> fc2{};
+  std::optional<LayerNorm> projection_norm{};
+  std::optional<Linear> projection{};
+};
+
+/// Where the tokens of a grid lie in the rows of its images.
+struct TokenGrid {
+  GridSize grid{};
+  std::size_t num_prefix = 0;               // rows of an image in front of them
+  std::span<const std::uint32_t> places{};  // (N): the place of each patch; empty = they lie row by row
+
+  std::size_t row(std::size_t patch) const { return num_prefix + (places.empty() ? patch : places[patch]); }
+};
+
+/// Where results go; empty where they are not wanted.
+struct MergerOutputs {
+  TensorView<float> merged{};  // (B, cells, E)
+  TensorView<float> stage{};   // (B, cells, MergerConfig::stage_width): what TokenStage names
+};
+
+class Merger {
+ public:
+  Merger(const MergerConfig& config, MergerLayers layers);
+
+  /// Cells of a grid, those over its edge included where they are filled. Throws Error for a grid that cannot
+  /// be cut into cells.
+  static GridSize cells_of(const MergerConfig& config, GridSize grid);
+  /// Cells that forward() works on at a time, of `count` in all, and the widest vector on their way: what
+  /// activations need.
+  static std::size_t cells_at_once(std::size_t count);
+  static std::size_t widest(const MergerConfig& config, std::size_t embed_dim);
+
+  /// tokens (B, T, C), which are only read, to what `out` wants, cells row by row. The bits of a cell depend
+  /// on its tokens alone. Uses activations.cells and .cell_steps.
+  void forward(TensorView<const float> tokens, const TokenGrid& grid, const MergerOutputs& out,
+               const Pass& pass) const;
+
+ private:
+  struct Part;
+  void gather(const Part& part, TensorView<float> cells, const Pass& pass) const;
+  void write_cell(const Part& part, std::size_t cell, float* out, float* token) const;
+  TensorView<float> reduce(TensorView<float> cells, const Pass& pass) const;
+  TensorView<float> multiply(TensorView<float> reduced, const Pass& pass) const;
+
+  MergerConfig config_;
+  MergerLayers layers_;
+};
+
+}  // namespace vit::internal

@@ -1,0 +1,106 @@
+#include "vit/image/token_sizes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/check.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"preprocess", ErrorKind::argument};
+constexpr double kMostEdge = 1e9;  // of an edge on the way, before limits of memory
+
+std::size_t whole(double edge) {
+  return static_cast<std::size_t>(std::clamp(edge, 0.0, kMostEdge));
+}
+
+struct Edges {
+  double height, width;
+};
+
+/// What becomes of edges shorter than `factor` before all else.
+Edges enlarge_short(Edges in, double factor, ShortEdges rule) {
+  if (rule == ShortEdges::both && (in.height < factor || in.width < factor)) {
+    const double scale = std::max(factor / in.height, factor / in.width);
+    return {std::trunc(in.height * scale), std::trunc(in.width * scale)};
+  }
+  if (rule == ShortEdges::each) {
+    if (in.height < factor) in = {factor, std::nearbyint(in.width * factor / in.height)};
+    if (in.width < factor) in = {std::nearbyint(in.height * factor / in.width), factor};
+  }
+  return in;
+}
+
+}  // namespace
+
+ImageSize size_by_area(ImageSize image, const PreprocessConfig& config) {
+  constexpr double kMostRatio = 200.0;
+  const auto factor = static_cast<double>(config.edge_multiple);
+  const auto most = static_cast<double>(config.max_area), least = static_cast<double>(config.min_area);
+  const auto frames = static_cast<double>(config.area_frames);
+  const Edges in = enlarge_short({static_cast<double>(image.height), static_cast<double>(image.width)},
+                                 factor, config.short_edges);
+  const double ratio = std::max(in.height, in.width) / std::min(in.height, in.width);
+  VIT_CHECK(ratio <= kMostRatio, kWhere, "an image of ", image.width, " x ", image.height,
+            " is more than 200 times as long as it is wide, which the rules of ", config.source, " refuse");
+  double height = std::nearbyint(in.height / factor) * factor;
+  double width = std::nearbyint(in.width / factor) * factor;
+  if (frames * height * width > most) {
+    const double shrink = std::sqrt(frames * in.height * in.width / most);
+    height = std::max(factor, std::floor(in.height / shrink / factor) * factor);
+    width = std::max(factor, std::floor(in.width / shrink / factor) * factor);
+  } else if (frames * height * width < least) {
+    const double enlarge = std::sqrt(least / (frames * in.height * in.width));
+    height = std::ceil(in.height * enlarge / factor) * factor;
+    width = std::ceil(in.width * enlarge / factor) * factor;
+  }
+  return {whole(height), whole(width)};
+}
+
+ImageSize size_by_longest(ImageSize image, const PreprocessConfig& config) {
+  const auto factor = static_cast<double>(config.edge_multiple),
+             longest = static_cast<double>(config.longest_edge);
+  Edges in{static_cast<double>(image.height), static_cast<double>(image.width)};
+  const double ratio = std::max(in.height / longest, in.width / longest);
+  if (ratio > 1.0) in = {std::floor(in.height / ratio), std::floor(in.width / ratio)};
+  const auto up = [&](double edge) { return (std::floor((edge - 1.0) / factor) + 1.0) * factor; };
+  return {whole(up(in.height)), whole(up(in.width))};
+}
+
+ImageSize size_by_patch_limit(ImageSize image, const PreprocessConfig& config) {
+  const auto patch = static_cast<double>(config.patch_size);
+  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+  const double patches = std::max(1.0, std::floor(height / patch)) * std::max(1.0, std::floor(width / patch));
+  double scale = std::min(1.0, std::sqrt(static_cast<double>(config.max_patches) / patches));
+  double side = kMostEdge;
+  if (config.max_side != 0) {
+    side = static_cast<double>(config.max_side) * patch;
+    scale = std::min({scale, side / height, side / width});
+  }
+  const auto scaled = [&](double edge) { return std::min(std::max(1.0, std::trunc(edge * scale)), side); };
+  return {whole(scaled(height)), whole(scaled(width))};
+}
+
+ImageSize size_by_token_count(ImageSize image, const PreprocessConfig& config) {
+  const auto patch = static_cast<double>(config.patch_size), cell = static_cast<double>(config.edge_multiple);
+  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+  const auto patches = static_cast<double>(config.max_patches);
+  const double cells_of_side = cell / patch;
+  const double longest = std::floor(patches / (cells_of_side * cells_of_side)) * cell;
+  const double scale = std::sqrt(patches * (patch * patch) / (height * width));
+  double new_height = std::floor(scale * height / cell) * cell;
+  double new_width = std::floor(scale * width / cell) * cell;
+  VIT_CHECK(new_height > 0 || new_width > 0, kWhere, "an image of ", image.width, " x ", image.height,
+            " leaves no room for a token of ", config.edge_multiple, " pixels");
+  if (new_height == 0) {
+    new_height = cell;
+    new_width = std::min(std::floor(width / height) * cell, longest);
+  } else if (new_width == 0) {
+    new_width = cell;
+    new_height = std::min(std::floor(height / width) * cell, longest);
+  }
+  return {whole(new_height), whole(new_width)};
+}
+
+}  // namespace vit::internal

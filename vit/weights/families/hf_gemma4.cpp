@@ -1,0 +1,162 @@
+// Gemma 4's vision tower in the files of transformers, alone or inside the whole model. Pixels are in [0, 1];
+// the tower itself takes 2 (x - 0.5). Each block has four norms, queries, keys and values are normalized, and
+// their products are not scaled; cells of 3 x 3 tokens are averaged. Source: transformers, models/gemma4.
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/check.h"
+#include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/tower.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"hf_gemma4", ErrorKind::unsupported};
+
+/// The first half of a head turns by the column, the second by the row, each in halves of its own.
+constexpr Row sorted(Row row) {
+  row.form = Form::halves_by_axis;
+  return row;
+}
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embedder.input_proj.weight", Form::pixels},
+    {Part::position_table, "patch_embedder.position_embedding_table"},
+    {Part::norm1_gamma, "encoder.layers.{}.input_layernorm.*"},
+    sorted(joined(Part::qkv_weight, {0, 3}, "encoder.layers.{}.self_attn.q_proj.linear.*")),
+    sorted(joined(Part::qkv_weight, {1, 3}, "encoder.layers.{}.self_attn.k_proj.linear.*")),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layers.{}.self_attn.v_proj.linear.*"),
+    sorted({Part::q_norm_gamma, "encoder.layers.{}.self_attn.q_norm.*"}),
+    sorted({Part::k_norm_gamma, "encoder.layers.{}.self_attn.k_norm.*"}),
+    {Part::proj_weight, "encoder.layers.{}.self_attn.o_proj.linear.*"},
+    {Part::branch_norm1_gamma, "encoder.layers.{}.post_attention_layernorm.*"},
+    {Part::norm2_gamma, "encoder.layers.{}.pre_feedforward_layernorm.*"},
+    {Part::gate_weight, "encoder.layers.{}.mlp.gate_proj.linear.*"},
+    {Part::fc1_weight, "encoder.layers.{}.mlp.up_proj.linear.*"},
+    {Part::fc2_weight, "encoder.layers.{}.mlp.down_proj.linear.*"},
+    {Part::branch_norm2_gamma, "encoder.layers.{}.post_feedforward_layernorm.*"},
+    {Part::merger_shift, "std_bias"},
+    {Part::merger_scale, "std_scale"},
+    at(Place::outside, {Part::merger_projection_weight, "embed_vision.embedding_projection.*"}),
+};
+static_assert(is_complete(kRows));
+
+constexpr Row kBounds[] = {
+    joined(Part::q_clip, {0, 4}, "encoder.layers.{}.self_attn.q_proj.input_min"),
+    joined(Part::q_clip, {1, 4}, "encoder.layers.{}.self_attn.q_proj.input_max"),
+    joined(Part::q_clip, {2, 4}, "encoder.layers.{}.self_attn.q_proj.output_min"),
+    joined(Part::q_clip, {3, 4}, "encoder.layers.{}.self_attn.q_proj.output_max"),
+    joined(Part::k_clip, {0, 4}, "encoder.layers.{}.self_attn.k_proj.input_min"),
+    joined(Part::k_clip, {1, 4}, "encoder.layers.{}.self_attn.k_proj.input_max"),
+    joined(Part::k_clip, {2, 4}, "encoder.layers.{}.self_attn.k_proj.output_min"),
+    joined(Part::k_clip, {3, 4}, "encoder.layers.{}.self_attn.k_proj.output_max"),
+    joined(Part::v_clip, {0, 4}, "encoder.layers.{}.self_attn.v_proj.input_min"),
+    joined(Part::v_clip, {1, 4}, "encoder.layers.{}.self_attn.v_proj.input_max"),
+    joined(Part::v_clip, {2, 4}, "encoder.layers.{}.self_attn.v_proj.output_min"),
+    joined(Part::v_clip, {3, 4}, "encoder.layers.{}.self_attn.v_proj.output_max"),
+    joined(Part::proj_clip, {0, 4}, "encoder.layers.{}.self_attn.o_proj.input_min"),
+    joined(Part::proj_clip, {1, 4}, "encoder.layers.{}.self_attn.o_proj.input_max"),
+    joined(Part::proj_clip, {2, 4}, "encoder.layers.{}.self_attn.o_proj.output_min"),
+    joined(Part::proj_clip, {3, 4}, "encoder.layers.{}.self_attn.o_proj.output_max"),
+    joined(Part::gate_clip, {0, 4}, "encoder.layers.{}.mlp.gate_proj.input_min"),
+    joined(Part::gate_clip, {1, 4}, "encoder.layers.{}.mlp.gate_proj.input_max"),
+    joined(Part::gate_clip, {2, 4}, "encoder.layers.{}.mlp.gate_proj.output_min"),
+    joined(Part::gate_clip, {3, 4}, "encoder.layers.{}.mlp.gate_proj.output_max"),
+    joined(Part::fc1_clip, {0, 4}, "encoder.layers.{}.mlp.up_proj.input_min"),
+    joined(Part::fc1_clip, {1, 4}, "encoder.layers.{}.mlp.up_proj.input_max"),
+    joined(Part::fc1_clip, {2, 4}, "encoder.layers.{}.mlp.up_proj.output_min"),
+    joined(Part::fc1_clip, {3, 4}, "encoder.layers.{}.mlp.up_proj.output_max"),
+    joined(Part::fc2_clip, {0, 4}, "encoder.layers.{}.mlp.down_proj.input_min"),
+    joined(Part::fc2_clip, {1, 4}, "encoder.layers.{}.mlp.down_proj.input_max"),
+    joined(Part::fc2_clip, {2, 4}, "encoder.layers.{}.mlp.down_proj.output_min"),
+    joined(Part::fc2_clip, {3, 4}, "encoder.layers.{}.mlp.down_proj.output_max"),
+};
+static_assert(is_sound(kBounds));
+
+/// Bounds that a file keeps though its configuration does not use them.
+constexpr Ignored kUnusedBounds[] = {
+    {"*_proj.input_min", "the configuration does not clip"},
+    {"*_proj.input_max", "the configuration does not clip"},
+    {"*_proj.output_min", "the configuration does not clip"},
+    {"*_proj.output_max", "the configuration does not clip"},
+};
+
+void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
+  MergerConfig& merger = c.merger;
+  merger.size = find_tower_size(json, {"pooling_kernel_size"}, 3);
+  merger.cells = CellRule::mean;
+  merger.cell_scale = static_cast<float>(std::sqrt(static_cast<double>(c.embed_dim)));
+  merger.standardize = json.find_bool("standardize").value_or(false);
+  if (!is_whole_model(*files.config)) return;
+  merger.projection_norm = true;
+  merger.projection_norm_eps = c.norm_eps;
+  merger.projection_dim =
+      rows_of_tensor(files, "embed_vision.embedding_projection.weight", Place::outside, text_width(files));
+}
+
+ModelConfig read_config(const SourceFiles& files, const Json& json) {
+  ModelConfig c = read_tower(files, json,
+                             {.embed_dim = 768,
+                              .depth = 16,
+                              .num_heads = 12,
+                              .mlp_dim = 3072,
+                              .patch_size = 16,
+                              .norm_eps = json.find_double("rms_norm_eps").value_or(1e-6)});
+  c.family = "gemma4";
+  if (const auto name = json.find("hidden_activation")) {
+    c.activation = read_choice<Activation>(*name, {{"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                   {"gelu", Activation::gelu},
+                                                   {"silu", Activation::silu}});
+  } else {
+    c.activation = Activation::gelu_tanh;
+  }
+  c.head_dim = find_tower_size(json, {"head_dim"}, 64);
+  VIT_CHECK(find_tower_size(json, {"num_key_value_heads"}, c.num_heads) == c.num_heads, kWhere, json.where(),
+            ".num_key_value_heads must be num_attention_heads");
+  c.norm_kind = NormKind::rms;
+  c.patch_bias = c.mlp_bias = false;
+  c.qkv_bias = c.proj_bias = json.find_bool("attention_bias").value_or(false);
+  c.qk_norm = c.value_norm = c.branch_norm = true;
+  c.attention_scale = 1.0;
+  c.unit_pixels = true;
+  c.clipped = json.find_bool("use_clipped_linears").value_or(false);
+  c.mlp = MlpKind::gated;
+  add_tower_rope(json, c, 100.0);
+  c.position.axis_order = AxisOrder::x_then_y;
+  c.position.added = AddedTable::columns_and_rows;
+  const std::size_t length = find_tower_size(json, {"position_embedding_size"}, 10240);
+  c.position.added_grid = {length, length};
+  set_merger(files, json, c);
+  // about as many visual tokens as the processor makes: 16 x 16 of them
+  const std::size_t cells =
+      std::min<std::size_t>(16, std::max<std::size_t>(length / std::max<std::size_t>(c.merger.size, 1), 1));
+  c.image_height = c.image_width = cells * c.merger.size * c.patch_size;
+  return c;
+}
+
+ParsedModel read(const SourceFiles& files) {
+  ParsedModel out{.config = read_config(files, tower_config(*files.config)),
+                  .layout = {kRows, kBounds},
+                  .ignored = {kWholeModelIgnored}};
+  if (!out.config.clipped) out.ignored.push_back(kUnusedBounds);
+  out.notes.push_back(
+      "patches are read pixel by pixel, as in transformers; timm 1.0.31 reads the same weights "
+      "channel by channel, and its numbers differ");
+  add_whole_model_notes(files, out);
+  return out;
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  if (!has_model_type(files, {"gemma4", "gemma4_vision"})) return std::nullopt;
+  return match_tower(files, "patch_embedder.input_proj.weight");
+}
+
+}  // namespace
+
+constinit const Family kHfGemma4Family{.name = "hf_gemma4",
+                                       .anchor = "patch_embedder.input_proj.weight",
+                                       .library = "",
+                                       .match = match,
+                                       .read = read};
+
+}  // namespace vit::internal

@@ -1,0 +1,121 @@
+// The vision towers of GLM-4.1V, GLM-4.5V and GLM-OCR, alone or inside the whole model. An image is two equal
+// frames; a 2 x 2 convolution makes cells of the tokens, which the library calls last_hidden_state, and a
+// gated MLP behind a norm makes the visual tokens of them. Source: transformers, models/glm4v, glm4v_moe,
+// glm_ocr.
+#include <algorithm>
+
+#include "vit/base/check.h"
+#include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/tower.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"hf_glm4v", ErrorKind::format};
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embed.proj.weight", Form::frames},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::embed_norm_gamma, "post_conv_layernorm.*"},
+    {Part::position_table, "embeddings.position_embedding.weight"},
+    {Part::norm1_gamma, "blocks.{}.norm1.*"},
+    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
+    {Part::q_norm_gamma, "blocks.{}.attn.q_norm.*"},
+    {Part::k_norm_gamma, "blocks.{}.attn.k_norm.*"},
+    {Part::proj_weight, "blocks.{}.attn.proj.*"},
+    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+    {Part::gate_weight, "blocks.{}.mlp.gate_proj.*"},
+    {Part::fc1_weight, "blocks.{}.mlp.up_proj.*"},
+    {Part::fc2_weight, "blocks.{}.mlp.down_proj.*"},
+    {Part::norm_gamma, "post_layernorm.*"},
+    {Part::merger_reduce_weight, "downsample.weight", Form::cell_kernel},
+    {Part::merger_reduce_bias, "downsample.bias"},
+    {Part::merger_middle_weight, "merger.proj.*"},
+    {Part::merger_middle_norm_gamma, "merger.post_projection_norm.*"},
+    {Part::merger_gate_weight, "merger.gate_proj.*"},
+    {Part::merger_fc1_weight, "merger.up_proj.*"},
+    {Part::merger_fc2_weight, "merger.down_proj.*"},
+};
+static_assert(is_complete(kRows));
+
+constexpr Ignored kIgnored[] = {{"embeddings.position_ids", "row numbers of the position table"}};
+
+bool is_ocr(const SourceFiles& files) {
+  return has_model_type(files, {"glm_ocr", "glm_ocr_vision"});
+}
+
+void set_merger(const Json& json, std::size_t hidden, ModelConfig& c) {
+  MergerConfig& merger = c.merger;
+  merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
+  merger.reduced_dim = merger.out_dim = find_tower_size(json, {"out_hidden_size"}, 4096);
+  merger.reduced_bias = true;
+  merger.middle = true;
+  merger.hidden_dim = hidden;
+  merger.gated = true;
+  merger.mlp_bias = false;
+  merger.activation = c.activation;
+  merger.tokens = TokenStage::reduced;
+}
+
+ModelConfig read_config(const SourceFiles& files, const Json& json) {
+  const bool ocr = is_ocr(files);
+  ModelConfig c = read_tower(files, json,
+                             {.embed_dim = ocr ? 1024u : 1536u,
+                              .depth = 24,
+                              .num_heads = ocr ? 16u : 12u,
+                              .image_size = 336,
+                              .norm_eps = json.find_double("rms_norm_eps").value_or(1e-5),
+                              .activation = Activation::silu});
+  c.family = "glm4v";
+  c.patch_frames = find_tower_size(json, {"temporal_patch_size"}, 2);
+  c.norm_kind = NormKind::rms;
+  c.token_norm = true;
+  c.mlp = MlpKind::gated;
+  c.qkv_bias = c.proj_bias = json.find_bool("attention_bias").value_or(ocr);
+  c.mlp_bias = ocr && c.qkv_bias;
+  add_tower_rope(json, c);
+  VIT_CHECK(c.patch_size != 0, kWhere, json.where(), ".patch_size must not be 0");
+  const std::size_t out = find_tower_size(json, {"out_hidden_size"}, ocr ? 1536 : 4096);
+  if (ocr) {
+    c.qk_norm = true;
+    c.mlp_dim = find_tower_size(json, {"intermediate_size"}, 4096);
+    set_merger(json, 3 * out, c);
+  } else {
+    c.mlp_dim = out;  // intermediate_size is the merger's
+    set_merger(json, find_tower_size(json, {"intermediate_size"}, 13696), c);
+    c.embed_norm = true;
+    c.position.added = AddedTable::patches;
+    c.position.added_grid = c.native_grid();
+    c.position.resampling = TableResampling::bicubic;
+  }
+  c.merger.reduced_dim = c.merger.out_dim = out;
+  if (c.merger.size == 0 || c.merger.size > 64) return c;
+  const std::size_t edge = c.merger.size * c.patch_size;  // the native image is one of whole cells
+  c.image_height = c.image_width = std::max(c.image_height / edge, std::size_t{1}) * edge;
+  return c;
+}
+
+ParsedModel read(const SourceFiles& files) {
+  ParsedModel out{.config = read_config(files, tower_config(*files.config)),
+                  .layout = {kRows},
+                  .ignored = {kIgnored, kWholeModelIgnored}};
+  add_whole_model_notes(files, out);
+  return out;
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  if (!is_ocr(files) &&
+      !has_model_type(files, {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision", "glm46v"}))
+    return std::nullopt;
+  return match_tower(files, "patch_embed.proj.weight");
+}
+
+}  // namespace
+
+constinit const Family kHfGlm4vFamily{.name = "hf_glm4v",
+                                      .anchor = "merger.post_projection_norm.weight",
+                                      .library = "",
+                                      .match = match,
+                                      .read = read};
+
+}  // namespace vit::internal

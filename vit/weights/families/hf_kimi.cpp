@@ -1,0 +1,97 @@
+// MoonViT, the vision tower of Kimi-VL, Kimi K2.5 and K2.6, inside the whole model or alone. Its stored pairs
+// of channels turn by column and row in turn; loading sorts them by axis. Trap: norm1 and fc1 are the second
+// of a pair that counts from 0. Source: transformers, models/kimi_k25 and its conversion; vLLM, moonvit.py.
+#include <algorithm>
+
+#include "vit/base/check.h"
+#include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/tower.h"
+
+namespace vit::internal {
+namespace {
+
+/// A third of wqkv, sorted by axis.
+constexpr Row sorted(Share third, std::string_view source) {
+  Row row = joined(Part::qkv_weight, third, source, third);
+  row.form = Form::pairs_by_axis;
+  return row;
+}
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::position_table, "patch_embed.pos_emb.weight", Form::grid},
+    {Part::norm1_gamma, "encoder.blocks.{}.norm0.*"},
+    sorted({0, 3}, "encoder.blocks.{}.wqkv.*"),
+    sorted({1, 3}, "encoder.blocks.{}.wqkv.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.blocks.{}.wqkv.*", {2, 3}),
+    {Part::proj_weight, "encoder.blocks.{}.wo.*"},
+    {Part::norm2_gamma, "encoder.blocks.{}.norm1.*"},
+    {Part::fc1_weight, "encoder.blocks.{}.mlp.fc0.*"},
+    {Part::fc2_weight, "encoder.blocks.{}.mlp.fc1.*"},
+    {Part::norm_gamma, "encoder.final_layernorm.*"},
+    at(Place::outside, {Part::merger_norm_gamma, "mm_projector.pre_norm.*"}),
+    at(Place::outside, {Part::merger_fc1_weight, "mm_projector.proj.0.*"}),
+    at(Place::outside, {Part::merger_fc2_weight, "mm_projector.proj.2.*"}),
+};
+constexpr Row kKimiVlProjector[] = {
+    at(Place::outside, {Part::merger_norm_gamma, "multi_modal_projector.pre_norm.*"}),
+    at(Place::outside, {Part::merger_fc1_weight, "multi_modal_projector.linear_1.*"}),
+    at(Place::outside, {Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"}),
+};
+static_assert(is_complete(kRows) && is_sound(kKimiVlProjector));
+
+constexpr Ignored kTime[] = {{"patch_embed.pos_emb.time_weight", "positions of the frames of a clip"}};
+
+ModelConfig read_config(const SourceFiles& files, const Json& json) {
+  ModelConfig c = read_tower(files, json,
+                             {.embed_dim = 1152,
+                              .depth = 27,
+                              .mlp_dim = 4304,
+                              .norm_eps = 1e-5,
+                              .activation = Activation::gelu_tanh});
+  c.family = "kimi";
+  c.token_norm = true;
+  PositionConfig& position = c.position;
+  position.rope = RopeKind::axial;
+  position.axis_order = AxisOrder::x_then_y;
+  position.pairing = RopePairing::neighbours;
+  position.theta = read_rope_theta(json, 10000.0);
+  position.added = AddedTable::patches;
+  position.added_grid = {find_tower_size(json, {"pos_emb_height", "init_pos_emb_height"}, 64),
+                         find_tower_size(json, {"pos_emb_width", "init_pos_emb_width"}, 64)};
+  position.resampling = TableResampling::bicubic;
+  if (!is_whole_model(*files.config)) return c;
+  MergerConfig& merger = c.merger;
+  merger.size = find_tower_size(json, {"merge_kernel_size"}, 2);
+  merger.norm = MergerNorm::token;
+  merger.norm_eps = static_cast<float>(files.config->find_double("projection_layer_norm_eps").value_or(1e-5));
+  merger.hidden_dim = merger.cell_width(c.embed_dim);
+  for (const char* last : {"mm_projector.proj.2.weight", "multi_modal_projector.linear_2.weight"}) {
+    if (merger.out_dim == 0) merger.out_dim = rows_of_tensor(files, last, Place::outside, 0);
+  }
+  if (merger.out_dim == 0) merger.out_dim = text_width(files);
+  return c;
+}
+
+ParsedModel read(const SourceFiles& files) {
+  ParsedModel out{.config = read_config(files, tower_config(*files.config)),
+                  .layout = {kRows},
+                  .ignored = {kTime, kWholeModelIgnored}};
+  if (files.find("multi_modal_projector.linear_1.weight", Place::outside) != nullptr)
+    out.layout.add(kKimiVlProjector);
+  add_whole_model_notes(files, out);
+  return out;
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  if (!has_model_type(files, {"kimi_k25", "kimi_k25_vision", "kimi_vl", "moonvit"})) return std::nullopt;
+  return match_tower(files, "patch_embed.pos_emb.weight");
+}
+
+}  // namespace
+
+constinit const Family kHfKimiFamily{
+    .name = "hf_kimi", .anchor = "patch_embed.pos_emb.weight", .library = "", .match = match, .read = read};
+
+}  // namespace vit::internal

@@ -1,0 +1,112 @@
+// The encoder of CroCo v2, which DUSt3R and MASt3R share, in the publisher's files. The first half of a head
+// turns by the row of a patch and the second by its column, each in halves of its own; loading brings both to
+// the one order. Source: naver/croco, models/croco.py, blocks.py and pos_embed.py.
+#include <algorithm>
+#include <cmath>
+
+#include "vit/base/check.h"
+#include "vit/weights/families/tower.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"naver_croco", ErrorKind::mismatch};
+
+/// A third of qkv, sorted by axis.
+constexpr Row sorted(Share third) {
+  Row row = joined(Part::qkv_weight, third, "enc_blocks.{}.attn.qkv.*", third);
+  row.form = Form::halves_by_axis;
+  return row;
+}
+
+constexpr Row kRows[] = {
+    {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::norm1_gamma, "enc_blocks.{}.norm1.*"},
+    sorted({0, 3}),
+    sorted({1, 3}),
+    joined(Part::qkv_weight, {2, 3}, "enc_blocks.{}.attn.qkv.*", {2, 3}),
+    {Part::proj_weight, "enc_blocks.{}.attn.proj.*"},
+    {Part::norm2_gamma, "enc_blocks.{}.norm2.*"},
+    {Part::fc1_weight, "enc_blocks.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "enc_blocks.{}.mlp.fc2.*"},
+    {Part::norm_gamma, "enc_norm.*"},
+};
+static_assert(is_complete(kRows));
+
+constexpr Ignored kDecoder[] = {
+    {"mask_token", "used in training only"},
+    {"decoder_embed.*", "of the decoder, which compares two images"},
+    {"dec_blocks.*", "of the decoder, which compares two images"},
+    {"dec_blocks2.*", "of the decoder, which compares two images"},
+    {"dec_norm.*", "of the decoder, which compares two images"},
+    {"dec_pos_embed", "of the decoder, which compares two images"},
+    {"prediction_head.*", "of the decoder, which compares two images"},
+    {"downstream_head*", "of the decoder, which compares two images"},
+};
+
+constexpr std::string_view kPrefixes[] = {"", "module."};
+
+/// Heads are 64 wide in all published models, which files do not tell; --set num_heads for others.
+std::size_t num_heads_of(const SourceFiles& files, std::size_t width) {
+  const auto given = files.options.overrides.find("num_heads");
+  if (given != files.options.overrides.end()) {
+    return parse_json(given->second, override_name("num_heads")).as_size({1, 1024});
+  }
+  if (files.config) {
+    if (const auto heads = files.config->find_size("enc_num_heads", {1, 1024})) return *heads;
+  }
+  return std::max<std::size_t>(width / 64, 1);
+}
+
+ParsedModel read(const SourceFiles& files) {
+  for (const auto& [key, value] : files.options.overrides) {
+    VIT_CHECK(key == "num_heads" || key == "img_size", kWhere.with(ErrorKind::argument), override_name(key),
+              " is no argument of CroCo's encoder; num_heads is");
+  }
+  const TensorEntry* const patch = files.find("patch_embed.proj.weight");
+  const TensorEntry* const fc1 = files.find("enc_blocks.0.mlp.fc1.weight");
+  VIT_CHECK(patch != nullptr && patch->shape.size() == 4 && fc1 != nullptr && fc1->shape.size() == 2, kWhere,
+            files.weights_name,
+            ": patch_embed.proj.weight (C, 3, P, P) and enc_blocks.0.mlp.fc1.weight (h, C) "
+            "are expected");
+  ParsedModel out{.config = {}, .layout = {kRows}, .ignored = {kDecoder}};
+  ModelConfig& c = out.config;
+  c.family = "croco";
+  c.library = "Naver";
+  c.embed_dim = patch->shape[0];
+  c.patch_size = patch->shape[2];
+  c.depth = files.count_blocks("enc_blocks.");
+  c.mlp_dim = fc1->shape[0];
+  c.num_heads = num_heads_of(files, c.embed_dim);
+  c.image_height = c.image_width = 14 * c.patch_size;
+  c.class_token = false;
+  c.pooling = Pooling::none;
+  PositionConfig& position = c.position;
+  position.rope = RopeKind::axial;
+  position.axis_order = AxisOrder::y_then_x;
+  position.pairing = RopePairing::halves;
+  position.theta = 100.0;
+  if (files.find("enc_pos_embed") != nullptr)
+    fail(kWhere.with(ErrorKind::unsupported), files.weights_name,
+         ": enc_pos_embed tells a model of CroCo v1, whose positions are sines and cosines; CroCo v2, DUSt3R "
+         "and "
+         "MASt3R are read");
+  out.notes.push_back(
+      "heads of " + std::to_string(c.head_width()) +
+      " channels, which the tensors do not tell (--set num_heads for others), epsilon, activation "
+      "and rotation are those of CroCo v2");
+  return out;
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  if (!files.has_weights || files.tensors.entries().empty()) return std::nullopt;
+  return match_anchor(files, "enc_blocks.0.attn.qkv.weight", kPrefixes);
+}
+
+}  // namespace
+
+constinit const Family kCroCoFamily{
+    .name = "croco", .anchor = "enc_blocks.0.attn.qkv.weight", .library = "", .match = match, .read = read};
+
+}  // namespace vit::internal

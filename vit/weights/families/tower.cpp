@@ -1,0 +1,227 @@
+#include "vit/weights/families/tower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/weights/families/hf_config.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
+constexpr SizeRange kSizes{0, 1u << 22};
+
+/// model_type of whole models that have a tower which is known here.
+constexpr std::string_view kWholeModels[] = {"qwen2_vl",
+                                             "qwen2_5_vl",
+                                             "qwen2_5_omni",
+                                             "qwen2_5_omni_thinker",
+                                             "qwen3_vl",
+                                             "qwen3_vl_moe",
+                                             "qwen3_5",
+                                             "qwen3_5_moe",
+                                             "qwen4_exp",
+                                             "qwen3_omni_moe",
+                                             "qwen3_omni_moe_thinker",
+                                             "cohere_compass",
+                                             "exaone4_5",
+                                             "paddleocr_vl",
+                                             "video_llama_3",
+                                             "kimi_k25",
+                                             "kimi_vl",
+                                             "llava",
+                                             "pixtral",
+                                             "mistral3",
+                                             "lighton_ocr",
+                                             "glm4v",
+                                             "glm4v_moe",
+                                             "glm46v",
+                                             "glm_ocr",
+                                             "glm5_next",
+                                             "llama4",
+                                             "gemma4",
+                                             "llava_onevision1_5",
+                                             "ernie4_5_vl_moe",
+                                             "ernie4_5_moe_vl"};
+
+constexpr std::string_view kPrefixes[] = {"thinker.visual.",
+                                          "vlm.model.visual.",
+                                          "model.visual.",
+                                          "visual.vision_model.",
+                                          "visual.",
+                                          "model.vision_tower.",
+                                          "vision_tower.",
+                                          "model.vision_model.",
+                                          "vision_model.",
+                                          "vision.",
+                                          "model.vision_encoder.",
+                                          "vision_encoder.",
+                                          ""};
+
+/// What joins a tower to its language model, without a "model." in front.
+constexpr std::string_view kJoints[] = {"multi_modal_projector.",
+                                        "mm_projector.",
+                                        "mlp_AR.",
+                                        "embed_vision.",
+                                        "vision_language_adapter.",
+                                        "projector.",
+                                        "vision_projection.",
+                                        "patch_merger.",
+                                        "pre_mm_projector_norm.",
+                                        "resampler_model."};
+
+constexpr Ignored kIgnored[] = {
+    {"*", "of the language model, which is not read", Place::outside},
+    {"rotary_pos_emb.inv_freq", "frequencies, recomputed"},
+    {"*rotary_emb.inv_freq", "frequencies, recomputed"},
+    {"patch_positional_embedding.inv_freq", "frequencies, recomputed"},
+};
+
+std::optional<Json> nested(const Json& config, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (const auto found = config.find(key); found && found->is_object()) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+constinit const std::span<const Ignored> kWholeModelIgnored = kIgnored;
+
+bool is_whole_model(const Json& config) {
+  if (nested(config, {"vision_encoder"}) && !config.find("model_type")) return true;  // Mistral's params.json
+  const auto type = config.find_string("model_type");
+  return type && std::ranges::find(kWholeModels, *type) != std::end(kWholeModels) &&
+         (nested(config, {"vision_config", "thinker_config"}) || *type != "pixtral");
+}
+
+bool is_tower_name(std::string_view name) {
+  const auto begins_with_one = [](std::string_view of, std::span<const std::string_view> fronts) {
+    return std::ranges::any_of(
+        fronts, [&](std::string_view front) { return !front.empty() && of.starts_with(front); });
+  };
+  if (begins_with_one(name, kPrefixes)) return true;
+  if (name.starts_with("model.")) name.remove_prefix(6);
+  return begins_with_one(name, kJoints);
+}
+
+Json tower_config(const Json& config) {
+  const Json outer = nested(config, {"thinker_config"}).value_or(config);
+  return nested(outer, {"vision_config", "vision_encoder"}).value_or(outer);
+}
+
+bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types) {
+  const std::string found = hf_model_type(files);
+  return !found.empty() && std::ranges::find(types, found) != types.end();
+}
+
+Match match_tower(const SourceFiles& files, std::string_view anchor,
+                  std::span<const std::string_view> prefixes) {
+  std::optional<Match> found = match_anchor(files, anchor, prefixes);
+  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", in_quotes(anchor),
+            ", with or without one of the prefixes that vision towers have (visual., vision_tower., ...); is "
+            "its shard missing, or are these the weights of the language model only?");
+  if (found->prefix.starts_with("model.")) found->outside = "model.";
+  return *std::move(found);
+}
+
+Match match_tower(const SourceFiles& files, std::string_view anchor) {
+  return match_tower(files, anchor, kPrefixes);
+}
+
+std::size_t find_tower_size(const Json& json, Keys keys, std::size_t fallback) {
+  for (const char* key : keys) {
+    const auto value = json.find(key);
+    if (!value) continue;
+    if (value->is_array()) {  // a size of two edges, or of frames
+      const GridSize edges =
+          value->size() == 1 ? read_edges((*value)[0], kSizes) : read_edges(*value, kSizes);
+      VIT_CHECK(edges.rows == edges.columns, kWhere.with(ErrorKind::unsupported), value->where(),
+                " must be square");
+      return edges.rows;
+    }
+    return value->is_object() ? value->at("height").as_size(kSizes) : value->as_size(kSizes);
+  }
+  return fallback;
+}
+
+ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDefaults& defaults) {
+  for (const auto& [key, value] : files.options.overrides) {
+    fail(kWhere.with(ErrorKind::argument), override_name(key),
+         " is an argument of timm's models; this checkpoint has a configuration of its own, which says "
+         "everything");
+  }
+  ModelConfig c;
+  c.library = "transformers";
+  if (const auto classes = files.config->find("architectures");
+      classes && classes->is_array() && classes->size() != 0) {
+    c.architecture = (*classes)[0].as_string();
+  }
+  c.embed_dim = find_tower_size(json, {"hidden_size"}, defaults.embed_dim);
+  c.depth = find_tower_size(json, {"num_hidden_layers", "depth"}, defaults.depth);
+  c.num_heads = find_tower_size(json, {"num_attention_heads", "num_heads"}, defaults.num_heads);
+  c.mlp_dim = find_tower_size(json, {"intermediate_size"}, defaults.mlp_dim);
+  c.patch_size = find_tower_size(json, {"patch_size"}, defaults.patch_size);
+  VIT_CHECK(find_tower_size(json, {"in_channels", "num_channels", "in_chans"}, 3) == 3,
+            kWhere.with(ErrorKind::unsupported), json.where(), ": the number of channels must be 3");
+  const std::size_t nominal = defaults.image_size != 0 ? defaults.image_size : 32 * c.patch_size;
+  c.image_height = c.image_width = find_tower_size(json, {"image_size"}, nominal);
+  c.norm_eps = static_cast<float>(defaults.norm_eps);
+  c.activation = read_hf_activation(json, defaults.activation);
+  c.class_token = false;
+  c.pooling = Pooling::none;
+  c.token_norm = false;
+  return c;
+}
+
+std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Place place,
+                           std::size_t fallback) {
+  const TensorEntry* const entry = files.find(name, place);
+  return entry != nullptr && !entry->shape.empty() ? entry->shape[0] : fallback;
+}
+
+std::size_t text_width(const SourceFiles& files) {
+  const auto text = files.config->find("text_config");
+  return text && text->is_object() ? find_tower_size(*text, {"hidden_size"}, 4096) : 4096;
+}
+
+double read_rope_theta(const Json& json, double fallback) {
+  if (const auto theta = json.find_double("rope_theta")) return *theta;
+  const auto parameters = json.find("rope_parameters");
+  if (!parameters || !parameters->is_object()) return fallback;
+  const std::string type = parameters->find_string("rope_type").value_or("axial");
+  VIT_CHECK(type == "axial" || type == "default", kWhere.with(ErrorKind::unsupported), parameters->where(),
+            ".rope_type is ", in_quotes(type), "; towers have axial");
+  return parameters->find_double("rope_theta").value_or(fallback);
+}
+
+void add_tower_rope(const Json& json, ModelConfig& config, double theta) {
+  PositionConfig& position = config.position;
+  position.rope = RopeKind::axial;
+  position.axis_order = AxisOrder::y_then_x;
+  position.pairing = RopePairing::halves;
+  position.theta = read_rope_theta(json, theta);
+}
+
+std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vector<std::size_t> fallback) {
+  const auto list = json.find(key);
+  if (!list) return fallback;
+  list->expect(Json::Kind::array);
+  std::vector<std::size_t> blocks;
+  for (std::size_t i = 0; i < list->size(); ++i) blocks.push_back((*list)[i].as_size({0, 1023}));
+  return blocks;
+}
+
+void add_whole_model_notes(const SourceFiles& files, ParsedModel& parsed) {
+  if (!files.config || !is_whole_model(*files.config)) return;
+  const std::size_t apart = files.tensors.contents().unread.size();
+  std::string note = "the vision tower of a language model";
+  if (!parsed.config.architecture.empty()) note += " (" + parsed.config.architecture + ")";
+  note += ", whose other tensors are not read";
+  if (apart != 0) note += "; " + std::to_string(apart) + " of them lie in shards that are not opened";
+  parsed.notes.push_back(std::move(note));
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,71 @@
+// What the pages of vision towers of language models share: which models these are, where a tower lies in the
+// files of a whole model, and how transformers writes its configuration.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/weights/families/family.h"
+
+namespace vit::internal {
+
+/// Whether config.json is that of a language model with a vision tower: then the tower is read and nothing
+/// else of the weights.
+bool is_whole_model(const Json& config);
+/// Whether a tensor of a whole model may belong to its vision tower or to what joins that to the language
+/// model, by the front of its name.
+bool is_tower_name(std::string_view name);
+
+/// The tower's part of config.json: its vision_config, or the whole where the tower is saved alone.
+Json tower_config(const Json& config);
+
+/// Whether config.json's model_type is one of these.
+bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types);
+
+/// The first of the known prefixes of towers under which `anchor` lies; names beside the tower begin with
+/// "model." where its own do. Throws Error if there is none.
+Match match_tower(const SourceFiles& files, std::string_view anchor,
+                  std::span<const std::string_view> prefixes);
+Match match_tower(const SourceFiles& files, std::string_view anchor);
+
+/// Names of config.json that mean one size, in the order in which they are asked.
+using Keys = std::initializer_list<const char*>;
+std::size_t find_tower_size(const Json& json, Keys keys, std::size_t fallback);
+
+/// Sizes of a tower by the names that towers have for them.
+struct TowerDefaults {
+  std::size_t embed_dim = 1280, depth = 32, num_heads = 16, mlp_dim = 5120;
+  std::size_t patch_size = 14;
+  std::size_t image_size = 0;  // pixels of the native image; 0 = a square of 32 x 32 patches
+  double norm_eps = 1e-6;
+  Activation activation = Activation::gelu;
+};
+
+/// Sizes, activation, no position; a tower without class token, pooling, and final norm.
+ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDefaults& defaults);
+
+/// Rows of a tensor that may be missing: the width of what it gives.
+std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Place place,
+                           std::size_t fallback);
+/// The width of the language model.
+std::size_t text_width(const SourceFiles& files);
+
+/// rope_theta, or rope_parameters.rope_theta, or `fallback`. Throws Error for a rope_type that no tower has.
+double read_rope_theta(const Json& json, double fallback);
+/// Rows first, pairs of halves, raw indices: the rotation of most towers.
+void add_tower_rope(const Json& json, ModelConfig& config, double theta = 10000.0);
+
+/// A list of blocks; `fallback` where there is none.
+std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vector<std::size_t> fallback);
+
+/// What is left unread of a whole model, and tables of old files.
+extern const std::span<const Ignored> kWholeModelIgnored;
+
+/// A note on what the tower belongs to, where it is part of a whole model.
+void add_whole_model_notes(const SourceFiles& files, ParsedModel& parsed);
+
+}  // namespace vit::internal
