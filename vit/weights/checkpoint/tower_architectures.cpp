@@ -97,8 +97,7 @@ const TowerArchitecture* find(std::string_view name) {
 
 /// Files of a repository that has its configuration and no weights.
 struct NoWeights {
-  TensorFile tensors{
-      {.path = {}, .entries = {}, .metadata = {}, .container = {}, .ignored = {}, .unread = {}}};
+  TensorFile tensors{{.path = {}}};
   ModelOptions options{};
 
   SourceFiles files(std::string_view name) const {
