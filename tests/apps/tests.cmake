@@ -44,3 +44,10 @@ if(TARGET vit_program)
     set_tests_properties(page.browser PROPERTIES SKIP_RETURN_CODE 77 LABELS contrib)
   endif()
 endif()
+
+# The client library of OpenAI, where it is installed (PyPI: openai).
+if(TARGET vit_program AND VIT_SERVE AND Boost_FOUND AND VIT_PYTHON3)
+  add_test(NAME serve.openai_client COMMAND "${VIT_PYTHON3}" "${CMAKE_CURRENT_LIST_DIR}/serve/openai_client.py" $<TARGET_FILE:vit_program>
+                                            "${PROJECT_SOURCE_DIR}/data/model" "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg")
+  set_tests_properties(serve.openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+endif()

@@ -16,6 +16,7 @@
 #include "apps/vit/serve/engine.h"
 #include "apps/vit/serve/http.h"
 #include "apps/vit/serve/http_client.h"
+#include "apps/vit/serve/image_index.h"
 #include "apps/vit/serve/metrics.h"
 #include "apps/vit/serve/request_log.h"
 #include "apps/vit/serve/served_model.h"
@@ -57,6 +58,7 @@ struct ServeOptions {
   std::filesystem::path unix_path;
   std::filesystem::path api_key_file;
   std::string immich_upstream;
+  std::filesystem::path index;
   LogFormat log = LogFormat::text;
   bool only_check = false;
   bool unconfined = false;
@@ -153,6 +155,8 @@ int serve(const ServeOptions& options) {
       preprocessors,
       {.processes = threads, .max_file_bytes = options.max_body(), .confined = !options.unconfined});
   const std::string key = read_api_key(options);
+  const std::optional<ImageIndex> index =
+      options.index.empty() ? std::nullopt : std::make_optional<ImageIndex>(options.index);
   if (options.only_check) return check(models);
 
   Metrics metrics;
@@ -168,7 +172,8 @@ int serve(const ServeOptions& options) {
                    .request_seconds = options.request_seconds,
                    .threads = threads,
                    .max_body = options.max_body(),
-                   .immich_upstream = options.immich_upstream});
+                   .immich_upstream = options.immich_upstream,
+                   .index = index ? &*index : nullptr});
   HttpServer server(server_options(options), service.handler());
   for (const std::string& address : server.addresses())
     log.add_event("listening", "listening on " + address, {{"address", address}}, true);
@@ -177,8 +182,12 @@ int serve(const ServeOptions& options) {
   std::string failure;
   engine.start([&](const std::string& why) {
     failure = why;
-    if (!why.empty()) return server.stop();
-    service.set_ready();
+    try {
+      if (why.empty()) service.set_ready();
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+    if (!failure.empty()) return server.stop();
     log.add_event("ready",
                   text(models.size(), models.size() == 1 ? " model is loaded" : " models are loaded"));
   });
@@ -235,6 +244,11 @@ std::vector<Option> server_group(ServeOptions& options) {
            .type_name = "URL",
            .help = "immich's own service, for faces and text recognition: http://HOST:PORT",
            .target = text_target(options.immich_upstream),
+           .group = kServerGroup},
+          {.name = "--index",
+           .type_name = "FOLDER",
+           .help = "Of vit index by one of the models: the page shows its nearest images",
+           .target = text_target(options.index),
            .group = kServerGroup},
           {.name = "--log",
            .type_name = "FORMAT",

@@ -196,7 +196,7 @@ std::string model_json(const ServedModel& model) {
       ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
       "], \"embedding_dimensions\": ", facts.embedding_dim, ", \"classes\": ", facts.config.num_classes,
       ", \"architecture\": ", json_string(facts.config.architecture),
-      ", \"fingerprint\": ", json_string(facts.fingerprint), "}");
+      ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
 }
 
 void answer_models(Service& service, const std::shared_ptr<Call>& call) {

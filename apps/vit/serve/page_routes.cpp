@@ -16,6 +16,7 @@ namespace {
 using internal::Json;
 
 constexpr const char* kImageParam = "image";
+constexpr std::size_t kNearest = 12, kMaxNearest = 1000;
 /// Nothing but what is in the page itself and this server.
 constexpr const char* kPagePolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
@@ -78,7 +79,35 @@ void answer_look(Service& service, const std::shared_ptr<Call>& call) {
   service.run(call, work, look_response);
 }
 
+HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::size_t top) {
+  check_items(work, kImageParam);
+  std::string out;
+  for (const ImageIndex::Match& match : index.nearest(work.items.front().values, top)) {
+    out += vit::text(out.empty() ? "" : ", ", "{\"file\": ", json_string(match.file), ", \"score\": ");
+    append_json_float(out, match.score);
+    out += "}";
+  }
+  return {.body = "{\"results\": [" + out + "]}"};
+}
+
+/// The images of the index that are most similar; none where there is no index of this model.
+void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
+  const Json body = read_json_body(call->request.body, service.options().max_body);
+  const auto work = std::make_shared<Work>();
+  work->model = service.find_model(find_text(body, "model"));
+  const std::size_t top = find_count(body, "top", kMaxNearest).value_or(kNearest);
+  const ImageIndex* const index = service.index_of(work->model);
+  if (index == nullptr) return call->respond({.body = "{\"results\": []}"});
+  const std::optional<std::string> image = find_text(body, kImageParam);
+  if (!image) throw ApiError(400, "image is missing", kImageParam, "missing");
+  work->items.push_back(image_item(*image, kImageParam));
+  service.check_takes(work->model, work->items);
+  call->request.body = {};
+  service.run(call, work, [index, top](const Work& done) { return nearest_response(done, *index, top); });
+}
+
 constexpr Route kRoutes[]{
+    {"POST", "/page/nearest", Dialect::openai, true, true, answer_nearest},
     {"POST", "/page/look", Dialect::openai, true, true, answer_look},
 };
 

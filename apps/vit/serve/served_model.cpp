@@ -65,13 +65,14 @@ ModelFacts LoadedModel::facts() const {
                  .labels = {},
                  .no_texts = no_texts_,
                  .no_images = {},
-                 .fingerprint = model.report().fingerprint,
-                 .stored_dtype = model.report().stored_dtype,
+                 .run = {},
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (config.projection_dim == 0 && config.pooling != Pooling::none) {
     // as long as the vector is: two tokens side by side, a pooler
     out.embedding_dim = config.embed_dim;
   }
+  const std::string feature = config.projection_dim > 0 ? "projected" : "pooled";
+  out.run = run_model(common_, model, std::span(&feature, 1));
   if (config.num_classes > 0) {
     const Labels labels(config, {});
     for (std::size_t i = 0; i < config.num_classes; ++i) out.labels.push_back(labels.name(i));

@@ -12,6 +12,7 @@
 
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/outputs/run_facts.h"
 #include "vit/classifier.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -27,8 +28,8 @@ struct ModelFacts {
   ClassActivation score_kind = ClassActivation::softmax;  // of classes in words
   std::string no_texts;                                   // why there are no texts; "" where there are
   std::string no_images;                                  // the same for image files
-  std::string fingerprint, stored_dtype;
-  std::int64_t loaded_at = 0;  // seconds since 1970
+  RunModel run;                                           // what decides about its vectors
+  std::int64_t loaded_at = 0;                             // seconds since 1970
 };
 
 /// Classes in words.

@@ -80,6 +80,20 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 
+void Service::set_ready() {
+  if (options_.index != nullptr) {
+    const RunModel& made = options_.index->model();
+    const auto same = [&](const ServedModel& model) {
+      return model.facts().run.fingerprint == made.fingerprint;
+    };
+    const auto found = std::ranges::find_if(models_, same);
+    const ServedModel& model = found == models_.end() ? models_.front() : *found;
+    made.check_same(model.facts().run, "--index");
+    index_model_ = static_cast<std::size_t>(&model - models_.data());
+  }
+  is_ready_.store(true);
+}
+
 HttpHandler Service::handler() {
   return {
       .admit = [this](const HttpRequest& request, std::size_t bytes) { return admit(request, bytes); },

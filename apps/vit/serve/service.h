@@ -15,6 +15,7 @@
 #include "apps/vit/serve/api_error.h"
 #include "apps/vit/serve/engine.h"
 #include "apps/vit/serve/http.h"
+#include "apps/vit/serve/image_index.h"
 #include "apps/vit/serve/metrics.h"
 #include "apps/vit/serve/request_log.h"
 #include "apps/vit/serve/served_model.h"
@@ -58,7 +59,8 @@ struct ServiceOptions {
   unsigned request_seconds = 60;
   std::size_t threads = 1;  // that read requests and write answers
   std::size_t max_body = std::size_t{32} << 20;
-  std::string immich_upstream;  // "": none
+  std::string immich_upstream;        // "": none
+  const ImageIndex* index = nullptr;  // of the page; null: none
 };
 
 class Service {
@@ -67,13 +69,17 @@ class Service {
           const RequestLog& log, ServiceOptions options);
 
   HttpHandler handler();
-  /// From now on work is taken.
-  void set_ready() { is_ready_.store(true); }
+  /// From now on work is taken: all models are loaded. Throws Error if none of them made the index.
+  void set_ready();
 
   // ---------------------------------------------------------------------------------------- for the routes
 
   const ServiceOptions& options() const noexcept { return options_; }
   std::span<const ServedModel> models() const noexcept { return models_; }
+  /// The index, where it holds vectors of this model; null otherwise.
+  const ImageIndex* index_of(std::size_t model) const noexcept {
+    return model == index_model_ ? options_.index : nullptr;
+  }
   bool is_ready() const noexcept { return is_ready_.load(); }
   Metrics::Gauges gauges() const;
   const Metrics& metrics() const noexcept { return metrics_; }
@@ -105,6 +111,7 @@ class Service {
   const RequestLog& log_;
   const ServiceOptions options_;
   std::vector<Route> routes_;
+  std::size_t index_model_ = 0;  // whose vectors the index holds
   std::atomic<bool> is_ready_{false};
   std::atomic<std::size_t> num_requests_{0}, num_bytes_{0};
   TaskThreads tasks_, slow_tasks_;  // last: their threads end first

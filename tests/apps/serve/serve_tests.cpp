@@ -336,6 +336,33 @@ TEST_CASE("serve: the page for a browser, and what it asks for") {
   CHECK(look.at("attention").size() == count);
 }
 
+TEST_CASE("serve: nearest images of an index, for the model that made it") {
+  const TestFolder folder;
+  const std::vector<std::string> files = write_pictures(folder, 4);
+  const std::string model = golden_model("rope-axial");
+  std::vector<std::string> index{"index", "--model", model, "--output", folder / "i"};
+  index.insert(index.end(), files.begin(), files.end());
+  if (run_vit(index).exit_code != 0) {
+    MESSAGE("built without FAISS");
+    return;
+  }
+  const ServeProcess server(
+      {"--model", "other=" + data_path("model").string(), "--model", "m=" + model, "--index", folder / "i"});
+  const auto results = [&](const std::string& name) {
+    return server
+        .post("/page/nearest", R"({"model": ")" + name + R"(", "image": ")" + data_uri(files[2]) + R"("})")
+        .json()
+        .at("results");
+  };
+  const Json found = results("m");
+  REQUIRE(found.size() == 4);
+  CHECK(found[0].at("file").as_string() == files[2]);
+  CHECK(found[0].at("score").as_double() == doctest::Approx(1.0));
+  CHECK(results("other").size() == 0);
+  const RunResult mismatch = run_vit({"serve", "--port", "0", "--log", "none", "--index", folder / "i"});
+  CHECK(mismatch.exit_code == 1);
+}
+
 TEST_CASE("serve: wrong usage, and models that cannot be served") {
   const TestFolder folder;
   const std::string model = "m=" + golden_model("rope-axial");

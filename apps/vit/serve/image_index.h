@@ -1,0 +1,36 @@
+// An index of `vit index` behind the page: which of its images are most similar to one.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/outputs/run_facts.h"
+
+namespace vit::app {
+
+/// Threads may share it.
+class ImageIndex {
+ public:
+  /// Throws Error as reading an index does.
+  explicit ImageIndex(const std::filesystem::path& folder);
+  ~ImageIndex();
+
+  struct Match {
+    std::string file;
+    float score = 0;  // cosine
+  };
+  /// What made its vectors.
+  const RunModel& model() const noexcept;
+  /// Best first. `vector` need not be normalized.
+  std::vector<Match> nearest(std::span<const float> vector, std::size_t top) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace vit::app
