@@ -2,7 +2,7 @@
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
-file(CREATE_LINK "${ROOT}/data/golden/text/hf-siglip" "${FOLDER}/siglip2" SYMBOLIC)
+file(CREATE_LINK "${ROOT}/data/golden/text/openclip-siglip" "${FOLDER}/siglip2" SYMBOLIC)
 file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
 file(COPY_FILE "${ROOT}/data/images/dog_retriever.jpg" "${FOLDER}/other.jpg")
 file(GLOB pictures "${ROOT}/data/images/*.png" "${ROOT}/data/images/*.jpg")
