@@ -69,6 +69,7 @@ extern const Family kHfDepthAnythingFamily;  // families/hf_depth_anything.cpp
 extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
 extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp
 extern const Family kHfDptFamily;            // families/hf_dpt.cpp
+extern const Family kDepthAnything3Family;   // families/depth_anything_3.cpp
 extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
 
 /// A text tower in the file of an image tower.
