@@ -62,6 +62,7 @@ std::vector<DenseCase> dense_cases(const fs::path& root) {
       {"hf-depth-anything", ""},
       {"hf-depth-anything-metric", ""},
       {"orig-depth-anything-v2", "model.pth", original, small},
+      {"orig-depth-anything-3-mono", "model.pth", original, small},
       {"hf-dpt-dinov2", ""},
       {"hf-dpt-vit", ""},
       {"hf-dpt-vit-segmentation", ""},
@@ -121,7 +122,14 @@ void check_input(const DenseCase& c, Session& session, Session& images, const fs
   const ImageOutputs maps = outputs[0], seen = from_image[0];
   if (config.find(MapMeaning::depth) != nullptr) {
     check_near(maps.depth(), expected, input + "." + c.depth);
-    check_near(depth_of(seen, config, image.size(), 2).depth, expected, input + "." + c.depth + "_image");
+    if (config.sky_is_farthest) {
+      const TensorView<const float> depth = seen.depth();
+      check_near(maps.map(MapMeaning::sky), expected, input + ".sky");
+      check_near(depth_of(seen, config, {depth.dim(0), depth.dim(1)}).depth, expected,
+                 input + ".depth_final");
+    } else {
+      check_near(depth_of(seen, config, image.size(), 2).depth, expected, input + "." + c.depth + "_image");
+    }
   }
   if (config.find(MapMeaning::normals) != nullptr) {
     check_near(maps.map(MapMeaning::normals), expected, input + ".normals");

@@ -73,6 +73,28 @@ void resize_row(TensorView<const float> plane, const Axis& rows, const Axis& col
   }
 }
 
+/// Depths under the sky become the farthest of the others, unless one of the two is hardly there. Source:
+/// Depth Anything 3, which takes the quantile of a random part of large images.
+void push_sky_away(std::span<float> depth, std::span<const float> sky) {
+  constexpr float kSky = 0.3f;
+  constexpr std::size_t kLeast = 10;
+  constexpr double kQuantile = 0.99;
+  std::vector<float> others;
+  for (std::size_t i = 0; i < depth.size(); ++i) {
+    if (sky[i] < kSky) others.push_back(depth[i]);
+  }
+  if (others.size() <= kLeast || depth.size() - others.size() <= kLeast) return;
+  std::ranges::sort(others);
+  const double place = kQuantile * static_cast<double>(others.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const double t = place - static_cast<double>(low);
+  const double high = others[std::min(low + 1, others.size() - 1)];
+  const auto farthest = static_cast<float>(others[low] + t * (high - others[low]));
+  for (std::size_t i = 0; i < depth.size(); ++i) {
+    if (sky[i] >= kSky) depth[i] = farthest;
+  }
+}
+
 }  // namespace
 
 Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, ImageResize rule, int threads) {
@@ -90,7 +112,15 @@ Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, Imag
 }
 
 DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size, int threads) {
-  Tensor<float> depth = resize_planes(outputs.map(MapMeaning::depth), size, config.to_image, threads);
+  const TensorView<const float> map = outputs.map(MapMeaning::depth);
+  Tensor<float> pushed;
+  if (config.sky_is_farthest) {
+    pushed = Tensor<float>(map.shape());
+    std::ranges::copy(map.flat(), pushed.data());
+    push_sky_away(pushed.flat(), outputs.map(MapMeaning::sky).flat());
+  }
+  const Tensor<float> depth = resize_planes(config.sky_is_farthest ? TensorView<const float>(pushed) : map,
+                                            size, config.to_image, threads);
   DepthMap out{.depth = Tensor<float>(Shape{size.height, size.width}), .unit = config.depth_unit};
   std::ranges::copy(depth.flat(), out.depth.data());
   const auto [lowest, highest] = std::ranges::minmax_element(out.depth.flat());

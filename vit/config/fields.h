@@ -256,6 +256,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("crop_height", c.crop_height);
   visit("crop_width", c.crop_width);
   visit("crop_multiple", c.crop_multiple);
+  visit("opencv_longest_edge", c.opencv_longest_edge, Shown::unless_default);
   visit("pad_multiple", c.pad_multiple, Shown::unless_default);
   visit("pad_normalized", c.pad_normalized, Shown::unless_default);
   visit("crop_rounding", c.crop_rounding);

@@ -66,6 +66,8 @@ void validate(const PreprocessConfig& config) {
             "OpenCV's cubic filter resizes in float");
   VIT_CHECK(c.size_multiple <= 1024 && c.pad_multiple <= 1024, kName, of,
             "multiples of edges must be at most 1024, got ", std::max(c.size_multiple, c.pad_multiple));
+  VIT_CHECK(c.opencv_longest_edge <= kMaxInputEdge, kName, of, "the longest edge must be at most ",
+            kMaxInputEdge, ", got ", c.opencv_longest_edge);
   VIT_CHECK(c.pad_multiple == 0 || !c.crop, kName, of, "padding to multiples goes without a crop");
   const bool weighted = c.filter == ResizeFilter::bilinear || c.filter == ResizeFilter::bicubic ||
                         c.filter == ResizeFilter::opencv_cubic;

@@ -85,6 +85,10 @@ std::string Preprocessor::describe() const {
     out << "pad to a square with (" << int{config.square_pad_color[0]} << ", "
         << int{config.square_pad_color[1]} << ", " << int{config.square_pad_color[2]} << ")\n";
   }
+  if (config.opencv_longest_edge > 0) {
+    out << "resize the longest edge to " << config.opencv_longest_edge << ", then edges to multiples of "
+        << config.size_multiple << ", as OpenCV by area or cubic\n";
+  }
   out << resize_words(config);
   if (config.resize != ResizeRule::none)
     out << ", " << filter_name(config.filter) << ", " << arithmetic(config);

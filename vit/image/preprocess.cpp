@@ -12,6 +12,7 @@
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
 #include "vit/image/resample.h"
+#include "vit/image/resample_opencv.h"
 #include "vit/image/resample_rows.h"
 #include "vit/image/resize_memory.h"
 #include "vit/image/row_source.h"
@@ -107,15 +108,16 @@ std::size_t channel_at(PixelFormat order, std::size_t c) {
 
 struct PreprocessMemory::Buffers {
   internal::ResizeMemory resize;
-  std::vector<std::byte> file;   // an image file
-  Buffer<std::uint8_t> rgb;      // the input of another format, (H, W, 3)
-  Buffer<std::uint8_t> squared;  // the input padded to a square, (S, S, 3)
-  Buffer<std::uint8_t> resized;  // what is left of it after resize and crop, (h, w, 3)
-  Buffer<float> planes;          // the same of a float resize, (3, h, w)
+  std::vector<std::byte> file;       // an image file
+  Buffer<std::uint8_t> rgb;          // the input of another format, (H, W, 3)
+  Buffer<std::uint8_t> squared;      // the input padded to a square, (S, S, 3)
+  Buffer<std::uint8_t> second_step;  // of two resizes of the input
+  Buffer<std::uint8_t> resized;      // what is left of it after resize and crop, (h, w, 3)
+  Buffer<float> planes;              // the same of a float resize, (3, h, w)
 
   std::size_t bytes() const noexcept {
-    return resize.bytes() + file.capacity() + rgb.bytes() + squared.bytes() + resized.bytes() +
-           planes.bytes();
+    return resize.bytes() + file.capacity() + rgb.bytes() + squared.bytes() + second_step.bytes() +
+           resized.bytes() + planes.bytes();
   }
   /// One absurdly large image must not hold its memory for as long as the caller lives.
   void give_back() {
@@ -171,6 +173,18 @@ ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
     std::uint8_t* const gray = in.data() == image.data() ? copied_rgb(in, buffers.rgb) : buffers.rgb.data();
     make_gray(gray, in.height() * in.width());
     in = {gray, in.height(), in.width()};
+  }
+  if (config_.opencv_longest_edge != 0) {
+    std::size_t step = 0;
+    for (const ImageSize size : opencv_sizes(in.size())) {
+      if (in.size() == size) continue;
+      Buffer<std::uint8_t>& buffer = step++ == 0 ? buffers.squared : buffers.second_step;
+      std::uint8_t* const out =
+          buffer.take(checked_mul(checked_mul(size.height, size.width, kWhere), 3, kWhere));
+      internal::resize_opencv(rows_of(in), size, out);
+      in = {out, size.height, size.width, {.format = in.format()}};
+    }
+    return in;
   }
   if (!config_.pad_to_square || in.height() == in.width()) return in;
   return square(in, config_.square_pad_color, buffers.squared);
@@ -311,6 +325,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
   const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
   const bool takes_rotated = !in_float && config_.filter != ResizeFilter::nearest;
+  if (config_.opencv_longest_edge != 0) return std::nullopt;
   if (config_.pad_to_square && in.height != in.width) return std::nullopt;
   if (orientation != 1 && !takes_rotated) return std::nullopt;
   PreprocessMemory::Buffers& buffers = *memory.buffers_;

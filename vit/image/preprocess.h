@@ -143,9 +143,13 @@ struct PreprocessConfig {
   std::size_t crop_height = 224;  // pixels
   std::size_t crop_width = 224;   // pixels
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
-  std::size_t pad_multiple = 0;   // > 0, without crop: pad to the next multiples of it
-  bool pad_normalized = false;    // padding is 0 after normalization, not pad_color before it
-  bool pad_at_end = false;        // to these multiples at the bottom and right, not around the image
+  /// > 0: before all else the longest edge becomes this, then both edges the nearest multiples of
+  /// size_multiple, each time by OpenCV's area filter or, where an edge grows, by its cubic one (Depth
+  /// Anything 3).
+  std::size_t opencv_longest_edge = 0;
+  std::size_t pad_multiple = 0;  // > 0, without crop: pad to the next multiples of it
+  bool pad_normalized = false;   // padding is 0 after normalization, not pad_color before it
+  bool pad_at_end = false;       // to these multiples at the bottom and right, not around the image
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
   PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
   std::array<unsigned char, 3> crop_pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop
@@ -334,6 +338,7 @@ class VIT_API Preprocessor {
   ImageSize resized_size(ImageSize in) const;
   ImageView input(ImageView image, PreprocessMemory& memory) const;
   ImageSize input_size(ImageSize in) const;
+  std::array<ImageSize, 2> opencv_sizes(ImageSize in) const;
   /// The plane of the result that shows channel `c` of R, G, B, or of gray.
   std::size_t plane_of(std::size_t c) const {
     return config_.channels == ChannelOrder::bgr && num_channels() == 3 ? 2 - c : c;

@@ -109,8 +109,27 @@ bool has_limits(ResizeRule rule) {
          rule == ResizeRule::token_count;
 }
 
+/// The longest edge becomes the bound, the other one follows.
+ImageSize longest_edge(ImageSize in, std::size_t edge) {
+  const double scale = static_cast<double>(edge) / static_cast<double>(std::max(in.height, in.width));
+  const auto scaled = [&](std::size_t size) {
+    return std::max<std::size_t>(half_even(static_cast<double>(size) * scale), 1);
+  };
+  return {scaled(in.height), scaled(in.width)};
+}
+
+/// The larger one of two that are as near.
+std::size_t nearest_multiple(std::size_t edge, std::size_t multiple) {
+  const std::size_t below = edge / multiple * multiple;
+  return below == 0 || below + multiple - edge <= edge - below ? below + multiple : below;
+}
+
 /// Rules that do not crop resize to the target itself, or to as many patches as it has.
 void replace_target(PreprocessConfig& config, const InputSize& size) {
+  if (config.opencv_longest_edge != 0) {
+    config.opencv_longest_edge = std::max(size.height, size.width);
+    return;
+  }
   VIT_CHECK(config.resize != ResizeRule::none, kMismatch, config.source,
             ": the rules neither resize nor crop, so they have no target size");
   VIT_CHECK(config.resize != ResizeRule::shortest_edge || size.height == size.width, kMismatch, config.source,
@@ -228,9 +247,17 @@ Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t 
   return {.resized = resized, .out = crop, .begin = begin, .count = crop};
 }
 
+/// The sizes of both steps.
+std::array<ImageSize, 2> Preprocessor::opencv_sizes(ImageSize in) const {
+  const ImageSize first = longest_edge(in, config_.opencv_longest_edge);
+  const std::size_t multiple = std::max<std::size_t>(config_.size_multiple, 1);
+  return {first, {nearest_multiple(first.height, multiple), nearest_multiple(first.width, multiple)}};
+}
+
 /// The size of what is resized.
 ImageSize Preprocessor::input_size(ImageSize in) const {
   VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the image has no pixels");
+  if (config_.opencv_longest_edge != 0) return opencv_sizes(in)[1];
   if (!config_.pad_to_square) return in;
   const std::size_t edge = std::max(in.height, in.width);
   VIT_CHECK(edge <= kMaxImagePixels / edge, kWhere.with(ErrorKind::unsupported), "an image of ", in.width,
