@@ -53,8 +53,9 @@ constexpr const char* to_string(Precision precision) {
 
 /// Which two channels of a head an angle rotates.
 enum class RopePairing {
-  neighbours,  // (2i, 2i + 1)
-  halves,      // (i, i + d / 2)
+  neighbors,               // (2i, 2i + 1)
+  halves,                  // (i, i + d / 2)
+  neighbours = neighbors,  // its name up to 0.2
 };
 
 }  // namespace vit

@@ -30,13 +30,13 @@ template <> struct EnumNames<RopeKind> {
   static constexpr std::string_view values[] = {"none", "axial", "mixed"};
 };
 template <> struct EnumNames<CoordinateRule> {
-  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centred"};
+  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centered"};
 };
 template <> struct EnumNames<AxisOrder> {
   static constexpr std::string_view values[] = {"x_then_y", "y_then_x"};
 };
 template <> struct EnumNames<RopePairing> {
-  static constexpr std::string_view values[] = {"neighbours", "halves"};
+  static constexpr std::string_view values[] = {"neighbors", "halves"};
 };
 template <> struct EnumNames<MlpKind> {
   static constexpr std::string_view values[] = {"plain", "gated"};

@@ -116,9 +116,9 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
   const float* const cos = rotation.cos + (token - rotation.num_prefix) * pairs;
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * pairs;
   for (std::size_t j = 0; j < pairs; ++j) {
-    const bool neighbours = rotation.pairing == RopePairing::neighbours;
-    const std::size_t p = neighbours ? 2 * j : j;
-    const std::size_t q = neighbours ? 2 * j + 1 : j + pairs;
+    const bool neighbors = rotation.pairing == RopePairing::neighbors;
+    const std::size_t p = neighbors ? 2 * j : j;
+    const std::size_t q = neighbors ? 2 * j + 1 : j + pairs;
     const double x = in[p];
     const double y = in[q];
     out[p] = static_cast<float>(x * cos[j] - y * sin[j]);

@@ -48,8 +48,8 @@ HWY_INLINE void rotate_halves(const float* in, size_t pairs, const float* cos, c
   store_first(pair.q, rest, out + pairs + j);
 }
 
-HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* cos, const float* sin,
-                                  float* out) {
+HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos, const float* sin,
+                                 float* out) {
   const D d;
   size_t j = 0;
   for (; j + kLanes <= pairs; j += kLanes) {
@@ -82,7 +82,7 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
   if (rotation.pairing == RopePairing::halves) {
     rotate_halves(in, pairs, cos, sin, out);
   } else {
-    rotate_neighbours(in, pairs, cos, sin, out);
+    rotate_neighbors(in, pairs, cos, sin, out);
   }
 }
 

@@ -25,8 +25,8 @@ void check_fits(const TensorView<T>& x, const BasicRopeFactors<T>& factors, std:
 
 template <typename T>
 void rotate_row(T* x, const T* cos, const T* sin, std::size_t pairs, RopePairing pairing) {
-  const std::size_t step = pairing == RopePairing::neighbours ? 2 : 1;
-  const std::size_t partner = pairing == RopePairing::neighbours ? 1 : pairs;
+  const std::size_t step = pairing == RopePairing::neighbors ? 2 : 1;
+  const std::size_t partner = pairing == RopePairing::neighbors ? 1 : pairs;
   for (std::size_t j = 0; j < pairs; ++j) {
     T& p = x[j * step];
     T& q = x[j * step + partner];
