@@ -253,11 +253,12 @@ enum {
 };
 /* Order of the bytes of a pixel. */
 enum {
-  VIT_RGB = 0,  /* R, G, B */
-  VIT_BGR = 1,  /* B, G, R */
-  VIT_RGBA = 2, /* R, G, B, alpha */
-  VIT_BGRA = 3, /* B, G, R, alpha */
-  VIT_GREY = 4  /* one byte */
+  VIT_RGB = 0,        /* R, G, B */
+  VIT_BGR = 1,        /* B, G, R */
+  VIT_RGBA = 2,       /* R, G, B, alpha */
+  VIT_BGRA = 3,       /* B, G, R, alpha */
+  VIT_GRAY = 4,       /* one byte */
+  VIT_GREY = VIT_GRAY /* its name up to 0.2 */
 };
 
 /* One input. Of several in an array all have the same struct_size. What it points at must live until the call

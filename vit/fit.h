@@ -1,4 +1,4 @@
-// Classes of one's own on features of a frozen model: logistic regression, nearest neighbours or nearest
+// Classes of one's own on features of a frozen model: logistic regression, nearest neighbors or nearest
 // centroid, and the head that results. Images are classified with it by vit::Classifier.
 // Letters: n images, C features of each, K classes.
 //

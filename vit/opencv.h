@@ -24,7 +24,7 @@ inline PixelFormat format_of(const cv::Mat& mat, const char* where) {
                            " dimensions and " + std::to_string(mat.total()) + " elements");
   }
   switch (mat.channels()) {
-    case 1: return PixelFormat::grey;
+    case 1: return PixelFormat::gray;
     case 3: return PixelFormat::bgr;
     case 4: return PixelFormat::bgra;
     default: throw Error(where, "1, 3 or 4 channels are expected, got " + std::to_string(mat.channels()));
@@ -55,7 +55,7 @@ std::vector<std::uint8_t> bytes_of(const cv::Mat& mat) {
 
 }  // namespace opencv_detail
 
-/// The pixels of a matrix without a copy: CV_8UC1 as grey, CV_8UC3 as bgr, CV_8UC4 as bgra, with any row
+/// The pixels of a matrix without a copy: CV_8UC1 as gray, CV_8UC3 as bgr, CV_8UC4 as bgra, with any row
 /// stride (regions of interest). The matrix must outlive the view and keep its pixels; there is no view of a
 /// temporary. Throws Error for other types, and for matrices that are empty or have more than two dimensions.
 inline ImageView view(const cv::Mat& mat) {
@@ -71,7 +71,7 @@ inline ImageView view(const cv::Mat& mat) {
 }
 ImageView view(const cv::Mat&& mat) = delete;
 
-/// Copies a matrix of one channel (grey), three (B, G, R) or four (B, G, R, alpha) to RGB. Depth 8U is taken
+/// Copies a matrix of one channel (gray), three (B, G, R) or four (B, G, R, alpha) to RGB. Depth 8U is taken
 /// as it is, of 16U the upper byte, 32F between 0 and 1 is multiplied by 255, rounded half to even and
 /// clipped (NaN becomes 0). Any row stride. Throws Error for other types, and for matrices that are empty or
 /// have more than two dimensions.

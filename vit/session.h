@@ -129,7 +129,7 @@ class VIT_API FeatureExtractor {
  public:
   /// Features of a loaded model.
   explicit FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options = {});
-  /// As above, of a folder or weight file; throws Error as Model::load() does.
+  /// Features of the model in a folder or weight file; throws Error as Model::load() does.
   explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
                             const ModelOptions& model_options = {});
   /// An image, a file of which is read as the checkpoint wants it read. The results are valid until the next

@@ -29,9 +29,9 @@ bool has_coordinates(const ModelConfig& c, CoordinateRule rule) {
 
 constexpr Convention kConventions[] = {
     {"rotary: x before y, neighboring channels",
-     [](const ModelConfig& c) { return is_axial(c, AxisOrder::x_then_y, RopePairing::neighbours); }},
+     [](const ModelConfig& c) { return is_axial(c, AxisOrder::x_then_y, RopePairing::neighbors); }},
     {"rotary: y before x, neighboring channels",
-     [](const ModelConfig& c) { return is_axial(c, AxisOrder::y_then_x, RopePairing::neighbours); }},
+     [](const ModelConfig& c) { return is_axial(c, AxisOrder::y_then_x, RopePairing::neighbors); }},
     {"rotary: y before x, halves",
      [](const ModelConfig& c) { return is_axial(c, AxisOrder::y_then_x, RopePairing::halves); }},
     {"rotary: indices", [](const ModelConfig& c) { return has_coordinates(c, CoordinateRule::index); }},

@@ -297,7 +297,7 @@ TEST_CASE(
 
 TEST_CASE("model: int8 is the same on every kernel table, and close to float32") {
   // A number rounded to multiples of a step is off by step / sqrt(12), as a root mean square. The largest of
-  // a group of normal numbers is about 2.5 deviations, and the largest sum of two neighbours sqrt(2) times
+  // a group of normal numbers is about 2.5 deviations, and the largest sum of two neighbors sqrt(2) times
   // that; steps divide the one by 127 and, where sums are limited, half the other by 63.5. So much, in
   // deviations, does a product lose in every weight and, where inputs are bytes, in every input; inputs of 16
   // bits are exact beside it. The two blocks have four products each, attention pooling four more, whose

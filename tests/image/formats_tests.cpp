@@ -17,7 +17,7 @@ namespace {
 using vit::PixelFormat;
 
 constexpr PixelFormat kFormats[] = {PixelFormat::rgb, PixelFormat::bgr, PixelFormat::rgba, PixelFormat::bgra,
-                                    PixelFormat::grey};
+                                    PixelFormat::gray};
 
 /// Random pixels with random bytes between the rows.
 struct Pixels {
@@ -68,7 +68,7 @@ TEST_CASE("image: every pixel format becomes RGB, transparency dropped or on whi
   const vit::Image on_white = vit::to_rgb({rgba, 1, 3, {.format = PixelFormat::bgra}}, vit::Alpha::on_white);
   const std::uint8_t expected[] = {30, 20, 10, 255, 255, 255, 142, 137, 132};  // Pillow's alpha_composite
   CHECK(std::memcmp(on_white.data(), expected, 9) == 0);
-  const vit::Image grey = vit::to_rgb({rgba, 1, 2, {.format = PixelFormat::grey}});
+  const vit::Image grey = vit::to_rgb({rgba, 1, 2, {.format = PixelFormat::gray}});
   CHECK(std::memcmp(grey.data(), "\x0A\x0A\x0A\x14\x14\x14", 6) == 0);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("image: memory for an absurdly large image is given back") {
   vit::PreprocessMemory memory;
   vit::Tensor<float> out(vit::Shape{3, 16, 16});
   const std::vector<std::uint8_t> grey(std::size_t{9500} * 9500, 7);
-  const vit::ImageView large(grey.data(), 9500, 9500, {.format = PixelFormat::grey});  // RGB: 258 MiB
+  const vit::ImageView large(grey.data(), 9500, 9500, {.format = PixelFormat::gray});  // RGB: 258 MiB
   preprocessor.run(large, out.view(), memory);
   CHECK(memory.bytes() == 0);
   CHECK(same_numbers(out, preprocessor.run(large)));

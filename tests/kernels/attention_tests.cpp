@@ -24,7 +24,7 @@ namespace {
 
 struct HeadCase {
   std::size_t tokens, head_dim, prefix;
-  RopePairing pairing = RopePairing::neighbours;
+  RopePairing pairing = RopePairing::neighbors;
   bool rotated = true;
   bool causal = false;
 };
@@ -326,7 +326,7 @@ std::vector<float> attend_once(const Variant& with, const std::vector<float>& qu
 TEST_CASE("kernels: attention agrees with the reference for every width of a head") {
   for (const Variant& with : all_variants()) {
     for (const std::size_t head_dim : {2, 16, 24, 32, 64, 72, 80, 88, 96, 112, 128}) {
-      for (const RopePairing pairing : {RopePairing::neighbours, RopePairing::halves}) {
+      for (const RopePairing pairing : {RopePairing::neighbors, RopePairing::halves}) {
         check_head(with, {.tokens = 30, .head_dim = head_dim, .prefix = 1, .pairing = pairing}, 30);
       }
     }

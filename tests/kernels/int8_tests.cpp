@@ -167,11 +167,11 @@ TEST_CASE("kernels: int8 inputs are off by at most half a step of their group, a
 }
 
 TEST_CASE(
-    "kernels: weights are off by at most half a step of their group, neighbours no larger than allowed") {
+    "kernels: weights are off by at most half a step of their group, neighbors no larger than allowed") {
   const Sizes sizes{200, 3, 200};
   test::Rng rng(11);
   Tensor<float> weight = rng.tensor({sizes.out_features, sizes.in_features});
-  // One row where opposite neighbours are large, one where equal ones are.
+  // One row where opposite neighbors are large, one where equal ones are.
   for (std::size_t k = 0; k < sizes.in_features; ++k) {
     weight.data()[k] = k % 2 == 0 ? 0.99f : -0.99f;
     weight.data()[sizes.in_features + k] = k % 4 < 2 ? 0.99f : -0.99f;
@@ -203,8 +203,8 @@ TEST_CASE("kernels: the largest whole numbers do not overflow") {
   const Sizes sizes{4, 16, 512};
   std::vector<float> in(sizes.rows * sizes.in_features);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = i / sizes.in_features % 2 == 0 ? 127.0f : -127.0f;
-  // Neighbours as large as can be, of one sign and of two. The last two pairs lie between two whole numbers
-  // where sums of neighbours are limited, and are rounded to the largest pair that there is.
+  // Neighbors as large as can be, of one sign and of two. The last two pairs lie between two whole numbers
+  // where sums of neighbors are limited, and are rounded to the largest pair that there is.
   constexpr std::array<std::array<float, 2>, 8> kPairs{{{127, -127},
                                                         {-127, 127},
                                                         {127, 0},

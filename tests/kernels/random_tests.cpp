@@ -194,7 +194,7 @@ void check_narrow_products(test::Rng& rng) {
             sum_w += std::fabs(w);
           }
           // Inputs are off by half a step, up to 2 largest / (2 * 127) where the range lies on both sides of
-          // zero; weights by half of theirs, which sums of neighbours may double.
+          // zero; weights by half of theirs, which sums of neighbors may double.
           const double x_error = largest_x / steps.input_largest,
                        w_error = std::max(largest_w / 127, 2 * largest_w / (steps.pair_largest - 1)) / 2;
           const auto count = static_cast<double>(end - begin);

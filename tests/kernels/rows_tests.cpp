@@ -221,7 +221,7 @@ TEST_CASE("kernels: rotation agrees with the reference") {
     const std::vector<float> cos = rng.numbers((tokens - 2) * columns / 2);
     const std::vector<float> sin = rng.numbers((tokens - 2) * columns / 2);
     for (const KernelTable* table : available_kernels()) {
-      for (const RopePairing pairing : {RopePairing::neighbours, RopePairing::halves}) {
+      for (const RopePairing pairing : {RopePairing::neighbors, RopePairing::halves}) {
         CAPTURE(table->name);
         CAPTURE(columns);
         const Rotation rotation{.cos = cos.data(), .sin = sin.data(), .num_prefix = 2, .pairing = pairing};

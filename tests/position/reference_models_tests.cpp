@@ -58,7 +58,7 @@ PositionConfig scaled(AxisOrder order, double offset, GridSize reference) {
   return config;
 }
 
-PositionConfig centred() {
+PositionConfig centered() {
   PositionConfig config = indexed(100.0);
   config.coordinates = CoordinateRule::centered;
   config.axis_order = AxisOrder::y_then_x;
@@ -88,15 +88,15 @@ std::vector<AxialModel> axial_models() {
       {"timm-pe-lang", 14, scaled(AxisOrder::x_then_y, 1.0, {32, 32})},
       {"timm-pe-spatial", 16, scaled(AxisOrder::x_then_y, 1.0, {32, 32})},
       {"orig-meta-pe-core", 16, meta_pe},
-      {"timm-dinov3", 16, centred()},
-      {"timm-dinov3-qkvb", 16, centred()},
-      {"timm-dinov3-plus-qkvb", 16, centred()},
-      {"timm-dinov3-plus-bf16", 16, centred()},
-      {"hf-dinov3", 16, centred()},
-      {"hf-dinov3-7b", 16, centred()},
-      {"hf-dinov3-gated-sharded", 16, centred()},
-      {"hf-dinov3-nested", 16, centred()},
-      {"orig-meta-dinov3", 16, centred()},
+      {"timm-dinov3", 16, centered()},
+      {"timm-dinov3-qkvb", 16, centered()},
+      {"timm-dinov3-plus-qkvb", 16, centered()},
+      {"timm-dinov3-plus-bf16", 16, centered()},
+      {"hf-dinov3", 16, centered()},
+      {"hf-dinov3-7b", 16, centered()},
+      {"hf-dinov3-gated-sharded", 16, centered()},
+      {"hf-dinov3-nested", 16, centered()},
+      {"orig-meta-dinov3", 16, centered()},
   };
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("position: factors from the periods that a file stores") {
   const auto expected = model_tensors("orig-meta-dinov3", "expected.safetensors");
   const auto weights = model_tensors("orig-meta-dinov3", "model.safetensors");
   const Tensor<float> periods = weights.floats("rope_embed.periods");
-  PositionConfig config = centred();
+  PositionConfig config = centered();
   config.stored_periods = true;
   const Position position(config, {.head_dim = 32}, {.periods = periods.flat()});
   for (const std::string input : {"native", "wide"}) {

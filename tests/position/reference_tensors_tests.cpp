@@ -82,9 +82,9 @@ std::vector<Rotation> all_rotations() {
   const std::vector<double> line = coords_1d(num_patches(kGrid));
   const GridCoords coords = grid_coords(kGrid);
   std::vector<Rotation> rotations;
-  rotations.push_back({"rope1d", angles_1d(line, frequencies_1d(1e4)), RopePairing::neighbours});
-  rotations.push_back({"axial", axial_angles(coords, axial_frequencies(100.0), AxisOrder::x_then_y),
-                       RopePairing::neighbours});
+  rotations.push_back({"rope1d", angles_1d(line, frequencies_1d(1e4)), RopePairing::neighbors});
+  rotations.push_back(
+      {"axial", axial_angles(coords, axial_frequencies(100.0), AxisOrder::x_then_y), RopePairing::neighbors});
   rotations.push_back({"halves_exp_pi",
                        angles_1d(line, RopeFrequencies::exp_pi(num_frequencies_1d(kHeadDim))),
                        RopePairing::halves});
@@ -152,7 +152,7 @@ TEST_CASE("position: reference rotations of (B, L, d) and (B, L, H, d) in double
       // times the norm of the pair, which is that of the rotated pair.
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const std::size_t channel = i % kHeadDim;
-        const std::size_t partner = rotation.pairing == RopePairing::neighbours
+        const std::size_t partner = rotation.pairing == RopePairing::neighbors
                                         ? i ^ 1u
                                         : i - channel + (channel + kHeadDim / 2) % kHeadDim;
         const double norm = std::hypot(expected[i], expected[partner]);

@@ -14,7 +14,7 @@
 namespace vit::position {
 namespace {
 
-constexpr RopePairing kPairings[] = {RopePairing::neighbours, RopePairing::halves};
+constexpr RopePairing kPairings[] = {RopePairing::neighbors, RopePairing::halves};
 
 RopeFrequencies frequencies_of(std::size_t head_dim, double theta = 100.0) {
   return RopeFrequencies::from_theta(num_axial_frequencies(head_dim), theta);
@@ -141,8 +141,8 @@ TEST_CASE("position: rotation is the complex product in both pairings, prefix to
       const double* const x = before.view().row(r);
       const double* const y = after.view().row(r);
       for (std::size_t j = 0; j < kDim / 2; ++j) {
-        const std::size_t p = pairing == RopePairing::neighbours ? 2 * j : j;
-        const std::size_t q = pairing == RopePairing::neighbours ? 2 * j + 1 : j + kDim / 2;
+        const std::size_t p = pairing == RopePairing::neighbors ? 2 * j : j;
+        const std::size_t q = pairing == RopePairing::neighbors ? 2 * j + 1 : j + kDim / 2;
         std::complex<double> expected(x[p], x[q]);
         if (token >= kPrefix) expected *= table.factor(token - kPrefix, j);
         CHECK(std::abs(std::complex<double>(y[p], y[q]) - expected) <= 1e-15);

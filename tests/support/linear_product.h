@@ -61,7 +61,7 @@ inline std::vector<float> linear_product(const internal::kernels::LinearKernels&
 /// How many steps int8 inputs and weights have, which the descriptions of the kernels tell.
 struct Int8Steps {
   int input_largest;  // steps from 0 to the largest magnitude, at least: those of 16 bits, or of bytes
-  int pair_largest;   // that the sum of the neighbours q[n][2i] and q[n][2i + 1] may be, either sign
+  int pair_largest;   // that the sum of the neighbors q[n][2i] and q[n][2i + 1] may be, either sign
   bool operator==(const Int8Steps&) const = default;
 };
 inline Int8Steps int8_steps(const internal::kernels::LinearKernels& kernels) {

@@ -151,6 +151,19 @@ TEST_CASE("layouts: what the tensors do not tell is asked for by name") {
   check_refused(replaced(own_layout(), sizes, ""), ErrorKind::mismatch, {"image_height"});
 }
 
+TEST_CASE("layouts: names in the spelling of 0.2 are read") {
+  for (const char* word : {"neighbors", "neighbours"}) {
+    const std::string layout =
+        replaced(own_layout(), R"("pairing": "halves")", std::string(R"("pairing": ")") + word + '"');
+    CHECK(load_by(layout).config.position.pairing == RopePairing::neighbors);
+  }
+  for (const char* word : {"centered", "centred"}) {
+    const std::string layout =
+        replaced(own_layout(), R"("coordinates": "index")", std::string(R"("coordinates": ")") + word + '"');
+    CHECK(load_by(layout).config.position.coordinates == CoordinateRule::centered);
+  }
+}
+
 TEST_CASE("layouts: what is not understood is refused by its key") {
   const auto check = [](const std::string& from, const std::string& to, const std::string& name) {
     check_refused(replaced(own_layout(), from, to), ErrorKind::format, {name});

@@ -53,15 +53,16 @@ constexpr const char* to_string(Precision precision) {
 
 /// Which two channels of a head an angle rotates.
 enum class RopePairing {
-  neighbours,  // (2i, 2i + 1)
-  halves,      // (i, i + d / 2)
+  neighbors,  // (2i, 2i + 1)
+  halves,     // (i, i + d / 2)
   /// (2i, 2i + 1), each of which turns by an angle of its own: no rotation, but what V-JEPA 2 publishes.
-  neighbours_apart,
+  neighbors_apart,
+  neighbours = neighbors,  // its name up to 0.2
 };
 
 /// Angles of a head of d channels.
 constexpr unsigned long num_angles(RopePairing pairing, unsigned long head_dim) {
-  return pairing == RopePairing::neighbours_apart ? head_dim : head_dim / 2;
+  return pairing == RopePairing::neighbors_apart ? head_dim : head_dim / 2;
 }
 
 }  // namespace vit

@@ -28,7 +28,7 @@ PillowRelease pillow_release(std::int32_t release) {
 }
 
 ImageView pixels_of(const vit_input& input) {
-  const PixelFormat format = enum_of(input.format, PixelFormat::grey, "format");
+  const PixelFormat format = enum_of(input.format, PixelFormat::gray, "format");
   return {static_cast<const std::uint8_t*>(input.data),
           input.height,
           input.width,

@@ -46,7 +46,7 @@ void validate_position(const ModelConfig& c) {
             ", patch_size ", c.patch_size, ")");
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::volume, kWhere,
             "rope scaling is asked for, but this model takes images of one size");
-  const bool is_apart = p.pairing == RopePairing::neighbours_apart;
+  const bool is_apart = p.pairing == RopePairing::neighbors_apart;
   VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
             "three axes and pairs whose channels turn apart go together");
   VIT_CHECK(p.rope != RopeKind::volume || (c.fixed_size && c.head_width() >= 6), kWhere,

@@ -31,7 +31,7 @@ template <> struct EnumNames<RopeKind> {
   static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume"};
 };
 template <> struct EnumNames<CoordinateRule> {
-  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centred"};
+  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centered"};
 };
 template <> struct EnumNames<AxisOrder> {
   static constexpr std::string_view values[] = {"x_then_y", "y_then_x"};
@@ -52,7 +52,7 @@ template <> struct EnumNames<TokenStage> {
   static constexpr std::string_view values[] = {"encoder", "reduced", "merged"};
 };
 template <> struct EnumNames<RopePairing> {
-  static constexpr std::string_view values[] = {"neighbours", "halves", "neighbours_apart"};
+  static constexpr std::string_view values[] = {"neighbors", "halves", "neighbors_apart"};
 };
 template <> struct EnumNames<MlpKind> {
   static constexpr std::string_view values[] = {"plain", "gated"};

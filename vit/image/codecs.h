@@ -111,7 +111,7 @@ int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 /// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
-/// Throws Error if a JPEG 2000 codestream is cut, is not for grey or RGB of 16 bits at most, or would cost
+/// Throws Error if a JPEG 2000 codestream is cut, is not for gray or RGB of 16 bits at most, or would cost
 /// its decoder more than an image of its size is worth. `length` bytes of `code` belong to it; what follows
 /// them may, too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);

@@ -20,7 +20,7 @@ ChannelOffsets channel_offsets(PixelFormat format) {
     case PixelFormat::rgba: return {.red = 0, .green = 1, .blue = 2};
     case PixelFormat::bgr:
     case PixelFormat::bgra: return {.red = 2, .green = 1, .blue = 0};
-    case PixelFormat::grey: return {};
+    case PixelFormat::gray: return {};
   }
   return {};
 }

@@ -121,7 +121,7 @@ void copy_pixels(const Source& source, const avifImage& image, Decoded& decoded)
   const bool has_alpha = image.alphaPlane != nullptr;
   const bool is_grey = image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400;
   const bool by_libyuv = is_converted_by_libyuv(image);
-  // With opacity libyuv reads 10 bits as they are, and 12 bits where chroma is halved both ways. Grey without
+  // With opacity libyuv reads 10 bits as they are, and 12 bits where chroma is halved both ways. Gray without
   // opacity it never sees.
   const bool is_12_bit_420 = image.depth == 12 && image.yuvFormat == AVIF_PIXEL_FORMAT_YUV420;
   const bool direct = is_grey ? !has_alpha : has_alpha && (image.depth == 10 || is_12_bit_420);

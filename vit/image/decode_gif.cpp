@@ -191,7 +191,7 @@ void read_rows(const GifImageDesc& at, PixelReader& pixels, Canvas& canvas) {
   }
 }
 
-/// The color of every index: of the image's own table, else that of the file, else grey. What a table lacks
+/// The color of every index: of the image's own table, else that of the file, else gray. What a table lacks
 /// is black.
 void fill_palette(const GifFileType& gif, std::uint8_t (&palette)[256][3]) {
   const ColorMapObject* const own = gif.Image.ColorMap;

@@ -218,7 +218,7 @@ class JpegRows final : public RowSource {
     if (state.output_width != headers_.width || state.output_height != headers_.height) {
       refuse(bytes_, "corrupt JPEG: two headers of different sizes");
     }
-    // In these files libjpeg has decoded all blocks by now, or smooths them with their neighbours.
+    // In these files libjpeg has decoded all blocks by now, or smooths them with their neighbors.
     is_sequential_ = !has_scans && state.progressive_mode == FALSE && state.arith_code == FALSE;
     if (is_sequential_) narrow(wanted);
     row_.resize((jpeg_.state.out_color_components == 3 ? 3 : 4) * columns_.count());

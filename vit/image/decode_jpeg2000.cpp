@@ -64,7 +64,7 @@ Part find_codestream(const Source& source) {
   if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
   if (special)
     refuse_unsupported(source,
-                       "JPEG 2000 with a palette or a color space other than RGB and grey is not read");
+                       "JPEG 2000 with a palette or a color space other than RGB and gray is not read");
   return {.offset = static_cast<std::size_t>(codestream.data() - source.bytes.data()),
           .length = codestream.size()};
 }
@@ -186,7 +186,7 @@ class Decoder {
                          .is_signed = component.sgnd != 0,
                          .is_wide_grey = num_components_ == 1 && component.prec > 8});
     }
-    constexpr std::size_t kMaxComponents = 4;  // grey or RGB, with or without opacity
+    constexpr std::size_t kMaxComponents = 4;  // gray or RGB, with or without opacity
     if (scales_.empty() || scales_.size() > kMaxComponents)
       refuse(source_, "corrupt JPEG 2000: the components changed");
   }
@@ -213,7 +213,7 @@ class Decoder {
     const std::uint8_t* plane = tile_.data();
     for (std::size_t c = 0; c < scales_.size(); ++c) {
       const bool is_alpha = c + 1 == scales_.size() && !decoded.alpha.empty();
-      const std::size_t num_copies = !is_alpha && num_components_ <= 2 ? 3 : 1;  // grey is all three colors
+      const std::size_t num_copies = !is_alpha && num_components_ <= 2 ? 3 : 1;  // gray is all three colors
       const std::size_t step = is_alpha ? 1 : 3;
       std::uint8_t* const out =
           is_alpha ? decoded.alpha.data() + start : decoded.image.data() + 3 * start + c;
@@ -225,7 +225,7 @@ class Decoder {
   }
 
   /// How a sample of a component becomes 8 bits: shifted, half of the last bit that stays added, and what
-  /// overflows lost, as Pillow does. Grey of more than 8 bits is first spread to 16 and then cut off at 255.
+  /// overflows lost, as Pillow does. Gray of more than 8 bits is first spread to 16 and then cut off at 255.
   struct Scale {
     OPJ_UINT32 bits = 8;
     bool is_signed = false;

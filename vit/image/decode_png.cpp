@@ -307,7 +307,7 @@ class PngRows final : public RowSource {
     return layout_.depth == 16 ? be16(row + 2 * index) : row[index];
   }
 
-  /// A grey sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to
+  /// A gray sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to
   /// 0..255.
   std::uint8_t grey_level(std::uint32_t value) const {
     switch (layout_.depth) {

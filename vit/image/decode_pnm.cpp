@@ -207,7 +207,7 @@ class PnmRows final : public RowSource {
   std::size_t next_y_ = 0;
 };
 
-/// Grey floats of 32 bits, the lowest row first, cut off at 0 and 255; the sign of the scale is their byte
+/// Gray floats of 32 bits, the lowest row first, cut off at 0 and 255; the sign of the scale is their byte
 /// order, its size does not count.
 Decoded decode_float_map(const Source& source) {
   Cursor cursor(source);

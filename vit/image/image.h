@@ -27,11 +27,12 @@ struct ImageSize {
 
 /// Order of the bytes of a pixel. `bgr` and `bgra` are OpenCV's; alpha is not premultiplied.
 enum class PixelFormat {
-  rgb,   // R, G, B
-  bgr,   // B, G, R
-  rgba,  // R, G, B, alpha
-  bgra,  // B, G, R, alpha
-  grey,  // one byte
+  rgb,          // R, G, B
+  bgr,          // B, G, R
+  rgba,         // R, G, B, alpha
+  bgra,         // B, G, R, alpha
+  gray,         // one byte
+  grey = gray,  // its name up to 0.2
 };
 
 /// 3, 4 or 1.
@@ -41,7 +42,7 @@ constexpr std::size_t bytes_per_pixel(PixelFormat format) {
     case PixelFormat::bgr: return 3;
     case PixelFormat::rgba:
     case PixelFormat::bgra: return 4;
-    case PixelFormat::grey: return 1;
+    case PixelFormat::gray: return 1;
   }
   return 0;
 }
@@ -115,7 +116,7 @@ class Image {
   Tensor<std::uint8_t> pixels_;
 };
 
-/// Copies pixels of any format; grey becomes R = G = B.
+/// Copies pixels of any format; gray becomes R = G = B.
 VIT_API Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
 
 // ----------------------------------------------------------------------------------------------------- files
@@ -138,7 +139,7 @@ struct DecodeOptions {
   std::size_t max_pixels = kMaxImagePixels;       // height * width; a larger image is an Error
 };
 
-/// Reads JPEG (grey, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
+/// Reads JPEG (gray, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
 /// (of an animation the first image), AVIF, HEIF (HEIC), BMP (with and without the file header), Windows
 /// icons (the largest image), PNM (P1 to P6, Pf) and JPEG 2000 (up to 16 bits). GIF, AVIF, HEIF and TIFF in
 /// CIELab need giflib, libavif, libheif and Little CMS (lcms2) when the library is built. Throws Error naming

@@ -54,7 +54,7 @@ class TiffMapper {
           rgb[c] = static_cast<std::uint8_t>(*sample(x, y, c).bytes ^ (is_signed ? 0x80 : 0));
         }
         break;
-      default: std::fill_n(rgb, 3, grey(sample(x, y, 0)));
+      default: std::fill_n(rgb, 3, gray(sample(x, y, 0)));
     }
     if (!layout_.has_alpha) return 255;
     const std::uint8_t alpha = high_byte(sample(x, y, layout_.num_colors));
@@ -96,7 +96,7 @@ class TiffMapper {
     return layout_.bits == 16 ? static_cast<std::uint8_t>(number<std::uint16_t>(place) >> 8) : *place.bytes;
   }
   /// Up to 8 bits are spread to 0..255, more are cut off there.
-  std::uint8_t grey(Place place) const {
+  std::uint8_t gray(Place place) const {
     if (layout_.bits <= 8) {
       const auto level = static_cast<std::uint8_t>(small(place) * (255 / ((1u << layout_.bits) - 1)));
       return layout_.photometric == PHOTOMETRIC_MINISWHITE ? static_cast<std::uint8_t>(255 - level) : level;

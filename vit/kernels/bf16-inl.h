@@ -58,8 +58,8 @@ struct ColumnLines {
 };
 
 #if HWY_TARGET == HWY_AVX3
-/// Two vectors rounded, round half to even, one after the other in one vector: pairs of neighbours.
-HWY_INLINE V neighbours(V first, V second) {
+/// Two vectors rounded, round half to even, one after the other in one vector: pairs of neighbors.
+HWY_INLINE V neighbors(V first, V second) {
   V both;
   // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
   __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both.raw) : "v"(second.raw), "v"(first.raw));
@@ -71,11 +71,11 @@ HWY_INLINE V pairs(V lower, V upper) {
   alignas(64) static constexpr uint16_t kInterleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  const __m512i halves = _mm512_castps_si512(neighbours(lower, upper).raw);
+  const __m512i halves = _mm512_castps_si512(neighbors(lower, upper).raw);
   return V{_mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), halves))};
 }
 
-/// count numbers as pairs of neighbours, one more zero where count is odd; `lanes` may be `in`.
+/// count numbers as pairs of neighbors, one more zero where count is odd; `lanes` may be `in`.
 HWY_INLINE void round_row(const float* in, size_t count, float* lanes) {
   for (size_t k = 0; k < count; k += 2 * kLanes) {
     const size_t rest = count - k;
@@ -83,7 +83,7 @@ HWY_INLINE void round_row(const float* in, size_t count, float* lanes) {
     const V second = rest >= 2 * kLanes ? hn::LoadU(D(), in + k + kLanes)
                      : rest > kLanes    ? load_first(in + k + kLanes, rest - kLanes, 0.0f)
                                         : hn::Zero(D());
-    const V both = neighbours(first, second);
+    const V both = neighbors(first, second);
     if (rest > 2 * kLanes - 2) {
       hn::StoreU(both, D(), lanes + k / 2);
     } else {

@@ -6,7 +6,7 @@
 // q[n][k] an integer in [-127, 127]. Products of int16 pairs hold the weights in 16 bits anyway, so the
 // inputs use all of theirs: q[m][k] in [-L, L], L = 32767, and zero = 0. Products of bytes have few steps,
 // which are laid over what the group holds: q[m][k] in [0, 255] from its lowest number, or 0, to its highest.
-// Where two of them are added in 16 bits, neighbours q[n][2i] and q[n][2i + 1] must not be large together; a
+// Where two of them are added in 16 bits, neighbors q[n][2i] and q[n][2i + 1] must not be large together; a
 // group where they would be gets a larger scale, and nothing saturates. Sums over a group are exact in int32;
 // those of the groups are added in float32, in order. Short groups keep a channel that is far larger than the
 // others from taking the precision of the entire row.

@@ -101,7 +101,7 @@ struct Rotation {
   const float* cos = nullptr;  // (tokens - num_prefix, d / 2), contiguous
   const float* sin = nullptr;
   std::size_t num_prefix = 0;  // leading tokens that are not rotated
-  RopePairing pairing = RopePairing::neighbours;
+  RopePairing pairing = RopePairing::neighbors;
 };
 
 /// Keys and values of one head of one image, of which the tokens [first_token, last_token) are packed.

@@ -118,11 +118,11 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
   const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
   for (std::size_t j = 0; j < pairs; ++j) {
-    const bool neighbours = rotation.pairing != RopePairing::halves;
-    const bool apart = rotation.pairing == RopePairing::neighbours_apart;
+    const bool neighbors = rotation.pairing != RopePairing::halves;
+    const bool apart = rotation.pairing == RopePairing::neighbors_apart;
     const std::size_t of_p = apart ? 2 * j : j, of_q = apart ? 2 * j + 1 : j;
-    const std::size_t p = neighbours ? 2 * j : j;
-    const std::size_t q = neighbours ? 2 * j + 1 : j + pairs;
+    const std::size_t p = neighbors ? 2 * j : j;
+    const std::size_t q = neighbors ? 2 * j + 1 : j + pairs;
     const double x = in[p];
     const double y = in[q];
     out[p] = static_cast<float>(x * cos[of_p] - y * sin[of_p]);

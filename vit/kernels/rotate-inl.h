@@ -48,8 +48,8 @@ HWY_INLINE void rotate_halves(const float* in, size_t pairs, const float* cos, c
   store_first(pair.q, rest, out + pairs + j);
 }
 
-HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* cos, const float* sin,
-                                  float* out) {
+HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos, const float* sin,
+                                 float* out) {
   const D d;
   size_t j = 0;
   for (; j + kLanes <= pairs; j += kLanes) {
@@ -69,7 +69,7 @@ HWY_INLINE void rotate_neighbours(const float* in, size_t pairs, const float* co
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// As rotate_neighbours, with angles of each channel.
+/// As rotate_neighbors, with angles of each channel.
 HWY_INLINE void turn_apart(const float* in, size_t pairs, const float* cos, const float* sin, float* out) {
   for (size_t j = 0; j < pairs; ++j) {
     const float p = in[2 * j], q = in[2 * j + 1];
@@ -89,12 +89,12 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
   const size_t angles = num_angles(rotation.pairing, head_dim);
   const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
-  if (rotation.pairing == RopePairing::neighbours_apart) {
+  if (rotation.pairing == RopePairing::neighbors_apart) {
     turn_apart(in, pairs, cos, sin, out);
   } else if (rotation.pairing == RopePairing::halves) {
     rotate_halves(in, pairs, cos, sin, out);
   } else {
-    rotate_neighbours(in, pairs, cos, sin, out);
+    rotate_neighbors(in, pairs, cos, sin, out);
   }
 }
 

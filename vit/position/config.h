@@ -120,7 +120,7 @@ struct PositionConfig {
   double coordinate_offset = 0.0;                         // added to the index of a patch
   GridSize reference_grid;                                // G_ref of scaled_to_reference
   AxisOrder axis_order = AxisOrder::x_then_y;             // axis of the first half of the pairs
-  RopePairing pairing = RopePairing::neighbours;          // channels of a pair
+  RopePairing pairing = RopePairing::neighbors;           // channels of a pair
   double theta = 100.0;                                   // base of the frequencies
   double angle_scale = 1.0;                               // 2 pi for DINOv3, whose frequencies count turns
   AxisFrequencies frequencies = AxisFrequencies::shared;  // of the two axes

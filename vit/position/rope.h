@@ -85,7 +85,7 @@ class VIT_API RopeFrequencies {
   /// exp(-pi k / F), that is exp(-pi 2k/d) in 1D: the frequencies of the half-split one-dimensional variant.
   static RopeFrequencies exp_pi(std::size_t num_frequencies);
   /// 1 / period, the F periods spaced geometrically from shortest to longest, both ends included (DINOv3's
-  /// second parametrisation; a single frequency takes the shortest period).
+  /// second parametrization; a single frequency takes the shortest period).
   static RopeFrequencies from_period_range(std::size_t num_frequencies, PeriodRange periods);
   /// 1 / period of periods stored in a file. Throws Error if one is not positive and finite.
   static RopeFrequencies from_periods(std::span<const float> periods);
@@ -134,9 +134,9 @@ class VIT_API MixedFrequencies {
 
 /// A view of rotary factors; owned by a RopeTable or PositionContext. Angle a of pair j rotates channels (p,
 /// q) to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
-///   neighbours: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
+///   neighbors: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
 ///   halves:     | x0 x1 ' x2 x3 |   p = j,  q = j + d / 2
-///   neighbours_apart: as neighbours, but channel p takes angle p and channel q angle q
+///   neighbors_apart: as neighbors, but channel p takes angle p and channel q angle q
 /// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
 template <typename T>
 struct BasicRopeFactors {
@@ -145,12 +145,12 @@ struct BasicRopeFactors {
   std::size_t num_patches = 0;  // N: patches of the grid
   std::size_t pairs = 0;        // d / 2
   std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
-  RopePairing pairing = RopePairing::neighbours;  // channels of a pair
-  std::size_t num_heads = 1;                      // heads with a table of their own; 1 where all share one
+  RopePairing pairing = RopePairing::neighbors;  // channels of a pair
+  std::size_t num_heads = 1;                     // heads with a table of their own; 1 where all share one
 
   /// Angles of a patch: d / 2, or d where the channels of a pair turn apart.
   std::size_t num_angles() const noexcept {
-    return pairing == RopePairing::neighbours_apart ? 2 * pairs : pairs;
+    return pairing == RopePairing::neighbors_apart ? 2 * pairs : pairs;
   }
 };
 /// Factors as the kernels take them.
@@ -210,15 +210,15 @@ class VIT_API RopeTable {
   std::size_t num_heads_ = 1;
   std::size_t num_patches_ = 0;
   std::size_t num_pairs_ = 0;
-  RopePairing pairing_ = RopePairing::neighbours;
+  RopePairing pairing_ = RopePairing::neighbors;
   Tensor<T> cos_;
   Tensor<T> sin_;
 };
 
 /// Order of axes and pairs in the columns of an axial table.
 struct AxialRopeOptions {
-  AxisOrder axis_order = AxisOrder::x_then_y;     // axis of the first half of the pairs
-  RopePairing pairing = RopePairing::neighbours;  // channels of a pair
+  AxisOrder axis_order = AxisOrder::x_then_y;    // axis of the first half of the pairs
+  RopePairing pairing = RopePairing::neighbors;  // channels of a pair
 };
 
 /// (N, 2F) factors of an axial encoding. T is double or float.
@@ -231,14 +231,14 @@ VIT_API RopeTable<T> build_axial_table(const GridCoords& coords, const RopeFrequ
 /// (L, F) factors of a one-dimensional encoding.
 template <typename T>
 VIT_API RopeTable<T> build_line_table(std::span<const double> positions, const RopeFrequencies& frequencies,
-                                      RopePairing pairing = RopePairing::neighbours) {
+                                      RopePairing pairing = RopePairing::neighbors) {
   return RopeTable<T>(angles_1d(positions, frequencies), pairing);
 }
 
 /// (H, N, d / 2) factors of one layer with learned frequencies.
 template <typename T>
 VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFrequencies& frequencies,
-                                       std::size_t layer, RopePairing pairing = RopePairing::neighbours,
+                                       std::size_t layer, RopePairing pairing = RopePairing::neighbors,
                                        AxisOrder order = AxisOrder::x_then_y) {
   return RopeTable<T>(mixed_angles(coords, frequencies, layer, order), pairing);
 }

@@ -28,7 +28,7 @@ template <typename T>
 void rotate_row(T* x, const T* cos, const T* sin, std::size_t pairs, RopePairing pairing) {
   const std::size_t step = pairing == RopePairing::halves ? 1 : 2;
   const std::size_t partner = pairing == RopePairing::halves ? pairs : 1;
-  const bool apart = pairing == RopePairing::neighbours_apart;
+  const bool apart = pairing == RopePairing::neighbors_apart;
   for (std::size_t j = 0; j < pairs; ++j) {
     T& p = x[j * step];
     T& q = x[j * step + partner];
@@ -144,7 +144,7 @@ RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing) : 
   num_heads_ = shape.rank() == 3 ? shape[0] : 1;
   num_patches_ = shape[shape.rank() - 2];
   const std::size_t num_angles = shape.last();
-  num_pairs_ = pairing == RopePairing::neighbours_apart ? num_angles / 2 : num_angles;
+  num_pairs_ = pairing == RopePairing::neighbors_apart ? num_angles / 2 : num_angles;
   cos_ = Tensor<T>(shape);
   sin_ = Tensor<T>(shape);
   for (std::size_t r = 0; r < angles.num_rows(); ++r) {

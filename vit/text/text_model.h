@@ -22,7 +22,7 @@ struct BytePairModel {
   bool byte_fallback = false;
   ByteTokens bytes{};
   std::optional<TokenId> unknown;
-  bool fuse_unknown = false;  // neighbours that are unknown become one
+  bool fuse_unknown = false;  // neighbors that are unknown become one
 };
 
 struct TextModel {

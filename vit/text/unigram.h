@@ -34,7 +34,7 @@ struct Piece {
   std::string_view text;
 };
 
-/// Neighbours that are unknown are joined to one piece, whose id is `unknown`.
+/// Neighbors that are unknown are joined to one piece, whose id is `unknown`.
 std::vector<Piece> best_path(const UnigramModel& model, const Vocabulary& vocabulary, std::string_view text);
 
 }  // namespace vit::internal

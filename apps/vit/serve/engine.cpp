@@ -282,7 +282,7 @@ void Engine::compute_images(LoadedModel& model, std::span<Ref> batch) {
   std::vector<Ref*> taken;
   for (Ref& ref : batch) {
     try {
-      static_cast<void>(model.session().model().grid_for(ref.pixels.dim(1), ref.pixels.dim(2)));
+      model.session().model().require_grid(ref.pixels.dim(1), ref.pixels.dim(2));
       pixels.push_back(ref.pixels.view());
       taken.push_back(&ref);
     } catch (const Error& error) {

@@ -20,6 +20,12 @@
 namespace vit::internal {
 namespace {
 
+/// A name of a choice; files of 0.2 have two of them in British spelling.
+std::string_view current_spelling(std::string_view name) {
+  if (name == "centred") return "centered";
+  return name == "neighbours" ? "neighbors" : name;
+}
+
 constexpr Where kWhere{"read_layout", ErrorKind::format};
 constexpr SizeRange kCount{0, 1u << 22};
 
@@ -71,7 +77,7 @@ struct Reader {
   requires std::is_enum_v<Enum>
   void read(const Json& value, const std::string&, Enum& field) const {
     const auto& names = EnumNames<Enum>::values;
-    std::string_view word = value.as_string();
+    std::string_view word = current_spelling(value.as_string());
     if (std::is_same_v<Enum, Pooling> && word == "class_and_patch_mean") word = "cls+mean";
     const auto found = std::ranges::find(names, word);
     VIT_CHECK(found != std::end(names), kWhere, value.where(), " must be one of ",

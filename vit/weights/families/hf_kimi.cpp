@@ -55,7 +55,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   PositionConfig& position = c.position;
   position.rope = RopeKind::axial;
   position.axis_order = AxisOrder::x_then_y;
-  position.pairing = RopePairing::neighbours;
+  position.pairing = RopePairing::neighbors;
   position.theta = read_rope_theta(json, 10000.0);
   position.added = AddedTable::patches;
   position.added_grid = {find_tower_size(json, {"pos_emb_height", "init_pos_emb_height"}, 64),

@@ -46,7 +46,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.fixed_size = true;
   add_tower_rope(json, c);
   c.position.axis_order = AxisOrder::x_then_y;
-  c.position.pairing = RopePairing::neighbours;
+  c.position.pairing = RopePairing::neighbors;
   c.position.coordinate_offset = 1.0;
   VIT_CHECK(c.patch_size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
   c.position.added = AddedTable::prefix_and_patches;

@@ -139,7 +139,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.mlp = MlpKind::gated;
   add_tower_rope(json, c);
   c.position.frequencies = AxisFrequencies::alternating;
-  if (mistral) c.position.pairing = RopePairing::neighbours;
+  if (mistral) c.position.pairing = RopePairing::neighbors;
   set_joint(files, c);
   return c;
 }

@@ -210,7 +210,7 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   if (!args.rope) return;
   position.rope = args.rope_type == TimmRope::mixed ? RopeKind::mixed : RopeKind::axial;
   position.axis_order = args.rope_xy ? AxisOrder::x_then_y : AxisOrder::y_then_x;
-  position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbours;
+  position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbors;
   position.theta = args.rope_temperature;
   if (args.rope_type == TimmRope::mixed) return;  // raw indices, learned frequencies
   position.coordinate_offset = args.rope_grid_offset;
