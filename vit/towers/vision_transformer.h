@@ -13,7 +13,7 @@
 #include "vit/dense/dense_head.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
-#include "vit/towers/forward_memory.h"
+#include "vit/towers/lanes.h"
 #include "vit/towers/vision_transformer_layers.h"
 
 namespace vit::internal {
@@ -60,7 +60,8 @@ class VisionTransformer {
   /// Images [first_image, first_image + count) of a forward pass.
   struct Images;
   void run(const Images& images, const Pass& pass) const;
-  ActivationShape activation_shape(const Images& images, int threads) const;
+  ActivationShape activation_shape(const Request& request, std::size_t num_images, GridSize grid,
+                                   int threads) const;
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;
