@@ -199,6 +199,7 @@ typedef struct vit_model_options {
   int32_t pads_to_square; /* not 0: images are put into a square of pad_color before the resize */
   uint8_t pad_color[4];   /* R, G, B, and 0 */
   const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
+  size_t max_pixels;        /* of an image file, larger ones are errors; 0: 178956970 */
 } vit_model_options;
 
 /* Weights ready to run. Immutable: sessions of any threads may share one. */

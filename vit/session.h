@@ -168,13 +168,14 @@ struct StreamedImage {
 /// Takes one result after another, in the calling thread. What it throws ends the stream.
 using ConsumeImage = std::function<void(const StreamedImage&)>;
 
-/// Progress and cancellation of for_each_image.
+/// Progress and cancellation of many images or texts.
 struct StreamOptions {
-  /// Called in the calling thread after each result and, while a group is computed, after each block, with
-  /// the number of inputs that are done, those under way in part, and that of all.
+  /// Called in the calling thread after each result or group of texts and, while one is computed, after each
+  /// block that all threads share, with the number of inputs that are done, those under way in part, and that
+  /// of all.
   std::function<void(double done, std::size_t count)> on_progress{};
-  /// Asked before each file and, in the calling thread, before each group and after each block; true ends the
-  /// stream.
+  /// Asked before each file and, in the calling thread, before each group and after each such block; true
+  /// ends the call.
   std::function<bool()> is_cancelled{};
 };
 

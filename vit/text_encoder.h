@@ -15,6 +15,7 @@
 #include "vit/base/tensor.h"
 #include "vit/config.h"
 #include "vit/model.h"
+#include "vit/session.h"
 #include "vit/text/tokenizer.h"
 
 namespace vit {
@@ -92,7 +93,7 @@ VIT_API std::optional<TextDescription> describe_text_tower(const std::filesystem
 
 /// Vectors of texts, in their order.
 struct TextEmbeddings {
-  Tensor<float> vectors;    // (n, E), not normalized
+  Tensor<float> vectors;    // (n, E), not normalized; of fewer texts if the call was cancelled
   std::size_t num_cut = 0;  // texts that were longer than the context length
 };
 
@@ -118,15 +119,17 @@ class VIT_API TextEncoder {
   const TextTower& tower() const noexcept { return *tower_; }  // lives as long as the encoder
   const TextEncoderOptions& options() const noexcept;          // as they were given
 
-  /// Tokenizes and encodes texts. Throws Error unless all are UTF-8, and names the first that is not.
-  void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings);
-  /// Tokenizes and encodes texts into new embeddings.
-  TextEmbeddings encode(std::span<const std::string_view> texts);
+  /// Tokenizes and encodes texts, with progress in texts. A call that is cancelled gives the vectors of the
+  /// texts that are done, the first ones. Throws Error unless all are UTF-8, and names the first that is not.
+  void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings,
+              const StreamOptions& options = {});
+  /// Tokenizes and encodes texts into new embeddings, as above.
+  TextEmbeddings encode(std::span<const std::string_view> texts, const StreamOptions& options = {});
   /// One text, E numbers.
   Tensor<float> encode(std::string_view text);
-  /// Rows of ids as TextTower::tokenize makes them -> (n, E). Throws Error if a row has another length or an
-  /// id is beyond the token table.
-  Tensor<float> encode_ids(std::span<const TokenRow> rows);
+  /// Rows of ids as TextTower::tokenize makes them -> (n, E), fewer if cancelled. Throws Error if a row has
+  /// another length or an id is beyond the token table.
+  Tensor<float> encode_ids(std::span<const TokenRow> rows, const StreamOptions& options = {});
 
  private:
   struct State;

@@ -144,6 +144,39 @@ TEST_CASE("text: a warm pass allocates nothing") {
   }
 }
 
+TEST_CASE("text: many texts report progress, and a call that is cancelled gives the first vectors") {
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    TextEncoder encoder(golden("hf-clip"), {.threads = threads});
+    std::vector<std::string> texts;
+    for (int i = 0; i < 12; ++i) {
+      for (const std::string& text : many_texts()) texts.push_back(text + " " + std::to_string(i));
+    }
+    const Tensor<float> expected = encoder.encode(views(texts)).vectors;
+    std::vector<double> reports;
+    const StreamOptions watched{.on_progress = [&](double done, std::size_t count) {
+      CHECK(count == texts.size());
+      reports.push_back(done);
+    }};
+    const Tensor<float> found = encoder.encode(views(texts), watched).vectors;
+    CHECK(std::ranges::equal(found.flat(), expected.flat()));
+    CHECK(reports.size() > 2);
+    CHECK(std::ranges::is_sorted(reports));
+    CHECK(reports.back() == static_cast<double>(texts.size()));
+
+    bool enough = false;
+    const TextEmbeddings part =
+        encoder.encode(views(texts), {.on_progress = [&](double done, std::size_t) { enough = done >= 1; },
+                                      .is_cancelled = [&] { return enough; }});
+    const std::size_t done = part.vectors.dim(0);
+    CHECK(done > 0);
+    CHECK(done < texts.size());
+    CHECK(std::ranges::equal(part.vectors.flat(), expected.view().part(0, done).flat()));
+    CHECK(encoder.encode(views(texts), {.is_cancelled = [] { return true; }}).vectors.dim(0) == 0);
+    CHECK(std::ranges::equal(encoder.encode(views(texts)).vectors.flat(), expected.flat()));
+  }
+}
+
 TEST_CASE("text: no texts give no vectors, long ones are cut and counted, no tokens give zeros") {
   TextEncoder encoder(golden("hf-tipsv2"));
   CHECK(encoder.encode(std::span<const std::string_view>()).vectors.num_elements() == 0);

@@ -331,7 +331,11 @@ TEST_CASE("layers: sequences lie one after the other") {
   CHECK(others.longest() == 7);
   CHECK(others.first_row(1) == 2);
   CHECK(others.length(2) == 1);
-  for (const std::vector<std::size_t>& wrong : {std::vector<std::size_t>{}, {1, 2}, {0, 2, 2}, {0, 3, 2}})
+  const Sequences part{std::span(starts).subspan(1)};  // rows count from the first
+  CHECK(part.rows() == 8);
+  CHECK(part.first_row(0) == 0);
+  CHECK(part.first_row(1) == 7);
+  for (const std::vector<std::size_t>& wrong : {std::vector<std::size_t>{}, {0, 2, 2}, {0, 3, 2}})
     CHECK_THROWS_AS(Sequences{std::span(wrong)}, Error);
   CHECK_THROWS_AS(Sequences(~std::size_t{0}, 2), Error);
 }

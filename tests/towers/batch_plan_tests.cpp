@@ -1,9 +1,15 @@
-// BatchPlan: every image is computed once, and the numbers that passes and tasks are measured for.
+// BatchPlan and Lanes: every image and text is computed once, and the numbers that passes and tasks are
+// measured for.
 #include "vit/towers/batch_plan.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "tests/support/rng.h"
+#include "vit/towers/lanes.h"
 
 namespace vit::internal {
 
@@ -55,6 +61,64 @@ TEST_CASE("model: passes hold about 2048 tokens, tasks at least 192") {
   CHECK(plan_batches({.num_tokens = 10}).images_per_pass == 64);
   CHECK(plan_batches({.num_tokens = 197}).images_per_task == 1);
   CHECK(plan_batches({.num_tokens = 50}).images_per_task == 4);
+}
+
+TEST_CASE("model: lanes run what the plan of a batch says") {
+  ForwardMemory memory;
+  for (const std::size_t num_images : {1, 3, 8, 41, 64}) {
+    for (const std::size_t num_tokens : {1, 50, 197, 577}) {
+      for (const std::size_t num_threads : {1, 2, 5}) {
+        const BatchPlan plan = plan_batches({.num_images = num_images,
+                                             .num_tokens = num_tokens,
+                                             .batch = num_images,
+                                             .num_threads = num_threads});
+        const Lanes lanes(Sequences(num_images, num_tokens), static_cast<int>(num_threads), 0, memory);
+        REQUIRE(lanes.num_tasks() == plan.num_tasks);
+        REQUIRE(lanes.num_parts() == plan.num_tasks + (plan.num_shared != 0 ? 1 : 0));
+        if (plan.num_tasks != 0) CHECK(lanes.count_of(0) == plan.images_per_task);
+        if (plan.num_shared != 0) CHECK(lanes.count_of(plan.num_tasks) == plan.num_shared);
+      }
+    }
+  }
+}
+
+TEST_CASE("model: lanes run each of items of different lengths once, and report them") {
+  test::Rng rng(4);
+  const kernels::Arithmetic& arithmetic = *kernels::default_kernels().float32;
+  const ActivationShape shape{.num_tokens = 8, .embed_dim = 8, .attention_dim = 8, .threads = 1};
+  for (const std::size_t num_items : {1, 40, 900}) {
+    for (const int threads : {1, 2, 3}) {
+      CAPTURE(num_items);
+      CAPTURE(threads);
+      std::vector<std::size_t> starts{0};
+      for (std::size_t i = 0; i < num_items; ++i) starts.push_back(starts.back() + 1 + rng.next() % 76);
+      std::vector<std::atomic<int>> runs(num_items);
+      double reported = 0;
+      PassWatch watch([&](double items) { reported = items; }, {});
+      StageTimes times;
+      ForwardMemory memory;
+      memory.watch_passes(&watch);
+      memory.measure_stages(&times);
+      Lanes lanes(Sequences(starts), threads, kRowsPerPass, memory);
+      std::atomic<std::size_t> tasks = 0;
+      lanes.run(shape, arithmetic, [&](std::size_t first, std::size_t count, const Pass& pass) {
+        const std::size_t rows = starts[first + count] - starts[first];
+        if (pass.watch == nullptr) {
+          ++tasks;
+          if (pass.threads != 1 || rows < kRowsPerTask) runs[first] = 1000;
+        }
+        pass.times->seconds[0] += static_cast<double>(count);
+        for (std::size_t i = 0; i < count; ++i) ++runs[first + i];
+      });
+      CHECK(std::ranges::all_of(runs, [](const std::atomic<int>& run) { return run == 1; }));
+      CHECK(tasks == lanes.num_tasks());
+      CHECK(tasks % static_cast<std::size_t>(threads) == 0);
+      CHECK(reported == static_cast<double>(num_items));
+      const double of_tasks = static_cast<double>(lanes.first_of(lanes.num_tasks()));
+      CHECK(times.seconds[0] ==
+            doctest::Approx(of_tasks / threads + (static_cast<double>(num_items) - of_tasks)));
+    }
+  }
 }
 
 }  // namespace vit::internal

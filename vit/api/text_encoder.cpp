@@ -113,9 +113,11 @@ struct TextEncoder::State {
   std::vector<TokenRow> rows;
   std::vector<TextIds> ids;
 
-  /// rows -> (n, E)
-  void run(const TextTower& tower, std::span<const TokenRow> texts, Tensor<float>& vectors) {
-    const Shape shape{texts.size(), tower.config().embedding_dim()};
+  /// rows -> (n, E), of the first ones if cancelled
+  void run(const TextTower& tower, std::span<const TokenRow> texts, const StreamOptions& stream,
+           Tensor<float>& vectors) {
+    const std::size_t width = tower.config().embedding_dim();
+    const Shape shape{texts.size(), width};
     if (!(vectors.shape() == shape)) vectors = Tensor<float>(shape);
     const bool left = tower.tokenizer().pads_left();
     ids.clear();
@@ -124,7 +126,34 @@ struct TextEncoder::State {
                 " that are not padding");
       ids.push_back({.ids = row.ids, .first = left ? row.ids.size() - row.count : 0, .count = row.count});
     }
-    if (!texts.empty()) tower.transformer().forward(ids, vectors, options.threads, memory);
+    const std::size_t done = run_groups(tower.transformer(), stream, vectors);
+    if (done == texts.size()) return;
+    Tensor<float> of_done(Shape{done, width});
+    std::copy_n(vectors.data(), done * width, of_done.data());
+    vectors = std::move(of_done);
+  }
+
+  /// How many texts are done.
+  std::size_t run_groups(const TextTransformer& transformer, const StreamOptions& stream,
+                         TensorView<float> vectors) {
+    std::size_t done = 0;
+    const auto report = [&](double texts) {
+      if (stream.on_progress) stream.on_progress(static_cast<double>(done) + texts, ids.size());
+    };
+    while (done < ids.size() && !(stream.is_cancelled && stream.is_cancelled())) {
+      std::span<const TextIds> group = std::span(ids).subspan(done);
+      if (stream.on_progress || stream.is_cancelled)
+        group = group.first(transformer.count_group(group, options.threads));
+      PassWatch watch(report, stream.is_cancelled);
+      const Watched watched(memory.passes, watch);
+      try {
+        transformer.forward(group, vectors.part(done, group.size()), options.threads, memory);
+      } catch (const PassCancelled&) {
+        break;  // no text of the group is whole
+      }
+      done += group.size();
+    }
+    return done;
   }
 };
 
@@ -144,7 +173,8 @@ const TextEncoderOptions& TextEncoder::options() const noexcept {
   return state_->options;
 }
 
-void TextEncoder::encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings) {
+void TextEncoder::encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings,
+                         const StreamOptions& options) {
   std::vector<TokenRow>& rows = state_->rows;
   rows.resize(texts.size());
   embeddings.num_cut = 0;
@@ -156,12 +186,12 @@ void TextEncoder::encode(std::span<const std::string_view> texts, TextEmbeddings
     }
     embeddings.num_cut += rows[i].cut ? 1 : 0;
   }
-  state_->run(*tower_, rows, embeddings.vectors);
+  state_->run(*tower_, rows, options, embeddings.vectors);
 }
 
-TextEmbeddings TextEncoder::encode(std::span<const std::string_view> texts) {
+TextEmbeddings TextEncoder::encode(std::span<const std::string_view> texts, const StreamOptions& options) {
   TextEmbeddings embeddings;
-  encode(texts, embeddings);
+  encode(texts, embeddings, options);
   return embeddings;
 }
 
@@ -172,9 +202,9 @@ Tensor<float> TextEncoder::encode(std::string_view text) {
   return vector;
 }
 
-Tensor<float> TextEncoder::encode_ids(std::span<const TokenRow> rows) {
+Tensor<float> TextEncoder::encode_ids(std::span<const TokenRow> rows, const StreamOptions& options) {
   Tensor<float> vectors;
-  state_->run(*tower_, rows, vectors);
+  state_->run(*tower_, rows, options, vectors);
   return vectors;
 }
 

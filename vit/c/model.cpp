@@ -170,6 +170,7 @@ ModelOptions model_options(const vit_model_options* given) {
     out.channels = enum_of(options.channels - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
   const std::uint8_t* const color = options.pad_color;
   if (options.rope_scaling != nullptr) out.rope_scaling = position::parse_rope_scaling(options.rope_scaling);
+  if (options.max_pixels != 0) out.max_pixels = options.max_pixels;
   if (options.pads_to_square != 0) out.square_pad_color = {color[0], color[1], color[2]};
   return out;
 }

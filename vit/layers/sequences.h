@@ -16,12 +16,12 @@ class Sequences {
   /// `count` sequences of `length` rows each. Throws Error if their rows overflow.
   Sequences(std::size_t count, std::size_t length)
       : size_(count), longest_(length), rows_(checked_mul(count, length, "Sequences")) {}
-  /// Sequence i is the rows [starts[i], starts[i + 1]): (size + 1) numbers that increase from 0, read for as
-  /// long as this is used. Throws Error for others.
+  /// Sequence i is the rows from starts[i] to before starts[i + 1], where the first begins at row 0: (size +
+  /// 1) numbers that increase, read for as long as this is used. Throws Error for others.
   explicit Sequences(std::span<const std::size_t> starts) : starts_(starts) {
-    VIT_CHECK(!starts.empty() && starts[0] == 0, "Sequences", "the first sequence has to begin at row 0");
+    VIT_CHECK(!starts.empty(), "Sequences", "no row at which the first sequence begins");
     size_ = starts.size() - 1;
-    rows_ = starts.back();
+    rows_ = starts.back() - starts.front();
     for (std::size_t i = 0; i < size_; ++i) {
       VIT_CHECK(starts[i] < starts[i + 1], "Sequences", "sequence ", i, " begins at row ", starts[i],
                 " and ends at row ", starts[i + 1]);
@@ -34,7 +34,9 @@ class Sequences {
   std::size_t longest() const noexcept { return longest_; }  // rows
   /// Whether the lengths are known to be the same: given as one.
   bool have_one_length() const noexcept { return starts_.empty(); }
-  std::size_t first_row(std::size_t i) const noexcept { return starts_.empty() ? i * longest_ : starts_[i]; }
+  std::size_t first_row(std::size_t i) const noexcept {
+    return starts_.empty() ? i * longest_ : starts_[i] - starts_[0];
+  }
   std::size_t length(std::size_t i) const noexcept {
     return starts_.empty() ? longest_ : starts_[i + 1] - starts_[i];
   }

@@ -1,9 +1,9 @@
-// The one place that decides which images are read and computed together, and by how many threads.
+// How many images or texts are read and computed together, and by how many threads.
 //
 //   all inputs            ->  groups, read by all threads and then computed: GroupPlan
 //   a group, size by size ->  passes of images_per_pass: activations stay near the caches
-//   a pass                ->  num_tasks tasks of images_per_task, one thread each,
-//                             then num_shared images by all: | task | task | task | shared |
+//   a pass                ->  num_tasks tasks of images_per_task, one thread each, then num_shared images by
+//                             all: lanes.h, which runs them, of images and of texts
 //
 // Results do not depend on it.
 #pragma once
@@ -11,6 +11,20 @@
 #include <cstddef>
 
 namespace vit::internal {
+
+/// A task of one thread streams every weight past its own rows. With fewer rows than this the weights come
+/// from memory too often: one image of 197 tokens is enough, images of 50 go four at a time.
+inline constexpr std::size_t kRowsPerTask = 192;
+/// Enough rows to keep every core in full tiles, few enough that activations stay near the caches: ViT-B at
+/// 224 pixels then takes ten images at a time.
+inline constexpr std::size_t kRowsPerPass = 2048;
+
+/// Of so many tasks those that are run as such, as many by each thread; 0 if a slow core would hold up the
+/// others, so that all threads share everything.
+std::size_t even_tasks(std::size_t num_tasks, std::size_t num_threads);
+
+/// Tasks of a group of texts between two reports of progress: enough for the threads to end about together.
+std::size_t tasks_of_group(std::size_t num_threads);
 
 struct BatchRequest {
   std::size_t num_images = 1;   // of one size

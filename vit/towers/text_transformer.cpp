@@ -6,17 +6,13 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/towers/batch_plan.h"
 #include "vit/towers/layer_builder.h"
 
 namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"TextTransformer", ErrorKind::mismatch};
-
-// As of images, batch_plan.cpp: a task of one thread streams all weights past its rows.
-constexpr std::size_t kRowsPerTask = 192;
-constexpr std::size_t kTasksPerThread = 2;
-constexpr std::size_t kRowsPerPass = 2048;  // of all threads together
 
 /// (T, D): the sine half, then the cosine half. In float32, as the library computes them in any precision.
 Tensor<float> sinusoids(std::size_t places, std::size_t width) {
@@ -40,12 +36,13 @@ Tensor<float> sinusoids(std::size_t places, std::size_t width) {
 struct TextTransformer::Texts {
   std::span<const TextIds> ids;
   std::span<const TextExtent> extents;
+  std::span<const std::size_t> starts;
   TensorView<float> out;  // (texts, E)
 
   std::size_t count() const { return ids.size(); }
-  Texts part(std::size_t first, std::size_t last) const {
-    return {ids.subspan(first, last - first), extents.subspan(first, last - first),
-            out.part(first, last - first)};
+  Texts part(std::size_t first, std::size_t count) const {
+    return {ids.subspan(first, count), extents.subspan(first, count), starts.subspan(first, count + 1),
+            out.part(first, count)};
   }
 };
 
@@ -164,17 +161,15 @@ void TextTransformer::pool(const Texts& texts, const Sequences& sequences, Tenso
 }
 
 // ids -> rows of the token table and positions -> blocks -> pooling -> projection
-void TextTransformer::run(const Texts& texts, int threads, TextMemory::Lane& lane) const {
-  lane.starts.assign(1, 0);
-  for (const TextExtent& extent : texts.extents) lane.starts.push_back(lane.starts.back() + extent.count);
-  const Sequences sequences(lane.starts);
-  Activations& a = lane.activations;
-  a.reserve(activation_shape(texts.count(), sequences.rows(), threads), arithmetic_of(*kernels_, precision_));
-  const Pass pass{.activations = a, .threads = threads};
+void TextTransformer::run(const Texts& texts, const Pass& pass) const {
+  const Sequences sequences(texts.starts);
+  Activations& a = pass.activations;
+  a.reserve(activation_shape(texts.count(), sequences.rows(), pass.threads),
+            arithmetic_of(*kernels_, precision_));
   const TensorView<float> tokens(a.tokens.data(), Shape{sequences.rows(), config_.width});
   Observer nothing;
 
-  embed(texts, sequences, tokens, threads);
+  embed(texts, sequences, tokens, pass.threads);
   const TensorView<float> rows =
       encoder_->forward(tokens,
                         {.sequences = sequences,
@@ -191,40 +186,30 @@ void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> 
             "room for ", out.shape().to_string(), ", expected (", texts.size(), ", ", config_.embedding_dim(),
             ")");
   memory.extents.clear();
-  memory.cuts.assign(1, 0);
-  std::size_t rows = 0;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    memory.extents.push_back(extent_of(texts[i]));
-    rows += memory.extents.back().count;
-    if (rows < kRowsPerTask) continue;
-    memory.cuts.push_back(i + 1);
-    rows = 0;
+  memory.starts.assign(1, 0);
+  for (const TextIds& text : texts) {
+    memory.extents.push_back(extent_of(text));
+    memory.starts.push_back(memory.starts.back() + memory.extents.back().count);
   }
-  const Texts all{texts, memory.extents, out};
-  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
-  const std::size_t rounds = (memory.cuts.size() - 1) / num_threads;
-  const std::size_t num_tasks = rounds < kTasksPerThread ? 0 : rounds * num_threads;
-  if (num_tasks != 0 && memory.lanes.size() < num_threads) memory.lanes.resize(num_threads);
-  with_team(threads, [&] {
-    if (num_tasks != 0) {
-      // all of them, so that no later pass finds one that was idle in this one
-      const ActivationShape shape = activation_shape(kRowsPerTask, kRowsPerTask + config_.context_length, 1);
-      for (std::size_t i = 0; i < num_threads; ++i) {
-        memory.lanes[i].activations.reserve(shape, arithmetic_of(*kernels_, precision_));
-        memory.lanes[i].starts.reserve(kRowsPerTask + 1);  // a text has a row at least
-      }
-      parallel_for(num_tasks, threads, [&](std::size_t task, int thread) {
-        run(all.part(memory.cuts[task], memory.cuts[task + 1]), 1,
-            memory.lanes[static_cast<std::size_t>(thread)]);
+  const Texts all{texts, memory.extents, memory.starts, out};
+  Lanes lanes(Sequences(memory.starts), threads, kRowsPerPass, memory.passes);
+  lanes.run(
+      activation_shape(kRowsPerTask, kRowsPerTask + config_.context_length, 1),
+      arithmetic_of(*kernels_, precision_), [](ForwardMemory::Lane&) {},
+      [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane&) {
+        run(all.part(first, count), pass);
       });
-    }
-    for (std::size_t first = memory.cuts[num_tasks]; first < texts.size();) {
-      std::size_t last = first, sum = 0;
-      while (last < texts.size() && sum < kRowsPerPass) sum += memory.extents[last++].count;
-      run(all.part(first, last), threads, memory.lanes.front());
-      first = last;
-    }
-  });
+}
+
+std::size_t TextTransformer::count_group(std::span<const TextIds> texts, int threads) const {
+  std::size_t tasks_left = tasks_of_group(static_cast<std::size_t>(resolve_threads(threads))), rows = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    rows += extent_of(texts[i]).count;
+    if (rows < kRowsPerTask) continue;
+    rows = 0;
+    if (--tasks_left == 0) return i + 1;
+  }
+  return texts.size();
 }
 
 }  // namespace vit::internal

@@ -13,6 +13,7 @@
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/kernels/kernels.h"
+#include "vit/towers/lanes.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {
@@ -31,16 +32,11 @@ struct TextExtent {
   bool is_empty = false;   // a text without tokens, of which one place stands in
 };
 
-/// Working memory of forward passes, grown to the largest one seen; serves one pass at a time.
+/// Working memory of forward passes, grown to the largest one seen; serves one call at a time.
 struct TextMemory {
-  /// What the texts of one thread, or of all threads together, need on their way.
-  struct Lane {
-    Activations activations;
-    std::vector<std::size_t> starts;  // rows at which texts begin
-  };
-  std::vector<Lane> lanes{1};
+  ForwardMemory passes;
   std::vector<TextExtent> extents;
-  std::vector<std::size_t> cuts;  // texts at which tasks begin
+  std::vector<std::size_t> starts;  // rows at which texts begin, and their number
 };
 
 /// An immutable text tower: many threads may call forward() at once, each with its own memory.
@@ -60,11 +56,13 @@ class TextTransformer {
   /// vector depend on its text alone, for any number of threads (0 = all). A warm pass allocates nothing.
   /// Throws Error if a row has not T ids or an id is beyond the token table.
   void forward(std::span<const TextIds> texts, TensorView<float> out, int threads, TextMemory& memory) const;
+  /// How many of these texts, from the first on, are a group between two reports of progress.
+  std::size_t count_group(std::span<const TextIds> texts, int threads) const;
 
  private:
-  /// Some texts of a pass, one behind the other.
+  /// Some texts of a call, one after the other.
   struct Texts;
-  void run(const Texts& texts, int threads, TextMemory::Lane& lane) const;
+  void run(const Texts& texts, const Pass& pass) const;
   void embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows, int threads) const;
   /// Rows after the last block, of each text the last one if reads_last_row() -> out (texts, E).
   void pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows, const Pass& pass) const;

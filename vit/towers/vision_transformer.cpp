@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/base/parallel.h"
 #include "vit/config/output_table.h"
 #include "vit/patch/patchify.h"
-#include "vit/towers/batch_plan.h"
 
 namespace vit::internal {
 namespace {
@@ -113,7 +111,8 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const Images& 
 void VisionTransformer::run(const Images& images, const Pass& pass) const {
   const Request& request = images.request;
   Activations& a = pass.activations;
-  a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
+  a.reserve(activation_shape(images.request, images.count(), images.position.grid(), pass.threads),
+            arithmetic_of(*kernels_, precision_));
   const Sequences sequences(images.count(), a.tokens.dim(1));
   const std::size_t num_leading = num_leading_tokens(request), num_prefix = config_.num_prefix_tokens();
   const TokenGrid grid{.grid = images.position.grid(), .num_prefix = num_prefix, .places = images.places()};
@@ -145,21 +144,21 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
     layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
 }
 
-ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
-  const GridSize grid = images.position.grid();
+ActivationShape VisionTransformer::activation_shape(const Request& request, std::size_t num_images,
+                                                    GridSize grid, int threads) const {
   const std::size_t num_patches = grid.rows * grid.columns;
   const bool has_pool = layers_.head.has_attention_pool();
   const bool has_cells = config_.merger.size != 0;
   std::size_t num_cells = 0;
   if (has_cells) {
     const GridSize cells = Merger::cells_of(config_.merger, grid);
-    num_cells = Merger::cells_at_once(images.count() * cells.rows * cells.columns);
+    num_cells = Merger::cells_at_once(num_images * cells.rows * cells.columns);
   }
-  return {.num_images = images.count(),
+  return {.num_images = num_images,
           .num_patches = num_patches,
           .patch_dim = config_.patch_dim(),
           .num_tokens = config_.num_prefix_tokens() + num_patches,
-          .num_leading = num_leading_tokens(images.request),
+          .num_leading = num_leading_tokens(request),
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
           .num_heads = config_.num_heads,
@@ -183,44 +182,21 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
   const auto position = layers_.positions->for_grid(grid);
   outputs.reserve(request, config_, num_images, grid);
 
-  const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
-  const BatchPlan plan = plan_batches({.num_images = num_images,
-                                       .num_tokens = config_.num_prefix_tokens() + grid.rows * grid.columns,
-                                       .batch = num_images,
-                                       .num_threads = num_threads});
-  const std::size_t at_once = plan.images_per_task;
-  if (plan.num_tasks != 0 && memory.lanes.size() < num_threads) memory.lanes.resize(num_threads);
+  Lanes lanes(Sequences(num_images, config_.num_prefix_tokens() + grid.rows * grid.columns), threads,
+              /*rows_per_pass=*/0, memory);
   const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane& lane) -> Images {
     return {pixels.part(first, count), first, request, *position, outputs, &lane.windows};
   };
-  with_team(threads, [&] {
-    if (plan.num_tasks != 0) {
-      // all of them, so that no later pass finds one that was idle in this one
-      const ActivationShape shape = activation_shape(images(0, at_once, memory.lanes.front()), 1);
-      for (std::size_t i = 0; i < num_threads; ++i) {
-        ForwardMemory::Lane& lane = memory.lanes[i];
-        lane.activations.reserve(shape, arithmetic_of(*kernels_, precision_));
-        sequences_of_blocks(images(0, at_once, lane), Sequences(at_once, shape.num_tokens));
-      }
-      parallel_for(plan.num_tasks, threads, [&](std::size_t task, int thread) {
-        ForwardMemory::Lane& lane = memory.lanes[static_cast<std::size_t>(thread)];
-        run(images(task * at_once, at_once, lane),
-            {.activations = lane.activations, .threads = 1, .times = memory.times_of(lane)});
+  const ActivationShape shape = activation_shape(request, lanes.count_of(0), grid, 1);
+  lanes.run(
+      shape, arithmetic_of(*kernels_, precision_),
+      [&](ForwardMemory::Lane& lane) {
+        sequences_of_blocks(images(0, lanes.count_of(0), lane),
+                            Sequences(lanes.count_of(0), shape.num_tokens));
+      },
+      [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane& lane) {
+        run(images(first, count, lane), pass);
       });
-      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_tasks * at_once);
-      memory.collect_times(1.0 / static_cast<double>(num_threads));
-    }
-    if (plan.num_shared != 0) {
-      ForwardMemory::Lane& lane = memory.lanes.front();
-      if (memory.watch() != nullptr) memory.watch()->begin(plan.num_shared);
-      run(images(num_images - plan.num_shared, plan.num_shared, lane), {.activations = lane.activations,
-                                                                        .threads = threads,
-                                                                        .times = memory.times_of(lane),
-                                                                        .watch = memory.watch()});
-      if (memory.watch() != nullptr) memory.watch()->add_images(plan.num_shared);
-      memory.collect_times(1.0);
-    }
-  });
 }
 
 }  // namespace vit::internal

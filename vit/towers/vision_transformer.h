@@ -13,7 +13,7 @@
 #include "vit/dense/dense_head.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
-#include "vit/towers/forward_memory.h"
+#include "vit/towers/lanes.h"
 #include "vit/towers/vision_transformer_layers.h"
 
 namespace vit::internal {
@@ -62,7 +62,8 @@ class VisionTransformer {
   class DeepStack;
   std::span<const Sequences> sequences_of_blocks(const Images& images, const Sequences& whole) const;
   void run(const Images& images, const Pass& pass) const;
-  ActivationShape activation_shape(const Images& images, int threads) const;
+  ActivationShape activation_shape(const Request& request, std::size_t num_images, GridSize grid,
+                                   int threads) const;
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;

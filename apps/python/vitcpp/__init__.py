@@ -75,7 +75,7 @@ def load(
         precision: "float32", "bfloat16" or "int8": of the blocks, converted while loading.
         threads: That decode or compute in one call; None: all cores. Results do not depend on it.
         **options: size ("model", "native", S or (H, W)), batch, architecture, overrides (timm's model_args), layout,
-            kernels, resampler, pillow, exif, tokenizer, library, rope_scaling: as the options of the program, see `vit embed --help`.
+            kernels, resampler, pillow, exif, tokenizer, library, rope_scaling, max_pixels: as the options of the program, see `vit embed --help`.
 
     Raises:
         Error: names the file or tensor and what is wrong with it.

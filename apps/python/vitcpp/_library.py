@@ -41,6 +41,7 @@ class ModelOptions(Options):
         ("pads_to_square", c_int32),
         ("pad_color", c_uint8 * 4),
         ("rope_scaling", c_char_p),
+        ("max_pixels", c_size_t),
     ]
 
 

@@ -36,6 +36,7 @@ _EXIF = {"auto": 0, "apply": 1, "ignore": 2}
 _CHANNELS = {"auto": 0, "rgb": 1, "bgr": 2}
 _CHUNK = 64  # images of a call of the library: between calls Python handles signals
 _MAX_BATCH = 4096  # of the program
+_MAX_PIXELS = (1 << 63) - 1
 _MAX_CLASSIFIERS = 8  # sets of candidate labels whose vectors are kept
 
 
@@ -131,6 +132,7 @@ class Model:
         tokenizer: str | os.PathLike[str] | None = None,
         library: Library = "auto",
         rope_scaling: str | None = None,
+        max_pixels: int | None = None,
     ) -> None:
         self._path = lib.encoded(path)
         self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
@@ -150,6 +152,7 @@ class Model:
             "tokenizer": _absolute(tokenizer),
             "library": library,
             "rope_scaling": rope_scaling,
+            "max_pixels": max_pixels,
         }
         pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
@@ -169,6 +172,7 @@ class Model:
             pads_to_square=int(pad is not None),
             pad_color=_color(pad),
             rope_scaling=lib.encoded(rope_scaling) if rope_scaling is not None else None,
+            max_pixels=0 if max_pixels is None else integer("max_pixels", max_pixels, 1, _MAX_PIXELS),
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else integer("threads", threads, 0)

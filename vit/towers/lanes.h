@@ -1,0 +1,125 @@
+// Lanes: who computes what of a call. Its items, images or texts, are cut into tasks of one thread each,
+// which never wait for each other, and passes of all threads together over what is left:
+//
+//   | task | task | task | task | pass | pass |
+//
+// Results do not depend on it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/base/parallel.h"
+#include "vit/dense/dense_memory.h"
+#include "vit/layers/pass.h"
+#include "vit/layers/sequences.h"
+#include "vit/outputs.h"
+
+namespace vit::internal {
+
+/// The sequences of each block of a model whose tokens attend in windows, of some images.
+struct WindowSequences {
+  std::vector<std::size_t> starts;   // of the windows of all images
+  std::vector<Sequences> of_blocks;  // windows or images
+};
+
+/// Working memory of forward passes, grown to the largest one seen; serves one call at a time.
+class ForwardMemory {
+ public:
+  /// What the items of one thread, or of all threads together, need on their way.
+  struct Lane {
+    Activations activations;
+    StageTimes times;
+    WindowSequences windows;
+  };
+
+  /// What a dense head needs after the blocks.
+  struct Dense {
+    Request request;                              // that of the tokens
+    Tensor<float> pixels;                         // (B, 3, H, W), padded
+    DenseMemory maps;                             // of one image
+    std::vector<TensorView<const float>> tokens;  // of one image
+    std::vector<TensorView<float>> outputs;       // of one image
+
+    std::size_t bytes() const noexcept {
+      return maps.capacity_bytes() + (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float));
+    }
+  };
+
+  std::size_t bytes() const noexcept;
+  /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
+  void measure_stages(StageTimes* times) noexcept { times_ = times; }
+  StageTimes* times() const noexcept { return times_; }
+  /// Passes report to `watch`, which must outlive them; null = to none.
+  void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
+
+  Dense dense;
+
+ private:
+  friend class Lanes;
+  std::vector<Lane> lanes_{1};
+  std::vector<std::size_t> cuts_;
+  StageTimes* times_ = nullptr;
+  PassWatch* watch_ = nullptr;
+};
+
+/// While it lives, passes in `memory` report to `watch`.
+class Watched {
+ public:
+  Watched(ForwardMemory& memory, PassWatch& watch) : memory_(memory) { memory_.watch_passes(&watch); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() { memory_.watch_passes(nullptr); }
+
+ private:
+  ForwardMemory& memory_;
+};
+
+/// The lanes of one call.
+class Lanes {
+ public:
+  /// Divides items of so many rows. `threads`: 0 = all; `rows_per_pass`: of all threads together, 0 = any
+  /// number.
+  Lanes(const Sequences& items, int threads, std::size_t rows_per_pass, ForwardMemory& memory);
+
+  /// Calls run(first item, number of items, Pass, Lane) for every part of the plan. A task needs activations
+  /// of `task_shape` at most, and what prepare(Lane) takes once for each lane.
+  template <typename Prepare, typename Run>
+  void run(const ActivationShape& task_shape, const kernels::Arithmetic& arithmetic, Prepare&& prepare,
+           Run&& run) {
+    with_team(threads_, [&] {
+      if (num_tasks_ != 0) {
+        reserve(task_shape, arithmetic);
+        for (std::size_t i = 0; i < num_threads_; ++i) prepare(memory_.lanes_[i]);
+        parallel_for(num_tasks_, threads_, [&](std::size_t task, int thread) {
+          const auto lane = static_cast<std::size_t>(thread);
+          run(first_of(task), count_of(task), pass_of(lane, 1), memory_.lanes_[lane]);
+        });
+        end(first_of(num_tasks_), num_threads_);
+      }
+      for (std::size_t part = num_tasks_; part < num_parts(); ++part) {
+        run(first_of(part), count_of(part), begin_pass(count_of(part)), memory_.lanes_.front());
+        end(count_of(part), 1);
+      }
+    });
+  }
+
+  std::size_t num_tasks() const noexcept { return num_tasks_; }
+  std::size_t num_parts() const noexcept { return memory_.cuts_.size() - 1; }
+  std::size_t first_of(std::size_t part) const noexcept { return memory_.cuts_[part]; }
+  std::size_t count_of(std::size_t part) const noexcept { return memory_.cuts_[part + 1] - first_of(part); }
+
+ private:
+  void reserve(const ActivationShape& task_shape, const kernels::Arithmetic& arithmetic);
+  Pass pass_of(std::size_t lane, int threads) const;
+  Pass begin_pass(std::size_t num_items) const;
+  void end(std::size_t num_items, std::size_t num_lanes);
+
+  ForwardMemory& memory_;
+  int threads_;
+  std::size_t num_threads_;
+  std::size_t num_tasks_ = 0;
+};
+
+}  // namespace vit::internal
