@@ -57,8 +57,8 @@ PreprocessConfig preprocess(std::size_t edge) {
   out.crop = false;
   out.opencv_longest_edge = edge;
   out.size_multiple = 14;
-  out.mean = kImageNetMean;
-  out.std = kImageNetStd;
+  out.mean.assign(kImageNetMean.begin(), kImageNetMean.end());
+  out.std.assign(kImageNetStd.begin(), kImageNetStd.end());
   out.source = "Depth Anything 3, utils/io/input_processor.py";
   return out;
 }

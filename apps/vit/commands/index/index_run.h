@@ -10,6 +10,7 @@
 #include "apps/vit/commands/index/index_folder.h"
 #include "apps/vit/options/features.h"
 #include "apps/vit/run/image_run.h"
+#include "vit/config/output_table.h"
 
 namespace vit::app {
 
