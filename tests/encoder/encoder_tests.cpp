@@ -23,7 +23,7 @@ Block make_block(test::Rng& rng) {
     return Linear(rng.tensor({out, in}, -0.3f, 0.3f), rng.numbers(out), *arithmetic().linear);
   };
   const auto norm = [&] { return LayerNorm(rng.numbers(kWidth), rng.numbers(kWidth), 1e-6f); };
-  Attention attention(linear(3 * kWidth, kWidth), std::nullopt, linear(kWidth, kWidth), kHeads,
+  Attention attention(linear(3 * kWidth, kWidth), {}, std::nullopt, linear(kWidth, kWidth), kHeads,
                       arithmetic().attention);
   Mlp mlp({.fc1 = linear(2 * kWidth, kWidth)}, {}, linear(kWidth, 2 * kWidth), Activation::gelu);
   return Block(norm(), std::move(attention), {}, norm(), std::move(mlp), {});

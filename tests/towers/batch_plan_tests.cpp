@@ -101,15 +101,17 @@ TEST_CASE("model: lanes run each of items of different lengths once, and report 
       memory.measure_stages(&times);
       Lanes lanes(Sequences(starts), threads, kRowsPerPass, memory);
       std::atomic<std::size_t> tasks = 0;
-      lanes.run(shape, arithmetic, [&](std::size_t first, std::size_t count, const Pass& pass) {
-        const std::size_t rows = starts[first + count] - starts[first];
-        if (pass.watch == nullptr) {
-          ++tasks;
-          if (pass.threads != 1 || rows < kRowsPerTask) runs[first] = 1000;
-        }
-        pass.times->seconds[0] += static_cast<double>(count);
-        for (std::size_t i = 0; i < count; ++i) ++runs[first + i];
-      });
+      lanes.run(
+          shape, arithmetic, [](ForwardMemory::Lane&) {},
+          [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane&) {
+            const std::size_t rows = starts[first + count] - starts[first];
+            if (pass.watch == nullptr) {
+              ++tasks;
+              if (pass.threads != 1 || rows < kRowsPerTask) runs[first] = 1000;
+            }
+            pass.times->seconds[0] += static_cast<double>(count);
+            for (std::size_t i = 0; i < count; ++i) ++runs[first + i];
+          });
       CHECK(std::ranges::all_of(runs, [](const std::atomic<int>& run) { return run == 1; }));
       CHECK(tasks == lanes.num_tasks());
       CHECK(tasks % static_cast<std::size_t>(threads) == 0);
