@@ -25,8 +25,16 @@ namespace {
 namespace fs = std::filesystem;
 
 /// (row, column) of every patch in the order of the library's tokens.
+/// Numbers of any type that the reference data have: positions are integers in some.
+std::vector<double> numbers_of(const TensorEntry& entry) {
+  if (entry.dtype_name != "I64") return to_double(entry);
+  std::vector<std::int64_t> integers(entry.num_elements());
+  entry.bytes.read(0, std::as_writable_bytes(std::span(integers)));
+  return {integers.begin(), integers.end()};
+}
+
 std::vector<GridSize> positions_of(const TensorFile& expected, const std::string& input) {
-  const std::vector<double> numbers = to_double(expected.at(input + ".positions"));
+  const std::vector<double> numbers = numbers_of(expected.at(input + ".positions"));
   std::vector<GridSize> out;
   for (std::size_t i = 0; i < numbers.size(); i += 2)
     out.push_back({static_cast<std::size_t>(numbers[i]), static_cast<std::size_t>(numbers[i + 1])});

@@ -26,7 +26,8 @@ TEST_CASE("completion: both scripts hold every command, option and value") {
     for (const app::Option& option : command.options) {
       CAPTURE(option.name);
       if (!option.name.starts_with("-")) {
-        CHECK(contains(of_zsh, ":" + option.name + ":_files"));
+        const bool has_choices = !option.target.choices.empty();
+        CHECK(contains(of_zsh, ":" + option.name + (has_choices ? ":(" : ":_files")));
         continue;
       }
       const std::string name = option.name.substr(option.name.find(',') + 1);

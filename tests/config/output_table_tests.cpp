@@ -21,6 +21,8 @@ ModelConfig whole_model() {
   config.num_heads = 4;
   config.projection_dim = 20;
   config.num_classes = 7;
+  config.merger.size = 2;
+  config.merger.deepstack = {0, 1, 2};
   return config;
 }
 

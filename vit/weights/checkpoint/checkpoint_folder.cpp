@@ -219,15 +219,21 @@ TensorFile CheckpointFolder::open_files() const {
   if (!has_weights()) return TensorFile({.path = path_});
   if (!options_.dense.head.empty())
     return open_together({candidates_.front(), options_.dense.head}, candidates_.front());
+  return open_weights(candidates_.front(), is_whole_model_of_language() ? is_tower_name : nullptr);
+}
+
+bool CheckpointFolder::is_whole_model_of_language() const {
   const auto& config = json("config.json");
-  const bool is_whole = config && !layout_ && is_whole_model(*config);
-  return open_weights(candidates_.front(), is_whole ? is_tower_name : nullptr);
+  return config && !layout_ && is_whole_model(*config);
 }
 
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
+  // The names of a whole model are its family's: what lies next to the tower belongs to it.
   FoundModel found =
-      find_model(open_files(), options_.prefix, layout_ ? layout_patch_name(*layout_) : std::string());
+      is_whole_model_of_language()
+          ? FoundModel{.tensors = open_files(), .place = {}}
+          : find_model(open_files(), options_.prefix, layout_ ? layout_patch_name(*layout_) : std::string());
   if (found.place) root_ = found.place->root;
   in_training_file_ = !found.container.empty();
   found_ = place_notes(found);

@@ -72,6 +72,8 @@ class CheckpointFolder {
   std::optional<ParsedText> parse(SourceFiles& files, const TextConfig*) const;
   /// The weights of the model, opened once for all towers.
   const std::shared_ptr<const TensorFile>& tensors() const;
+  /// Whether the configuration is that of a language model with a vision tower.
+  bool is_whole_model_of_language() const;
   TensorFile open_files() const;
   /// Whether there is one weight file, or the two of dino.txt.
   bool has_weights() const;

@@ -336,7 +336,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   }
   if (!file.find_bool("do_resize").value_or(true)) {
     config.resize = ResizeRule::none;
-    config.pad_multiple = 0;
+    if (by_tokens) config.pad_multiple = 0;
   }
 
   config.rescale = file.find_bool("do_rescale").value_or(true);
