@@ -1,5 +1,7 @@
 #include "apps/vit/serve/image_index.h"
 
+#include <array>
+
 #include "apps/vit/commands/index/index_search.h"
 #include "vit/outputs.h"
 
@@ -8,8 +10,9 @@ namespace vit::app {
 struct ImageIndex::Parts {
   explicit Parts(const std::filesystem::path& folder)
       : contents(read_index_folder(folder)), search(folder, contents, "") {}
+
   IndexContents contents;
-  IndexSearch search;
+  IndexSearch search;  // of `contents`
 };
 
 ImageIndex::ImageIndex(const std::filesystem::path& folder) : parts_(std::make_unique<const Parts>(folder)) {}
@@ -23,9 +26,9 @@ std::vector<ImageIndex::Match> ImageIndex::nearest(std::span<const float> vector
   std::vector<float> query(vector.begin(), vector.end());
   normalize(query);
   std::vector<Match> out;
-  const std::span<const float> queries[]{query};
-  for (const Hit& hit : parts_->search.search(queries, top, /*threads=*/1).front())
-    out.push_back({parts_->contents.files[hit.index].file, hit.score});
+  const std::array<std::span<const float>, 1> queries{query};
+  const std::vector<std::vector<Hit>> found = parts_->search.search(queries, top, 1);
+  for (const Hit& hit : found.front()) out.push_back({parts_->contents.files[hit.index].file, hit.score});
   return out;
 }
 
