@@ -200,6 +200,9 @@ typedef struct vit_model_options {
   uint8_t pad_color[4];   /* R, G, B, and 0 */
   const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
   size_t max_pixels;        /* of an image file, larger ones are errors; 0: 178956970 */
+  const char* adapter;      /* folder of a LoRA adapter that is joined to the weights; NULL: none */
+  const char* prefix; /* which of several models in one file; NULL: the averaged, else the teacher, else the
+                         only one */
 } vit_model_options;
 
 /* Weights ready to run. Immutable: sessions of any threads may share one. */

@@ -169,6 +169,8 @@ ModelOptions model_options(const vit_model_options* given) {
   if (options.channels != VIT_CHANNELS_AUTO)
     out.channels = enum_of(options.channels - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
   const std::uint8_t* const color = options.pad_color;
+  out.adapter = text_or_empty(options.adapter);
+  out.prefix = text_or_empty(options.prefix);
   if (options.rope_scaling != nullptr) out.rope_scaling = position::parse_rope_scaling(options.rope_scaling);
   if (options.max_pixels != 0) out.max_pixels = options.max_pixels;
   if (options.pads_to_square != 0) out.square_pad_color = {color[0], color[1], color[2]};

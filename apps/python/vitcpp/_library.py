@@ -42,6 +42,8 @@ class ModelOptions(Options):
         ("pad_color", c_uint8 * 4),
         ("rope_scaling", c_char_p),
         ("max_pixels", c_size_t),
+        ("adapter", c_char_p),
+        ("prefix", c_char_p),
     ]
 
 
