@@ -35,7 +35,7 @@ expect ' +default' vit classify -- --form
 expect ' +default' vit classify -- --format x
 expect '' vit classify --top ''
 expect '' vit classify --model -
-expect '' vit info ''
+expect ' +default' vit info ''
 expect '' vit nonsense ''
 expect 'pca' vit show --what p
 complete -p vit >/dev/null

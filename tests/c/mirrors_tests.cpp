@@ -60,11 +60,12 @@ bool has(const Names& names, const std::string& name) {
 }  // namespace
 
 TEST_CASE("c: every option of a model has its member in C") {
-  const std::map<std::string, Names> others{{"overrides", {"overrides", "num_overrides"}},
-                                            {"square_pad_color", {"pads_to_square", "pad_color"}},
-                                            {"area_limits", {}},  // these three are of C++ and the program only
-                                            {"dense", {}},
-                                            {"mean", {}}};
+  const std::map<std::string, Names> others{
+      {"overrides", {"overrides", "num_overrides"}},
+      {"square_pad_color", {"pads_to_square", "pad_color"}},
+      {"area_limits", {}},  // these three are of C++ and the program only
+      {"dense", {}},
+      {"mean", {}}};
   const Names c = c_members("vit_model_options"),
               cpp = cpp_members("vit/config/load_options.h", "ModelOptions");
   CHECK(has(cpp, "architecture"));
