@@ -153,6 +153,7 @@ ModelConfig timm_tower_config(const SourceFiles& files, std::string_view name, c
   c.architecture = name;
   c.family = qwen3 ? "qwen-vl" : "deepseek-vit";
   c.library = "timm";
+  c.drops_remainder = true;  // by the stride of its convolution
   c.class_token = false;
   c.pooling = Pooling::none;
   set_sizes(files, args, tower, c);
