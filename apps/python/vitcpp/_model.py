@@ -133,6 +133,8 @@ class Model:
         library: Library = "auto",
         rope_scaling: str | None = None,
         max_pixels: int | None = None,
+        adapter: str | os.PathLike[str] | None = None,
+        prefix: str | None = None,
     ) -> None:
         self._path = lib.encoded(path)
         self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
@@ -153,6 +155,8 @@ class Model:
             "library": library,
             "rope_scaling": rope_scaling,
             "max_pixels": max_pixels,
+            "adapter": _absolute(adapter),
+            "prefix": prefix,
         }
         pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
@@ -173,6 +177,8 @@ class Model:
             pad_color=_color(pad),
             rope_scaling=lib.encoded(rope_scaling) if rope_scaling is not None else None,
             max_pixels=0 if max_pixels is None else integer("max_pixels", max_pixels, 1, _MAX_PIXELS),
+            adapter=lib.encoded(adapter) if adapter is not None else None,
+            prefix=lib.encoded(prefix) if prefix is not None else None,
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else integer("threads", threads, 0)

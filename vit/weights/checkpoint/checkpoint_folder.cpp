@@ -223,6 +223,7 @@ TensorFile CheckpointFolder::open_files() const {
 }
 
 bool CheckpointFolder::is_whole_model_of_language() const {
+  if (!options_.architecture.empty()) return false;  // what it is was said
   const auto& config = json("config.json");
   return config && !layout_ && is_whole_model(*config);
 }
@@ -302,6 +303,10 @@ std::optional<PreprocessConfig> CheckpointFolder::preprocess_config() const {
 std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config() const {
   if (layout_ && layout_->find("preprocess"))
     return read_layout_preprocess(*layout_, model_config(), options_);
+  const bool is_chosen = !options_.architecture.empty() || !options_.dense.head.empty() ||
+                         options_.dense.resize_rule != ResizeRuleChoice::automatic;
+  if (!layout_ && !is_chosen && (json("preprocessor_config.json") || json("processor_config.json")))
+    return own_preprocess_config();  // without a look at the weights
   if (!layout_ && is_dense()) return dense_preprocess_config();
   if (options_.architecture.empty() || uses_open_clip_config()) return own_preprocess_config();
   return architecture_preprocess(model_config(), options_);
