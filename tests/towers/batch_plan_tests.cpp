@@ -107,7 +107,7 @@ TEST_CASE("model: lanes run each of items of different lengths once, and report 
             const std::size_t rows = starts[first + count] - starts[first];
             if (pass.watch == nullptr) {
               ++tasks;
-              if (pass.threads != 1 || rows < kRowsPerTask) runs[first] = 1000;
+              if (pass.threads != 1 || rows < kTokensPerTask) runs[first] = 1000;
             }
             pass.times->seconds[0] += static_cast<double>(count);
             for (std::size_t i = 0; i < count; ++i) ++runs[first + i];

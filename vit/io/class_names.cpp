@@ -22,13 +22,6 @@ constexpr std::size_t kMaxClasses = std::size_t{1} << 22;  // as of a ModelConfi
 constexpr const char* kForms =
     "one name a line, a JSON list, a JSON object by index or by name, or CSV with a header";
 
-std::optional<std::size_t> integer_of(std::string_view digits) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
 // ------------------------------------------------------------------------------------------------------ JSON
 
 /// Members that hold the names of a larger file, and how their own members are read.
@@ -248,6 +241,13 @@ void check_no_table(std::string_view content, char delimiter, const std::filesys
 }
 
 }  // namespace
+
+std::optional<std::size_t> integer_of(std::string_view digits) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
 
 ClassList read_class_list(const std::filesystem::path& file) {
   const SourceFile source(file, kWhere);

@@ -25,8 +25,7 @@ struct ClassList {
 ///                class_to_idx; either of them, or a list, below id2label, label2id, class_to_idx,
 ///                label_names, classes or names. A NAME is a string, an integer, or a pair of id and name
 ///                (ImageNet).
-///   .csv, .tsv   a header with a column of names (name, label, class, ...); a column id, index or class_id
-///   of
+///   .csv, .tsv   a header with a column of names (name, label, class, ...); a column id, index or class_id of
 ///                integers says which class a row is, one of other values is an id; category is a category
 ///
 /// Throws Error (format) that names the file, the place and what is expected: for a class without a name or
@@ -40,5 +39,8 @@ std::optional<ClassList> parse_class_table(std::string_view content, char delimi
                                            const std::filesystem::path& file);
 /// The same for a .csv file. Throws Error for one that cannot be read or is no list of classes by its size.
 std::optional<ClassList> read_class_table(const std::filesystem::path& file);
+
+/// The class that `digits` name; nothing unless all of them are decimal digits that fit.
+std::optional<std::size_t> integer_of(std::string_view digits);
 
 }  // namespace vit::internal

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -90,13 +89,6 @@ constexpr std::string_view kIdColumns[] = {"id", "synset", "wnid"};
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
-}
-
-std::optional<std::size_t> integer_of(std::string_view digits) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
 }
 
 /// A table below its header.

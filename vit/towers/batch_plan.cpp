@@ -35,7 +35,7 @@ BatchPlan plan_batches(const BatchRequest& request) {
                              ? request.batch
                              : std::clamp<std::size_t>(kRowsPerPass / num_tokens, 1, kMostImagesPerPass);
   const std::size_t num_images = std::min(request.num_images, plan.images_per_pass);
-  plan.images_per_task = ceil_div(kRowsPerTask, num_tokens);
+  plan.images_per_task = ceil_div(kTokensPerTask, num_tokens);
   plan.num_tasks = even_tasks(num_images / plan.images_per_task, request.num_threads);
   plan.num_shared = num_images - plan.num_tasks * plan.images_per_task;
   return plan;

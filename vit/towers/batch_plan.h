@@ -14,7 +14,7 @@ namespace vit::internal {
 
 /// A task of one thread streams every weight past its own rows. With fewer rows than this the weights come
 /// from memory too often: one image of 197 tokens is enough, images of 50 go four at a time.
-inline constexpr std::size_t kRowsPerTask = 192;
+inline constexpr std::size_t kTokensPerTask = 192;
 /// Enough rows to keep every core in full tiles, few enough that activations stay near the caches: ViT-B at
 /// 224 pixels then takes ten images at a time.
 inline constexpr std::size_t kRowsPerPass = 2048;

@@ -22,7 +22,7 @@ Lanes::Lanes(const Sequences& items, int threads, std::size_t rows_per_pass, For
     }
   };
   cuts.assign(1, 0);
-  cut_after(0, kRowsPerTask);
+  cut_after(0, kTokensPerTask);
   num_tasks_ = even_tasks(cuts.size() - 1, num_threads_);
   cuts.resize(num_tasks_ + 1);
   if (rows_per_pass != 0) cut_after(cuts.back(), rows_per_pass);

@@ -194,7 +194,7 @@ void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> 
   const Texts all{texts, memory.extents, memory.starts, out};
   Lanes lanes(Sequences(memory.starts), threads, kRowsPerPass, memory.passes);
   lanes.run(
-      activation_shape(kRowsPerTask, kRowsPerTask + config_.context_length, 1),
+      activation_shape(kTokensPerTask, kTokensPerTask + config_.context_length, 1),
       arithmetic_of(*kernels_, precision_), [](ForwardMemory::Lane&) {},
       [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane&) {
         run(all.part(first, count), pass);
@@ -205,7 +205,7 @@ std::size_t TextTransformer::count_group(std::span<const TextIds> texts, int thr
   std::size_t tasks_left = tasks_of_group(static_cast<std::size_t>(resolve_threads(threads))), rows = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     rows += extent_of(texts[i]).count;
-    if (rows < kRowsPerTask) continue;
+    if (rows < kTokensPerTask) continue;
     rows = 0;
     if (--tasks_left == 0) return i + 1;
   }
