@@ -26,8 +26,8 @@ struct ClassList {
 ///                label_names, classes or names. A NAME is a string, an integer, or a pair of id and name
 ///                (ImageNet).
 ///   .csv, .tsv   a header with a column of names (name, label, class, ...); a column of integers
-///                (id, index or class_id) says which class a row is, one of other values is an id; category is
-///                a category
+///                (id, index or class_id) says which class a row is, one of other values is an id; category
+///                is a category
 ///
 /// Throws Error (format) that names the file, the place and what is expected: for a class without a name or
 /// with two, for a table without a header, and for keys and values that can be read both ways.
