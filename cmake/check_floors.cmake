@@ -103,7 +103,7 @@ foreach(file ${files})
         "<Eigen/=>^(eigen\\.h|analysis/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
         "<omp.h>=>^base/parallel\\.cpp$"
         "[<\"]hwy/=>^kernels/"
-        "<nlohmann/=>^(weights|io)/.*\\.cpp$|^io/json\\.h$"
+        "<nlohmann/=>^(io/json|weights/checkpoint/config_json)\\.cpp$"
         "<immintrin.h>=>^kernels/"
         "<(jpeglib|openjpeg|png|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
         "<tiffio[.]h>=>^image/(decode_tiff\\.cpp|tiff_[a-z]+\\.(h|cpp))$"

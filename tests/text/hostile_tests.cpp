@@ -85,7 +85,7 @@ TEST_CASE("text: tokenizer.json, refused by name") {
               parse(R"({"model": {"type": "Unigram", "unk_id": 7, "vocab": [["a", 0]]}})"));
   CHECK_ERROR(ErrorKind::format, ("UTF-8"), parse(pairs_model("{\"\xFF\": 0}", "[]")));
   CHECK_ERROR(ErrorKind::format, ("too early"), parse("{\"model\": {\"vocab\": {\"a"));
-  CHECK_ERROR(ErrorKind::format, ("nested"), parse("{\"decoder\": " + std::string(100, '[')));
+  CHECK_ERROR(ErrorKind::unsupported, ("nested"), parse("{\"decoder\": " + std::string(100, '[')));
   TokenizerJson file = parse(pairs_model(vocabulary, "[]"));
   file.normalizer = R"({"type": "Replace", "pattern": {"Regex": "a+"}, "content": ""})";
   CHECK_ERROR(ErrorKind::unsupported, ("a+"), normalizer_steps(file));

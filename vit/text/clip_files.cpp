@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "vit/base/check.h"
+#include "vit/io/json_stream.h"
 #include "vit/io/source_file.h"
-#include "vit/text/json_stream.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

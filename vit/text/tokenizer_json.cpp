@@ -6,8 +6,8 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
+#include "vit/io/json_stream.h"
 #include "vit/io/source_file.h"
-#include "vit/text/json_stream.h"
 
 namespace vit::internal {
 namespace {

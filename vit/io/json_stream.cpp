@@ -1,11 +1,10 @@
 // The grammar of RFC 8259, one value at a time.
-#include "vit/text/json_stream.h"
+#include "vit/io/json_stream.h"
 
 #include <charconv>
 #include <cmath>
 
-#include "vit/base/check.h"
-#include "vit/text/unicode.h"
+#include "vit/base/utf8.h"
 
 namespace vit::internal {
 
@@ -22,31 +21,33 @@ void JsonStream::skip_space() {
 }
 
 char JsonStream::take() {
-  if (at_ >= text_.size()) fail_here("the file ends too early (incomplete download?)");
+  if (at_ >= text_.size()) fail_here("the text ends too early (incomplete download?)");
   return text_[at_++];
 }
 
 char JsonStream::peek() {
   skip_space();
-  if (at_ >= text_.size()) fail_here("the file ends too early (incomplete download?)");
+  if (at_ >= text_.size()) fail_here("the text ends too early (incomplete download?)");
   const char c = text_[at_];
   if (c == '-' || (c >= '0' && c <= '9')) return '0';
   if (c != '{' && c != '[' && c != '"' && c != 't' && c != 'f' && c != 'n') fail_here("expected a value");
   return c;
 }
 
-void JsonStream::enter_object() {
-  if (peek() != '{') fail_here("expected an object");
-  if (first_.size() >= kMaxDepth) fail_here("nested too deeply");
+void JsonStream::enter(char open, std::string_view wanted) {
+  if (peek() != open) fail_here(wanted);
+  VIT_CHECK(first_.size() < max_depth_, where_.with(ErrorKind::unsupported), name_, ": nested deeper than ",
+            max_depth_, ", at byte ", at_);
   ++at_;
   first_.push_back(true);
 }
 
+void JsonStream::enter_object() {
+  enter('{', "expected an object");
+}
+
 void JsonStream::enter_array() {
-  if (peek() != '[') fail_here("expected an array");
-  if (first_.size() >= kMaxDepth) fail_here("nested too deeply");
-  ++at_;
-  first_.push_back(true);
+  enter('[', "expected an array");
 }
 
 bool JsonStream::next_item(char close) {
@@ -173,11 +174,14 @@ std::string_view JsonStream::number_text() {
   return text_.substr(start, at_ - start);
 }
 
-double JsonStream::number() {
-  const std::string_view text = number_text();
+double JsonStream::to_double(std::string_view number) const {
+  const char* const end = number.data() + number.size();
   double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) fail_here("a number does not fit a double");
+  if (std::from_chars(number.data(), end, value).ec == std::errc{}) return value;
+  // Out of range, above or below: what underflows is read with a wider exponent and rounds to zero.
+  long double wide = 0.0L;
+  if (std::from_chars(number.data(), end, wide).ec == std::errc{}) value = static_cast<double>(wide);
+  if (wide == 0.0L || !std::isfinite(value)) fail_here("a number does not fit a double");
   return value;
 }
 
@@ -189,10 +193,21 @@ std::uint32_t JsonStream::index() {
   return value;
 }
 
+void JsonStream::expect_word(std::string_view word) {
+  if (!text_.substr(at_).starts_with(word)) fail_here("expected a value");
+  at_ += word.size();
+}
+
 bool JsonStream::boolean() {
-  const std::string_view text = skip();
-  if (text != "true" && text != "false") fail_here("expected true or false");
-  return text == "true";
+  const char kind = peek();
+  if (kind != 't' && kind != 'f') fail_here("expected true or false");
+  expect_word(kind == 't' ? "true" : "false");
+  return kind == 't';
+}
+
+void JsonStream::null() {
+  if (peek() != 'n') fail_here("expected null");
+  expect_word("null");
 }
 
 std::string_view JsonStream::skip() {
@@ -208,16 +223,14 @@ std::string_view JsonStream::skip() {
   } else if (kind == '[') {
     for (enter_array(); next_element();) skip();
   } else {
-    const std::string_view word = kind == 't' ? "true" : kind == 'f' ? "false" : "null";
-    if (!text_.substr(at_).starts_with(word)) fail_here("expected a value");
-    at_ += word.size();
+    expect_word(kind == 't' ? "true" : kind == 'f' ? "false" : "null");
   }
   return text_.substr(start, at_ - start);
 }
 
 void JsonStream::finish() {
   skip_space();
-  if (at_ != text_.size()) fail_here("text behind the end");
+  if (at_ != text_.size()) fail_here("text after the end");
 }
 
 }  // namespace vit::internal
