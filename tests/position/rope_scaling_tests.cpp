@@ -1,5 +1,5 @@
 // Rules of rope scaling against formulas written here from the publications, and by their properties.
-#include "vit/position/rope.h"
+#include "vit/position/rope_scaling.h"
 
 #include <doctest/doctest.h>
 
@@ -93,7 +93,7 @@ TEST_CASE("rope scaling: on the trained grid every rule is the identity to the b
 
 TEST_CASE("rope scaling: the rule of the family gives the family's bits on every grid, other rules do not") {
   for (const PositionConfig& config : all_kinds()) {
-    const std::string own = to_string(RopeScaling{.rule = own_rule(config.coordinates)});
+    const std::string own = to_string(RopeScaling{.rule = default_scaling_rule(config.coordinates)});
     for (const char* rule : {"none", "linear", "ntk", "yarn"}) {
       CAPTURE(std::string(rule));
       const bool is_same = same_bits(context_of(config, {9, 13}, nullptr), context_of(config, {9, 13}, rule));
@@ -109,7 +109,8 @@ TEST_CASE("rope scaling: linear is what scaled and centered coordinates do, up t
     const CoordinateOptions options{.rule = rule, .reference = {4, 5}};
     const GridSize grid{9, 20}, trained{6, 8};
     const GridScale scale = grid_scale(grid, trained, options, {});
-    const GridCoords counted = counted_coords(grid, trained, options), family = grid_coords(grid, options);
+    const GridCoords counted = extrapolated_coords(grid, trained, options),
+                     family = grid_coords(grid, options);
     for (std::size_t i = 0; i < counted.size(); ++i) {
       CHECK(counted.t_x[i] / scale.x.scale == doctest::Approx(family.t_x[i]).epsilon(1e-14));
       CHECK(counted.t_y[i] / scale.y.scale == doctest::Approx(family.t_y[i]).epsilon(1e-14));
@@ -122,11 +123,11 @@ TEST_CASE("rope scaling: counted coordinates go on with the trained steps") {
        {CoordinateRule::index, CoordinateRule::scaled_to_reference, CoordinateRule::centered}) {
     const CoordinateOptions options{.rule = rule, .reference = {4, 5}};
     const GridCoords trained = grid_coords({6, 8}, options),
-                     larger = counted_coords({9, 20}, {6, 8}, options);
+                     larger = extrapolated_coords({9, 20}, {6, 8}, options);
     CHECK(larger.t_x[1] - larger.t_x[0] == doctest::Approx(trained.t_x[1] - trained.t_x[0]).epsilon(1e-14));
     CHECK(larger.t_y[20] - larger.t_y[0] == doctest::Approx(trained.t_y[8] - trained.t_y[0]).epsilon(1e-14));
   }
-  const GridCoords centered = counted_coords({9, 20}, {6, 8}, {.rule = CoordinateRule::centered});
+  const GridCoords centered = extrapolated_coords({9, 20}, {6, 8}, {.rule = CoordinateRule::centered});
   CHECK(centered.t_x[0] == doctest::Approx(-centered.t_x[19]));
   CHECK(centered.t_y[0] == doctest::Approx(-centered.t_y[179]));
 }

@@ -5,7 +5,6 @@
 
 #include "vit/base/error.h"
 #include "vit/text/clean.h"
-#include "vit/text/html.h"
 #include "vit/text/unicode.h"
 
 using namespace vit::internal;

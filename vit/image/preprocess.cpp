@@ -12,7 +12,6 @@
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
 #include "vit/image/resample.h"
-#include "vit/image/resample_opencv.h"
 #include "vit/image/resample_rows.h"
 #include "vit/image/resize_memory.h"
 #include "vit/image/row_source.h"

@@ -65,4 +65,8 @@ void resize_to_float(const PixelRows& in, float factor, ImageSize target, const 
 void resize_planes(TensorView<const float> in, ImageSize target, const ResizeWindow& window,
                    ResizeFilter filter, int threads, ResizeMemory& memory, TensorView<float> out);
 
+/// `in`, of three channels, as `target` to `out` (height, width, 3): INTER_CUBIC where one of its edges grows
+/// (rounded from double; OpenCV's fixed point differs by 1 here and there), else INTER_AREA.
+void resize_opencv(const PixelRows& in, ImageSize target, std::uint8_t* out);
+
 }  // namespace vit::internal

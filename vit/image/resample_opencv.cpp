@@ -1,4 +1,4 @@
-#include "vit/image/resample_opencv.h"
+#include "vit/image/resample.h"
 
 #include <algorithm>
 #include <cmath>

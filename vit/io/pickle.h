@@ -7,7 +7,7 @@
 
 namespace vit::internal {
 
-/// Opens a file written by torch.save or TorchScript without running anything: see pickle_machine.h for what
+/// Opens a file written by torch.save or TorchScript without running anything: see pickle_program.h for what
 /// is understood. All its tensors, whatever dictionaries, tuples and objects they lie in: their names are the
 /// keys on the way, joined by dots ("state_dict.head.weight"); of modules that were saved whole the names
 /// that state_dict() would give. A dictionary that lies in several places counts once, where it is first

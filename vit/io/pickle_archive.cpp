@@ -9,7 +9,7 @@
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/io/in_quotes.h"
-#include "vit/io/pickle_machine.h"
+#include "vit/io/pickle_program.h"
 #include "vit/io/zip_archive.h"
 
 namespace vit::internal::pickle {

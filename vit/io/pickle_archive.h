@@ -1,6 +1,6 @@
 // The containers in which PyTorch keeps a pickle and the raw numbers that it refers to: the zip archive of
 // today, TorchScript's, and one stream of pickles before release 1.6. What the pickle says is for
-// pickle_machine.h.
+// pickle_program.h.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "vit/io/pickle_globals.h"
+#include "vit/io/pickle_program.h"
 
 #include <algorithm>
 #include <cctype>

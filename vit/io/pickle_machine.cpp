@@ -1,5 +1,5 @@
 // The opcodes of all protocols, in three groups: constants, containers, and what builds objects.
-#include "vit/io/pickle_machine.h"
+#include "vit/io/pickle_program.h"
 
 #include <charconv>
 #include <cstring>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "vit/io/in_quotes.h"
-#include "vit/io/pickle_globals.h"
 #include "vit/io/tensor_file.h"
 
 namespace vit::internal::pickle {

@@ -169,18 +169,19 @@ void Position::add_rope_tables(PositionContext& context) const {
   }
   const CoordinateOptions options{
       .rule = config_.coordinates, .offset = config_.coordinate_offset, .reference = config_.reference_grid};
-  const RopeScaling scaling = config_.rope_scaling.value_or(RopeScaling{.rule = own_rule(options.rule)});
+  const RopeScaling scaling =
+      config_.rope_scaling.value_or(RopeScaling{.rule = default_scaling_rule(options.rule)});
   GridScale scale;
   if (config_.rope_scaling) {
     scale = grid_scale(context.grid_, trained_grid_, options, scaling);
     context.logit_factor_ = position::logit_factor(scaling, scale, context.grid_, trained_grid_);
   }
   // A rule that gives the family's own numbers takes the family's own way to them, and so their bits.
-  const bool is_own = scaling.rule == own_rule(options.rule) && scaling.factor == 0.0 &&
+  const bool is_own = scaling.rule == default_scaling_rule(options.rule) && scaling.factor == 0.0 &&
                       (scaling.axes == RopeScalingAxes::each || scaling.rule == RopeScalingRule::none);
   const bool is_scaled = config_.rope_scaling && !is_own;
-  GridCoords coords =
-      is_scaled ? counted_coords(context.grid_, trained_grid_, options) : grid_coords(context.grid_, options);
+  GridCoords coords = is_scaled ? extrapolated_coords(context.grid_, trained_grid_, options)
+                                : grid_coords(context.grid_, options);
   if (context.windows_) {
     in_order(coords.t_x, context.windows_->patches);
     in_order(coords.t_y, context.windows_->patches);
@@ -204,6 +205,19 @@ void Position::add_rope_tables(PositionContext& context) const {
           build_mixed_table<float>(coords, mixed, layer, config_.pairing, config_.axis_order));
     }
   }
+}
+
+std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) const {
+  constexpr std::size_t kKept = 8;
+  const std::lock_guard lock(mutex_);
+  for (auto entry = contexts_.begin(); entry != contexts_.end(); ++entry) {
+    if ((*entry)->grid() != grid) continue;
+    contexts_.splice(contexts_.begin(), contexts_, entry);
+    return contexts_.front();
+  }
+  contexts_.push_front(std::make_shared<const PositionContext>(position_.build_context(grid)));
+  if (contexts_.size() > kKept) contexts_.pop_back();
+  return contexts_.front();
 }
 
 }  // namespace vit::internal

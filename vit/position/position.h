@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -101,6 +104,21 @@ class Position {
   std::optional<position::RopeFrequencies> second_axis_;  // of the second, where it has its own
   std::vector<double> class_angles_;                      // (d / 2), or empty
   std::optional<position::MixedFrequencies> mixed_;       // of mixed
+};
+
+/// Safe to use from several threads at once.
+class PositionCache {
+ public:
+  explicit PositionCache(Position position) : position_(std::move(position)) {}
+
+  /// The positions of `grid`, kept for as long as it is among the grids used last. Throws Error if a side of
+  /// the grid is zero.
+  std::shared_ptr<const PositionContext> for_grid(GridSize grid) const;
+
+ private:
+  Position position_;
+  mutable std::mutex mutex_;
+  mutable std::list<std::shared_ptr<const PositionContext>> contexts_;  // used last first
 };
 
 }  // namespace vit::internal

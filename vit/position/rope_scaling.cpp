@@ -1,4 +1,4 @@
-#include "vit/position/rope.h"
+#include "vit/position/rope_scaling.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ double counted(std::size_t index, const Sides& axis, const CoordinateOptions& op
     case CoordinateRule::centered:
       return 2.0 * ((i + 0.5 + options.offset) / axis.trained) - axis.length / axis.trained;
   }
-  fail("counted_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
+  fail("extrapolated_coords", "unknown coordinate rule ", static_cast<int>(options.rule));
 }
 
 double trained_span(const CoordinateOptions& options, std::size_t trained, std::size_t reference) {
@@ -117,7 +117,7 @@ GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOptions& o
   return out;
 }
 
-GridCoords counted_coords(GridSize grid, GridSize trained, const CoordinateOptions& options) {
+GridCoords extrapolated_coords(GridSize grid, GridSize trained, const CoordinateOptions& options) {
   num_patches(trained);
   GridCoords coords = grid_coords(grid, options);  // checks grid and options
   const Sides x_axis = sides_of(grid.columns, trained.columns, options.reference.columns);
@@ -129,7 +129,7 @@ GridCoords counted_coords(GridSize grid, GridSize trained, const CoordinateOptio
   return coords;
 }
 
-RopeScalingRule own_rule(CoordinateRule rule) noexcept {
+RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept {
   return rule == CoordinateRule::index ? RopeScalingRule::none : RopeScalingRule::linear;
 }
 

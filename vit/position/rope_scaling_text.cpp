@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "vit/base/check.h"
-#include "vit/position/rope.h"
+#include "vit/position/rope_scaling.h"
 
 namespace vit::position {
 namespace {

@@ -1,7 +1,6 @@
 // The order of open_clip's cleaning.
 #include "vit/text/clean.h"
 
-#include "vit/text/html.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

@@ -5,6 +5,7 @@
 // for other tables and for text that is broken in part, which needs ftfy's statistics of characters.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,18 @@ std::string fix_text(std::string_view text);
 
 /// Removes the 32 punctuation characters of ASCII.
 std::string remove_punctuation(std::string_view text);
+
+/// Repairs UTF-8 that was decoded as Latin-1 or windows-1252.
+std::string fix_mojibake(std::string_view text);
+
+/// The characters of a name with its semicolon if it has one ("amp;", "amp").
+std::optional<std::string_view> html_entity(std::string_view name);
+
+/// html.unescape: names without semicolon by their longest known start, bytes 128 to 159 as windows-1252,
+/// U+FFFD for 0, surrogates and numbers beyond Unicode, nothing for other controls and noncharacters.
+std::string unescape_html(std::string_view text);
+
+/// What a byte from 0x80 to 0x9F is in windows-1252; itself where it is nothing.
+char32_t windows_1252(char32_t byte);
 
 }  // namespace vit::internal

@@ -3,8 +3,6 @@
 #include <array>
 
 #include "vit/text/clean.h"
-#include "vit/text/html.h"
-#include "vit/text/mojibake.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

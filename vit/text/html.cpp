@@ -1,5 +1,5 @@
 // The table of names and the grammar of references.
-#include "vit/text/html.h"
+#include "vit/text/clean.h"
 
 #include <algorithm>
 #include <array>

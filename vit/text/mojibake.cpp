@@ -2,11 +2,10 @@
 // text where every character beyond ASCII takes part in a valid sequence, else the runs of such characters.
 // Whether the characters were meant as they stand is asked of the sequences alone (Suspicion), where ftfy has
 // statistics.
-#include "vit/text/mojibake.h"
+#include "vit/text/clean.h"
 
 #include <optional>
 
-#include "vit/text/html.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {

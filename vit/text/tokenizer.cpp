@@ -7,7 +7,6 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/text/text_weights.h"
-#include "vit/text/tokenizer_classes.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
 

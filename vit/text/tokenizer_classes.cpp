@@ -1,6 +1,6 @@
 // One function per class. Where transformers' classes build normalizer and splitter themselves, so do these;
 // what tokenizer.json says about them is then not looked at.
-#include "vit/text/tokenizer_classes.h"
+#include "vit/text/tokenizer_folder.h"
 
 #include <algorithm>
 

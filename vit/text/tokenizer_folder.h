@@ -1,5 +1,5 @@
 // What a folder says about its tokenizer: class, library, cleaning, context length and special tokens, from
-// its configuration files. The tokenizer itself is built in tokenizer_classes.h.
+// its configuration files. build_tokenizer() makes the tokenizer of it.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "vit/io/json.h"
 #include "vit/text/added_tokens.h"
 #include "vit/text/clean.h"
+#include "vit/text/text_encoding.h"
 #include "vit/text/tokenizer.h"
 
 namespace vit::internal {
@@ -53,5 +54,15 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
 
 /// Whether a folder, or the one of a file, says anything about a tokenizer.
 bool describes_tokenizer(const std::filesystem::path& path);
+
+/// A tokenizer that a library builds around files, from what its folder holds.
+struct BuiltTokenizer {
+  TextEncoding encoding;
+  TextFrame frame;
+  std::string steps;  // what happens to a text before it is cut, in words
+};
+
+/// Throws Error (io) that names the missing file and a place where it is published.
+BuiltTokenizer build_tokenizer(const TokenizerFolder& folder);
 
 }  // namespace vit::internal

@@ -13,7 +13,7 @@
 #include "vit/head/merger.h"
 #include "vit/kernels/kernels.h"
 #include "vit/patch/patch_embed.h"
-#include "vit/position/position_cache.h"
+#include "vit/position/position.h"
 #include "vit/towers/joint_head.h"
 #include "vit/weights/model_weights.h"
 

@@ -31,9 +31,9 @@ bool is_set(const Json& value) {
 void check_member(const Json& value) {
   const std::string_view key = value.key();
   const auto holds = [&](const auto& list) { return std::ranges::find(list, key) != std::end(list); };
-  const bool own_rule = (key.starts_with("use_") && key != "use_rslora") ||
-                        (key.ends_with("_config") && !holds(kHarmlessConfigs));
-  VIT_CHECK(!is_set(value) || (!own_rule && !holds(kRefused)), kWhere, value.where(),
+  const bool default_scaling_rule = (key.starts_with("use_") && key != "use_rslora") ||
+                                    (key.ends_with("_config") && !holds(kHarmlessConfigs));
+  VIT_CHECK(!is_set(value) || (!default_scaling_rule && !holds(kRefused)), kWhere, value.where(),
             key == "use_dora" ? " is set: DoRA" : " is set",
             ", which is not implemented; merge_and_unload() and "
             "save_pretrained() in PEFT join it to its base");

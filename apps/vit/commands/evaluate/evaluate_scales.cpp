@@ -31,8 +31,8 @@ struct Scale {
 std::string rule_of(const ModelConfig& config) {
   const PositionConfig& position = config.position;
   if (position.rope == RopeKind::none) return "";
-  return position::to_string(
-      position.rope_scaling.value_or(RopeScaling{.rule = position::own_rule(position.coordinates)}));
+  return position::to_string(position.rope_scaling.value_or(
+      RopeScaling{.rule = position::default_scaling_rule(position.coordinates)}));
 }
 
 ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, std::size_t images,

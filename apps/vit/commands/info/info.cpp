@@ -217,7 +217,7 @@ ordered_json tensors_json(const std::vector<TensorUse>& uses) {
 /// How rotary positions meet another grid; "" of models that have none.
 std::string rope_scaling_text(const PositionConfig& position) {
   if (position.rope == RopeKind::none) return "";
-  const RopeScalingRule own = position::own_rule(position.coordinates);
+  const RopeScalingRule own = position::default_scaling_rule(position.coordinates);
   const std::string own_text = position::to_string(RopeScaling{.rule = own});
   if (position.rope_scaling) {
     return position::to_string(*position.rope_scaling) +
