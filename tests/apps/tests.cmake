@@ -30,24 +30,35 @@ if(TARGET vit_completion)
   endif()
 endif()
 
-# A page in a browser, where there is one.
+# Pages in a browser, where there is one: of results, and of vit serve.
+set(serves FALSE)
+if(TARGET vit_program AND VIT_SERVE AND Boost_FOUND AND VIT_PYTHON3)
+  set(serves TRUE)
+endif()
 if(TARGET vit_program)
   find_program(VIT_CHROMIUM NAMES chromium chromium-browser google-chrome)
   mark_as_advanced(VIT_CHROMIUM)
-  if(VIT_CHROMIUM)
-    add_test(NAME page.browser COMMAND ${CMAKE_COMMAND} "-DVIT=$<TARGET_FILE:vit_program>" "-DCHROMIUM=${VIT_CHROMIUM}"
-                                       "-DROOT=${PROJECT_SOURCE_DIR}" "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/page"
-                                       -P "${CMAKE_CURRENT_LIST_DIR}/page_test.cmake")
-    set_tests_properties(page.browser PROPERTIES TIMEOUT 300 LABELS contrib)
-  else()
-    add_test(NAME page.browser COMMAND sh -c "echo 'skipped: no Chromium'; exit 77")
-    set_tests_properties(page.browser PROPERTIES SKIP_RETURN_CODE 77 LABELS contrib)
+  set(pages browser)
+  set(page_browser_command ${CMAKE_COMMAND} "-DVIT=$<TARGET_FILE:vit_program>" "-DCHROMIUM=${VIT_CHROMIUM}" "-DROOT=${PROJECT_SOURCE_DIR}"
+                           "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/page" -P "${CMAKE_CURRENT_LIST_DIR}/page_test.cmake")
+  if(serves)
+    list(APPEND pages serve)
+    set(page_serve_command "${VIT_PYTHON3}" "${CMAKE_CURRENT_LIST_DIR}/serve/page_test.py" $<TARGET_FILE:vit_program> "${VIT_CHROMIUM}"
+                           "${PROJECT_SOURCE_DIR}")
   endif()
+  foreach(page ${pages})
+    if(NOT VIT_CHROMIUM)
+      set(page_${page}_command sh -c "echo 'skipped: no Chromium'; exit 77")
+    endif()
+    add_test(NAME page.${page} COMMAND ${page_${page}_command})
+    set_tests_properties(page.${page} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS contrib)
+  endforeach()
 endif()
 
-# The client library of OpenAI, where it is installed (PyPI: openai).
-if(TARGET vit_program AND VIT_SERVE AND Boost_FOUND AND VIT_PYTHON3)
+# The client library of OpenAI, installed here or from PyPI.
+if(serves)
   add_test(NAME serve.openai_client COMMAND "${VIT_PYTHON3}" "${CMAKE_CURRENT_LIST_DIR}/serve/openai_client.py" $<TARGET_FILE:vit_program>
-                                            "${PROJECT_SOURCE_DIR}/data/model" "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg")
-  set_tests_properties(serve.openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+                                            "${PROJECT_SOURCE_DIR}/data/model" "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg"
+                                            "${CMAKE_CURRENT_BINARY_DIR}/openai_venv")
+  set_tests_properties(serve.openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

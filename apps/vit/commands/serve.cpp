@@ -173,7 +173,8 @@ int serve(const ServeOptions& options) {
                    .threads = threads,
                    .max_body = options.max_body(),
                    .immich_upstream = options.immich_upstream,
-                   .index = index ? &*index : nullptr});
+                   .index = index ? &*index : nullptr,
+                   .preprocessors = preprocessors});
   HttpServer server(server_options(options), service.handler());
   for (const std::string& address : server.addresses())
     log.add_event("listening", "listening on " + address, {{"address", address}}, true);

@@ -20,11 +20,14 @@ class ImageIndex {
   ~ImageIndex();
 
   struct Match {
+    std::size_t number = 0;  // of the image in the index
     std::string file;
     float score = 0;  // cosine
   };
   /// What made its vectors.
   const RunModel& model() const noexcept;
+  /// The name of an image; "" for a number that none has.
+  std::string file(std::size_t number) const;
   /// Best first. `vector` need not be normalized.
   std::vector<Match> nearest(std::span<const float> vector, std::size_t top) const;
 

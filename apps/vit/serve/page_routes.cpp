@@ -1,6 +1,7 @@
 // The page for a browser, and what only it asks for.
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/serve/json_body.h"
@@ -9,6 +10,7 @@
 #include "apps/vit/serve/service.h"
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace {
@@ -54,12 +56,24 @@ std::vector<float> colors_of(const WorkItem& item) {
   return out;
 }
 
-HttpResponse look_response(const Work& work) {
+/// Which part of the image the patches show: left, top, right and bottom in its pixels.
+std::vector<float> shown_box(const Preprocessor& preprocessor, ImageSize image) {
+  const SourceMap map = preprocessor.source_map(image);
+  const ImageSize pixels = preprocessor.output_size(image);
+  return {static_cast<float>(map.left), static_cast<float>(map.top),
+          static_cast<float>(map.left + static_cast<double>(pixels.width) * map.x_step),
+          static_cast<float>(map.top + static_cast<double>(pixels.height) * map.y_step)};
+}
+
+HttpResponse look_response(const Work& work, const Preprocessor& preprocessor) {
   check_items(work, kImageParam);
   const WorkItem& item = work.items.front();
-  std::string out = vit::text("{\"rows\": ", item.grid.rows, ", \"columns\": ", item.grid.columns,
-                              ", \"imageHeight\": ", item.image_size.height,
-                              ", \"imageWidth\": ", item.image_size.width, ", \"pca\": ");
+  std::string out =
+      vit::text("{\"rows\": ", item.grid.rows, ", \"columns\": ", item.grid.columns,
+                ", \"imageHeight\": ", item.image_size.height, ", \"imageWidth\": ", item.image_size.width,
+                ", \"upright\": ", preprocessor.config().apply_orientation ? "true" : "false", ", \"box\": ");
+  append_json_vector(out, shown_box(preprocessor, item.image_size));
+  out += ", \"pca\": ";
   append_json_vector(out, colors_of(item));
   out += ", \"attention\": ";
   append_json_vector(out, item.attention);
@@ -76,14 +90,16 @@ void answer_look(Service& service, const std::shared_ptr<Call>& call) {
   work->items.push_back(image_item(*image, kImageParam));
   service.check_takes(work->model, work->items);
   call->request.body = {};
-  service.run(call, work, look_response);
+  const std::optional<Preprocessor>& preprocessor = service.options().preprocessors[work->model];
+  service.run(call, work, [&preprocessor](const Work& done) { return look_response(done, *preprocessor); });
 }
 
 HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::size_t top) {
   check_items(work, kImageParam);
   std::string out;
   for (const ImageIndex::Match& match : index.nearest(work.items.front().values, top)) {
-    out += vit::text(out.empty() ? "" : ", ", "{\"file\": ", json_string(match.file), ", \"score\": ");
+    out += vit::text(out.empty() ? "" : ", ", "{\"number\": ", match.number,
+                     ", \"file\": ", json_string(match.file), ", \"score\": ");
     append_json_float(out, match.score);
     out += "}";
   }
@@ -106,9 +122,50 @@ void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   service.run(call, work, [index, top](const Work& done) { return nearest_response(done, *index, top); });
 }
 
+/// What browsers show, by how a file begins; "" for all else, which is not given away.
+std::string_view picture_type(std::string_view file) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTypes{
+      {{"\xFF\xD8\xFF", "image/jpeg"},
+       {"\x89PNG\r\n", "image/png"},
+       {"GIF8", "image/gif"},
+       {"BM", "image/bmp"}}};
+  for (const auto& [magic, type] : kTypes) {
+    if (file.starts_with(magic)) return type;
+  }
+  if (file.starts_with("RIFF") && file.substr(8).starts_with("WEBP")) return "image/webp";
+  return {};
+}
+
+constexpr std::string_view kPictures = "/page/picture/";
+
+/// The file of an image of the index, as it is.
+void answer_picture(Service& service, const std::shared_ptr<Call>& call) {
+  const ImageIndex* const index = service.options().index;
+  const std::string_view digits = std::string_view(call->request.path).substr(kPictures.size());
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  const std::string name = index != nullptr && is_number ? index->file(number) : std::string();
+  const ApiError missing(404, "the index has no such picture", {}, "not_found");
+  if (name.empty()) throw missing;
+  HttpResponse out;
+  try {
+    const internal::SourceFile file(name, {"serve", ErrorKind::io});
+    if (file.size() <= service.options().max_body) out.body = file.text();
+  } catch (const Error&) {
+    throw missing;  // moved since, or inside of an archive
+  }
+  out.content_type = picture_type(out.body);
+  if (out.content_type.empty()) throw missing;
+  out.headers = {{"Content-Security-Policy", "default-src 'none'; sandbox"},
+                 {"X-Content-Type-Options", "nosniff"}};
+  call->respond(std::move(out));
+}
+
 constexpr Route kRoutes[]{
     {"POST", "/page/nearest", Dialect::openai, true, true, answer_nearest},
     {"POST", "/page/look", Dialect::openai, true, true, answer_look},
+    {"GET", kPictures, Dialect::openai, true, true, answer_picture, true},
 };
 
 }  // namespace

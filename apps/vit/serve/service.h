@@ -20,6 +20,7 @@
 #include "apps/vit/serve/request_log.h"
 #include "apps/vit/serve/served_model.h"
 #include "apps/vit/serve/task_threads.h"
+#include "vit/image/preprocess.h"
 
 namespace vit::app {
 
@@ -59,8 +60,9 @@ struct ServiceOptions {
   unsigned request_seconds = 60;
   std::size_t threads = 1;  // that read requests and write answers
   std::size_t max_body = std::size_t{32} << 20;
-  std::string immich_upstream;        // "": none
-  const ImageIndex* index = nullptr;  // of the page; null: none
+  std::string immich_upstream;                                   // "": none
+  const ImageIndex* index = nullptr;                             // of the page; null: none
+  std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
 };
 
 class Service {

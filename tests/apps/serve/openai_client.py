@@ -1,23 +1,40 @@
 #!/usr/bin/env python3
-"""openai-python against vit serve: openai_client.py VIT MODEL IMAGE. Its vectors are those of vit embed.
+"""openai-python against vit serve: openai_client.py VIT MODEL IMAGE VENV. Its vectors are those of vit embed.
 
-Ends with 77 where the package is not installed, as ctest takes for a skip. Only the loopback address is asked.
+The package is that of this Python, or else one that PyPI puts into the folder VENV, a virtual environment that is kept.
+Ends with 77, a skip to ctest, where neither is to be had. The client asks the loopback address only.
 """
 import base64
+import importlib.util
 import json
+import os
 import re
 import struct
 import subprocess
 import sys
 import tempfile
 
-try:
-    import openai
-except ImportError:
-    print("skipped: the package openai is not installed")
-    sys.exit(77)
+PACKAGE = "openai==3.57.0"
+vit, model, image, venv = sys.argv[1:]
 
-vit, model, image = sys.argv[1:]
+
+def continue_in_venv():
+    """Runs this file by a Python that has the package."""
+    python = venv + "/bin/python"
+    made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True)
+    if made.returncode == 0 and subprocess.run([python, "-c", "import openai"], stderr=subprocess.DEVNULL).returncode != 0:
+        made = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
+                               "--timeout", "15", PACKAGE], capture_output=True, text=True)
+    if made.returncode != 0:
+        print("skipped: the package openai is not installed, and cannot be:", (made.stdout + made.stderr).strip())
+        sys.exit(77)
+    sys.exit(subprocess.run([python, *sys.argv], env={**os.environ, "VIT_TEST_IN_VENV": "1"}).returncode)
+
+
+if not importlib.util.find_spec("openai") and "VIT_TEST_IN_VENV" not in os.environ:
+    continue_in_venv()
+
+import openai  # noqa: E402
 
 
 def bits(vector):
