@@ -334,6 +334,10 @@ TEST_CASE("serve: the page for a browser, and what it asks for") {
   const std::size_t count = look.at("rows").as_size() * look.at("columns").as_size();
   CHECK(look.at("pca").size() == 3 * count);
   CHECK(look.at("attention").size() == count);
+  const Json box = look.at("box");  // of 40 x 20 pixels the model sees the whole, or its middle
+  REQUIRE(box.size() == 4);
+  CHECK(box[0].as_double() + box[2].as_double() == doctest::Approx(look.at("imageWidth").as_double()));
+  CHECK(box[1].as_double() + box[3].as_double() == doctest::Approx(look.at("imageHeight").as_double()));
 }
 
 TEST_CASE("serve: nearest images of an index, for the model that made it") {
