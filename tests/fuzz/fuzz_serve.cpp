@@ -10,6 +10,7 @@
 #include "apps/vit/serve/json_body.h"
 #include "apps/vit/serve/multipart.h"
 #include "apps/vit/serve/openai_inputs.h"
+#include "apps/vit/serve/weaviate_inputs.h"
 
 namespace vit::fuzz {
 namespace {
@@ -104,6 +105,7 @@ void run_openai_body(std::string_view input) {
       static_cast<void>(app::find_text(body, "model"));
       static_cast<void>(app::find_count(body, "dimensions", 4096));
       static_cast<void>(app::find_flag(body, "normalized"));
+      static_cast<void>(app::read_class_texts(body));
       app::read_openai_inputs(body, meaning);
     });
   }
@@ -114,8 +116,36 @@ std::vector<std::string> openai_body_seeds() {
       {R"({"model": "m", "input": ["data:image/png;base64,QUJD"], "modality": "image"})",
        R"({"input": [{"image": "QUJD"}, {"text": "a"}], "dimensions": 3, "normalized": true})",
        R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "QUJD"}}]}]})",
+       R"({"input": "QUJD", "modality": "image", "candidate_labels": ["a", "b"], "template": "one {}.", "top_k": 2})",
        R"({"input": [[1, 2]]})"},
       run_openai_body);
+}
+
+void run_weaviate_body(std::string_view input) {
+  run_refusing([&] {
+    const internal::Json body = app::read_json_body(std::string(input), kMaxBody);
+    std::vector<app::WorkItem> items;
+    const std::size_t num_texts = app::read_weaviate_inputs(body, items);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (items[i].is_text != (i < num_texts)) throw std::logic_error("texts and images are mixed");
+  });
+}
+
+std::vector<std::string> weaviate_body_seeds() {
+  return {R"({"texts": ["a", "b"], "images": ["QUJD"]})", R"({"texts": null, "images": ["QUI="]})"};
+}
+
+void run_page_body(std::string_view input) {
+  run_refusing([&] {
+    const internal::Json body = app::read_json_body(std::string(input), kMaxBody);
+    static_cast<void>(app::find_text(body, "model"));
+    static_cast<void>(app::find_count(body, "top", 1000));
+    app::image_item(app::find_text(body, "image").value_or(""), "image");
+  });
+}
+
+std::vector<std::string> page_body_seeds() {
+  return {R"({"model": "m", "image": "data:image/png;base64,QUJD", "top": 3})"};
 }
 
 void run_immich_entries(std::string_view input) {

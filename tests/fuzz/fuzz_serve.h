@@ -17,6 +17,11 @@ std::vector<std::string> http_head_seeds();
 /// Bodies of /v1/embeddings and /v1/classify.
 void run_openai_body(std::string_view input);
 std::vector<std::string> openai_body_seeds();
+/// Bodies of /vectorize, and of /page/look and /page/nearest.
+void run_weaviate_body(std::string_view input);
+std::vector<std::string> weaviate_body_seeds();
+void run_page_body(std::string_view input);
+std::vector<std::string> page_body_seeds();
 /// The field `entries` of /predict.
 void run_immich_entries(std::string_view input);
 std::vector<std::string> immich_entries_seeds();

@@ -1,7 +1,9 @@
 #include "apps/vit/serve/openai_inputs.h"
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "apps/vit/serve/api_error.h"
@@ -12,6 +14,8 @@ namespace vit::app {
 namespace {
 
 using internal::Json;
+
+constexpr std::size_t kMaxLabels = 10'000, kMaxTemplates = 100;
 
 [[noreturn]] void fail_input(const std::string& param, const std::string& message) {
   throw ApiError(400, param + " " + message, param, "invalid_input");
@@ -90,7 +94,49 @@ std::vector<WorkItem> read_messages(const Json& messages) {
   return out;
 }
 
+/// A string or a list of them; nothing where the member is missing.
+std::vector<std::string> read_strings(const Json& body, std::string_view name, std::size_t max) {
+  std::vector<std::string> out;
+  const std::optional<Json> list = body.find(name);
+  if (!list) return out;
+  const auto fail_list = [&](const std::string& wanted) {
+    throw ApiError(400, std::string(name) + " must be " + wanted, std::string(name), "invalid_value");
+  };
+  if (list->is_string()) {
+    out.emplace_back(list->as_string());
+  } else if (list->is_array() && list->size() > 0 && list->size() <= max) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (!(*list)[i].is_string()) fail_list("a list of strings");
+      out.emplace_back((*list)[i].as_string());
+    }
+  } else {
+    fail_list(vit::text("a list of 1 to ", max, " strings"));
+  }
+  return out;
+}
+
 }  // namespace
+
+std::optional<ClassTexts> read_class_texts(const Json& body) {
+  ClassTexts out{.names = read_strings(body, "candidate_labels", kMaxLabels),
+                 .templates = read_strings(body, "template", kMaxTemplates)};
+  if (out.names.empty()) {
+    if (!out.templates.empty())
+      throw ApiError(400, "template goes with candidate_labels", "template", "invalid_value");
+    return std::nullopt;
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& name : out.names) {
+    if (name.empty() || !seen.insert(name).second)
+      throw ApiError(400, "candidate_labels: each has a name of its own", "candidate_labels",
+                     "invalid_value");
+  }
+  for (const std::string& pattern : out.templates) {
+    if (pattern.find("{}") == std::string::npos)
+      throw ApiError(400, "template: no {} for the label", "template", "invalid_value");
+  }
+  return out;
+}
 
 std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings) {
   const StringMeaning meaning = meaning_of(body, strings);

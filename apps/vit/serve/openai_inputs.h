@@ -1,6 +1,7 @@
 // The dialects in which clients of OpenAI's interface send images and texts.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "apps/vit/serve/engine.h"
@@ -19,5 +20,9 @@ enum class StringMeaning { text, image };
 ///                                                   text
 /// Throws ApiError (400) that names the place.
 std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeaning strings);
+
+/// `candidate_labels`, each with a name of its own, and `template`, each with {}: a string or a list of
+/// strings. Nothing where there are no labels. Throws ApiError (400) that names the member.
+std::optional<ClassTexts> read_class_texts(const internal::Json& body);
 
 }  // namespace vit::app

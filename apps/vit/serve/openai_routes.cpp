@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <set>
 
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/serve/base64.h"
@@ -18,7 +17,6 @@ namespace {
 using internal::Json;
 
 constexpr std::size_t kMaxDimensions = 65536, kMaxTop = 1'000'000;
-constexpr std::size_t kMaxLabels = 10'000, kMaxTemplates = 100;
 constexpr std::size_t kTop = 5;  // as vit classify
 
 /// How vectors are written.
@@ -89,49 +87,14 @@ void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
 
 // ------------------------------------------------------------------------------------------------ classes
 
-std::vector<std::string> read_strings(const Json& body, std::string_view name, std::size_t max) {
-  std::vector<std::string> out;
-  const std::optional<Json> list = body.find(name);
-  if (!list) return out;
-  const auto fail_list = [&](const std::string& wanted) {
-    throw ApiError(400, std::string(name) + " must be " + wanted, std::string(name), "invalid_value");
-  };
-  if (list->is_string()) {
-    out.emplace_back(list->as_string());
-  } else if (list->is_array() && list->size() > 0 && list->size() <= max) {
-    for (std::size_t i = 0; i < list->size(); ++i) {
-      if (!(*list)[i].is_string()) fail_list("a list of strings");
-      out.emplace_back((*list)[i].as_string());
-    }
-  } else {
-    fail_list(vit::text("a list of 1 to ", max, " strings"));
-  }
-  return out;
-}
-
 /// The classes that the request names; nothing where it names none.
 std::optional<ClassTexts> read_classes(const Json& body, const ModelFacts& facts) {
-  ClassTexts out{.names = read_strings(body, "candidate_labels", kMaxLabels),
-                 .templates = read_strings(body, "template", kMaxTemplates)};
-  if (out.names.empty()) {
-    if (!out.templates.empty())
-      throw ApiError(400, "template goes with candidate_labels", "template", "invalid_value");
-    if (facts.config.num_classes == 0)
-      throw ApiError(400, "this model has no classes; send candidate_labels", "candidate_labels", "missing");
-    return std::nullopt;
-  }
+  std::optional<ClassTexts> out = read_class_texts(body);
+  if (!out && facts.config.num_classes == 0)
+    throw ApiError(400, "this model has no classes; send candidate_labels", "candidate_labels", "missing");
+  if (!out) return out;
   if (!facts.no_texts.empty()) throw ApiError(400, facts.no_texts, "candidate_labels", "unsupported_input");
-  std::set<std::string_view> seen;
-  for (const std::string& name : out.names) {
-    if (name.empty() || !seen.insert(name).second)
-      throw ApiError(400, "candidate_labels: each has a name of its own", "candidate_labels",
-                     "invalid_value");
-  }
-  if (out.templates.empty()) out.templates.emplace_back(kDefaultTemplate);
-  for (const std::string& pattern : out.templates) {
-    if (pattern.find("{}") == std::string::npos)
-      throw ApiError(400, "template: no {} for the label", "template", "invalid_value");
-  }
+  if (out->templates.empty()) out->templates.emplace_back(kDefaultTemplate);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/serve/json_body.h"
 #include "apps/vit/serve/service.h"
+#include "apps/vit/serve/weaviate_inputs.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -16,20 +17,6 @@ std::size_t vectorizing_model(const Service& service) {
     if (facts.no_texts.empty() && facts.no_images.empty()) return i;
   }
   return 0;
-}
-
-/// A list of strings, which may be missing or null.
-void add_items(const Json& body, std::string_view name, bool are_texts, std::vector<WorkItem>& items) {
-  const std::optional<Json> list = body.find(name);
-  if (!list) return;
-  if (!list->is_array())
-    throw ApiError(400, std::string(name) + " must be a list of strings", std::string(name));
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::string place = vit::text(name, "[", i, "]");
-    if (!(*list)[i].is_string()) throw ApiError(400, place + " must be a string", place);
-    const std::string_view value = (*list)[i].as_string();
-    items.push_back(are_texts ? text_item(value) : image_item(value, place));
-  }
 }
 
 /// Throws an ApiError that names the input by its own list.
@@ -58,9 +45,7 @@ void answer_vectorize(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   const auto work = std::make_shared<Work>();
   work->model = vectorizing_model(service);
-  add_items(body, "texts", true, work->items);
-  const std::size_t num_texts = work->items.size();
-  add_items(body, "images", false, work->items);
+  const std::size_t num_texts = read_weaviate_inputs(body, work->items);
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work, [num_texts](const Work& done) { return vectors_response(done, num_texts); });
