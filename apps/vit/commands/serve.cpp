@@ -58,6 +58,7 @@ struct ServeOptions {
   std::filesystem::path unix_path;
   std::filesystem::path api_key_file;
   std::string immich_upstream;
+  std::vector<std::string> allowed_origins;
   std::filesystem::path index;
   LogFormat log = LogFormat::text;
   bool only_check = false;
@@ -102,6 +103,16 @@ std::vector<std::optional<Preprocessor>> preprocessors_of(std::span<const Served
   return out;
 }
 
+/// "*", or SCHEME://HOST[:PORT] as browsers write it.
+std::string parse_origin(const std::string& value) {
+  const std::size_t host = value.find("://");
+  const bool is_origin = host != std::string::npos && host > 0 && value.size() > host + 3 &&
+                         value.find_first_of("/?#, ", host + 3) == std::string::npos;
+  if (value != "*" && !is_origin)
+    fail_usage("--allow-origin: expected SCHEME://HOST[:PORT] without a path, or *, found '", value, "'");
+  return value;
+}
+
 /// The first line of the file, or the variable.
 std::string read_api_key(const ServeOptions& options) {
   std::string key;
@@ -125,7 +136,8 @@ HttpServerOptions server_options(const ServeOptions& options) {
   HttpServerOptions out{.host = std::nullopt,
                         .port = options.port.value_or(3003),
                         .unix_path = options.unix_path.string(),
-                        .limits = {}};
+                        .limits = {},
+                        .allowed_origins = options.allowed_origins};
   // with --unix there is TCP only where it is asked for
   if (options.host || options.port || options.unix_path.empty())
     out.host = options.host.value_or("127.0.0.1");
@@ -137,11 +149,13 @@ HttpServerOptions server_options(const ServeOptions& options) {
 }
 
 /// Loads every model once, as serving would.
-int check(std::span<ServedModel> models) {
+int check(std::span<ServedModel> models, const ImageIndex* index, const HttpServerOptions& options) {
+  check_host(options);
   for (ServedModel& model : models) {
     model.load();
     model.unload();
   }
+  if (index != nullptr) find_index_model(models, *index);
   return 0;
 }
 
@@ -157,7 +171,7 @@ int serve(const ServeOptions& options) {
   const std::string key = read_api_key(options);
   const std::optional<ImageIndex> index =
       options.index.empty() ? std::nullopt : std::make_optional<ImageIndex>(options.index);
-  if (options.only_check) return check(models);
+  if (options.only_check) return check(models, index ? &*index : nullptr, server_options(options));
 
   Metrics metrics;
   const RequestLog log(options.log);
@@ -217,55 +231,63 @@ void add_model_list(std::vector<Option>& list, ServeOptions& options) {
 }
 
 std::vector<Option> server_group(ServeOptions& options) {
-  return {{.name = "--host",
-           .type_name = "ADDRESS",
-           .help = "Where to listen",
-           .target = parsed_target(
-               options.host, [](const std::string& v) { return not_empty(v); }, "127.0.0.1"),
-           .group = kServerGroup},
-          {.name = "--port",
-           .type_name = "N",
-           .help = "0 = chosen by the system, and written to stderr",
-           .target = parsed_target(
-               options.port,
-               [](const std::string& v) { return static_cast<std::uint16_t>(parse_integer(v, 0, 65535)); },
-               "3003"),
-           .group = kServerGroup},
-          {.name = "--unix",
-           .type_name = "PATH",
-           .help = "A socket in the file system; TCP then only with --host or --port",
-           .target = text_target(options.unix_path),
-           .group = kServerGroup},
-          {.name = "--api-key-file",
-           .type_name = "FILE",
-           .help = "Its first line is the key that clients send as Authorization: Bearer KEY",
-           .target = text_target(options.api_key_file),
-           .group = kServerGroup},
-          {.name = "--immich-upstream",
-           .type_name = "URL",
-           .help = "immich's own service, for faces and text recognition: http://HOST:PORT",
-           .target = text_target(options.immich_upstream),
-           .group = kServerGroup},
-          {.name = "--index",
-           .type_name = "FOLDER",
-           .help = "Of vit index by one of the models: the page shows its nearest images",
-           .target = text_target(options.index),
-           .group = kServerGroup},
-          {.name = "--log",
-           .type_name = "FORMAT",
-           .help = "One line a request on stderr: text, json or none",
-           .target = choice_target(options.log, kLogFormats),
-           .group = kServerGroup},
-          {.name = "--check",
-           .type_name = "",
-           .help = "Read the options, load the models, and end",
-           .flag = &options.only_check,
-           .group = kServerGroup},
-          {.name = "--no-sandbox",
-           .type_name = "",
-           .help = "Decode images in processes that nothing confines, where the system offers no sandbox",
-           .flag = &options.unconfined,
-           .group = kServerGroup}};
+  return {
+      {.name = "--host",
+       .type_name = "ADDRESS",
+       .help = "Where to listen",
+       .target = parsed_target(
+           options.host, [](const std::string& v) { return not_empty(v); }, "127.0.0.1"),
+       .group = kServerGroup},
+      {.name = "--port",
+       .type_name = "N",
+       .help = "0 = chosen by the system, and written to stderr",
+       .target = parsed_target(
+           options.port,
+           [](const std::string& v) { return static_cast<std::uint16_t>(parse_integer(v, 0, 65535)); },
+           "3003"),
+       .group = kServerGroup},
+      {.name = "--unix",
+       .type_name = "PATH",
+       .help = "A socket in the file system; TCP then only with --host or --port",
+       .target = text_target(options.unix_path),
+       .group = kServerGroup},
+      {.name = "--api-key-file",
+       .type_name = "FILE",
+       .help = "Its first line is the key that clients send as Authorization: Bearer KEY",
+       .target = text_target(options.api_key_file),
+       .group = kServerGroup},
+      {.name = "--immich-upstream",
+       .type_name = "URL",
+       .help = "immich's own service, for faces and text recognition: http://HOST:PORT",
+       .target = text_target(options.immich_upstream),
+       .group = kServerGroup},
+      {.name = "--allow-origin",
+       .type_name = "ORIGIN",
+       .help = "Pages from there, https://HOST, may ask from a browser (CORS); * = from anywhere; repeatable",
+       .target =
+           list_target(options.allowed_origins, [](const std::string& value) { return parse_origin(value); }),
+       .occurs = Occurs::repeated,
+       .group = kServerGroup},
+      {.name = "--index",
+       .type_name = "FOLDER",
+       .help = "Of vit index by one of the models: the page shows its nearest images",
+       .target = text_target(options.index),
+       .group = kServerGroup},
+      {.name = "--log",
+       .type_name = "FORMAT",
+       .help = "One line a request on stderr: text, json or none",
+       .target = choice_target(options.log, kLogFormats),
+       .group = kServerGroup},
+      {.name = "--check",
+       .type_name = "",
+       .help = "Read the options, load the models, and end",
+       .flag = &options.only_check,
+       .group = kServerGroup},
+      {.name = "--no-sandbox",
+       .type_name = "",
+       .help = "Decode images in processes that nothing confines, where the system offers no sandbox",
+       .flag = &options.unconfined,
+       .group = kServerGroup}};
 }
 
 std::vector<Option> limit_group(ServeOptions& options) {

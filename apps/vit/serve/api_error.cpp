@@ -24,7 +24,11 @@ std::string body_of(Dialect dialect, const ApiError& error) {
       return "{\"error\": {\"message\": " + message + ", \"type\": \"" + openai_type(error.status()) +
              "\", \"param\": " + or_null(error.param()) + ", \"code\": " + or_null(error.code()) + "}}";
     case Dialect::immich: return "{\"detail\": " + message + "}";
-    case Dialect::weaviate: return "{\"error\": " + message + "}";
+    case Dialect::weaviate: {  // has no other place for what is wrong
+      const std::string text = error.what();
+      const bool is_named = error.param().empty() || text.starts_with(error.param());
+      return "{\"error\": " + (is_named ? message : json_string(error.param() + ": " + text)) + "}";
+    }
   }
   return {};
 }

@@ -36,11 +36,14 @@ using GoneFlag = std::shared_ptr<const std::atomic<bool>>;
 /// Answers a request; may be called in any thread, and counts once.
 using Respond = std::function<void(HttpResponse)>;
 
+/// The status of a request whose client went away, in log and metrics.
+inline constexpr unsigned kClientGone = 499;
+
 /// What became of a request, for log and metrics.
 struct HttpRecord {
   std::string id, method, path, peer;
-  unsigned status = 0;  // 499 where the client went away
-  double seconds = 0;   // from the first byte of the head to the last of the answer
+  unsigned status = 0;
+  double seconds = 0;  // from the first byte of the head to the last of the answer
   std::size_t bytes_in = 0, bytes_out = 0;
   bool was_admitted = false;
   std::size_t admitted_bytes = 0;
@@ -73,7 +76,11 @@ struct HttpServerOptions {
   std::uint16_t port = 0;           // 0: chosen by the system
   std::string unix_path;            // "": none
   HttpLimits limits;
+  std::vector<std::string> allowed_origins{};  // of pages of other servers; "*": all
 };
+
+/// Throws Error (io) where the host of the options has no address.
+void check_host(const HttpServerOptions& options);
 
 /// Listens from the constructor on, answers while run() runs.
 class HttpServer {

@@ -75,4 +75,12 @@ std::string_view defect_of_head(std::string_view head) {
   return {};
 }
 
+std::string path_of_target(std::string_view target) {
+  target = target.substr(0, target.find_first_of("?#"));
+  constexpr std::string_view kScheme = "http://";
+  if (!starts_ignoring_case(target, kScheme)) return std::string(target);
+  const std::size_t slash = target.find('/', kScheme.size());
+  return slash == std::string_view::npos ? "/" : std::string(target.substr(slash));
+}
+
 }  // namespace vit::app

@@ -2,6 +2,7 @@
 // which one request is smuggled past a proxy inside another.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace vit::app {
@@ -11,5 +12,9 @@ namespace vit::app {
 /// characters, a length that is there twice or is no number, a length together with a transfer coding, any
 /// coding but "chunked", and a Host that is missing or there twice (HTTP/1.1).
 std::string_view defect_of_head(std::string_view head);
+
+/// The path of a request's target without its query: "/a" of "/a?b" and of "http://host/a", "/" of
+/// "http://host".
+std::string path_of_target(std::string_view target);
 
 }  // namespace vit::app

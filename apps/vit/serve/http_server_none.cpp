@@ -4,11 +4,23 @@
 
 namespace vit::app {
 
-struct HttpServer::Parts {};
+namespace {
 
-HttpServer::HttpServer(const HttpServerOptions& /*options*/, HttpHandler /*handler*/) {
+[[noreturn]] void fail_without_boost() {
   fail(Where{"serve", ErrorKind::unsupported},
        "vit was built without it: it needs Boost.Beast when it is built (Debian: libboost-dev)");
+}
+
+}  // namespace
+
+struct HttpServer::Parts {};
+
+void check_host(const HttpServerOptions& /*options*/) {
+  fail_without_boost();
+}
+
+HttpServer::HttpServer(const HttpServerOptions& /*options*/, HttpHandler /*handler*/) {
+  fail_without_boost();
 }
 HttpServer::~HttpServer() = default;
 std::vector<std::string> HttpServer::addresses() const {

@@ -12,7 +12,6 @@
 namespace vit::app {
 namespace {
 
-constexpr unsigned kClientGone = 499;
 constexpr std::size_t kUpstreamThreads = 4;
 
 /// Answers with what `work` throws.
@@ -80,17 +79,19 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 
+std::size_t find_index_model(std::span<const ServedModel> models, const ImageIndex& index) {
+  const RunModel& made = index.model();
+  const auto same = [&](const ServedModel& model) {
+    return model.facts().run.fingerprint == made.fingerprint;
+  };
+  const auto found = std::ranges::find_if(models, same);
+  const ServedModel& model = found == models.end() ? models.front() : *found;
+  made.check_same(model.facts().run, "--index");
+  return static_cast<std::size_t>(&model - models.data());
+}
+
 void Service::set_ready() {
-  if (options_.index != nullptr) {
-    const RunModel& made = options_.index->model();
-    const auto same = [&](const ServedModel& model) {
-      return model.facts().run.fingerprint == made.fingerprint;
-    };
-    const auto found = std::ranges::find_if(models_, same);
-    const ServedModel& model = found == models_.end() ? models_.front() : *found;
-    made.check_same(model.facts().run, "--index");
-    index_model_ = static_cast<std::size_t>(&model - models_.data());
-  }
+  if (options_.index != nullptr) index_model_ = find_index_model(models_, *options_.index);
   is_ready_.store(true);
 }
 

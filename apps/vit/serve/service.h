@@ -119,6 +119,9 @@ class Service {
   TaskThreads tasks_, slow_tasks_;  // last: their threads end first
 };
 
+/// Which of the models, all loaded once, made the index. Throws Error if none of them did.
+std::size_t find_index_model(std::span<const ServedModel> models, const ImageIndex& index);
+
 /// Throws the failure of the first item that failed as an ApiError whose param is `param` with its index.
 void check_items(const Work& work, const std::string& param);
 

@@ -164,6 +164,10 @@ TEST_CASE("serve: heads that two programs could read in two ways are refused") {
   CHECK(defect_of_head(head("Content-Length: 3\r\n")).empty());
   CHECK(defect_of_head(head("Transfer-Encoding: chunked\r\n")).empty());
   CHECK(defect_of_head("GET / HTTP/1.0\r\n\r\n").empty());
+  CHECK(path_of_target("/a/b?c=/d#e") == "/a/b");
+  CHECK(path_of_target("http://a:1/b?c") == "/b");
+  CHECK(path_of_target("HTTP://a") == "/");
+  CHECK(path_of_target("*") == "*");
   const std::vector<std::string> refused{head("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
                                          head("Content-Length: 3\r\nContent-Length: 3\r\n"),
                                          head("Content-Length: 3\r\ncontent-length: 4\r\n"),
@@ -267,7 +271,7 @@ TEST_CASE("serve: errors in the form of each interface") {
   CHECK(body.at("code").as_string() == "busy");
   CHECK(openai.headers.front().first == "Retry-After");
   CHECK(error_response(Dialect::immich, error).body == "{\"detail\": \"wait \\\"now\\\"\"}");
-  CHECK(error_response(Dialect::weaviate, error).body == "{\"error\": \"wait \\\"now\\\"\"}");
+  CHECK(error_response(Dialect::weaviate, error).body == "{\"error\": \"input[3]: wait \\\"now\\\"\"}");
   CHECK(error_response(Dialect::openai, ApiError(401, "x")).headers.front().first == "WWW-Authenticate");
 }
 

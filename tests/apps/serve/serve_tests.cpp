@@ -259,6 +259,9 @@ TEST_CASE("serve: keys, methods, paths and request ids") {
   CHECK(method.status == 405);
   CHECK(method.headers.at("allow") == "POST");
   CHECK(server.get("/nothing", {"Authorization: Bearer secret"}).status == 404);
+  CHECK(server.get("http://test/v1/models?x=/health", {"Authorization: Bearer secret"}).status == 200);
+  CHECK(server.post("/v1/embeddings", "{}", {"Authorization: Bearer secret", "Content-Encoding: gzip"})
+            .status == 415);
   CHECK(server.get("/v1/models/m", {"Authorization: Bearer secret"}).json().at("id").as_string() == "m");
   CHECK(server.get("/v1/models/x", {"Authorization: Bearer secret"}).status == 404);
   CHECK(server.get("/health", {"X-Request-Id: abc-1"}).headers.at("x-request-id") == "abc-1");
@@ -273,6 +276,31 @@ TEST_CASE("serve: keys, methods, paths and request ids") {
     CAPTURE(line);
     CHECK(parse_json(line, "log").is_object());
   }
+}
+
+TEST_CASE("serve: pages of other servers ask only where they may") {
+  const ServeProcess server(
+      {"--model", "m=" + golden_model("rope-axial"), "--allow-origin", "https://photos.example"});
+  constexpr const char* kAllowed = "access-control-allow-origin";
+  const auto asked_from = [&](const std::string& origin) {
+    return server.get("/v1/models", {"Origin: " + origin});
+  };
+  CHECK(asked_from("https://photos.example").headers.at(kAllowed) == "https://photos.example");
+  CHECK(!asked_from("https://photos.example.org").headers.contains(kAllowed));
+  CHECK(!server.get("/v1/models").headers.contains(kAllowed));
+  const auto preflight = [&](const std::string& origin) {
+    Client client(server.port());
+    client.send(http_request("OPTIONS", "/v1/embeddings", "",
+                             {"Origin: " + origin, "Access-Control-Request-Method: POST"}));
+    return client.read();
+  };
+  const HttpAnswer may = preflight("https://photos.example");
+  CHECK(may.status == 204);
+  CHECK(contains(may.headers.at("access-control-allow-headers"), "Authorization"));
+  CHECK(preflight("https://b").status == 405);
+  const HttpAnswer refused = server.post("/v1/embeddings", "{", {"Origin: https://photos.example"});
+  CHECK(refused.status == 400);
+  CHECK(refused.headers.contains(kAllowed));  // so that the page sees why
 }
 
 TEST_CASE("serve: a socket in the file system, several requests of one connection") {
@@ -365,6 +393,8 @@ TEST_CASE("serve: nearest images of an index, for the model that made it") {
   CHECK(results("other").size() == 0);
   const RunResult mismatch = run_vit({"serve", "--port", "0", "--log", "none", "--index", folder / "i"});
   CHECK(mismatch.exit_code == 1);
+  CHECK(run_vit({"serve", "--check", "--index", folder / "i"}).exit_code == 1);
+  CHECK(run_vit({"serve", "--check", "--model", model, "--index", folder / "i"}).exit_code == 0);
 }
 
 TEST_CASE("serve: wrong usage, and models that cannot be served") {
@@ -377,6 +407,8 @@ TEST_CASE("serve: wrong usage, and models that cannot be served") {
   CHECK(run_vit({"serve", "--check", "--model", folder / "none"}).exit_code == 1);
   CHECK(run_vit({"serve", "--immich-upstream", "https://a", "--model", model}).exit_code == 2);
   CHECK(run_vit({"serve", "--port", "70000"}).exit_code == 2);
+  CHECK(run_vit({"serve", "--check", "--model", model, "--host", "no such host"}).exit_code == 1);
+  CHECK(run_vit({"serve", "--allow-origin", "photos.example"}).exit_code == 2);
   CHECK(run_vit({"serve", "--check", "--model", model, "--api-key-file", folder / "none"}).exit_code == 1);
   // found out while it already listens
   std::filesystem::copy(golden_model("rope-axial"), folder / "damaged",
