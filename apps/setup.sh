@@ -7,7 +7,7 @@ packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev l
 packages_test=(chromium doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
 packages_package=(dpkg-dev file git help2man patchelf python3-venv xz-utils)
 packages_docs=(doxygen python3)
-packages_all=(clang libclang-rt-dev libomp-dev)
+packages_all=(clang libclang-rt-dev libomp-dev python3-venv)
 
 say() { printf '%s\n' "== $*"; }
 
