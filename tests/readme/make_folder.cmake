@@ -1,8 +1,9 @@
-# The folder in which the blocks of the pages run: model, siglip2, photo.jpg, other.jpg, photos/ and labeled/<label>/.
+# The folder in which the blocks of the pages run: model, siglip2, depth-anything, photo.jpg, other.jpg, photos/ and labeled/<label>/.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
 file(CREATE_LINK "${ROOT}/data/golden/text/openclip-siglip" "${FOLDER}/siglip2" SYMBOLIC)
+file(CREATE_LINK "${ROOT}/data/golden/dense/hf-depth-anything" "${FOLDER}/depth-anything" SYMBOLIC)
 file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
 file(COPY_FILE "${ROOT}/data/images/dog_retriever.jpg" "${FOLDER}/other.jpg")
 file(GLOB pictures "${ROOT}/data/images/*.png" "${ROOT}/data/images/*.jpg")
