@@ -1,10 +1,10 @@
 # Runs the test program without shared data: no case may fail, and the cases that are skipped must be those of a
 # committed list, so that no test leaves a bare clone unnoticed.
-#   cmake -DTESTS=PROGRAM -DLIST=FILE -DFOUND=FILE -P check_skipped.cmake
+#   cmake -DTESTS=PROGRAM [-DARGUMENT=OPTION] -DLIST=FILE -DFOUND=FILE -P check_skipped.cmake
 set(ENV{VIT_SHARED_DIR} /nonexistent)
 set(ENV{VIT_SKIPPED_CASES} ${FOUND})
 file(REMOVE ${FOUND})
-execute_process(COMMAND ${TESTS} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+execute_process(COMMAND ${TESTS} ${ARGUMENT} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${output}\nThe tests fail without shared data: status ${status}")
 endif()
