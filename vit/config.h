@@ -45,6 +45,8 @@ enum class Pooling {
   attention,               // learned query over all tokens, then a residual MLP
   class_and_patch_mean,    // class token and patch mean side by side, 2 C wide (Virchow)
   first_token,             // the first patch of a model without class token, whose script reads token 0
+  prefix_mean,             // mean over the prefix tokens, all of which are class tokens (Pixio)
+  prefix_tokens,           // those of pooled_tokens side by side (RADIO)
 };
 
 /// What the classifier reads.
@@ -156,6 +158,7 @@ struct VIT_API ModelConfig {
   std::vector<std::size_t> global_blocks{};  // blocks in which tokens attend to all others all the same
 
   bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
+  bool input_norm = false;              // (x - mean) / std of stored numbers, one each for a channel (RADIO)
   bool patch_norm = false;              // LayerNorm on the pixels of a patch, before they are projected
   bool patch_bias = true;               // of the projection of patches
   bool embed_norm = false;              // LayerNorm on the projected patch, before positions are added
@@ -164,14 +167,16 @@ struct VIT_API ModelConfig {
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
   PositionConfig position;              // rows added to the tokens, rotations of q and k
 
-  NormKind norm_kind = NormKind::layer;  // of all norms but those of joint head and merger
-  float norm_eps = 1e-6f;                // of all norms but those of joint head and merger
-  bool norm_pre = false;                 // LayerNorm before block 0
-  bool qkv_bias = true;                  // a family whose k has none supplies zeros
-  bool qk_norm = false;                  // RMSNorm on each head of q and k, before they are rotated
-  bool value_norm = false;               // RMSNorm without weight on each head of v (Gemma 4)
-  bool proj_bias = true;                 // of the projection behind attention
-  bool mlp_bias = true;                  // of both layers
+  NormKind norm_kind = NormKind::layer;   // of all norms but those of joint head and merger
+  float norm_eps = 1e-6f;                 // of all norms but those of joint head and merger
+  bool norm_pre = false;                  // LayerNorm before block 0
+  bool qkv_bias = true;                   // a family whose k has none supplies zeros
+  bool parallel = false;                  // x + attention(norm x) + mlp(norm x), with one norm (ViT-22B)
+  bool qk_norm = false;                   // norm on each head of q and k, before they are rotated
+  NormKind qk_norm_kind = NormKind::rms;  // of these
+  bool value_norm = false;                // RMSNorm without weight on each head of v (Gemma 4)
+  bool proj_bias = true;                  // of the projection behind attention
+  bool mlp_bias = true;                   // of both layers
   bool attention_norm = false;   // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
   MlpKind mlp = MlpKind::plain;  // two or three matrices
   Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
@@ -182,7 +187,8 @@ struct VIT_API ModelConfig {
   bool token_norm = true;                    // final LayerNorm on all tokens
   bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
 
-  Pooling pooling = Pooling::class_token;  // what `pooled` is made of
+  Pooling pooling = Pooling::class_token;    // what `pooled` is made of
+  std::vector<std::size_t> pooled_tokens{};  // of Pooling::prefix_tokens
   bool pooler = false;  // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
   AttentionPoolConfig attention_pool;  // of Pooling::attention
   std::size_t projection_dim = 0;      // joint image-text space; 0 = none
@@ -191,11 +197,14 @@ struct VIT_API ModelConfig {
   /// nothing is rotated, q, k and v have no bias, the MLP is gated by SiLU, layer scale, a LayerNorm at the
   /// end; then class token and mean of the patches side by side, E = 2 C. 0 = none.
   std::size_t joint_depth = 0;
-  std::size_t joint_mlp_dim = 0;              // hidden width of one branch
-  float joint_norm_eps = 1e-5f;               // of its norms
-  HeadInput head_input = HeadInput::pooled;   // what the classifier reads
-  MergerConfig merger;                        // visual tokens of a language model
-  std::size_t num_classes = 0;                // 0 = no classifier
+  std::size_t joint_mlp_dim = 0;             // hidden width of one branch
+  float joint_norm_eps = 1e-5f;              // of its norms
+  HeadInput head_input = HeadInput::pooled;  // what the classifier reads
+  MergerConfig merger;                       // visual tokens of a language model
+  std::size_t num_classes = 0;               // rows of the classifier; 0 = there is none
+  /// What the library keeps as a classifier projects to a joint space (timm's CLIP towers): its outputs are
+  /// no classes.
+  bool head_projects = false;
   std::vector<std::string> labels;            // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
   /// Classes do not exclude each other: each has a sigmoid, where others share a softmax.
@@ -216,8 +225,11 @@ struct VIT_API ModelConfig {
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
   }
-  /// Numbers of the pooled vector: C, or 2 C.
+  /// Whether the logits are those of classes.
+  bool has_classes() const { return num_classes != 0 && !head_projects; }
+  /// Numbers of the pooled vector: C, or those of several tokens.
   std::size_t pooled_dim() const {
+    if (pooling == Pooling::prefix_tokens) return pooled_tokens.size() * embed_dim;
     return pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
   /// Numbers of a patch: num_channels P P.

@@ -147,6 +147,37 @@ TIMM_CASES = {
                         wide=(16, 40),
                         large=(32, 32),
                         model_args=dict(pos_embed_grid_size=(2, 3))),
+    # attention and MLP side by side, RMSNorm, also of queries and keys; the MLP alone has a bias
+    "timm-parallel": dict(name="vit_base_patch16_xp_224",
+                          size=24,
+                          patch=8,
+                          dim=24,
+                          heads=2,
+                          classes=5,
+                          mlp_ratio=1.5,
+                          wide=(16, 40),
+                          large=(32, 32)),
+    # the same with one bias of the fused product, LayerNorm of queries and keys, and layer scale
+    "timm-parallel-bias": dict(name="vit_pwee_patch16_reg1_gap_256",
+                               size=24,
+                               patch=8,
+                               dim=24,
+                               heads=2,
+                               classes=4,
+                               mlp_ratio=2.0,
+                               wide=(16, 40),
+                               large=(32, 32),
+                               model_args=dict(qk_norm=True)),
+    # RMSNorm on patches too, a gated MLP of two matrices, no biases in blocks
+    "timm-aimv2": dict(name="aimv2_large_patch14_224",
+                       size=24,
+                       patch=8,
+                       dim=24,
+                       heads=2,
+                       classes=4,
+                       mlp_ratio=1.5,
+                       wide=(16, 40),
+                       large=(32, 32)),
 }
 # Meta's names and rules for a model of timm: stored periods, the class token is the result
 META_CASES = {
@@ -273,6 +304,30 @@ HF_CASES = {
                               options=dict(num_patches=9),
                               wide=(16, 40),
                               large=(32, 32)),
+    # pixels are normalized inside, class tokens side by side, a table larger than the image, which is cut
+    "hf-radio": dict(config="RadioConfig",
+                     model="RadioModel",
+                     processor="CLIPImageProcessor",
+                     processing=dict(do_normalize=False),
+                     size=24,
+                     patch=8,
+                     dim=24,
+                     heads=2,
+                     options=dict(mlp_ratio=2.0, max_img_size=48, num_cls_tokens=3, num_registers=2,
+                                  summary_idxs=[0, 2], use_swiglu_ffn=True),
+                     wide=(16, 40),
+                     large=(56, 56)),
+    # the mean of several class tokens
+    "hf-pixio": dict(config="PixioConfig",
+                     model="PixioModel",
+                     processor="BitImageProcessor",
+                     size=24,
+                     patch=8,
+                     dim=24,
+                     heads=2,
+                     options=dict(mlp_ratio=2, n_cls_tokens=3),
+                     wide=(40, 16),
+                     large=(32, 32)),
 }
 OPEN_CLIP_CASES = {
     "open-clip": dict(size=24,
@@ -344,7 +399,7 @@ def run_timm(model, pixels):
 
 
 HF_LAYERS = ("ViTLayer", "DeiTLayer", "ViTMAELayer", "Dinov2WithRegistersLayer", "DINOv3ViTLayer",
-             "SiglipEncoderLayer", "Siglip2EncoderLayer", "CLIPEncoderLayer")
+             "SiglipEncoderLayer", "Siglip2EncoderLayer", "CLIPEncoderLayer", "RadioLayer", "PixioLayer")
 
 
 def naflex_inputs(pixels, patch):
@@ -380,7 +435,7 @@ def run_layers(tower, run):
     for hook in hooks:
         hook.remove()
     kept["tokens"] = result.last_hidden_state
-    pooled = getattr(result, "pooler_output", None)
+    pooled = getattr(result, "pooler_output", getattr(result, "summary", None))
     kept["pooled"] = result.last_hidden_state[:, 0] if pooled is None else pooled
     return kept
 
@@ -390,7 +445,8 @@ def run_hf(model, pixels):
     if isinstance(model, transformers.Siglip2VisionModel):
         return run_naflex(model, pixels)
     tower = model if hasattr(model, "embeddings") else getattr(model, "vision_model", model.base_model)
-    options = {} if "DINO" in type(model).__name__.upper() else dict(interpolate_pos_encoding=True)
+    resamples = any(name in type(model).__name__.upper() for name in ("DINO", "RADIO", "PIXIO"))
+    options = {} if resamples else dict(interpolate_pos_encoding=True)
     if isinstance(model, transformers.ViTMAEForPreTraining):  # every patch, in its order
         model.config.mask_ratio = 0.0
         num_patches = pixels.shape[2] // model.config.patch_size * (pixels.shape[3] // model.config.patch_size)
@@ -529,7 +585,8 @@ def save_hf(model, case, folder):
     cropped = shortest or "DeiT" in case["processor"]
     processor = getattr(transformers,
                         case["processor"])(size={"shortest_edge": case["size"]} if shortest else edge,
-                                           **({"crop_size": edge} if cropped else {}))
+                                           **({"crop_size": edge} if cropped else {}),
+                                           **case.get("processing", {}))
     processor.save_pretrained(folder)
 
 
@@ -627,7 +684,7 @@ def write_case(name, model, run, save, load, inputs):
     rotates = any(key.endswith("rope_cos") for key in tensors)
     unseen = [
         n for n in parameters_without_effect(model, run, inputs["native"])
-        if rotates or not n.endswith(("qkv.bias k", "in_proj_bias k", "key.bias", "k_proj.bias"))
+        if rotates or not n.endswith(("qkv.bias k", "in_proj_bias k", "key.bias", "k_proj.bias", "k_norm.bias"))
     ]
     if unseen:
         raise SystemExit(f"{name}: no effect of {', '.join(unseen)}")

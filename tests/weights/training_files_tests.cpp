@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -312,6 +313,26 @@ TEST_CASE("training files: facts that are missing are asked for with the option 
     CHECK(found.config.pooling == Pooling::none);
     CHECK(test::contains(found.report.notes.front(), "features_only"));
   }
+  SUBCASE("norms of queries and keys") {
+    for (const char* block : {"blocks.0.", "blocks.1."}) {
+      for (const char* norm : {"attn.q_norm.", "attn.k_norm."})
+        copy.add(std::string(block) + norm + "weight", {10}).add(std::string(block) + norm + "bias", {10});
+    }
+    copy.write_to(folder.path());
+    const ModelConfig config = load_checkpoint(file, bare()).config;
+    CHECK(config.qk_norm);
+    CHECK(config.qk_norm_kind == NormKind::layer);
+  }
+  SUBCASE("norms without bias") {
+    for (const char* name : {"norm", "blocks.0.norm1", "blocks.0.norm2", "blocks.1.norm1", "blocks.1.norm2"})
+      copy.remove(std::string(name) + ".bias");
+    copy.write_to(folder.path());
+    CHECK_ERROR(ErrorKind::argument, ("model.safetensors", "RMSNorm", "norm_layer", "rmsnorm"),
+                load_checkpoint(file, bare()));
+    ModelOptions rms = bare();
+    rms.overrides["norm_layer"] = "rmsnorm";
+    CHECK(load_checkpoint(file, rms).config.norm_kind == NormKind::rms);
+  }
   SUBCASE("class token and mean of the patches side by side") {
     copy.remove("head.weight").remove("head.bias").write_to(folder.path());
     ModelOptions both = bare();
@@ -320,6 +341,47 @@ TEST_CASE("training files: facts that are missing are asked for with the option 
     CHECK(config.pooling == Pooling::class_and_patch_mean);
     CHECK(config.pooled_dim() == 60);
   }
+}
+
+TEST_CASE("training files: the head of a tower that was trained with texts projects") {
+  FileCopy copy(golden("timm-vit"));  // 9 rows
+  std::string architecture = "vit_base_patch32_clip_224";
+  bool projects = true;
+  const auto set_bias = [&](float value) {
+    std::vector<float> bias(9, 0.0f);
+    bias.back() = value;
+    std::memcpy(copy.at("head.bias").bytes.data(), bias.data(), bias.size() * sizeof(float));
+  };
+  SUBCASE("as timm converts it, with a bias of zeros") {
+    set_bias(0.0f);
+  }
+  SUBCASE("without a bias") {
+    copy.remove("head.bias");
+  }
+  SUBCASE("as wide as the published ones") {
+    copy.remove("head.weight").remove("head.bias").add("head.weight", {512, 30}).add("head.bias", {512});
+    copy.at("head.bias").bytes.back() = std::byte{0x3f};
+  }
+  SUBCASE("fine-tuned: classes") {
+    set_bias(0.5f);
+    projects = false;
+  }
+  SUBCASE("of an architecture that is not published so") {
+    set_bias(0.0f);
+    architecture = "vit_tiny_patch16_224";
+    projects = false;
+  }
+  // the tower of a CLIP has a norm in front and no bias of patches
+  if (projects || architecture != "vit_tiny_patch16_224")
+    copy.remove("patch_embed.proj.bias").add("norm_pre.weight", {30}).add("norm_pre.bias", {30});
+  const TemporaryFolder folder;
+  copy.write_to(folder.path());
+  const ModelConfig config =
+      load_checkpoint(folder.path() / "model.safetensors",
+                      {.architecture = architecture, .overrides = {{"num_heads", "3"}}})
+          .config;
+  CHECK(config.head_projects == projects);
+  CHECK(config.has_classes() == !projects);
 }
 
 }  // namespace vit

@@ -103,8 +103,12 @@ Classifier::Classifier(const std::filesystem::path& path, const ModelOptions& op
 
 Classifier Classifier::of_model(std::shared_ptr<const Model> model) {
   VIT_CHECK(model != nullptr, kWhere, "no model");
-  VIT_CHECK(model->config().num_classes != 0, kWhere.with(ErrorKind::mismatch), model->report().path.string(),
-            " has no classifier; it gives features only");
+  const ModelConfig& config = model->config();
+  VIT_CHECK(config.has_classes(), kWhere.with(ErrorKind::mismatch), model->report().path.string(),
+            config.head_projects
+                ? " has no classes: its head is the projection of a tower that was trained with texts; "
+                  "Classifier::of_texts() and of_head() give it some"
+                : " has no classifier; it gives features only");
   auto source = std::make_shared<const ModelClasses>(model->config());
   std::vector<std::string> labels = labels_of(*model);
   return {std::move(model), std::move(source), std::move(labels)};

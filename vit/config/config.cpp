@@ -21,6 +21,9 @@ void validate_position(const ModelConfig& c) {
   if (p.added != AddedTable::none) {
     check_range("rows of the position table's grid", p.added_grid.rows, 1, 4096);
     check_range("columns of the position table's grid", p.added_grid.columns, 1, 4096);
+    VIT_CHECK(
+        !p.square_table || (p.added == AddedTable::patches && p.added_grid.rows == p.added_grid.columns),
+        kWhere, "a table that is cut from a square must be square and of patches alone");
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
     const bool is_square = p.added_grid.rows == p.added_grid.columns;
     VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
@@ -87,8 +90,17 @@ void validate_head(const ModelConfig& c) {
   VIT_CHECK(!reads_class || c.class_token, kWhere, "pooling reads the class token, but the model has none");
   VIT_CHECK(c.pooling != Pooling::first_token || !c.class_token, kWhere,
             "pooling reads the first patch as if it were the class token, but the model has one");
-  VIT_CHECK(c.pooled_dim() == c.embed_dim || (!c.pooled_norm && !c.pooler), kWhere,
-            "class token and patch mean side by side are not normalized, and no pooler follows");
+  VIT_CHECK(c.pooling != Pooling::prefix_mean || c.num_prefix_tokens() != 0, kWhere,
+            "pooling takes the mean of the prefix tokens, but the model has none");
+  VIT_CHECK((c.pooling == Pooling::prefix_tokens) == !c.pooled_tokens.empty(), kWhere, c.pooled_tokens.size(),
+            " prefix tokens are pooled, which go with pooling prefix_tokens");
+  check_range("tokens that are pooled", c.pooled_tokens.size(), 0, 64);
+  for (const std::size_t token : c.pooled_tokens)
+    VIT_CHECK(token < c.num_prefix_tokens(), kWhere, "pooling reads prefix token ", token, " of ",
+              c.num_prefix_tokens());
+  const bool is_one_token = c.pooled_dim() == c.embed_dim && c.pooling != Pooling::prefix_tokens;
+  VIT_CHECK(is_one_token || (!c.pooled_norm && !c.pooler), kWhere,
+            "tokens side by side are not normalized, and no pooler follows");
   const bool reads_distillation = c.pooling == Pooling::class_and_distillation ||
                                   (c.num_classes != 0 && c.head_input == HeadInput::class_and_distillation);
   VIT_CHECK(!reads_distillation || c.distillation_token, kWhere,
@@ -176,6 +188,9 @@ void validate(const ModelConfig& c) {
       c.num_key_heads == 0 || (c.num_heads % c.num_key_heads == 0 && c.position.rope != RopeKind::mixed),
       kWhere, c.num_key_heads, " heads of keys cannot serve ", c.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
+  VIT_CHECK(!c.head_projects || c.num_classes != 0, kWhere, "a head that projects must be there");
+  VIT_CHECK(c.norm_kind == NormKind::layer || c.pooling != Pooling::attention, kWhere,
+            "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
   VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
             "layers that clip go with norms of branches and a gated MLP");
   check_range("patch_frames", c.patch_frames, 1, 16);

@@ -62,7 +62,8 @@ template <> struct EnumNames<Activation> {
 };
 template <> struct EnumNames<Pooling> {
   static constexpr std::string_view values[] = {"none", "class_token", "class_and_distillation", "patch_mean",
-                                                "attention", "cls+mean", "first_token"};
+                                                "attention", "cls+mean", "first_token",
+                                                "prefix_mean", "prefix_tokens"};
 };
 template <> struct EnumNames<HeadInput> {
   static constexpr std::string_view values[] = {"pooled", "class_and_patch_mean", "class_and_distillation"};
@@ -124,6 +125,7 @@ void visit_position(Position& p, const Visit& visit) {
   visit("added_prefix_rows", p.added_prefix_rows);
   visit("resampling", p.resampling);
   visit("reuse", p.reuse);
+  visit("square_table", p.square_table, Shown::unless_default);
   visit("rope", p.rope);
   visit("coordinates", p.coordinates);
   visit("coordinate_offset", p.coordinate_offset);
@@ -193,6 +195,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("window", c.window, Shown::unless_default);
   visit("global_blocks", c.global_blocks, Shown::unless_default);
   visit("unit_pixels", c.unit_pixels, Shown::unless_default);
+  visit("input_norm", c.input_norm, Shown::unless_default);
   visit("patch_norm", c.patch_norm, Shown::unless_default);
   visit("patch_bias", c.patch_bias);
   visit("embed_norm", c.embed_norm, Shown::unless_default);
@@ -204,7 +207,9 @@ void visit_model(Config& c, const Visit& visit) {
   visit("norm_eps", c.norm_eps);
   visit("norm_pre", c.norm_pre);
   visit("qkv_bias", c.qkv_bias);
+  visit("parallel", c.parallel, Shown::unless_default);
   visit("qk_norm", c.qk_norm, Shown::unless_default);
+  visit("qk_norm_kind", c.qk_norm_kind, Shown::unless_default);
   visit("value_norm", c.value_norm, Shown::unless_default);
   visit("proj_bias", c.proj_bias);
   visit("mlp_bias", c.mlp_bias);
@@ -218,6 +223,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("token_norm", c.token_norm);
   visit("pooled_norm", c.pooled_norm);
   visit("pooling", c.pooling);
+  visit("pooled_tokens", c.pooled_tokens, Shown::unless_default);
   visit("pooler", c.pooler);
   visit("attention_pool", c.attention_pool);
   visit("projection_dim", c.projection_dim);
@@ -227,6 +233,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("merger", c.merger, Shown::unless_default);
   visit("head_input", c.head_input);
   visit("num_classes", c.num_classes);
+  visit("head_projects", c.head_projects, Shown::unless_default);
   visit("multi_label", c.multi_label, Shown::unless_default);
   visit("regression", c.regression, Shown::unless_default);
 }

@@ -1,5 +1,6 @@
-// One encoder block: two residual lines. Knows no family; what a model lacks (layer scale, gate, inner norms)
-// is absent. Letters: B sequences, T tokens, R tokens of a sequence that are wanted, C = embed_dim.
+// One encoder block: two residual lines, one after the other or side by side. Knows no family; what a model
+// lacks (layer scale, gate, inner norms) is absent. Letters: B sequences, T tokens, R tokens of a sequence
+// that are wanted, C = embed_dim.
 #pragma once
 
 #include <span>
@@ -19,7 +20,9 @@ struct BranchEnd {
 
 class Block {
  public:
-  Block(LayerNorm norm1, Attention attention, BranchEnd end1, LayerNorm norm2, Mlp mlp, BranchEnd end2);
+  /// Without a norm2 both branches read norm1(x), and their sum is added.
+  Block(LayerNorm norm1, Attention attention, BranchEnd end1, std::optional<LayerNorm> norm2, Mlp mlp,
+        BranchEnd end2);
 
   /// x (B * T, C) += ... in place, for all tokens, which are the queries of `input`.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
@@ -34,10 +37,14 @@ class Block {
   }
 
  private:
+  /// x (B * T, C) -> out (B * R, C), which holds the queries' rows of x.
+  void forward_parallel(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
+                        const Pass& pass) const;
+
   LayerNorm norm1_;
   Attention attention_;
   BranchEnd end1_;
-  LayerNorm norm2_;
+  std::optional<LayerNorm> norm2_;
   Mlp mlp_;
   BranchEnd end2_;
 };

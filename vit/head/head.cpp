@@ -8,6 +8,7 @@ namespace vit::internal {
 
 Head::Head(const ModelConfig& config, HeadLayers layers)
     : pooling_(config.pooling),
+      pooled_tokens_(config.pooled_tokens),
       input_(config.head_input),
       num_prefix_(config.num_prefix_tokens()),
       layers_(std::move(layers)) {}
@@ -15,6 +16,7 @@ Head::Head(const ModelConfig& config, HeadLayers layers)
 std::size_t Head::num_leading_tokens() const noexcept {
   if (input_ == HeadInput::class_and_patch_mean) return 0;
   if (pooling_ == Pooling::class_and_distillation || input_ == HeadInput::class_and_distillation) return 2;
+  if (pooling_ == Pooling::prefix_mean || pooling_ == Pooling::prefix_tokens) return num_prefix_;
   return pooling_ == Pooling::class_token || pooling_ == Pooling::first_token ? 1 : 0;
 }
 
@@ -47,6 +49,8 @@ void Head::pool(TensorView<const float> tokens, TensorView<float> pooled, const 
     case Pooling::class_and_patch_mean: pool_both(tokens, pooled.data()); break;
     case Pooling::class_and_distillation: pool_mean(tokens, 0, 2, pooled); break;
     case Pooling::patch_mean: pool_mean(tokens, num_prefix_, tokens.dim(1), pooled); break;
+    case Pooling::prefix_mean: pool_mean(tokens, 0, num_prefix_, pooled); break;
+    case Pooling::prefix_tokens: pool_prefix(tokens, pooled); break;
     case Pooling::attention: layers_.pool->forward(tokens, pooled, pass); break;
   }
   if (layers_.pooled_norm) layers_.pooled_norm->forward(pooled, pooled, pass.threads);
@@ -55,6 +59,14 @@ void Head::pool(TensorView<const float> tokens, TensorView<float> pooled, const 
   std::ranges::copy(pooled.flat(), before.data());
   layers_.pooler->forward(before, pooled, pass);
   for (float& value : pooled.flat()) value = std::tanh(value);
+}
+
+void Head::pool_prefix(TensorView<const float> tokens, TensorView<float> pooled) const {
+  const Shape one{tokens.dim(0), tokens.dim(2)};
+  for (std::size_t i = 0; i < pooled_tokens_.size(); ++i) {
+    float* const out = pooled.data() + i * tokens.dim(2);
+    pool_token(tokens, pooled_tokens_[i], TensorView<float>(out, one, pooled.num_columns()));
+  }
 }
 
 void Head::pool_both(TensorView<const float> tokens, float* out) const {

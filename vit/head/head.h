@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "vit/config.h"
 #include "vit/head/pooling.h"
@@ -51,12 +52,15 @@ class Head {
 
  private:
   void pool(TensorView<const float> tokens, TensorView<float> pooled, const Pass& pass) const;
+  /// The tokens of pooled_tokens_ side by side.
+  void pool_prefix(TensorView<const float> tokens, TensorView<float> pooled) const;
   /// Class token and patch mean side by side, (B, 2 C).
   void pool_both(TensorView<const float> tokens, float* out) const;
   void classify(TensorView<const float> tokens, TensorView<const float> pooled, TensorView<float> logits,
                 const Pass& pass) const;
 
   Pooling pooling_;
+  std::vector<std::size_t> pooled_tokens_;
   HeadInput input_;
   std::size_t num_prefix_;
   HeadLayers layers_;

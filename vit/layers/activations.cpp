@@ -60,6 +60,7 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
   pooled = arena.take<float>({s.num_images, s.pooled_dim != 0 ? s.pooled_dim : s.embed_dim});
   head_row = arena.take<float>({s.num_images, 2 * s.embed_dim});
   normed = take_rows(arena, rows, s.embed_dim);
+  block_input = take_rows(arena, s.is_parallel ? rows : 0, s.embed_dim);
   arena.share(
       [&] {
         arena.share(

@@ -23,6 +23,7 @@ struct ActivationShape {
   std::size_t pooled_dim = 0;      // of the pooled vector; 0 = C
   std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch where gated
   bool clips = false;              // layers of blocks clip
+  bool is_parallel = false;        // both branches of a block read what came in
   std::size_t num_cells = 0;       // of a merger, at a time; 0 = none
   std::size_t cell_dim = 0;        // widest vector of a cell in a merger
   int threads = 0;                 // 0 = all
@@ -51,11 +52,12 @@ class Activations {
   TensorView<float> head_row;  // (B, 2C), what a pooling or classifier reads
 
   // inside a block; qkv and heads on the one hand and hidden on the other are never alive together
-  TensorView<float> normed;  // (B * T, C), output of a LayerNorm, input of attention and MLP
-  TensorView<float> qkv;     // (B * T, 3A)
-  TensorView<float> heads;   // (B * T, A), concatenated heads
-  TensorView<float> hidden;  // (B * T, F)
-  TensorView<float> gates;   // (B * T, F) of layers that clip
+  TensorView<float> normed;       // (B * T, C), output of a LayerNorm, input of attention and MLP
+  TensorView<float> qkv;          // (B * T, 3A)
+  TensorView<float> heads;        // (B * T, A), concatenated heads
+  TensorView<float> hidden;       // (B * T, F)
+  TensorView<float> gates;        // (B * T, F) of layers that clip
+  TensorView<float> block_input;  // (B * T, C) of blocks whose branches are parallel
 
   // inside a merger, when no block is at work: what one step reads and the next writes
   TensorView<float> cells;       // (num_cells, cell_dim)

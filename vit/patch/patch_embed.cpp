@@ -27,11 +27,9 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
     parallel_for(num_images * grid.rows, pass.threads, [&](std::size_t task, int) {
       const std::size_t image = task / grid.rows, row = task % grid.rows;
       patchify(pixels[image], patch_size_, row, patches[image], places);
-      if (!norms_.unit_pixels) return;
-      for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch) {
-        float* const values = patches[image].row(places.empty() ? patch : places[patch]);
-        for (std::size_t i = 0; i < patches.dim(2); ++i) values[i] = 2.0f * (values[i] - 0.5f);
-      }
+      if (!norms_.unit_pixels && norms_.mean.empty()) return;
+      for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
+        normalize_pixels(patches[image].row(places.empty() ? patch : places[patch]));
     });
   }
   const StageTimer timer(pass.times, Stage::embed);
@@ -39,6 +37,18 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
     write_prefix(position.prefix_rows(), tokens[image]);
     project(patches[image], position.patch_rows(), tokens[image].part(num_prefix_tokens(), patches.dim(1)),
             pass);
+  }
+}
+
+void PatchEmbed::normalize_pixels(float* patch) const {
+  const std::size_t of_channel = patch_size_ * patch_size_;
+  if (norms_.unit_pixels) {
+    for (std::size_t i = 0; i < projection_.in_features(); ++i) patch[i] = 2.0f * (patch[i] - 0.5f);
+  }
+  for (std::size_t channel = 0; channel < norms_.mean.num_elements(); ++channel) {
+    const float mean = norms_.mean.data()[channel], std = norms_.std.data()[channel];
+    float* const values = patch + channel * of_channel;
+    for (std::size_t i = 0; i < of_channel; ++i) values[i] = (values[i] - mean) / std;
   }
 }
 

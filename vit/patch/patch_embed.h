@@ -13,9 +13,10 @@
 
 namespace vit::internal {
 
-/// LayerNorms around the projection of patches, where a model has them.
+/// What is done to pixels before they are projected, and to what comes of it, where a model has that.
 struct PatchNorms {
   bool unit_pixels = false;              // pixels are in [0, 1], and 2 x - 1 is what is projected
+  Tensor<float> mean{}, std{};           // (K): (x - mean) / std is what is projected
   std::optional<LayerNorm> pixels{};     // (K P P), on what is projected
   std::optional<LayerNorm> projected{};  // (C), before positions are added
 };
@@ -34,6 +35,8 @@ class PatchEmbed {
                const Pass& pass) const;
 
  private:
+  /// What is projected of the numbers of one patch, K P P of them, in place.
+  void normalize_pixels(float* patch) const;
   /// patches (N, K P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`
   /// (N, C), if there are any.
   void project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,

@@ -114,6 +114,8 @@ struct PositionConfig {
   std::size_t added_prefix_rows = 0;
   TableResampling resampling = TableResampling::bicubic_antialias;  // of a learned table
   TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
+  /// A rectangle takes the top left of the table as it is for the square of its longer edge (RADIO).
+  bool square_table = false;
 
   RopeKind rope = RopeKind::none;                         // rotation of queries and keys
   CoordinateRule coordinates = CoordinateRule::index;     // what the angles are proportional to

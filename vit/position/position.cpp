@@ -38,6 +38,16 @@ void in_order(std::vector<double>& coordinates, std::span<const std::uint32_t> p
   coordinates = std::move(out);
 }
 
+/// Of the rows of a square grid with `edge` patches to a side those of its top left part.
+Tensor<float> top_left(TensorView<const float> rows, std::size_t edge, GridSize grid) {
+  Tensor<float> out(Shape{num_patches(grid), rows.num_columns()});
+  for (std::size_t patch = 0; patch < num_patches(grid); ++patch) {
+    const std::size_t from = patch / grid.columns * edge + patch % grid.columns;
+    std::copy_n(rows.row(from), rows.num_columns(), out.data() + patch * rows.num_columns());
+  }
+  return out;
+}
+
 /// Angles (N, d / 2) of patches behind those of the prefix: the class token has its own, others do not turn.
 Tensor<double> behind_prefix(TensorView<const double> angles, std::size_t num_prefix,
                              std::span<const double> class_angles) {
@@ -142,9 +152,11 @@ void Position::add_rows(PositionContext& context) const {
   } else {
     const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kWhere);
     Tensor<float> resampled;
-    if (!is_reused(config_.added_grid, grid, config_.reuse)) {
-      resampled = resample_table(table_, num_prefix_rows_, config_.added_grid, grid, config_.resampling);
-    }
+    const std::size_t edge = std::max(grid.rows, grid.columns);
+    const GridSize whole = config_.square_table ? GridSize{edge, edge} : grid;
+    if (!is_reused(config_.added_grid, whole, config_.reuse))
+      resampled = resample_table(table_, num_prefix_rows_, config_.added_grid, whole, config_.resampling);
+    if (whole != grid) resampled = top_left(resampled.empty() ? table_.view() : resampled.view(), edge, grid);
     const TensorView<const float> rows = resampled.empty() ? table_.view() : std::as_const(resampled).view();
     if (num_prefix_rows_ > 0) context.prefix_rows_ = copy_rows(rows, 0, num_prefix_rows_);
     context.patch_rows_ = copy_rows(rows, num_prefix_rows_, num_rows);

@@ -80,8 +80,9 @@ Block LayerBuilder::block(const BlockWeights& block) const {
   Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1, block.fc1_clip)}, optional_norm(block.mlp_norm),
           linear(block.fc2, block.fc2_clip), config_.activation);
   return Block(norm(block.norm1), std::move(attention),
-               {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()}, norm(block.norm2),
-               std::move(mlp), {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
+               {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
+               optional_norm(block.norm2), std::move(mlp),
+               {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
 }
 
 MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {

@@ -167,6 +167,7 @@ ActivationShape VisionTransformer::activation_shape(const Request& request, std:
           .hidden_dim = std::max(
               {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
           .clips = config_.clipped,
+          .is_parallel = config_.parallel,
           .num_cells = num_cells,
           .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,
           .threads = threads};

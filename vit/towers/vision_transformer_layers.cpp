@@ -45,6 +45,8 @@ class Builder {
     return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
                       config_.patch_size,
                       {.unit_pixels = config_.unit_pixels,
+                       .mean = weights_.pixel_mean.load(),
+                       .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm)});
   }

@@ -35,6 +35,10 @@ Shape position_table(const ModelConfig& config) {
 
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim, pixels = c.patch_dim();
+  if (c.input_norm) {
+    walk.tensor(Part::pixel_mean, Shape{c.num_channels}, weights.pixel_mean);
+    walk.tensor(Part::pixel_std, Shape{c.num_channels}, weights.pixel_std);
+  }
   if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.norm_kind);
   walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch_bias);
   if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.norm_kind);
@@ -63,14 +67,14 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
   walk.norm(Part::norm1_gamma, width, block.norm1, c.norm_kind);
   walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(), width, block.qkv, c.qkv_bias);
   if (c.qk_norm) {
-    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, NormKind::rms);
-    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, NormKind::rms);
+    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, c.qk_norm_kind);
+    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, c.qk_norm_kind);
   }
   if (c.attention_norm) walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.norm_kind);
   walk.linear(Part::proj_weight, width, heads, block.proj, c.proj_bias);
   if (c.branch_norm) walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.norm_kind);
   if (c.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
-  walk.norm(Part::norm2_gamma, width, block.norm2, c.norm_kind);
+  if (!c.parallel) walk.norm(Part::norm2_gamma, width, block.norm2, c.norm_kind);
   if (c.mlp == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp_dim, width, block.gate, c.mlp_bias);
   walk.linear(Part::fc1_weight, c.mlp_dim, width, block.fc1, c.mlp_bias);
   if (c.mlp_norm) walk.norm(Part::mlp_norm_gamma, c.mlp_dim, block.mlp_norm, c.norm_kind);

@@ -92,6 +92,8 @@ struct AttentionPoolWeights {
 
 struct ModelWeights {
   LinearWeights patch;              // (C, K P P), channel-major patch vector
+  WeightTensor pixel_mean;          // (K)
+  WeightTensor pixel_std;           // (K)
   NormWeights patch_norm;           // (K P P)
   NormWeights embed_norm;           // (C)
   WeightTensor class_token;         // (C)

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::string_view kNames[] = {"patch.weight",
                                        "patch.bias",
+                                       "pixel_mean",
+                                       "pixel_std",
                                        "patch_norm.gamma",
                                        "patch_norm.beta",
                                        "embed_norm.gamma",

@@ -15,6 +15,8 @@ namespace vit::internal {
 enum class Part : std::uint8_t {
   patch_weight,
   patch_bias,
+  pixel_mean,  // of each channel, of pixels that the model normalizes
+  pixel_std,
   patch_norm_gamma,  // on the pixels of a patch, before they are projected
   patch_norm_beta,
   embed_norm_gamma,  // on the projected patch, before positions are added

@@ -53,10 +53,13 @@ std::optional<Classifier> load_classifier(const CommonOptions& common, const Cla
   std::shared_ptr<const Model> model = load_model(common);
   if (!options.classifier.empty())
     return Classifier::of_head(std::move(model), load_head(options.classifier));
-  if (model->config().num_classes == 0)
+  if (!model->config().has_classes())
     fail_usage(
-        "this model has no classifier; give one with --classifier (vit fit makes them), name --classes where "
-        "it has a text tower, or try vit embed");
+        "this model has no classes",
+        model->config().head_projects ? ": its head is the projection of a tower that was trained with texts"
+                                      : "",
+        "; give some with --classifier (vit fit makes them), name --classes where it has a text tower, or "
+        "try vit embed");
   return Classifier::of_model(std::move(model));
 }
 

@@ -90,7 +90,7 @@ void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
 /// The classes that the request names; nothing where it names none.
 std::optional<ClassTexts> read_classes(const Json& body, const ModelFacts& facts) {
   std::optional<ClassTexts> out = read_class_texts(body);
-  if (!out && facts.config.num_classes == 0)
+  if (!out && !facts.config.has_classes())
     throw ApiError(400, "this model has no classes; send candidate_labels", "candidate_labels", "missing");
   if (!out) return out;
   if (!facts.no_texts.empty()) throw ApiError(400, facts.no_texts, "candidate_labels", "unsupported_input");
@@ -154,12 +154,13 @@ std::string model_json(const ServedModel& model) {
   const ModelFacts& facts = model.facts();
   std::string modalities = facts.no_images.empty() ? "\"image\"" : "";
   if (facts.no_texts.empty()) modalities += modalities.empty() ? "\"text\"" : ", \"text\"";
-  return vit::text(
-      "{\"id\": ", json_string(model.name()), ", \"object\": \"model\", \"created\": ", facts.loaded_at,
-      ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
-      "], \"embedding_dimensions\": ", facts.embedding_dim, ", \"classes\": ", facts.config.num_classes,
-      ", \"architecture\": ", json_string(facts.config.architecture),
-      ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
+  return vit::text("{\"id\": ", json_string(model.name()),
+                   ", \"object\": \"model\", \"created\": ", facts.loaded_at,
+                   ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
+                   "], \"embedding_dimensions\": ", facts.embedding_dim,
+                   ", \"classes\": ", facts.config.has_classes() ? facts.config.num_classes : 0,
+                   ", \"architecture\": ", json_string(facts.config.architecture),
+                   ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
 }
 
 void answer_models(Service& service, const std::shared_ptr<Call>& call) {

@@ -73,7 +73,7 @@ ModelFacts LoadedModel::facts() const {
   }
   const std::string feature = config.projection_dim > 0 ? "projected" : "pooled";
   out.run = run_model(common_, model, std::span(&feature, 1));
-  if (config.num_classes > 0) {
+  if (config.has_classes()) {
     const Labels labels(config, {});
     for (std::size_t i = 0; i < config.num_classes; ++i) out.labels.push_back(labels.name(i));
   }

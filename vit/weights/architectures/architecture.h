@@ -22,6 +22,8 @@ struct Architecture {
   std::string_view library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
   std::string_view timm_name{};       // timm's name for it, where library is another
   TimmArgs args{};
+  /// Width of the joint space to which towers of this name are published with a projection; 0 = they are not.
+  std::size_t projection_dim = 0;
   std::array<double, 3> mean{0.485, 0.456, 0.406};
   std::array<double, 3> std{0.229, 0.224, 0.225};
   double crop_pct = 0.9;

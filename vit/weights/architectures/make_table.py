@@ -23,7 +23,7 @@ from pathlib import Path
 
 import timm
 import torch
-from timm.layers import Mlp, PatchEmbed, SwiGLUPacked
+from timm.layers import Mlp, PatchEmbed, RmsNorm, SwiGLU, SwiGLUPacked
 from timm.layers import LayerNorm as TimmLayerNorm
 from timm.models import _registry, deit, eva, naflexvit, vision_transformer
 from torch import nn
@@ -196,18 +196,14 @@ INERT = {
 # Arguments whose other values change the arithmetic, and what the library has.
 REQUIRED = {
     "in_chans": (3,),
-    "qk_norm": (False,),
-    "scale_attn_norm": (False,),
-    "scale_mlp_norm": (False,),
     "attn_only_layer_scale": (False,),
     "use_post_norm": (False,),
     "dynamic_img_pad": (False,),
     "num_kv_heads": (None,),
     "rope_mrope_section": (None,),
     "embed_layer": (PatchEmbed,),
-    "embed_norm_layer": (None,),
-    "block_fn": (vision_transformer.Block,),
-    "mlp_layer": (Mlp, SwiGLUPacked),
+    "block_fn": (vision_transformer.Block, vision_transformer.ParallelScalingBlock),
+    "mlp_layer": (Mlp, SwiGLU, SwiGLUPacked),
     "attn_layer": (vision_transformer.Attention, "attn", "", None),
     "global_pool": ("", "token", "avg", "map"),
     "pos_embed": ("learn", "none", ""),
@@ -220,11 +216,12 @@ REQUIRED = {
 SAME_MEANING = (
     "patch_size", "embed_dim", "depth", "num_heads", "mlp_ratio", "num_classes", "pool_include_prefix", "class_token",
     "no_embed_class", "qkv_bias", "proj_bias", "qkv_fused", "scale_mlp", "scale_attn_inner", "swiglu_align_to",
-    "rope_grid_offset", "rope_rotate_half",
+    "rope_grid_offset", "rope_rotate_half", "qk_norm",
 )  # fmt: skip
 RENAMED = {"reg_tokens": "reg_tokens", "num_reg_tokens": "reg_tokens", "pre_norm": "pre_norm",
            "use_pre_transformer_norm": "pre_norm", "swiglu_mlp": "swiglu", "use_rot_pos_emb": "rope",
-           "rope_temperature": "rope_temperature"}  # fmt: skip
+           "rope_temperature": "rope_temperature", "scale_attn_norm": "scale_attn_inner",
+           "scale_mlp_norm": "scale_mlp"}  # fmt: skip
 # None leaves the choice to the constructor, as an unset member does.
 OPTIONAL = {"fc_norm": "fc_norm", "use_fc_norm": "fc_norm", "use_post_transformer_norm": "post_norm"}
 
@@ -235,7 +232,8 @@ DEFAULTS = {
     "pool_include_prefix": False, "class_token": True, "reg_tokens": 0, "no_embed_class": False, "pos_embed": True,
     "pos_embed_interp_mode": "bicubic_antialias", "pos_embed_grid_size": (0, 0),
     "qkv_bias": True, "proj_bias": True, "layer_scale": False, "pre_norm": False, "post_norm": None, "fc_norm": None,
-    "swiglu": False, "swiglu_align_to": 0, "activation": "gelu", "norm_eps": 1e-6, "qkv_fused": True,
+    "swiglu": False, "swiglu_split": False, "swiglu_align_to": 0, "activation": "gelu", "norm_eps": 1e-6,
+    "rms_norm": False, "embed_norm": False, "qk_norm": False, "parallel": False, "qkv_fused": True,
     "scale_mlp": False, "scale_attn_inner": False, "attn_type": "eva", "rope": False, "rope_type": "cat",
     "rope_temperature": 10000.0, "rope_grid_offset": 0.0, "rope_xy": False, "rope_rotate_half": False,
     "ref_feat_shape": (0, 0), "attn_pool_num_heads": 0, "attn_pool_mlp_ratio": 0.0,
@@ -260,11 +258,11 @@ def check_supported(given):
 
 
 def norm_eps(model):
-    """The epsilon of all LayerNorms; another normalization is not supported."""
-    kinds = {type(m) for name, m in model.named_modules() if re.search(r"norm\w*$", name)} - {nn.Identity}
-    if not all(issubclass(kind, nn.LayerNorm) for kind in kinds):
-        raise Unsupported("normalization by " + ", ".join(sorted(kind.__name__ for kind in kinds)))
-    epsilons = {m.eps for m in model.modules() if isinstance(m, nn.LayerNorm)}
+    """The epsilon of all norms, which are LayerNorm or RMSNorm; another normalization is not supported."""
+    norms = [m for name, m in model.named_modules() if re.search(r"norm\w*$", name) and not isinstance(m, nn.Identity)]
+    if not all(isinstance(m, nn.LayerNorm) for m in norms) and not all(isinstance(m, RmsNorm) for m in norms):
+        raise Unsupported("normalization by " + ", ".join(sorted({type(m).__name__ for m in norms})))
+    epsilons = {m.eps for m in norms}
     if len(epsilons) != 1:
         raise Unsupported(f"several epsilons {sorted(epsilons)}")
     return epsilons.pop()
@@ -275,7 +273,8 @@ def activation(model, swiglu):
         if type(model) is vision_transformer.VisionTransformer:
             assert isinstance(model.blocks[0].mlp.act, nn.SiLU)
         return "gelu"  # not asked for
-    name = type(model.blocks[0].mlp.act).__name__
+    block = model.blocks[0]
+    name = type(block.mlp_act if isinstance(block, vision_transformer.ParallelScalingBlock) else block.mlp.act).__name__
     if name not in ACTIVATIONS:
         raise Unsupported(f"activation {name}")
     return ACTIVATIONS[name]
@@ -295,7 +294,7 @@ def timm_args(model, given):
     check_supported(given)
     args = dict(DEFAULTS)
     known = set(SAME_MEANING) | set(RENAMED) | set(OPTIONAL) | set(REQUIRED) | INERT
-    known |= {"img_size", "init_values", "norm_layer", "act_layer", "final_norm", "ref_feat_shape", "rope_xy",
+    known |= {"img_size", "init_values", "norm_layer", "embed_norm_layer", "act_layer", "final_norm", "ref_feat_shape", "rope_xy",
               "use_abs_pos_emb", "attn_pool_num_heads", "attn_pool_mlp_ratio"}  # fmt: skip
     if unknown := set(given) - known:
         sys.exit(f"timm's constructor has arguments that this script does not know: {sorted(unknown)}")
@@ -313,9 +312,15 @@ def timm_args(model, given):
     args["layer_scale"] = given["init_values"] is not None if is_eva else bool(given["init_values"])
     if not given.get("final_norm", True):
         args["post_norm"] = False
-    args["swiglu"] = args["swiglu"] or given.get("mlp_layer") is SwiGLUPacked
+    args["swiglu"] = args["swiglu"] or given.get("mlp_layer") in (SwiGLU, SwiGLUPacked)
+    args["swiglu_split"] = given.get("mlp_layer") is SwiGLU
+    args["parallel"] = given.get("block_fn") is vision_transformer.ParallelScalingBlock
     args["activation"] = activation(model, args["swiglu"])
     args["norm_eps"] = norm_eps(model)
+    args["rms_norm"] = any(isinstance(m, RmsNorm) for m in model.modules())
+    args["embed_norm"] = given.get("embed_norm_layer") is not None
+    if args["rms_norm"] and args["global_pool"] == "map":
+        raise Unsupported("attention pooling with RmsNorm")
     if is_eva:
         args["attn_type"] = given["attn_type"]
         args["rope_type"] = given["rope_type"] or "cat"
@@ -348,6 +353,17 @@ def family_of(name):
     return next(family for pattern, family in FAMILIES if re.search(pattern, name))
 
 
+def projection_dim(name):
+    """Width of the projection that published weights of a name have for a head, 0 if they have none. Those that
+    were fine-tuned have classes, which their tag tells."""
+    if not re.search(r"_clip_|_pe_core_", name):
+        return 0
+    cfgs = [timm.get_pretrained_cfg(full) for full in _registry._model_with_tags[name]]
+    widths = {cfg.num_classes for cfg in cfgs if "_ft_" not in cfg.tag} - {0}
+    assert len(widths) <= 1, (name, widths)
+    return widths.pop() if widths else 0
+
+
 def timm_rows():
     """Rows by name, numbers of parameters by name, and why other models are left out."""
     rows, parameters, left_out = {}, {}, {}
@@ -362,7 +378,8 @@ def timm_rows():
             left_out[name] = str(reason)
             continue
         cfg = timm.get_pretrained_cfg(name)
-        rows[name] = {"name": name, "family": family_of(name), "args": args, **preprocessing(cfg, args)}
+        rows[name] = {"name": name, "family": family_of(name), "args": args, "projection_dim": projection_dim(name),
+                      **preprocessing(cfg, args)}  # fmt: skip
         parameters[name] = sum(p.numel() for p in model.parameters())
     return rows, parameters, left_out
 
@@ -452,7 +469,7 @@ TRIPLES = {
     (0.0, 0.0, 0.0): "kZero",
     (1.0, 1.0, 1.0): "kOne",
 }
-ROW_DEFAULTS = {"library": "timm", "timm_name": "", "mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225),
+ROW_DEFAULTS = {"library": "timm", "timm_name": "", "projection_dim": 0, "mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225),
                 "crop_pct": 0.9, "squash": False, "filter": "bicubic", "resampler": "pillow",
                 "evaluated_at": 0}  # fmt: skip
 

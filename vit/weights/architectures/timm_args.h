@@ -49,14 +49,20 @@ struct TimmArgs {
   std::optional<bool> post_norm{};  // use_post_transformer_norm, final_norm
   std::optional<bool> fc_norm{};    // use_fc_norm
   bool swiglu = false;  // Eva: swiglu_mlp; VisionTransformer: SwiGLUPacked (hidden counts both branches)
+  bool swiglu_split = false;  // VisionTransformer: SwiGLU, two matrices
   std::size_t swiglu_align_to = 0;
   Activation activation = Activation::gelu;
   double norm_eps = 1e-6;
+  bool rms_norm = false;    // norm_layer
+  bool embed_norm = false;  // embed_norm_layer
+  bool qk_norm = false;
+  bool parallel = false;  // block_fn is ParallelScalingBlock
+
+  bool qkv_fused = true;          // Eva
+  bool scale_mlp = false;         // Eva; VisionTransformer: scale_mlp_norm
+  bool scale_attn_inner = false;  // Eva; VisionTransformer: scale_attn_norm
 
   // Eva alone
-  bool qkv_fused = true;
-  bool scale_mlp = false;
-  bool scale_attn_inner = false;
   TimmAttention attn_type = TimmAttention::eva;
   bool rope = false;  // use_rot_pos_emb
   TimmRope rope_type = TimmRope::cat;

@@ -88,6 +88,11 @@ class Inference {
   void infer_parts() {
     set("patch_norm", c_.patch_norm, has(Part::patch_norm_gamma));
     set("embed_norm", c_.embed_norm, has(Part::embed_norm_gamma));
+    set("input_norm", c_.input_norm, has(Part::pixel_mean));
+    set("qk_norm", c_.qk_norm, has(Part::q_norm_gamma));
+    set("qk_norm_kind", c_.qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
+    // a LayerNorm without bias and an RMSNorm look alike
+    if (has(Part::norm1_gamma) && !has(Part::norm1_beta)) ask("norm_kind");
     set("class_token", c_.class_token, has(Part::class_token));
     set("distillation_token", c_.distillation_token, has(Part::distillation_token));
     set("norm_pre", c_.norm_pre, has(Part::norm_pre_gamma));

@@ -12,9 +12,21 @@ namespace {
 
 constexpr Where kWhere{"load_checkpoint", ErrorKind::format};
 
+/// The tensor without its first dimension, which is 1.
+TensorEntry without_front(TensorEntry entry) {
+  entry.shape.erase(entry.shape.begin());
+  if (!entry.strides.empty()) entry.strides.erase(entry.strides.begin());
+  return entry;
+}
+
 /// The rows of the entry that the row takes.
-TensorEntry taken(const StoredRows& piece) {
+TensorEntry taken(const StoredRows& piece, const FormSizes& sizes) {
   const Share from = piece.row.from;
+  if (const auto range = rows_of_part(piece.row.form, piece.row.part, sizes)) {
+    TensorEntry rows = *piece.entry;
+    while (rows.shape.size() > 1 && rows.shape.front() == 1 && range->all != 1) rows = without_front(rows);
+    return rows_of(rows, range->first, range->count);
+  }
   if (from.of == 1) return *piece.entry;
   const std::size_t rows = piece.entry->shape.front() / from.of;
   return rows_of(*piece.entry, from.index * rows, rows);
@@ -142,7 +154,7 @@ void load_moved(const StoredRows& piece, std::size_t count, std::size_t columns,
   const Share from = piece.row.from;
   const bool all = swaps_dimensions(piece.row.form) && from.of != 1;  // its rows are columns of the file
   Tensor<float> stored(Shape{all ? count * from.of : count});
-  convert(all ? *piece.entry : taken(piece), stored.flat());
+  convert(all ? *piece.entry : taken(piece, sizes), stored.flat());
   if (!all) return reorder(piece.row.form, stored.flat(), columns, sizes, target);
   std::vector<float> moved(stored.flat().size());
   reorder(piece.row.form, stored.flat(), columns, sizes, moved.data());
@@ -159,7 +171,8 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 
 bool is_plain(const StoredRows& piece) {
   return piece.entry != nullptr && piece.entry->updates.empty() && piece.mask == nullptr &&
-         piece.row.form != Form::frames && !moves_numbers(piece.row.form);
+         piece.row.form != Form::frames && piece.row.form != Form::prefix_rows &&
+         piece.row.form != Form::mlp_and_qkv && !moves_numbers(piece.row.form);
 }
 
 }  // namespace
@@ -187,7 +200,7 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       const bool bias = shape.rank() == 1 && piece.row.form != Form::pixels;
       load_moved(piece, count, bias ? 1 : shape.last(), sizes, target);
     } else {
-      convert(taken(piece), std::span(target, count));
+      convert(taken(piece, sizes), std::span(target, count));
     }
     if (piece.mask != nullptr) apply_mask(*piece.mask, {target, count});
     target += count;

@@ -18,10 +18,12 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   return out + ")";
 }
 
-/// Equal but for dimensions of 1 in front, and where a product of rows is stored as a convolution of 1x1 or
-/// the other way round.
+/// Equal but for dimensions of 1 in front, or around a vector, and where a product of rows is stored as a
+/// convolution of 1x1 or the other way round.
 bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {
   while (stored.size() > wanted.size() && stored.front() == 1) stored = stored.subspan(1);
+  while (wanted.size() == 1 && stored.size() > 1 && stored.back() == 1)
+    stored = stored.first(stored.size() - 1);
   if (stored.empty() && wanted.size() == 1 && wanted.front() == 1) return true;  // a scalar
   if (std::ranges::equal(stored, wanted)) return true;
   const auto is_product = [](std::span<const std::size_t> shape) {
@@ -49,7 +51,10 @@ void append(std::string& message, const char* what, const std::vector<std::strin
 }  // namespace
 
 FormSizes form_sizes(const ModelConfig& config) {
-  return {.head_width = config.head_width(),
+  return {.prefix_tokens = config.num_prefix_tokens(),
+          .hidden = config.mlp_dim,
+          .qkv_rows = config.attention_dim() + 2 * config.key_dim(),
+          .head_width = config.head_width(),
           .patch_size = config.patch_size,
           .frames = config.patch_frames,
           .cell = config.merger.size,

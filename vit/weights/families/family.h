@@ -65,6 +65,8 @@ extern const Family kHfDinov2Family;         // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;         // families/hf_dinov3.cpp
 extern const Family kHfClipFamily;           // families/hf_clip.cpp
 extern const Family kHfTipsv2Family;         // families/hf_tipsv2.cpp
+extern const Family kHfRadioFamily;          // families/hf_radio.cpp
+extern const Family kHfPixioFamily;          // families/hf_pixio.cpp
 extern const Family kHfDepthAnythingFamily;  // families/hf_depth_anything.cpp
 extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
 extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp

@@ -1,6 +1,7 @@
 #include "vit/weights/families/hf_config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "vit/base/check.h"
 #include "vit/weights/families/timm_args.h"
@@ -77,6 +78,20 @@ Activation read_hf_activation(const Json& config, Activation fallback) {
                                          {"silu", Activation::silu},
                                          {"swish", Activation::silu},
                                          {"relu", Activation::relu}});
+}
+
+void set_hf_mlp(const Json& json, ModelConfig& c) {
+  const double ratio = json.find_double("mlp_ratio").value_or(4.0);
+  VIT_CHECK(std::isfinite(ratio) && ratio > 0 && ratio < 1e4, kWhere, json.where(),
+            ": mlp_ratio must be positive, got ", ratio);
+  const double hidden = std::trunc(static_cast<double>(c.embed_dim) * ratio);
+  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, json.where(), ": mlp_ratio ", ratio,
+            " gives a hidden width of ", hidden);
+  c.mlp_dim = static_cast<std::size_t>(hidden);
+  if (!json.find_bool("use_swiglu_ffn").value_or(false)) return;
+  c.mlp = MlpKind::gated;
+  c.activation = Activation::silu;
+  c.mlp_dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
 }
 
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResampling resampling) {

@@ -31,6 +31,10 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
 
 Activation read_hf_activation(const Json& config, Activation fallback);
 
+/// Width and kind of the MLP by mlp_ratio and use_swiglu_ffn. A gated MLP keeps two thirds of the hidden
+/// width, rounded up to a multiple of 8.
+void set_hf_mlp(const Json& json, ModelConfig& config);
+
 /// A learned table of `added_prefix_rows` rows and those of the native grid, resampled as transformers does.
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
                   TableResampling resampling = TableResampling::bicubic);

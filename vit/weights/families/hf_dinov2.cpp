@@ -1,8 +1,6 @@
 // Hugging Face's DINOv2, plain or gated, with or without registers, bare or with a classifier that reads
 // class token and mean of patches. Blocks have the published names or those of release 5's modules. Source:
 // transformers, models/dinov2 and dinov2_with_registers.
-#include <cmath>
-
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 
@@ -48,21 +46,6 @@ constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only
 /// transformers writes the tensor (1, 0, C) too
 constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
-/// A gated MLP keeps two thirds of the hidden width, rounded up to a multiple of 8.
-void set_mlp(const Json& json, ModelConfig& c) {
-  const double ratio = json.find_double("mlp_ratio").value_or(4.0);
-  VIT_CHECK(std::isfinite(ratio) && ratio > 0 && ratio < 1e4, kWhere, json.where(),
-            ": mlp_ratio must be positive, got ", ratio);
-  const double hidden = std::trunc(static_cast<double>(c.embed_dim) * ratio);
-  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, json.where(), ": mlp_ratio ", ratio,
-            " gives a hidden width of ", hidden);
-  c.mlp_dim = static_cast<std::size_t>(hidden);
-  if (!json.find_bool("use_swiglu_ffn").value_or(false)) return;
-  c.mlp = MlpKind::gated;
-  c.activation = Activation::silu;
-  c.mlp_dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
-}
-
 ModelConfig read_config(const SourceFiles& files, bool registers) {
   const Json& json = *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
@@ -70,7 +53,7 @@ ModelConfig read_config(const SourceFiles& files, bool registers) {
   c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   if (registers) c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);
   c.layer_scale = true;
-  set_mlp(json, c);
+  set_hf_mlp(json, c);
   // registers come after the table was added and have no row in it
   add_hf_table(c, 1, registers ? TableResampling::bicubic_antialias : TableResampling::bicubic);
   c.num_classes = count_hf_classes(files, "classifier");

@@ -12,6 +12,17 @@ std::string Source::name(std::size_t block) const {
   return out;
 }
 
+std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& sizes) {
+  if (form == Form::prefix_rows) {
+    if (part == Part::class_token) return PartRows{0, 1, sizes.prefix_tokens};
+    return PartRows{1, sizes.prefix_tokens - 1, sizes.prefix_tokens};
+  }
+  if (form != Form::mlp_and_qkv) return std::nullopt;
+  const std::size_t all = sizes.hidden + sizes.qkv_rows;
+  if (part == Part::fc1_weight || part == Part::fc1_bias) return PartRows{0, sizes.hidden, all};
+  return PartRows{sizes.hidden, sizes.qkv_rows, all};
+}
+
 std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSizes& sizes_of) const {
   const std::size_t patch = sizes_of.patch_size, cell = sizes_of.cell;
   const GridSize table = sizes_of.grid;
@@ -24,6 +35,10 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
   if (row.form == Form::flax_patch) return {patch, patch, shape[1] / (patch * patch), shape[0]};
   if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)
     return {shape[1], shape[0] / row.into.of * row.from.of};
+  if (const auto range = rows_of_part(row.form, row.part, sizes_of)) {
+    if (bias) return {range->all};
+    return {range->all, shape.last()};
+  }
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};
   if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
   if (shape.rank() == 0) return {};

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ enum class Form : std::uint8_t {
   last_first,      // the last row, then those in front of it
   cells,           // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
   cell_kernel,     // (N, C, m, m) for the same
+  prefix_rows,     // (prefix, C): the class token, then registers
+  mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
   sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 
@@ -148,6 +151,9 @@ constexpr bool is_complete(std::span<const Row> table) {
 
 /// What the forms need to know beside the shape.
 struct FormSizes {
+  std::size_t prefix_tokens = 0;
+  std::size_t hidden = 0;    // F
+  std::size_t qkv_rows = 0;  // A + 2 G
   std::size_t head_width = 0;
   std::size_t patch_size = 1;
   std::size_t frames = 1;       // of a patch
@@ -155,6 +161,14 @@ struct FormSizes {
   GridSize grid{};              // of a position table
   std::size_t prefix_rows = 0;  // zeros in front of it
 };
+
+/// Rows [first, first + count) of `all` that a tensor has.
+struct PartRows {
+  std::size_t first = 0, count = 0, all = 0;
+};
+/// Which rows the part is of a tensor that holds parts of several kinds one after the other; nothing for
+/// other forms.
+std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& sizes);
 
 /// A row as it stands for one part: a weight, or the bias of the same row.
 struct Source {

@@ -169,6 +169,8 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   if (published.config.num_classes == 0) ignored.push_back(kClassifier);
   keep_stored_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
+  published.config.head_projects =
+      head_projects(files, layout, architecture.projection_dim, published.config);
   if (const std::string noted = noted_architecture(files);
       !noted.empty() && files.options.architecture.empty() && !files.config)
     notes.push_back("the file notes its architecture, " + noted);

@@ -64,6 +64,18 @@ void check_table(const SourceFiles& files, const Layout& layout, const ModelConf
        override_name("img_size"), " = \"HxW\", such as ", possible_sizes(patches, config.patch_size));
 }
 
+/// An RMSNorm has no bias; that a LayerNorm has none is rare.
+void check_norm_kind(const SourceFiles& files, const Layout& layout, const ModelConfig& config) {
+  if (!files.any_block_has(layout, Part::norm1_gamma)) return;
+  const bool has_bias = files.any_block_has(layout, Part::norm1_beta),
+             rms = config.norm_kind == NormKind::rms;
+  if (has_bias == !rms) return;
+  fail(kAsk, files.weights_name, ": the norms of its blocks have ", has_bias ? "biases" : "no bias",
+       ", as those of ", has_bias ? "LayerNorm" : "RMSNorm", " do, but this architecture has ",
+       rms ? "RMSNorm" : "LayerNorm", "; give ", override_name("norm_layer"), " = \"",
+       has_bias ? "layernorm" : "rmsnorm", "\"");
+}
+
 /// Where the last norm lies tells how the model pools.
 void check_last_norm(const SourceFiles& files, const Layout& layout, const ModelConfig& config) {
   const bool on_tokens = is_present(files, layout, Part::norm_gamma);
@@ -96,16 +108,40 @@ void drop_missing_end(const SourceFiles& files, const Layout& layout, ModelConfi
       "block, and nothing is pooled");
 }
 
+/// Of timm's CLIP towers, whose projection has no bias.
+bool is_zero(const TensorEntry& bias) {
+  return is_floating(bias.dtype) && std::ranges::all_of(to_double(bias), [](double x) { return x == 0.0; });
+}
+
 }  // namespace
+
+bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t projection_dim,
+                   const ModelConfig& config) {
+  if (config.num_classes == 0 || !config.labels.empty()) return false;
+  const std::span<const Source> bias = layout.sources(Part::head_bias);
+  if (!bias.empty() && !bias.front().is_stored()) return true;  // the layout calls it a projection
+  if (projection_dim == 0) return false;
+  if (config.num_classes == projection_dim) return true;
+  const TensorEntry* const stored = files.find(layout, Part::head_bias);
+  return files.has_weights && (stored == nullptr || is_zero(*stored));
+}
 
 void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
   if (args.timm_class == TimmClass::vision_transformer && !args.swiglu)
     args.swiglu = is_packed_gate(files, layout);
   if (files.any_block_has(layout, Part::scale1)) args.layer_scale = true;
+  if (files.any_block_has(layout, Part::q_norm_gamma)) args.qk_norm = true;
+  if (is_present(files, layout, Part::embed_norm_gamma)) args.embed_norm = true;
+  if (args.timm_class == TimmClass::vision_transformer) {
+    if (files.any_block_has(layout, Part::attention_norm_gamma)) args.scale_attn_inner = true;
+    if (files.any_block_has(layout, Part::mlp_norm_gamma)) args.scale_mlp = true;
+  }
+  const std::span<const Source> fc1 = layout.sources(Part::fc1_weight);
+  args.parallel = !fc1.empty() && fc1.front().row.form == Form::mlp_and_qkv;
   if (!files.any_block_has(layout, Part::qkv_bias)) args.qkv_bias = false;
   const bool mlp_bias =
       files.any_block_has(layout, Part::fc1_bias) || files.any_block_has(layout, Part::fc2_bias);
-  if (!files.any_block_has(layout, Part::proj_bias) && !mlp_bias) args.proj_bias = false;
+  if (!files.any_block_has(layout, Part::proj_bias) && (!mlp_bias || args.parallel)) args.proj_bias = false;
   const TensorEntry* const registers = files.find(layout, Part::register_tokens);
   if (args.reg_tokens == 0 && registers != nullptr && registers->shape.size() == 3)
     args.reg_tokens = registers->shape[1];
@@ -119,6 +155,7 @@ void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs&
 
 void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& config,
                  std::vector<std::string>& notes) {
+  check_norm_kind(files, layout, config);
   check_table(files, layout, config);
   check_last_norm(files, layout, config);
   drop_missing_end(files, layout, config, notes);

@@ -59,6 +59,13 @@ void expect_class(const Json& value, std::initializer_list<std::string_view> usu
   if (std::ranges::find(usual, name) == usual.end()) refuse_choice(value, {usual.begin(), usual.end()});
 }
 
+bool is_rms_norm(const Json& value) {
+  const std::string_view name = class_name(value);
+  if (name == "RmsNorm" || name == "rmsnorm" || name == "RMSNorm") return true;
+  expect_class(value, {"LayerNorm", "layernorm", "RmsNorm", "rmsnorm"});
+  return false;
+}
+
 using Setter = std::function<void(TimmArgs&, const Json&)>;
 
 const std::map<std::string, Setter>& setters() {
@@ -120,12 +127,25 @@ const std::map<std::string, Setter>& setters() {
       {"swiglu_align_to", [](TimmArgs& a, const Json& v) { a.swiglu_align_to = count(v); }},
       {"mlp_layer",
        [](TimmArgs& a, const Json& v) {
-         a.swiglu = class_name(v) == "SwiGLUPacked";
-         if (!a.swiglu) expect_class(v, {"Mlp", "SwiGLUPacked"});
+         a.swiglu_split = class_name(v) == "SwiGLU";
+         a.swiglu = a.swiglu_split || class_name(v) == "SwiGLUPacked";
+         if (!a.swiglu) expect_class(v, {"Mlp", "SwiGLU", "SwiGLUPacked"});
        }},
-      {"norm_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"LayerNorm", "layernorm"}); }},
+      {"norm_layer", [](TimmArgs& a, const Json& v) { a.rms_norm = is_rms_norm(v); }},
+      {"embed_norm_layer",
+       [](TimmArgs& a, const Json& v) {
+         if (is_rms_norm(v) != a.rms_norm) refuse(v, "the norm of the blocks, norm_layer");
+         a.embed_norm = true;
+       }},
+      {"qk_norm", [](TimmArgs& a, const Json& v) { a.qk_norm = v.as_bool(); }},
+      {"scale_attn_norm", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
+      {"scale_mlp_norm", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
       {"embed_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"PatchEmbed"}); }},
-      {"block_fn", [](TimmArgs&, const Json& v) { expect_class(v, {"Block", "EvaBlock"}); }},
+      {"block_fn",
+       [](TimmArgs& a, const Json& v) {
+         a.parallel = class_name(v) == "ParallelScalingBlock";
+         if (!a.parallel) expect_class(v, {"Block", "EvaBlock", "ParallelScalingBlock"});
+       }},
       {"attn_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"Attention"}); }},
       {"num_kv_heads",
        [](TimmArgs& a, const Json& v) {
@@ -191,8 +211,7 @@ void check_positive(const Json& value) {
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
   static const std::map<std::string, bool> values = {
-      {"qk_norm", false},         {"use_post_norm", false},  {"dynamic_img_pad", false},
-      {"scale_attn_norm", false}, {"scale_mlp_norm", false}, {"attn_only_layer_scale", false}};
+      {"use_post_norm", false}, {"dynamic_img_pad", false}, {"attn_only_layer_scale", false}};
   return values;
 }
 
@@ -243,7 +262,7 @@ void set_mlp(const TimmArgs& args, ModelConfig& config, std::string_view source)
   if (!args.swiglu) return;
   config.mlp = MlpKind::gated;
   config.activation = Activation::silu;
-  if (args.mlp_dim != 0) return;
+  if (args.mlp_dim != 0 || args.swiglu_split) return;
   if (args.timm_class == TimmClass::vision_transformer) {
     config.mlp_dim /= 2;  // SwiGLUPacked counts gate and value
   } else if (args.swiglu_align_to != 0) {
@@ -396,6 +415,12 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.qkv_bias = args.qkv_bias;
   config.proj_bias = config.mlp_bias = args.proj_bias;
   config.attention_norm = args.scale_attn_inner;
+  config.parallel = args.parallel;
+  config.embed_norm = args.embed_norm;
+  config.qk_norm = args.qk_norm;
+  config.norm_kind = args.rms_norm ? NormKind::rms : NormKind::layer;
+  if (args.qk_norm) config.qk_norm_kind = config.norm_kind;
+  if (args.parallel) config.mlp_bias = true;  // zeros stand for that of fc2 where there is none
   config.layer_scale = args.layer_scale;
   set_position(args, config);
   set_mlp(args, config, source);

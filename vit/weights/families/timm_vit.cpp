@@ -9,9 +9,12 @@
 namespace vit::internal {
 namespace {
 
+constexpr std::string_view kParallelAnchor = "blocks.{}.in_proj.weight";
+
 constexpr Row kRows[] = {
     {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
     {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::embed_norm_gamma, "patch_embed.norm.*"},
     {Part::class_token, "cls_token"},
     {Part::distillation_token, "dist_token"},
     {Part::register_tokens, "reg_token"},
@@ -20,6 +23,8 @@ constexpr Row kRows[] = {
     {Part::norm_pre_gamma, "norm_pre.*"},
     {Part::norm1_gamma, "blocks.{}.norm1.*"},
     {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
+    {Part::q_norm_gamma, "blocks.{}.attn.q_norm.*"},
+    {Part::k_norm_gamma, "blocks.{}.attn.k_norm.*"},
     {Part::attention_norm_gamma, "blocks.{}.attn.norm.*"},
     {Part::proj_weight, "blocks.{}.attn.proj.*"},
     {Part::scale1, "blocks.{}.ls1.gamma"},
@@ -50,6 +55,24 @@ constexpr Row kPackedGate[] = {cut(Part::gate_weight, "blocks.{}.mlp.fc1.*", {0,
                                cut(Part::fc1_weight, "blocks.{}.mlp.fc1.*", {1, 2})};
 constexpr Row kSplitGate[] = {{Part::gate_weight, "blocks.{}.mlp.fc1_g.*"},
                               {Part::fc1_weight, "blocks.{}.mlp.fc1_x.*"}};
+
+/// ViT-22B's blocks (ParallelScalingBlock). The bias of the first product is one of all its rows, or of the
+/// MLP's alone.
+constexpr Row kParallel[] = {
+    {Part::norm1_gamma, "blocks.{}.in_norm.*"},
+    {Part::qkv_weight, kParallelAnchor, Form::mlp_and_qkv},
+    {Part::qkv_bias, "blocks.{}.in_proj.bias", Form::mlp_and_qkv},
+    {Part::fc1_weight, kParallelAnchor, Form::mlp_and_qkv},
+    {Part::fc1_bias, "blocks.{}.in_proj.bias", Form::mlp_and_qkv},
+    {Part::q_norm_gamma, "blocks.{}.q_norm.*"},
+    {Part::k_norm_gamma, "blocks.{}.k_norm.*"},
+    {Part::proj_weight, "blocks.{}.attn_out_proj.*"},
+    {Part::scale1, "blocks.{}.ls.gamma"},
+    {Part::fc2_weight, "blocks.{}.mlp_out_proj.*"},
+    {Part::scale2, "blocks.{}.ls.gamma"},
+};
+constexpr Row kParallelMlpBias[] = {{Part::fc1_bias, "blocks.{}.mlp_bias"}};
+static_assert(is_sound(kParallel) && is_sound(kParallelMlpBias));
 
 /// Eva's own attention has no bias of k.
 constexpr Row kOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.q_bias"),
@@ -112,6 +135,11 @@ std::span<const std::string_view> naflex_overrides(const Architecture& architect
 Layout timm_layout(const SourceFiles& files, const Architecture& architecture, const TimmArgs& args) {
   Layout layout = {kRows};
   if (args.timm_class == TimmClass::naflex) layout.add(kNaFlexEmbeds);
+  if (args.parallel || files.any_block_has(kParallelAnchor)) {
+    layout.add(kParallel);
+    if (files.any_block_has(kParallelMlpBias[0].source)) layout.add(kParallelMlpBias);
+    if (!files.any_block_has("blocks.{}.mlp_out_proj.bias")) layout.set_zeros(Part::fc2_bias, 0);
+  }
   const bool eva = args.timm_class == TimmClass::eva;
   if (eva && !args.qkv_fused) layout.add(kSeparate);
   if (eva && args.attn_type == TimmAttention::eva) {
@@ -123,7 +151,7 @@ Layout timm_layout(const SourceFiles& files, const Architecture& architecture, c
   }
   const bool of_deit = architecture.family == "deit3" && files.any_block_has(kGammas[0].source);
   if (eva || of_deit) layout.add(kGammas);
-  const bool split = eva && (args.scale_mlp || args.swiglu_align_to != 0);
+  const bool split = args.swiglu_split || (eva && (args.scale_mlp || args.swiglu_align_to != 0));
   if (args.swiglu && split) layout.add(kSplitGate);
   if (args.swiglu && !split) layout.add(kPackedGate);
   return layout;
