@@ -57,6 +57,26 @@ TEST_CASE("folders: a checkpoint is found where its library keeps it") {
     put_model(root / "snapshots" / "aaaa");
     CHECK(found(root) == root / "snapshots" / "aaaa");
   }
+  SUBCASE("a run of DeepSpeed, by its file of the last step") {
+    const fs::path step = root / "global_step20";
+    put_model(step);
+    put_model(root / "global_step10");
+    test::write_text(root / "latest", "global_step20\n");
+    fs::rename(step / "model.safetensors", step / "mp_rank_00_model_states.safetensors");
+    test::write_text(step / "zero_pp_rank_0_mp_rank_00_optim_states.pt", "moments");
+    CHECK(found(root) == step);
+    // parts for each process: the program that joins them is named
+    test::write_text(step / "zero_pp_rank_1_mp_rank_00_model_states.pt", "a part");
+    test::write_text(root / "zero_to_fp32.py", "");
+    CHECK_ERROR(ErrorKind::unsupported, ("zero_to_fp32.py", "DeepSpeed"), load_checkpoint(root));
+  }
+  SUBCASE("the file that a run notes as its last") {
+    put_model(root);
+    fs::rename(root / "model.safetensors", root / "step_2.safetensors");
+    test::write_text(root / "step_1.safetensors", "an older one");
+    test::write_text(root / "last_checkpoint", "step_2.safetensors");
+    CHECK(found(root) == root / "step_2.safetensors");
+  }
   SUBCASE("sentence-transformers, by modules.json") {
     put_model(root / "0_CLIPModel");
     test::write_text(root / "modules.json",

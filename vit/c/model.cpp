@@ -18,6 +18,23 @@
 namespace vit::internal {
 namespace {
 
+template <typename T>
+std::vector<T> numbers_of(const T* numbers, std::size_t count, const char* name) {
+  const std::span<const T> all = span_of(numbers, count, name);
+  return {all.begin(), all.end()};
+}
+
+DenseOptions dense_options(const vit_model_options& options) {
+  DenseOptions out{.head = text_or_empty(options.dense_head),
+                   .taps = numbers_of(options.dense_taps, options.num_dense_taps, "dense_taps")};
+  const float* const range = options.dense_depth_range;
+  if (range[0] != 0.0f || range[1] != 0.0f) out.depth_range = {range[0], range[1]};
+  if (options.dense_max_depth != 0.0f) out.max_depth = options.dense_max_depth;
+  out.resize_rule =
+      enum_of(options.dense_resize_rule, ResizeRuleChoice::repository, "dense_resize_rule");
+  return out;
+}
+
 PillowRelease pillow_release(std::int32_t release) {
   switch (release) {
     case VIT_PILLOW_13_0: return PillowRelease::from_13_0;
@@ -174,6 +191,11 @@ ModelOptions model_options(const vit_model_options* given) {
   if (options.rope_scaling != nullptr) out.rope_scaling = position::parse_rope_scaling(options.rope_scaling);
   if (options.max_pixels != 0) out.max_pixels = options.max_pixels;
   if (options.pads_to_square != 0) out.square_pad_color = {color[0], color[1], color[2]};
+  if (options.min_area != 0 || options.max_area != 0)
+    out.area_limits = AreaLimits{.least = options.min_area, .most = options.max_area};
+  out.mean = numbers_of(options.mean, options.num_means, "mean");
+  out.std = numbers_of(options.std, options.num_stds, "std");
+  out.dense = dense_options(options);
   return out;
 }
 

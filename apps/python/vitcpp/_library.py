@@ -44,6 +44,18 @@ class ModelOptions(Options):
         ("max_pixels", c_size_t),
         ("adapter", c_char_p),
         ("prefix", c_char_p),
+        ("min_area", c_size_t),
+        ("max_area", c_size_t),
+        ("mean", POINTER(c_double)),
+        ("num_means", c_size_t),
+        ("std", POINTER(c_double)),
+        ("num_stds", c_size_t),
+        ("dense_head", c_char_p),
+        ("dense_taps", POINTER(c_size_t)),
+        ("num_dense_taps", c_size_t),
+        ("dense_depth_range", c_float * 2),
+        ("dense_max_depth", c_float),
+        ("dense_resize_rule", c_int32),
     ]
 
 

@@ -34,6 +34,7 @@ _RESAMPLERS = {"auto": 0, "pillow": 1, "torchvision": 2}
 _PILLOW = {"13.0": 0, "12.2": 1, "12.1": 2}
 _EXIF = {"auto": 0, "apply": 1, "ignore": 2}
 _CHANNELS = {"auto": 0, "rgb": 1, "bgr": 2}
+_RESIZE_RULES = {"auto": 0, "library": 1, "repository": 2}
 _CHUNK = 64  # images of a call of the library: between calls Python handles signals
 _MAX_BATCH = 4096  # of the program
 _MAX_PIXELS = (1 << 63) - 1
@@ -71,6 +72,33 @@ def _pairs(overrides: Mapping[str, Any] | None) -> list[str]:
         raise ArgumentError(f"[vitcpp] overrides={overrides!r}; expected a dict of timm's model_args")
     pairs = (overrides or {}).items()
     return [text for name, value in pairs for text in (name, value if isinstance(value, str) else json.dumps(value))]
+
+
+def _floats(name: str, values: Iterable[Any]) -> list[float]:
+    try:
+        return [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"[vitcpp] {name}={values!r}; expected numbers") from None
+
+
+def _numbers(name: str, values: float | Sequence[float] | None) -> Any:
+    """An array of doubles; of one number, or none, too."""
+    given = [] if values is None else _floats(name, values if isinstance(values, Iterable) else [values])
+    return (ctypes.c_double * len(given))(*given)
+
+
+def _pair(name: str, values: Sequence[float] | None) -> list[float]:
+    pair = [0.0, 0.0] if values is None else _floats(name, values)
+    if len(pair) != 2:
+        raise ArgumentError(f"[vitcpp] {name}={values!r}; expected (least, most)")
+    return pair
+
+
+def _positive(name: str, value: float) -> float:
+    number = _floats(name, [value])[0]
+    if not number > 0.0:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a positive number")
+    return number
 
 
 def _chunks(images: Iterable[ImageLike]) -> Iterator[list[ImageLike]]:
@@ -135,6 +163,14 @@ class Model:
         max_pixels: int | None = None,
         adapter: str | os.PathLike[str] | None = None,
         prefix: str | None = None,
+        area_limits: tuple[int, int] | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        head: str | os.PathLike[str] | None = None,
+        taps: Sequence[int] | None = None,
+        depth_range: tuple[float, float] | None = None,
+        max_depth: float | None = None,
+        resize_rule: Literal["auto", "library", "repository"] = "auto",
     ) -> None:
         self._path = lib.encoded(path)
         self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
@@ -157,11 +193,25 @@ class Model:
             "max_pixels": max_pixels,
             "adapter": _absolute(adapter),
             "prefix": prefix,
+            "area_limits": area_limits,
+            "mean": mean,
+            "std": std,
+            "head": _absolute(head),
+            "taps": taps,
+            "depth_range": depth_range,
+            "max_depth": max_depth,
+            "resize_rule": resize_rule,
         }
         pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
         self._kernels = lib.encoded(kernels) if kernels else None
         self._precision = _chosen("precision", _PRECISIONS, precision)
+        areas = [0, 0] if area_limits is None else [integer("area_limits", x, 1, _MAX_PIXELS) for x in area_limits]
+        if len(areas) != 2:
+            raise ArgumentError(f"[vitcpp] area_limits={area_limits!r}; expected (least, most) in pixels")
+        means, stds = _numbers("mean", mean), _numbers("std", std)
+        blocks = [integer("taps", x, 0) for x in taps or ()]
+        tapped = (ctypes.c_size_t * len(blocks))(*blocks)
         options = lib.ModelOptions(
             architecture=self._architecture,
             overrides=lib.strings(pairs),
@@ -179,6 +229,18 @@ class Model:
             max_pixels=0 if max_pixels is None else integer("max_pixels", max_pixels, 1, _MAX_PIXELS),
             adapter=lib.encoded(adapter) if adapter is not None else None,
             prefix=lib.encoded(prefix) if prefix is not None else None,
+            min_area=areas[0],
+            max_area=areas[1],
+            mean=means,
+            num_means=len(means),
+            std=stds,
+            num_stds=len(stds),
+            dense_head=lib.encoded(head) if head is not None else None,
+            dense_taps=tapped,
+            num_dense_taps=len(tapped),
+            dense_depth_range=(ctypes.c_float * 2)(*_pair("depth_range", depth_range)),
+            dense_max_depth=0.0 if max_depth is None else _positive("max_depth", max_depth),
+            dense_resize_rule=_chosen("resize_rule", _RESIZE_RULES, resize_rule),
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else integer("threads", threads, 0)

@@ -73,7 +73,8 @@ std::vector<fs::path> list_weights(const fs::path& folder) {
     const fs::path path = folder / entry.name;
     const bool is_other = entry.name.starts_with("training_args") || entry.name.starts_with("optimizer.") ||
                           entry.name.starts_with("openvino_") || entry.name.starts_with("scheduler.") ||
-                          entry.name.starts_with("rng_state") || entry.name.starts_with("adapter_model.");
+                          entry.name.starts_with("rng_state") || entry.name.starts_with("adapter_model.") ||
+                          entry.name.ends_with("_optim_states.pt");
     if (is_other || (path.extension() != ".safetensors" && path.extension() != ".npz" && !is_pickle(path)))
       continue;
     if (fs::is_regular_file(load_status(path, kWhere))) found.push_back(path);

@@ -60,20 +60,35 @@ std::optional<fs::path> find_module(const fs::path& folder) {
   return std::nullopt;
 }
 
+/// The name that a file of one line holds; "" if it is none of an entry in a folder.
+std::string noted_name(const fs::path& file) {
+  constexpr std::size_t kMaxName = 200;
+  if (!is_file(file)) return "";
+  std::string name = SourceFile(file, kWhere).text(0, kMaxName);
+  name = name.substr(0, name.find_first_of("\r\n \t"));
+  return name.find('/') == name.npos && name != ".." && name != "." ? name : "";
+}
+
 /// models--OWNER--NAME of the cache: refs/main holds the name of a folder of snapshots.
 std::optional<fs::path> find_snapshot(const fs::path& folder) {
   const fs::path snapshots = folder / "snapshots";
   if (!is_folder(snapshots)) return std::nullopt;
-  constexpr std::size_t kMaxName = 200;
-  const fs::path main = folder / "refs" / "main";
-  if (is_file(main)) {
-    std::string name = SourceFile(main, kWhere).text(0, kMaxName);
-    name = name.substr(0, name.find_first_of("\r\n \t"));
-    if (!name.empty() && name.find('/') == name.npos && name != ".." && is_folder(snapshots / name))
-      return snapshots / name;
-  }
+  const std::string main = noted_name(folder / "refs" / "main");
+  if (!main.empty() && is_folder(snapshots / main)) return snapshots / main;
   const std::vector<std::string> names = names_in(snapshots);
   if (names.size() == 1 && is_folder(snapshots / names.front())) return snapshots / names.front();
+  return std::nullopt;
+}
+
+/// Runs note their last step: DeepSpeed the folder in `latest`, detectron2's kin the file in last_checkpoint.
+/// A step whose weights are in parts for each process is left to the program that joins them.
+std::optional<fs::path> find_noted_step(const fs::path& folder) {
+  for (const char* note : {"latest", "last_checkpoint"}) {
+    const std::string name = noted_name(folder / note);
+    if (name.empty()) continue;
+    if (is_folder(folder / name) && find_weights(folder / name).size() == 1) return folder / name;
+    if (is_file(folder / name)) return folder / name;
+  }
   return std::nullopt;
 }
 
@@ -162,6 +177,7 @@ fs::path resolve_checkpoint(const fs::path& path) {
     if (is_file(at / "adapter_config.json")) return at;
     std::optional<fs::path> next = find_module(at);
     if (!next && !holds_weights(at)) next = find_snapshot(at);
+    if (!next && find_weights(at).size() != 1) next = find_noted_step(at);
     if (!next && !holds_weights(at)) next = find_last_checkpoint(at);
     if (!next) break;
     at = *std::move(next);
