@@ -210,15 +210,17 @@ typedef struct vit_model_options {
   const char* adapter;      /* folder of a LoRA adapter that is joined to the weights; NULL: none */
   const char* prefix; /* which of several models in one file; NULL: the averaged, else the teacher, else the
                          only one */
-  size_t min_area;    /* limits of the area of an image in pixels, instead of the processor's (Qwen-VL, ...) */
-  size_t max_area;    /* 0 both: as the checkpoint says */
-  const double* mean; /* of pixels in [0, 1], one for each channel or one for all; NULL: as the checkpoint says */
-  size_t num_means;   /* numbers at mean */
-  const double* std;  /* as mean */
-  size_t num_stds;    /* numbers at std */
-  const char* dense_head;    /* a publisher's file of a head that gives maps, joined to the backbone; NULL: none */
-  const size_t* dense_taps;  /* blocks that this head reads, from 0; NULL: as published */
-  size_t num_dense_taps;     /* numbers at dense_taps */
+  size_t min_area; /* limits of the area of an image in pixels, instead of the processor's (Qwen-VL, ...) */
+  size_t max_area; /* 0 both: as the checkpoint says */
+  const double*
+      mean; /* of pixels in [0, 1], one for each channel or one for all; NULL: as the checkpoint says */
+  size_t num_means;  /* numbers at mean */
+  const double* std; /* as mean */
+  size_t num_stds;   /* numbers at std */
+  const char*
+      dense_head; /* a publisher's file of a head that gives maps, joined to the backbone; NULL: none */
+  const size_t* dense_taps;   /* blocks that this head reads, from 0; NULL: as published */
+  size_t num_dense_taps;      /* numbers at dense_taps */
   float dense_depth_range[2]; /* least and most of bins of depth, metres; 0 both: as published */
   float dense_max_depth;      /* of metric depth, metres; 0: as published */
   int32_t dense_resize_rule;  /* VIT_RESIZE_RULE_AUTO, ...: whose sizes images of such a head have */

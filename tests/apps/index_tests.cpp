@@ -578,6 +578,13 @@ TEST_CASE("apps: an index says what it drops") {
          {std::string("drops 2 images"), folder / "a/1.ppm", std::string("still there")})
       CHECK_MESSAGE(other.err.find(name) != std::string::npos, other.err);
   }
+  SUBCASE("vectors of other values of the preprocessing are not mixed") {
+    const RunResult other = run(
+        "index", {folder / "a", folder / "b", "--resampler", "torchvision", "--output", folder / "index"});
+    CHECK(other.exit_code == 1);
+    CHECK(other.num_errors() == 1);
+    CHECK_MESSAGE(other.err.find("preprocessing") != std::string::npos, other.err);
+  }
   SUBCASE("files that are gone") {
     fs::remove(folder / "a/2.ppm");
     const RunResult other = run("index", {folder / "a", "--output", folder / "index"});

@@ -75,8 +75,9 @@ def load(
         precision: "float32", "bfloat16" or "int8": of the blocks, converted while loading.
         threads: That decode or compute in one call; None: all cores. Results do not depend on it.
         **options: size ("model", "native", S or (H, W)), batch, architecture, overrides (timm's model_args), layout,
-            kernels, resampler, pillow, exif, tokenizer, library, rope_scaling, max_pixels, adapter, prefix, mean, std, head, taps, depth_range, max_depth, resize_rule: as the options of the program, see `vit embed --help` and `vit depth --help`.
-            area_limits: Least and most area of an image in pixels (`--pixels`).
+            kernels, resampler, pillow, exif, tokenizer, library, rope_scaling, max_pixels, adapter, prefix, mean, std:
+            as the options of the program, see `vit embed --help`; head, taps, depth_range, max_depth, resize_rule: see
+            `vit depth --help`; area_limits: least and most area of an image in pixels, as `--pixels`.
 
     Raises:
         Error: names the file or tensor and what is wrong with it.

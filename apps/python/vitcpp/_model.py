@@ -311,8 +311,10 @@ class Model:
 
     @property
     def embedding_dim(self) -> int:
-        """Length of what `embed` returns: E with a projection, else C."""
-        return int(self._info.projection_dim or self._info.embed_dim)
+        """Length of what `embed` returns: E with a projection, else C, of several tokens side by side."""
+        facts = self._facts["config"]
+        tokens = len(facts.get("pooled_tokens") or ()) or (2 if facts["pooling"] == "cls+mean" else 1)
+        return int(self._info.projection_dim or tokens * self._info.embed_dim)
 
     def close(self) -> None:
         """Gives the memory back as soon as no call and no array uses it."""

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "apps/vit/outputs/sha256.h"
 #include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
+#include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::app {
 using namespace internal;
@@ -21,6 +23,13 @@ std::string size_text(const InputSize& size) {
 
 std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
   return color ? text(int{(*color)[0]}, ",", int{(*color)[1]}, ",", int{(*color)[2]}) : "";
+}
+
+/// 16 digits of what decides about numbers beside the weights.
+std::string settings_of(const Model& model) {
+  std::string values = config_json(model.config());
+  if (model.has_preprocess_config()) values += config_json(model.preprocess_config());
+  return sha256(std::as_bytes(std::span(values))).substr(0, 16);
 }
 
 std::string joined(std::span<const std::string> names) {
@@ -42,6 +51,12 @@ void RunModel::check_same(const RunModel& other, const std::string& where) const
                 dtype == other.dtype && pad == other.pad && channels == other.channels,
             kWhere, where, ": made by ", printable(described(*this)), ", and this run has ",
             printable(described(other)));
+  VIT_CHECK(settings.empty() || other.settings.empty() || settings == other.settings, kWhere, where,
+            ": made by ", printable(described(*this)),
+            " with other values of configuration or preprocessing than this run has (settings ", settings,
+            " and ", other.settings,
+            "); give the same options (--architecture, --set, --resampler, --exif, --mean, ...), or another "
+            "place for the results");
 }
 
 std::string RunModel::members() const {
@@ -50,6 +65,7 @@ std::string RunModel::members() const {
                     ", \"dtype\": " + json_string(dtype);
   if (!pad.empty()) out += ", \"pad\": " + json_string(pad);
   if (channels != "rgb") out += ", \"channels\": " + json_string(channels);
+  if (!settings.empty()) out += ", \"settings\": " + json_string(settings);
   return out;
 }
 
@@ -60,7 +76,8 @@ RunModel run_model(const CommonOptions& options, const Model& model, std::span<c
           .size = size_text(options.session.input_size),
           .dtype = to_string(model.precision()),
           .pad = pad_text(options.model_options.square_pad_color),
-          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb"};
+          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb",
+          .settings = settings_of(model)};
 }
 
 RunModel parse_run_model(const Json& json) {
@@ -71,7 +88,8 @@ RunModel parse_run_model(const Json& json) {
           .size = member("size"),
           .dtype = member("dtype"),
           .pad = json.find_string("pad").value_or(""),
-          .channels = json.find_string("channels").value_or("rgb")};
+          .channels = json.find_string("channels").value_or("rgb"),
+          .settings = json.find_string("settings").value_or("")};
 }
 
 void RunFacts::check_same(const RunFacts& other, const std::string& where) const {

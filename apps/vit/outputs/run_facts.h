@@ -22,6 +22,8 @@ struct RunModel {
   std::string dtype;
   std::string pad = "";          // r,g,b of --pad; "" = none
   std::string channels = "rgb";  // --channels
+  /// Of all values of configuration and preprocessing, which other options change too; "" = not noted (0.2).
+  std::string settings = "";
 
   /// Throws Error that names both if results of `other` do not compare with these. `where` names the files.
   void check_same(const RunModel& other, const std::string& where) const;

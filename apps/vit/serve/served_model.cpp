@@ -69,7 +69,7 @@ ModelFacts LoadedModel::facts() const {
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (config.projection_dim == 0 && config.pooling != Pooling::none) {
     // as long as the vector is: two tokens side by side, a pooler
-    out.embedding_dim = config.embed_dim;
+    out.embedding_dim = config.pooled_dim();
   }
   const std::string feature = config.projection_dim > 0 ? "projected" : "pooled";
   out.run = run_model(common_, model, std::span(&feature, 1));

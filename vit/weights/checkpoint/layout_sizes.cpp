@@ -92,7 +92,7 @@ class Inference {
     set("qk_norm", c_.qk_norm, has(Part::q_norm_gamma));
     set("qk_norm_kind", c_.qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
     // a LayerNorm without bias and an RMSNorm look alike
-    if (has(Part::norm1_gamma) && !has(Part::norm1_beta)) ask("norm_kind");
+    if (has(Part::norm1_gamma) && !files_.any_block_has(layout_, Part::norm1_beta)) ask("norm_kind");
     set("class_token", c_.class_token, has(Part::class_token));
     set("distillation_token", c_.distillation_token, has(Part::distillation_token));
     set("norm_pre", c_.norm_pre, has(Part::norm_pre_gamma));

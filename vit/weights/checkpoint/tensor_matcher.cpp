@@ -43,6 +43,13 @@ bool joins_to(std::span<const std::size_t> stored, std::span<const std::size_t> 
   return at == stored.size();
 }
 
+/// What tools count in buffers of a model.
+constexpr Ignored kCounters[] = {
+    {"n_averaged", "counter of an averaged model (torch.optim.swa_utils)"},
+    {"*total_ops", "counter of a profiler (thop)"},
+    {"*total_params", "counter of a profiler (thop)"},
+};
+
 void append(std::string& message, const char* what, const std::vector<std::string>& items) {
   if (items.empty()) return;
   message += (message.empty() ? "" : "; ") + std::string(what) + " " + listed(items, 4);
@@ -158,12 +165,14 @@ bool TensorMatcher::is_outside(const std::string& name) const {
 }
 
 std::string TensorMatcher::ignore_reason(const std::string& name) const {
-  if (name == match_.prefix + "n_averaged") return "counter of an averaged model (torch.optim.swa_utils)";
   const bool inside = name.starts_with(match_.prefix);
   const std::string& front = inside ? match_.prefix : match_.outside;
   const bool has_front = name.starts_with(front);
   const std::string_view own =
       has_front ? std::string_view(name).substr(front.size()) : std::string_view(name);
+  for (const Ignored& counter : kCounters) {
+    if (inside && internal::fits(counter.name, own)) return std::string(counter.reason);
+  }
   for (const std::span<const Ignored> list : ignored_) {
     for (const Ignored& ignored : list) {
       if ((ignored.place == Place::tower) == inside && internal::fits(ignored.name, own))

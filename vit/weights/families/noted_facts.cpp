@@ -12,14 +12,21 @@ namespace vit::internal {
 namespace {
 
 /// Last components of the names under which scripts note an architecture, the surest first.
-constexpr std::string_view kKeys[] = {"arch",       "architecture", "model_name", "model",   "model_arch",
-                                      "timm_model", "backbone",     "encoder",    "network", "vit_model"};
+constexpr std::string_view kKeys[] = {"arch",       "architecture", "model_name", "model",
+                                      "model_arch", "timm_model",   "backbone",   "encoder",
+                                      "network",    "vit_model",    "name",       "type"};
 /// OpenCLIP calls a run by its time and arguments: "2023_01_02-03_04_05-model_ViT-B-32-lr_0.001-b_64-...".
 constexpr std::string_view kRunModel = "-model_", kRunRate = "-lr_";
 constexpr std::string_view kModelArguments = "args.model_kwargs.";
 
 std::string_view last_component(std::string_view name) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 = 0
+}
+
+/// Configurations of yacs have keys in capitals.
+bool is_key(std::string_view name, std::string_view key) {
+  return std::ranges::equal(name, key,
+                            [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
 /// The known architecture that a script calls so: by its whole name, or without size ("vit_base_patch16"), or
@@ -40,7 +47,7 @@ std::string noted_under(const SourceFiles& files, std::string_view key) {
   std::string found;
   std::size_t length = 0;
   for (const auto& [name, value] : files.tensors.facts()) {
-    if (last_component(name) != key || (!found.empty() && name.size() >= length)) continue;
+    if (!is_key(last_component(name), key) || (!found.empty() && name.size() >= length)) continue;
     std::string known = known_name(files, name, value);
     if (known.empty()) continue;
     found = std::move(known);

@@ -123,7 +123,7 @@ bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t p
   if (projection_dim == 0) return false;
   if (config.num_classes == projection_dim) return true;
   const TensorEntry* const stored = files.find(layout, Part::head_bias);
-  return files.has_weights && (stored == nullptr || is_zero(*stored));
+  return stored != nullptr && is_zero(*stored);
 }
 
 void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {

@@ -23,8 +23,8 @@ void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& co
                  std::vector<std::string>& notes);
 
 /// Whether what the layout calls a classifier is the projection of a tower that was trained with texts, whose
-/// published width is projection_dim (0 = this architecture has none): it is as wide, or has no bias or one
-/// of zeros, and nobody gave its outputs names.
+/// published width is projection_dim (0 = this architecture has none): it is as wide, or its bias is zero,
+/// and nobody gave its outputs names.
 bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t projection_dim,
                    const ModelConfig& config);
 
