@@ -165,7 +165,12 @@ struct VIT_API ModelConfig {
   bool class_token = true;              // first of the prefix tokens
   bool distillation_token = false;      // behind the class token (DeiT)
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
-  PositionConfig position;              // rows added to the tokens, rotations of q and k
+  std::size_t num_late_tokens = 0;      // Q: learned queries that enter in front of all others (EoMT)
+  std::size_t late_block = 0;           // before this block
+  /// Blocks, from late_block on, before which the masks that the dense head makes of the tokens so far say
+  /// which patches a late token reads, there and in later blocks.
+  std::vector<std::size_t> masked_blocks{};
+  PositionConfig position;  // rows added to the tokens, rotations of q and k
 
   NormKind norm_kind = NormKind::layer;   // of all norms but those of joint head and merger
   float norm_eps = 1e-6f;                 // of all norms but those of joint head and merger
@@ -227,6 +232,10 @@ struct VIT_API ModelConfig {
   }
   /// Whether the logits are those of classes.
   bool has_classes() const { return num_classes != 0 && !head_projects; }
+  /// Tokens in front of the patches after block `block`.
+  std::size_t num_prefix_after(std::size_t block) const {
+    return num_prefix_tokens() + (block >= late_block ? num_late_tokens : 0);
+  }
   /// Numbers of the pooled vector: C, or those of several tokens.
   std::size_t pooled_dim() const {
     if (pooling == Pooling::prefix_tokens) return pooled_tokens.size() * embed_dim;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vit/base/error.h"
@@ -91,16 +92,60 @@ VIT_API Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSiz
 VIT_API SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
                                      int threads = 1, std::span<const std::string> labels = {});
 
-/// Segments of images, by a model whose head gives classes. Serves one thread at a time.
+/// A map of classes with the segment of each class that it has, by index.
+VIT_API SegmentMap with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
+                              std::span<const std::string> labels);
+
+/// What segments are.
+enum class SegmentTask {
+  semantic,  // a class of each pixel
+  instance,  // things, each with its class; they may hide each other, and pixels belong to none
+  panoptic,  // things and stuff; each pixel belongs to one segment or none
+};
+
+/// How masks of queries become segments: the arguments of transformers' post-processing.
+struct SegmentOptions {
+  SegmentTask task = SegmentTask::semantic;
+  double threshold = 0.8;            // of a segment's score
+  double mask_threshold = 0.5;       // of a pixel's probability (panoptic)
+  double overlap = 0.8;              // share of a mask that must be left to its segment (panoptic)
+  std::vector<std::size_t> stuff{};  // classes whose segments are one (panoptic)
+};
+
+/// Where an image lies in what the model computed.
+struct MaskFrame {
+  ImageSize pixels;   // that it computed
+  ImageSize content;  // upper left of these: the image
+
+  /// Of an image of this size. Throws Error as Preprocessor::output_size() does.
+  VIT_API static MaskFrame of(const Preprocessor& preprocessor, ImageSize image);
+};
+
+/// What the model's files are made for: semantic where its head gives classes of pixels, or its images are
+/// computed as windows; panoptic else.
+VIT_API SegmentTask default_task(const Model& model);
+
+/// The segments that one image's outputs hold (Request::set_maps), at the size of the image. Ids of instances
+/// and panoptic segments count from 0. Throws Error for a task that the head does not allow, and for options
+/// out of range. Source: transformers, models/eomt, image_processing_eomt.py.
+VIT_API SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, const MaskFrame& frame,
+                               ImageSize image, const SegmentOptions& options, int threads = 1,
+                               std::span<const std::string> labels = {});
+
+/// Segments of images, by a model whose head gives classes or masks. Serves one thread at a time.
 class VIT_API Segmenter {
  public:
-  /// Loads the model. Throws Error as Model::load does, and for a model whose head gives no classes.
+  /// Loads the model, for default_task(). Throws Error as Model::load does, and for a model whose head gives
+  /// neither classes nor masks.
   explicit Segmenter(const std::filesystem::path& path, SessionOptions options = {},
                      const ModelOptions& model_options = {});
-  /// Throws Error for a model whose head gives no classes.
+  /// Throws Error for a model whose head gives neither classes nor masks.
   explicit Segmenter(std::shared_ptr<const Model> model, SessionOptions options = {});
 
   const Model& model() const noexcept { return session_.model(); }  // what it runs
+  const SegmentOptions& segment_options() const noexcept { return segments_; }
+  /// Of the next images.
+  void set_segment_options(SegmentOptions options) { segments_ = std::move(options); }
 
   /// An image file. Throws Error as Session::run does.
   SegmentMap segment(const std::filesystem::path& file);
@@ -111,6 +156,7 @@ class VIT_API Segmenter {
 
  private:
   Session session_;
+  SegmentOptions segments_;
   Request request_;
   Outputs outputs_;
 };

@@ -22,6 +22,8 @@ enum class MapMeaning {
   sky,      // larger where there is sky
   normals,  // x, y, z of any length
   classes,  // a score of each class
+  masks,    // of each query: positive inside its segment
+  mask_classes,  // (1, Q, classes + 1): scores of what each query is, then of no object
 };
 
 /// Most taps of a branch.
@@ -101,13 +103,22 @@ struct LinearMapConfig {
   bool batch_norm = false;   // before the product
 };
 
+/// Queries among the tokens, each with classes and a mask (EoMT): the product of what an MLP makes of it and
+/// of the enlarged map of the patches.
+struct MaskConfig {
+  std::size_t queries = 0;                   // Q: the first tokens
+  std::size_t doublings = 0;                 // of rows and columns of the map
+  Activation activation = Activation::gelu;  // of both
+  float map_norm_eps = 1e-6f;                // of the norms over the channels of a pixel
+};
+
 /// One map or several on a way of their own from the tokens.
 struct DenseBranch {
   std::string name;               // in front of its tensors' names
   std::vector<std::size_t> taps;  // tokens that leave these blocks, from 0
   bool tap_norm = true;           // a norm of its own on these tokens
   float tap_norm_eps = 1e-6f;
-  std::variant<DptConfig, LinearMapConfig> layers;
+  std::variant<DptConfig, LinearMapConfig, MaskConfig> layers;
   std::vector<MapOutput> outputs;
 };
 
@@ -138,7 +149,7 @@ struct DenseConfig {
   bool pads_pixels = false;
   /// Depths where MapMeaning::sky is at least 0.3 become the 0.99 quantile of the others.
   bool sky_is_farthest = false;
-  std::vector<std::string> labels;  // of MapMeaning::classes; empty = numbers
+  std::vector<std::string> labels;  // of classes, of pixels or queries; empty = numbers
 
   /// The output of that meaning, or null.
   VIT_API const MapOutput* find(MapMeaning meaning) const;

@@ -102,8 +102,9 @@ struct OutputTensor {
 
 /// What a dense head gives, in the order of its outputs (DenseConfig).
 struct DenseMaps {
-  std::vector<Tensor<float>> tensors;  // (B, planes, H, W) each
+  std::vector<Tensor<float>> tensors;  // (B * windows, planes, H, W) each
   std::vector<MapMeaning> meanings;    // of each
+  std::size_t windows = 1;             // squares that an image was computed as
 };
 
 /// Results of one forward pass over B images of one size. Reusing the object for the same shapes allocates
@@ -112,8 +113,10 @@ class VIT_API Outputs {
  public:
   std::size_t num_images() const noexcept { return num_images_; }  // B: images of the pass
   GridSize grid() const noexcept { return grid_; }                 // h x w
-  /// Class, distillation and register tokens, which come before the patches.
+  /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return num_prefix_tokens_; }
+  /// Those that enter late, which come first (ModelConfig::num_late_tokens).
+  std::size_t num_late_tokens() const noexcept { return num_late_tokens_; }
   /// Whether the first of the prefix tokens is a class token; models with registers only have none.
   bool has_class_token() const noexcept { return has_class_token_; }
 
@@ -158,6 +161,7 @@ class VIT_API Outputs {
   GridSize grid_;
   std::size_t num_images_ = 0;
   std::size_t num_prefix_tokens_ = 0;
+  std::size_t num_late_tokens_ = 0;
   bool has_class_token_ = false;
 };
 
@@ -185,7 +189,7 @@ class VIT_API ImageOutputs {
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
 
-  /// (planes, H, W), before it is brought to the size of the image. Throws Error for a model whose head does
+  /// (planes, H, W), of windows those of all one after the other, before it is brought to the size of the image. Throws Error for a model whose head does
   /// not give it.
   TensorView<const float> map(MapMeaning meaning) const;
   /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers
@@ -193,7 +197,7 @@ class VIT_API ImageOutputs {
   TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w
-  /// Class, distillation and register tokens, which come before the patches.
+  /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens(); }
 
  private:

@@ -205,10 +205,15 @@ Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, 
 SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
                              int threads, std::span<const std::string> labels) {
   const TensorView<const float> scores = outputs.map(MapMeaning::classes);
-  SegmentMap out{.map = classes_of(scores, size, config.to_image, threads), .segments = {}};
-  std::vector<std::size_t> areas(scores.dim(0));
+  return with_areas(classes_of(scores, size, config.to_image, threads), scores.dim(0),
+                    labels.empty() ? std::span<const std::string>(config.labels) : labels);
+}
+
+SegmentMap with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
+                      std::span<const std::string> labels) {
+  SegmentMap out{.map = std::move(classes), .segments = {}};
+  std::vector<std::size_t> areas(num_classes);
   for (const std::int32_t index : out.map.flat()) ++areas[static_cast<std::size_t>(index)];
-  if (labels.empty()) labels = config.labels;
   for (std::size_t c = 0; c < areas.size(); ++c) {
     if (areas[c] == 0) continue;
     out.segments.push_back({.id = static_cast<std::int32_t>(c),
@@ -222,7 +227,10 @@ SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& con
 Segmenter::Segmenter(std::shared_ptr<const Model> model, SessionOptions options)
     : session_(std::move(model), options) {
   request_.set_maps();
-  check_gives(session_.model(), MapMeaning::classes, "Segmenter");
+  const DenseConfig* const config = this->model().dense_config();
+  if (config == nullptr || config->find(MapMeaning::masks) == nullptr)
+    check_gives(this->model(), MapMeaning::classes, "Segmenter");
+  segments_.task = default_task(this->model());
 }
 
 Segmenter::Segmenter(const std::filesystem::path& path, SessionOptions options,
@@ -241,7 +249,15 @@ SegmentMap Segmenter::segment(std::span<const std::byte> file) {
 
 SegmentMap Segmenter::segment(const ImageView& image) {
   session_.run(image, request_, outputs_);
-  return semantic_segments(outputs_[0], *model().dense_config(), image.size(), session_.options().threads);
+  return segments_of(outputs_[0], *model().dense_config(), MaskFrame::of(session_.preprocessor(), image.size()),
+                     image.size(), segments_, session_.options().threads);
+}
+
+SegmentTask default_task(const Model& model) {
+  const DenseConfig* const config = model.dense_config();
+  const bool has_masks = config != nullptr && config->find(MapMeaning::masks) != nullptr;
+  const bool joins_windows = model.has_preprocess_config() && model.preprocess_config().windows;
+  return has_masks && !joins_windows ? SegmentTask::panoptic : SegmentTask::semantic;
 }
 
 }  // namespace vit

@@ -161,6 +161,19 @@ void validate_windows(const ModelConfig& c) {
     VIT_CHECK(block < c.depth, kWhere, "global block ", block, " of ", c.depth, " blocks");
 }
 
+void validate_late_tokens(const ModelConfig& c) {
+  check_range("num_late_tokens", c.num_late_tokens, 0, 4096);
+  VIT_CHECK(c.num_late_tokens != 0 || c.masked_blocks.empty(), kWhere, "masked blocks without late tokens");
+  if (c.num_late_tokens == 0) return;
+  check_range("late_block", c.late_block, 0, c.depth - 1);
+  VIT_CHECK(c.window == 0 && c.merger.size == 0 && c.joint_depth == 0 && c.pooling == Pooling::none &&
+                c.num_classes == 0,
+            kWhere, "tokens that enter late go without windows, mergers, pooled vectors and classifiers");
+  for (const std::size_t block : c.masked_blocks)
+    VIT_CHECK(block >= c.late_block && block < c.depth, kWhere, "masked block ", block, " of blocks ",
+              c.late_block, " to ", c.depth - 1);
+}
+
 }  // namespace
 
 void validate(const ModelConfig& config, const std::string& file) {
@@ -199,6 +212,7 @@ void validate(const ModelConfig& c) {
   check_epsilon("the norms", c.norm_eps);
   validate_position(c);
   validate_windows(c);
+  validate_late_tokens(c);
   validate_head(c);
   validate_merger(c);
 }

@@ -41,6 +41,17 @@ void validate_layers(const LinearMapConfig& c, const DenseBranch& branch) {
             "a linear head drops the class token or has it next to each patch");
 }
 
+void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "taps", branch.taps.size(), 1, 1);
+  check_range(branch.name, "queries", c.queries, 1, 4096);
+  check_range(branch.name, "doublings", c.doublings, 0, 4);
+  VIT_CHECK(branch.tap_norm, kWhere, "masks are made of normalized tokens");
+  VIT_CHECK(branch.outputs.size() == 2 && branch.outputs[0].meaning == MapMeaning::masks &&
+                branch.outputs[0].channels == c.queries &&
+                branch.outputs[1].meaning == MapMeaning::mask_classes && branch.outputs[1].channels > 1,
+            kWhere, "a head of masks gives ", c.queries, " masks and their classes");
+}
+
 void validate_output(const MapOutput& output, const std::string& branch) {
   check_range(branch, "channels of an output", output.channels, 1, 65536);
   for (const float value : {output.scale, output.offset, output.lowest, output.highest}) {
@@ -53,6 +64,13 @@ void validate_output(const MapOutput& output, const std::string& branch) {
             kWhere, "depths from ", output.lowest, " to ", output.highest);
   VIT_CHECK(output.finish != MapFinish::log_bins || output.lowest > 0.0f, kWhere,
             "logarithmic bins of depth start above 0, got ", output.lowest);
+}
+
+/// What labels name: classes of pixels or of queries.
+std::size_t num_labeled(const DenseConfig& config) {
+  if (const MapOutput* const classes = config.find(MapMeaning::classes)) return classes->channels;
+  const MapOutput* const classes = config.find(MapMeaning::mask_classes);
+  return classes != nullptr ? classes->channels - 1 : 0;
 }
 
 }  // namespace
@@ -81,10 +99,8 @@ void validate(const DenseConfig& config, std::size_t depth) {
     for (const MapOutput& output : branch.outputs) validate_output(output, branch.name);
     std::visit([&](const auto& layers) { validate_layers(layers, branch); }, branch.layers);
   }
-  const MapOutput* const classes = config.find(MapMeaning::classes);
-  VIT_CHECK(config.labels.empty() || (classes != nullptr && classes->channels == config.labels.size()),
-            kWhere, config.labels.size(), " class names for ", classes != nullptr ? classes->channels : 0,
-            " classes");
+  VIT_CHECK(config.labels.empty() || config.labels.size() == num_labeled(config), kWhere,
+            config.labels.size(), " class names for ", num_labeled(config), " classes");
 }
 
 void validate(const DenseConfig& config, std::size_t depth, const std::string& file) {
@@ -102,7 +118,9 @@ TensorView<const float> ImageOutputs::map(MapMeaning meaning) const {
   const auto found = std::ranges::find(maps.meanings, meaning);
   VIT_CHECK(found != maps.meanings.end(), kOutputs.with(ErrorKind::mismatch),
             "the dense head of this model does not give ", to_string(meaning));
-  return maps.tensors[static_cast<std::size_t>(found - maps.meanings.begin())].view()[index_];
+  const Tensor<float>& all = maps.tensors[static_cast<std::size_t>(found - maps.meanings.begin())];
+  const TensorView<const float> first = all.view()[index_ * maps.windows];
+  return {first.data(), Shape{maps.windows * first.dim(0), first.dim(1), first.dim(2)}};
 }
 
 const char* to_string(MapMeaning meaning) {
@@ -111,6 +129,8 @@ const char* to_string(MapMeaning meaning) {
     case MapMeaning::sky: return "sky";
     case MapMeaning::normals: return "normals";
     case MapMeaning::classes: return "classes";
+    case MapMeaning::masks: return "masks of segments";
+    case MapMeaning::mask_classes: return "classes of masks";
   }
   return "unknown";
 }

@@ -202,6 +202,9 @@ void visit_model(Config& c, const Visit& visit) {
   visit("class_token", c.class_token);
   visit("distillation_token", c.distillation_token);
   visit("num_register_tokens", c.num_register_tokens);
+  visit("num_late_tokens", c.num_late_tokens, Shown::unless_default);
+  visit("late_block", c.late_block, Shown::unless_default);
+  visit("masked_blocks", c.masked_blocks, Shown::unless_default);
   visit("position", c.position);
   visit("norm_kind", c.norm_kind, Shown::unless_default);
   visit("norm_eps", c.norm_eps);
@@ -266,6 +269,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("opencv_longest_edge", c.opencv_longest_edge, Shown::unless_default);
   visit("pad_multiple", c.pad_multiple, Shown::unless_default);
   visit("pad_normalized", c.pad_normalized, Shown::unless_default);
+  visit("windows", c.windows, Shown::unless_default);
   visit("crop_rounding", c.crop_rounding);
   visit("pad_rounding", c.pad_rounding);
   visit("pad_color", c.crop_pad_color);

@@ -49,7 +49,7 @@ std::string_view lack_of_class_token(const ModelConfig& c) {
 
 TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
   VIT_CHECK(outputs.has_class_token(), kWhere.with(ErrorKind::mismatch), "this model has no class token");
-  return {tokens.data(), Shape{tokens.dim(1)}};
+  return {tokens.row(outputs.num_late_tokens()), Shape{tokens.dim(1)}};
 }
 
 TensorView<const float> feature_map(TensorView<const float> tokens, const Outputs& outputs) {
@@ -142,7 +142,9 @@ constexpr OutputRow kTable[] = {
      .what = "attention of token Q after block K, followed back to the tokens that enter block 0",
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
-     .lack = lack_of_attention,
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return c.num_late_tokens == 0 ? lack_of_attention(c) : "rollout: some of its tokens enter late";
+     },
      .shape_of =
          [](const OutputSizes& s) {
            return Shape{s.num_images, s.num_tokens};
@@ -343,21 +345,23 @@ void Outputs::reserve(const Request& request, const ModelConfig& config, std::si
   check_request(request, config);
   num_images_ = num_images;
   grid_ = grid;
-  num_prefix_tokens_ = config.num_prefix_tokens();
+  num_late_tokens_ = config.num_late_tokens;
+  num_prefix_tokens_ = config.num_prefix_tokens() + num_late_tokens_;
   has_class_token_ = config.class_token;
-  const OutputSizes sizes{.config = config,
-                          .num_images = num_images,
-                          .grid = grid,
-                          .num_tokens = num_prefix_tokens_ + grid.rows * grid.columns};
+  const std::size_t num_patches = grid.rows * grid.columns;
+  OutputSizes sizes{.config = config, .num_images = num_images, .grid = grid};
   std::size_t count = 0;
   for (const OutputRow& row : kTable) {
     if (row.index != OutputIndex::none || row.shape_of == nullptr) continue;
     const bool is_wanted = std::ranges::any_of(kTable, [&](const OutputRow& part) {
       return part.stored_in == row.output && request.has_any(part.output);
     });
+    const bool is_first = row.output == Output::embedded;
+    sizes.num_tokens = num_patches + (is_first ? config.num_prefix_tokens() : num_prefix_tokens_);
     if (is_wanted) reserve(count++, row.output, row.shape_of(sizes));
   }
   for (const OutputKey& key : request.indexed()) {
+    sizes.num_tokens = num_patches + config.num_prefix_after(key.index);
     VIT_CHECK(key.token < sizes.num_tokens, kWhere, to_string(key), ": token ", key.token,
               " asked of images with ", sizes.num_tokens, " tokens");
     reserve(count++, key, row_of(key.output).shape_of(sizes));

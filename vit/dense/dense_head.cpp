@@ -21,10 +21,24 @@ DenseHead::DenseHead(DenseConfig config, std::vector<Branch> branches)
 
 Shape DenseHead::output_shape(std::size_t output, GridSize grid) const {
   const Place place = places_[output];
-  const MapSize size =
-      std::visit([&](const auto& branch) { return branch.output_size(grid); }, branches_[place.branch]);
-  const MapFinisher finish(config_.branches[place.branch].outputs[place.index]);
-  return {finish.num_planes(), size.height, size.width};
+  return std::visit(
+      [&](const auto& branch) -> Shape {
+        if constexpr (requires { branch.output_shape(place.index, grid); }) {
+          return branch.output_shape(place.index, grid);
+        } else {
+          const MapSize size = branch.output_size(grid);
+          const MapFinisher finish(config_.branches[place.branch].outputs[place.index]);
+          return {finish.num_planes(), size.height, size.width};
+        }
+      },
+      branches_[place.branch]);
+}
+
+const MaskHead* DenseHead::mask_head() const noexcept {
+  for (const Branch& branch : branches_) {
+    if (const auto* const masks = std::get_if<MaskHead>(&branch)) return masks;
+  }
+  return nullptr;
 }
 
 void DenseHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
@@ -38,8 +52,10 @@ void DenseHead::forward(std::span<const TensorView<const float>> taps, GridSize 
     const auto results = outputs.subspan(first, branch.outputs.size());
     if (const auto* dpt = std::get_if<DptHead>(&branches_[b])) {
       dpt->forward(tokens, grid, results, threads, memory);
+    } else if (const auto* linear = std::get_if<LinearMapHead>(&branches_[b])) {
+      linear->forward(tokens, grid, results.front(), threads, memory);
     } else {
-      std::get<LinearMapHead>(branches_[b]).forward(tokens, grid, results.front(), threads, memory);
+      std::get<MaskHead>(branches_[b]).forward(tokens.front(), grid, results[0], results[1], threads, memory);
     }
     first += branch.outputs.size();
   }

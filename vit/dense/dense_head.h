@@ -7,13 +7,14 @@
 
 #include "vit/dense/dpt_head.h"
 #include "vit/dense/linear_map_head.h"
+#include "vit/dense/mask_head.h"
 #include "vit/dense_config.h"
 
 namespace vit::internal {
 
 class DenseHead {
  public:
-  using Branch = std::variant<DptHead, LinearMapHead>;
+  using Branch = std::variant<DptHead, LinearMapHead, MaskHead>;
 
   /// `branches` as those of `config`.
   DenseHead(DenseConfig config, std::vector<Branch> branches);
@@ -22,6 +23,8 @@ class DenseHead {
   /// The blocks whose tokens are read, each once, in order.
   std::span<const std::size_t> taps() const noexcept { return taps_; }
   std::size_t num_outputs() const noexcept { return places_.size(); }
+  /// The branch that gives masks, or null.
+  const MaskHead* mask_head() const noexcept;
 
   /// (planes, height, width) of an output for images of this grid.
   Shape output_shape(std::size_t output, GridSize grid) const;

@@ -48,6 +48,18 @@ struct LinearMaps {
   TensorView<float> row;  // (threads, width * out) of the result
 };
 
+/// Memory of a head of masks.
+struct MaskMaps {
+  struct Doubling {
+    FeatureMap up, smooth;  // (doubled size, C): after the transposed convolution, and after the norm
+  };
+  TensorView<float> tokens;              // (T, C) of the tap
+  FeatureMap hidden, queries;            // (Q, C)
+  std::vector<Doubling> doublings;
+  TensorView<std::byte> packed;          // the queries as the weight of a product
+  TensorView<float> rows;                // (threads, width * Q)
+};
+
 /// Memory of one head at a time.
 class DenseMemory {
  public:
@@ -60,6 +72,7 @@ class DenseMemory {
 
   DptMaps dpt;
   LinearMaps linear;
+  MaskMaps masks;
 
  private:
   Arena arena_;

@@ -12,6 +12,21 @@
 
 namespace vit::internal {
 
+/// Says before a block which keys some of its queries do not read.
+class KeyHider {
+ public:
+  virtual ~KeyHider() = default;
+  /// x (B * T, C) enters block `layer`. The mask of the block before it holds on where it has none.
+  virtual std::optional<KeyMask> before_block(std::size_t layer, TensorView<const float> x) = 0;
+};
+
+/// Learned tokens that enter in front of all others before a block.
+struct LateTokens {
+  std::size_t block = 0;
+  TensorView<const float> tokens{};  // (Q, C), or none
+  KeyHider* hider = nullptr;         // asked before this block and each later one; null = nothing is hidden
+};
+
 /// What the blocks attend to.
 struct EncoderInput {
   Sequences sequences;  // of B * T rows
@@ -25,6 +40,7 @@ struct EncoderInput {
   const PositionContext* position = nullptr;  // null = nothing is rotated
   std::size_t num_prefix = 0;                 // tokens of an image in front of its patches
   double attention_factor = 1.0;              // of the products of queries and keys, times 1 / sqrt(d)
+  LateTokens late{};                          // whole images only, of which all tokens are wanted
 };
 
 class Encoder {
@@ -35,7 +51,9 @@ class Encoder {
   std::size_t depth() const noexcept { return blocks_.size(); }
 
   /// Runs tokens, rows of C numbers in any shape, in place and returns them. If not all are wanted, it
-  /// returns activations.leading with those that are, and `tokens` holds what entered the last block.
+  /// returns activations.leading with those that are, and `tokens` holds what entered the last block. Where
+  /// Q tokens enter late, the memory of `tokens` must have room for B * Q rows more; (B, T + Q, C) is
+  /// returned.
   TensorView<float> forward(TensorView<float> tokens, const EncoderInput& input, Observer& observer,
                             const Pass& pass) const;
 

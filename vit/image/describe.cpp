@@ -107,6 +107,7 @@ std::string Preprocessor::describe() const {
         << " (rows x columns), pad with (" << int{config.crop_pad_color[0]} << ", "
         << int{config.crop_pad_color[1]} << ", " << int{config.crop_pad_color[2]} << ") where smaller\n";
   }
+  if (config.windows) out << "computed as overlapping squares along the longer edge\n";
   if (config.rescale) {
     if (std::abs(config.rescale_factor * 255.0 - 1.0) < 1e-12) {
       out << "divide by 255";

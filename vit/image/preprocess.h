@@ -150,6 +150,9 @@ struct PreprocessConfig {
   std::size_t pad_multiple = 0;  // > 0, without crop: pad to the next multiples of it
   bool pad_normalized = false;   // padding is 0 after normalization, not pad_color before it
   bool pad_at_end = false;       // to these multiples at the bottom and right, not around the image
+  /// The model computes the result as overlapping squares along its longer edge and joins what they give
+  /// (EoMT for classes).
+  bool windows = false;
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
   PadRounding pad_rounding = PadRounding::extra_bottom_right;  // of an odd margin
   std::array<unsigned char, 3> crop_pad_color{0, 0, 0};  // R, G, B around an image smaller than the crop

@@ -126,6 +126,22 @@ HWY_INLINE void hide_later_keys(const AttentionBlock& block, size_t first, size_
   }
 }
 
+/// Scores of keys that are hidden from queries of the panel that begins at `first`. A block of hidden keys
+/// only counts until one that is read takes the maximum, and with it what came before, away.
+HWY_INLINE void hide_keys(const AttentionBlock& block, size_t first, size_t count) {
+  const HiddenKeys& hidden = block.args.hidden;
+  const size_t token = block.args.first_query + first, first_key = block.args.num_tokens - hidden.keys;
+  if (token >= hidden.queries) return;
+  const size_t queries = HWY_MIN(count, hidden.queries - token);
+  for (size_t k = block.key < first_key ? first_key - block.key : 0; k < block.keys; ++k) {
+    float* const row = block.scratch.scores + k * kPanel;
+    const uint8_t* const flags = hidden.flags + token * hidden.keys + (block.key + k - first_key);
+    for (size_t i = 0; i < queries; ++i) {
+      if (flags[i * hidden.keys] != 0) row[i] = kLowest;
+    }
+  }
+}
+
 /// Keys from `key` on, at most kBlockKeys, and the queries [first, first + count).
 template <class Operands>
 HWY_INLINE void meet_keys(const AttentionArgs& args, size_t first, size_t count, size_t key,
@@ -135,6 +151,7 @@ HWY_INLINE void meet_keys(const AttentionArgs& args, size_t first, size_t count,
   AttentionBlock block = Operands::block(args, scratch, key, end, count);
   Operands::score(block);
   if (args.causal) hide_later_keys(block, first, count);
+  if (args.hidden.flags != nullptr) hide_keys(block, first, count);
   Operands::prepare_weights(block);
   weigh<Operands>(block, 0);
   if (count > kLanes) weigh<Operands>(block, kLanes);
@@ -191,6 +208,7 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
       const AttentionBlock block = Operands::block(args, scratch, key, args.num_tokens, count);
       Operands::score(block);
+      if (args.hidden.flags != nullptr) hide_keys(block, first, count);
       transpose(scratch.scores, kPanel, block.keys, count, args.out + first * args.out_stride + key,
                 args.out_stride);
     }

@@ -124,6 +124,13 @@ struct KeyValueArgs {
 /// serves half as many operations as there are queries: of 128, a core needs less than 4 GB/s.
 constexpr std::size_t kQueriesAtOnce = 512;
 
+/// Keys that some queries do not read.
+struct HiddenKeys {
+  const std::uint8_t* flags = nullptr;  // (queries, keys): not 0 where a key is hidden; null = none is
+  std::size_t queries = 0;              // tokens 0 .. queries - 1 as queries
+  std::size_t keys = 0;                 // the last of the sequence
+};
+
 /// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
 struct AttentionArgs {
   const float* queries = nullptr;  // (num_queries, d): tokens first_query, first_query + 1, ...
@@ -137,6 +144,7 @@ struct AttentionArgs {
   std::size_t num_tokens = 0;     // T > 0
   std::size_t head_dim = 0;
   bool causal = false;   // the query of token i meets the keys 0 .. i alone, as if T were i + 1
+  HiddenKeys hidden{};   // keys whose weights are 0 for some queries; each query reads one key at least
   float* out = nullptr;  // (num_queries, d); for `probabilities` (num_queries, T)
   std::size_t out_stride = 0;
   float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned

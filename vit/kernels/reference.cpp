@@ -161,11 +161,18 @@ double score_of(const AttentionArgs& args, const float* query, std::size_t token
 template <typename Visit>
 void for_each_weight(const AttentionArgs& args, std::size_t r, const float* query, Visit&& visit) {
   const std::size_t end = args.causal ? std::min(args.num_tokens, args.first_query + r + 1) : args.num_tokens;
+  const HiddenKeys& hidden = args.hidden;
+  const std::size_t first_key = args.num_tokens - hidden.keys, token = args.first_query + r;
+  const auto score = [&](std::size_t t) {
+    const bool is_hidden = hidden.flags != nullptr && token < hidden.queries && t >= first_key &&
+                           hidden.flags[token * hidden.keys + t - first_key] != 0;
+    return is_hidden ? -std::numeric_limits<double>::infinity() : score_of(args, query, t);
+  };
   double largest = -std::numeric_limits<double>::infinity();
-  for (std::size_t t = 0; t < end; ++t) largest = std::max(largest, score_of(args, query, t));
+  for (std::size_t t = 0; t < end; ++t) largest = std::max(largest, score(t));
   double sum = 0.0;
-  for (std::size_t t = 0; t < end; ++t) sum += std::exp(score_of(args, query, t) - largest);
-  for (std::size_t t = 0; t < end; ++t) visit(t, std::exp(score_of(args, query, t) - largest) / sum);
+  for (std::size_t t = 0; t < end; ++t) sum += std::exp(score(t) - largest);
+  for (std::size_t t = 0; t < end; ++t) visit(t, std::exp(score(t) - largest) / sum);
   for (std::size_t t = end; t < args.num_tokens; ++t) visit(t, 0.0);
 }
 

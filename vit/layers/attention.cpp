@@ -48,6 +48,10 @@ class AttentionPass {
               " for ", rows.query_tokens.rows(), " tokens, of which ", input.queries.rows(), " are queries");
     check_queries();
     check_rope();
+    VIT_CHECK(input.mask.hidden == nullptr || (input.sequences.have_one_length() &&
+                                               input.mask.queries + input.mask.keys <= input.sequences.longest()),
+              kAttend, "a mask of ", input.mask.queries, " queries and ", input.mask.keys, " keys for ",
+              input.sequences.longest(), " tokens");
     check_activations();
     for (const AttentionTap& tap : input.taps) check_tap(tap);
   }
@@ -258,6 +262,14 @@ class AttentionPass {
         });
   }
 
+  kernels::HiddenKeys hidden_of(std::size_t sequence) const {
+    const KeyMask& mask = input_.mask;
+    if (mask.hidden == nullptr) return {};
+    return {.flags = mask.hidden + sequence * mask.queries * mask.keys,
+            .queries = mask.queries,
+            .keys = mask.keys};
+  }
+
   /// Arguments for `count` queries of a head from the `first` on, without out.
   kernels::AttentionArgs query_args(const Group& group, std::size_t sequence, std::size_t head,
                                     std::size_t first, std::size_t count, std::size_t thread) const {
@@ -273,6 +285,7 @@ class AttentionPass {
             .num_tokens = input_.sequences.length(sequence),
             .head_dim = head_dim_,
             .causal = input_.causal,
+            .hidden = hidden_of(sequence),
             .scratch = pass_.activations.thread_scratch.row(thread)};
   }
 

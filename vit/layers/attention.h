@@ -4,6 +4,7 @@
 // channels. Where lengths differ, B * T and B * R are the sums.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -26,6 +27,13 @@ struct AttentionTap {
   TensorView<float> probabilities{};  // (queries, T)
 };
 
+/// Keys that the first queries of each sequence do not read.
+struct KeyMask {
+  const std::uint8_t* hidden = nullptr;  // (B, queries, keys): not 0 where a key is hidden; null = none is
+  std::size_t queries = 0;               // the first of each sequence
+  std::size_t keys = 0;                  // the last of each sequence; one at least is left to each query
+};
+
 /// What one pass of attention works on: the queries of each sequence read all of its keys and values.
 struct AttentionInput {
   Sequences sequences;            // of B * T rows
@@ -37,6 +45,7 @@ struct AttentionInput {
   position::RopeFactors rope{};
   std::size_t num_prefix = 0;
   double logit_factor = 1.0;  // times 1 / sqrt(d)
+  KeyMask mask{};
   std::span<const AttentionTap> taps{};
 
   bool all_are_queries() const { return queries.rows() == sequences.rows(); }

@@ -136,6 +136,36 @@ TransposedConvolution::TransposedConvolution(TensorView<const float> weight, std
   bias_ = repeated(bias, out, edge_);
 }
 
+DepthwiseConvolution::DepthwiseConvolution(TensorView<const float> weight) {
+  VIT_CHECK(weight.rank() == 4 && weight.dim(1) == 1 && weight.dim(2) == 3 && weight.dim(3) == 3, kWhere,
+            "a kernel for each channel has the shape (channels, 1, 3, 3), got ", weight.shape().to_string());
+  constexpr std::size_t kTaps = 9;
+  const std::size_t channels = weight.dim(0);
+  taps_ = Tensor<float>(Shape{kTaps, channels});
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t tap = 0; tap < kTaps; ++tap)
+      taps_.data()[tap * channels + c] = weight.data()[c * kTaps + tap];
+  }
+}
+
+void DepthwiseConvolution::forward_row(const FeatureMap& in, std::size_t y, float* out) const {
+  const std::size_t channels = in.channels();
+  const auto row = static_cast<std::ptrdiff_t>(y);
+  const float* const above = in.row(row - 1) - channels;
+  const float* const here = in.row(row) - channels;
+  const float* const below = in.row(row + 1) - channels;
+  for (std::size_t x = 0; x < in.width(); ++x, out += channels) {
+    std::fill_n(out, channels, 0.0f);
+    const float* taps = taps_.data();
+    for (const float* const from : {above, here, below}) {
+      for (std::size_t k = 0; k < 3; ++k, taps += channels) {
+        const float* const pixel = from + (x + k) * channels;
+        for (std::size_t c = 0; c < channels; ++c) out[c] += pixel[c] * taps[c];
+      }
+    }
+  }
+}
+
 void TransposedConvolution::forward(const FeatureMap& in, const FeatureMap& out, int threads,
                                     Activation activation) const {
   VIT_CHECK(

@@ -70,4 +70,18 @@ class TransposedConvolution {
   Tensor<float> bias_;                       // (k O) or empty
 };
 
+/// A kernel of 3x3 with a padding of 1 for each channel, without bias.
+class DepthwiseConvolution {
+ public:
+  /// weight (C, 1, 3, 3). Throws Error for another shape.
+  explicit DepthwiseConvolution(TensorView<const float> weight);
+
+  std::size_t channels() const noexcept { return taps_.dim(1); }
+  /// Row `y` of in (H, W, C), which has a border, to `out` (W * C).
+  void forward_row(const FeatureMap& in, std::size_t y, float* out) const;
+
+ private:
+  Tensor<float> taps_;  // (9, C)
+};
+
 }  // namespace vit::internal

@@ -32,6 +32,8 @@ class HeadBuilder {
     if (const auto* dpt = std::get_if<DptConfig>(&branch.layers))
       return DptHead(*dpt, dpt_layers(*dpt, branch), backbone_.patch_size, backbone_.num_prefix_tokens(),
                      kernels_);
+    if (const auto* masks = std::get_if<MaskConfig>(&branch.layers))
+      return MaskHead(*masks, mask_layers(*masks, branch), backbone_.num_prefix_tokens(), kernels_);
     const auto& linear = std::get<LinearMapConfig>(branch.layers);
     return LinearMapHead(linear, linear_layers(linear, branch), backbone_.num_prefix_tokens(), kernels_);
   }
@@ -157,6 +159,30 @@ class HeadBuilder {
         if (with_class) std::copy_n(row + width, width, token.data() + o * width);
       }
       out.taps.push_back({Convolution(patch.view(), {}, 1, linear_), std::move(token)});
+    }
+    return out;
+  }
+
+  /// A product of each pixel by a weight (out, in).
+  Convolution pixel_product(const std::string& name) const {
+    const Product stored = product(name);
+    const TensorView<const float> weight(stored.weight.data(),
+                                         Shape{stored.weight.dim(0), stored.weight.dim(1), 1, 1});
+    return {weight, stored.bias.flat(), 1, linear_};
+  }
+
+  MaskLayers mask_layers(const MaskConfig& c, const DenseBranch& branch) const {
+    MaskLayers out{.norm = *tap_norm(branch),
+                   .classes = pixel_product("class"),
+                   .mlp = {pixel_product("mask.1"), pixel_product("mask.2"), pixel_product("mask.3")}};
+    for (std::size_t i = 0; i < c.doublings; ++i) {
+      const std::string step = "double." + std::to_string(i);
+      const Product up = product(step + ".up");
+      out.doublings.push_back(
+          {TransposedConvolution(up.weight.view(), up.bias.flat(), linear_),
+           DepthwiseConvolution(load(step + ".depthwise.weight").view()),
+           LayerNorm(load(step + ".norm.weight").flat(), load(step + ".norm.bias").flat(), c.map_norm_eps,
+                     kernels_)});
     }
     return out;
   }

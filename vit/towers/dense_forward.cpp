@@ -4,6 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/dense/windows.h"
 #include "vit/towers/vision_transformer.h"
 
 namespace vit::internal {
@@ -27,11 +28,41 @@ TensorView<const float> padded(TensorView<const float> pixels, std::size_t patch
   return memory;
 }
 
+/// Square windows (B * count, 3, E, E) of pixels (B, 3, H, W), evenly along the longer edge.
+TensorView<const float> cut(TensorView<const float> pixels, std::size_t count, std::size_t edge,
+                            Tensor<float>& memory) {
+  const std::size_t images = pixels.dim(0), channels = pixels.dim(1), height = pixels.dim(2);
+  const bool along_rows = height > pixels.dim(3);
+  const Shape shape{images * count, channels, edge, edge};
+  if (memory.empty() || !(memory.shape() == shape)) memory = Tensor<float>(shape);
+  for (std::size_t i = 0; i < images * count; ++i) {
+    const std::size_t start = window_start(i % count, count, edge, std::max(height, pixels.dim(3)));
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t y = 0; y < edge; ++y) {
+        const std::size_t row = (i / count * channels + c) * height + y + (along_rows ? start : 0);
+        std::copy_n(pixels.row(row) + (along_rows ? 0 : start), edge,
+                    memory.view().row((i * channels + c) * edge + y));
+      }
+    }
+  }
+  return memory;
+}
+
 }  // namespace
+
+std::size_t VisionTransformer::num_windows(std::size_t height, std::size_t width) const {
+  const std::size_t edge = config_.image_height;
+  const bool has_masks = dense_ && dense_->mask_head() != nullptr;
+  if (!has_masks || edge != config_.image_width || std::min(height, width) != edge) return 1;
+  return window_count(std::max(height, width), edge);
+}
 
 void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
                                 ForwardMemory& memory, Outputs& outputs) const {
   if (!request.has_maps()) {
+    VIT_CHECK(pixels.rank() != 4 || num_windows(pixels.dim(2), pixels.dim(3)) == 1, kWhere, "pixels of ",
+              pixels.dim(2), " x ", pixels.dim(3), " are computed as windows for maps only; this model takes ",
+              config_.image_height, " x ", config_.image_width);
     outputs.maps() = {};
     return forward_tokens(pixels, request, threads, memory, outputs);
   }
@@ -39,12 +70,21 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
             pixels.shape().to_string());
   ForwardMemory::Dense& dense = memory.dense;
+  const std::size_t windows = num_windows(pixels.dim(2), pixels.dim(3));
+  if (windows > 1) {
+    Request others = request;
+    others.set_maps(false);
+    VIT_CHECK(others.empty(), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3),
+              " are computed as ", windows, " windows, so that nothing but maps can be asked for");
+    pixels = cut(pixels, windows, config_.image_height, dense.pixels);
+  }
   if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch_size, dense.pixels);
   dense.request = request;
   dense.request.set_maps(false);
   for (const std::size_t tap : dense_->taps()) dense.request.add({Output::block, tap});
   forward_tokens(pixels, dense.request, threads, memory, outputs);
   with_team(threads, [&] { forward_dense(pixels.dim(0), threads, memory, outputs); });
+  outputs.maps().windows = windows;
 }
 
 void VisionTransformer::forward_dense(std::size_t num_images, int threads, ForwardMemory& memory,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,13 @@ struct WindowSequences {
   std::vector<Sequences> of_blocks;  // windows or images
 };
 
+/// What masks between blocks are made with.
+struct MaskMemory {
+  DenseMemory maps;
+  Tensor<float> masks;               // (Q, height, width) of an image
+  std::vector<std::uint8_t> hidden;  // (B, Q, N)
+};
+
 /// Working memory of forward passes, grown to the largest one seen; serves one call at a time.
 class ForwardMemory {
  public:
@@ -32,12 +40,13 @@ class ForwardMemory {
     Activations activations;
     StageTimes times;
     WindowSequences windows;
+    MaskMemory masks;
   };
 
   /// What a dense head needs after the blocks.
   struct Dense {
     Request request;                              // that of the tokens
-    Tensor<float> pixels;                         // (B, 3, H, W), padded
+    Tensor<float> pixels;                         // (B, 3, H, W), padded or cut
     DenseMemory maps;                             // of one image
     std::vector<TensorView<const float>> tokens;  // of one image
     std::vector<TensorView<float>> outputs;       // of one image

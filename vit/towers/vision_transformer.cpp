@@ -23,6 +23,7 @@ struct VisionTransformer::Images {
   const PositionContext& position;
   Outputs& outputs;
   WindowSequences* windows = nullptr;  // memory for them
+  MaskMemory* masks = nullptr;
 
   std::size_t count() const { return pixels.dim(0); }
   TensorView<float> part_of(const OutputKey& key) const { return outputs.find(key).part(first, count()); }
@@ -48,6 +49,7 @@ VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& wei
 
 GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
   const ModelConfig& c = config_;
+  if (num_windows(height, width) > 1) return c.native_grid();
   VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere,
             "this model takes images of ", c.image_height, " x ", c.image_width,
             " (height x width) only, got ", height, " x ", width,
@@ -91,6 +93,64 @@ class VisionTransformer::DeepStack final : public BlockReader {
   const Pass& pass_;
 };
 
+/// Makes the masks by which queries read patches, of the tokens that enter a block.
+class VisionTransformer::Masks final : public KeyHider {
+ public:
+  Masks(const VisionTransformer& model, std::size_t num_images, GridSize grid, int threads,
+        MaskMemory& memory)
+      : model_(model), num_images_(num_images), grid_(grid), threads_(threads), memory_(memory) {}
+
+  std::optional<KeyMask> before_block(std::size_t layer, TensorView<const float> x) override {
+    if (std::ranges::find(model_.config_.masked_blocks, layer) == model_.config_.masked_blocks.end())
+      return std::nullopt;
+    const MaskHead& head = *model_.dense_->mask_head();
+    const std::size_t queries = head.num_queries(), patches = grid_.rows * grid_.columns;
+    const std::size_t tokens = x.num_rows() / num_images_;
+    const Shape shape = head.output_shape(0, grid_);
+    if (memory_.masks.empty() || !(memory_.masks.shape() == shape)) memory_.masks = Tensor<float>(shape);
+    memory_.hidden.resize(num_images_ * queries * patches);
+    for (std::size_t image = 0; image < num_images_; ++image) {
+      head.forward({x.row(image * tokens), Shape{tokens, x.num_columns()}}, grid_, memory_.masks, {},
+                   threads_, memory_.maps);
+      for (std::size_t q = 0; q < queries; ++q)
+        hide_patches(memory_.masks.view()[q], memory_.hidden.data() + (image * queries + q) * patches);
+    }
+    return KeyMask{.hidden = memory_.hidden.data(), .queries = queries, .keys = patches};
+  }
+
+ private:
+  /// A mask, interpolated with its edges aligned: patches where it is not positive are hidden.
+  void hide_patches(TensorView<const float> mask, std::uint8_t* hidden) const {
+    struct Place {
+      std::size_t first, second;
+      float t;
+    };
+    const auto place = [](std::size_t i, std::size_t out, std::size_t in) -> Place {
+      const float scale = static_cast<float>(in) / static_cast<float>(out);
+      const float at = std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
+      const auto first = static_cast<std::size_t>(at);
+      return {first, std::min(first + 1, in - 1), at - static_cast<float>(first)};
+    };
+    for (std::size_t y = 0; y < grid_.rows; ++y) {
+      const Place row = place(y, grid_.rows, mask.dim(0));
+      const float* const above = mask.row(row.first);
+      const float* const below = mask.row(row.second);
+      for (std::size_t x = 0; x < grid_.columns; ++x) {
+        const auto [left, right, t] = place(x, grid_.columns, mask.dim(1));
+        const float value = (1.0f - row.t) * ((1.0f - t) * above[left] + t * above[right]) +
+                            row.t * ((1.0f - t) * below[left] + t * below[right]);
+        *hidden++ = value > 0.0f ? 0 : 1;
+      }
+    }
+  }
+
+  const VisionTransformer& model_;
+  std::size_t num_images_;
+  GridSize grid_;
+  int threads_;
+  MaskMemory& memory_;
+};
+
 /// The sequences of each block: windows of the images, or images; none where all are images.
 std::span<const Sequences> VisionTransformer::sequences_of_blocks(const Images& images,
                                                                   const Sequences& whole) const {
@@ -113,7 +173,11 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
   Activations& a = pass.activations;
   a.reserve(activation_shape(images.request, images.count(), images.position.grid(), pass.threads),
             arithmetic_of(*kernels_, precision_));
-  const Sequences sequences(images.count(), a.tokens.dim(1));
+  const GridSize patches = images.position.grid();
+  const Sequences sequences(images.count(),
+                            config_.num_prefix_tokens() + patches.rows * patches.columns);
+  const TensorView<float> embedded(  // those that enter late come in front of them
+      a.tokens.data(), Shape{images.count(), sequences.longest(), config_.embed_dim});
   const std::size_t num_leading = num_leading_tokens(request), num_prefix = config_.num_prefix_tokens();
   const TokenGrid grid{.grid = images.position.grid(), .num_prefix = num_prefix, .places = images.places()};
   Observer observer(images.outputs.tensors(), images.first, images.count());
@@ -122,16 +186,20 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
   if (request.has_any(Output::deepstack)) observer.set_reader(&deepstack);
   const double head_width = static_cast<double>(config_.head_width());
 
-  layers_.patch_embed.forward(images.pixels, images.position, a.tokens, pass);
+  Masks masks(*this, images.count(), patches, pass.threads, *images.masks);
+  layers_.patch_embed.forward(images.pixels, images.position, embedded, pass);
   const TensorView<float> tokens = layers_.encoder.forward(
-      a.tokens,
+      embedded,
       {.sequences = sequences,
        .of_blocks = sequences_of_blocks(images, sequences),
        .wanted = num_leading == 0 ? sequences : Sequences(images.count(), num_leading),
        .position = &images.position,
        .num_prefix = num_prefix,
        .attention_factor =
-           config_.attention_scale != 0.0 ? config_.attention_scale * std::sqrt(head_width) : 1.0},
+           config_.attention_scale != 0.0 ? config_.attention_scale * std::sqrt(head_width) : 1.0,
+       .late = {.block = config_.late_block,
+                .tokens = layers_.late_tokens,
+                .hider = config_.masked_blocks.empty() ? nullptr : &masks}},
       observer, pass);
   const bool has_cells = config_.merger.tokens != TokenStage::encoder;
   layers_.head.forward(tokens, images.of_head(!layers_.joint_head, !has_cells), pass);
@@ -142,6 +210,11 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
                             pass);
   if (layers_.joint_head && request.has(Output::projected))
     layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
+}
+
+/// Of an image in the last block.
+std::size_t VisionTransformer::num_tokens(GridSize grid) const {
+  return config_.num_prefix_after(config_.depth - 1) + grid.rows * grid.columns;
 }
 
 ActivationShape VisionTransformer::activation_shape(const Request& request, std::size_t num_images,
@@ -157,7 +230,7 @@ ActivationShape VisionTransformer::activation_shape(const Request& request, std:
   return {.num_images = num_images,
           .num_patches = num_patches,
           .patch_dim = config_.patch_dim(),
-          .num_tokens = config_.num_prefix_tokens() + num_patches,
+          .num_tokens = num_tokens(grid),
           .num_leading = num_leading_tokens(request),
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
@@ -183,10 +256,10 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
   const auto position = layers_.positions->for_grid(grid);
   outputs.reserve(request, config_, num_images, grid);
 
-  Lanes lanes(Sequences(num_images, config_.num_prefix_tokens() + grid.rows * grid.columns), threads,
-              /*rows_per_pass=*/0, memory);
+  Lanes lanes(Sequences(num_images, num_tokens(grid)), threads, /*rows_per_pass=*/0, memory);
   const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane& lane) -> Images {
-    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows};
+    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows,
+            &lane.masks};
   };
   const ActivationShape shape = activation_shape(request, lanes.count_of(0), grid, 1);
   lanes.run(

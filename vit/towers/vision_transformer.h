@@ -33,7 +33,8 @@ class VisionTransformer {
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
   /// size or, unless config().drops_remainder or the size is native, not divided by it, or another size than
-  /// the native one if the reference library refuses that (config().fixed_size).
+  /// the native one if the reference library refuses that (config().fixed_size). Where a head of masks takes
+  /// larger ones as windows, it is the grid of one.
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
   /// The head that gives maps, or null.
@@ -55,11 +56,15 @@ class VisionTransformer {
   /// forward() of a request without maps.
   void forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                       ForwardMemory& memory, Outputs& outputs) const;
+  /// Of pixels of this size, if a head joins what it gives for them; 1 where they are computed as a whole.
+  std::size_t num_windows(std::size_t height, std::size_t width) const;
   /// Maps of images whose tokens are there, image by image.
   void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;
   /// Images [first_image, first_image + count) of a forward pass.
   struct Images;
   class DeepStack;
+  class Masks;
+  std::size_t num_tokens(GridSize grid) const;
   std::span<const Sequences> sequences_of_blocks(const Images& images, const Sequences& whole) const;
   void run(const Images& images, const Pass& pass) const;
   ActivationShape activation_shape(const Request& request, std::size_t num_images, GridSize grid,

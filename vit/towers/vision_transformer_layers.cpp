@@ -25,6 +25,7 @@ class Builder {
     return {.patch_embed = patch_embed(),
             .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
+            .late_tokens = weights_.late_tokens.load(),
             .head = Head(config_, head()),
             .joint_head = joint_head(),
             .merger = merger(),

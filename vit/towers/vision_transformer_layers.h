@@ -23,6 +23,7 @@ struct ModelLayers {
   PatchEmbed patch_embed;
   std::unique_ptr<const PositionCache> positions;
   Encoder encoder;
+  Tensor<float> late_tokens;  // (Q, C), or none
   Head head;
   std::optional<JointHead> joint_head;
   std::optional<Merger> merger;

@@ -84,6 +84,22 @@ void visit_layers(const LinearMapConfig& c, const DenseBranch& branch, std::size
   walk.convolution("output.0.last", branch.outputs.front().channels, channels, 1);
 }
 
+void visit_layers(const MaskConfig& c, const DenseBranch& branch, std::size_t width, const HeadWalker& walk) {
+  const auto linear = [&](const std::string& name, std::size_t out) {
+    walk.tensor(name + ".weight", {out, width});
+    walk.tensor(name + ".bias", {out});
+  };
+  linear("class", branch.outputs.back().channels);
+  for (const char* const layer : {"mask.1", "mask.2", "mask.3"}) linear(layer, width);
+  for (std::size_t i = 0; i < c.doublings; ++i) {
+    const HeadWalker step = walk.in("double." + std::to_string(i));
+    step.transposed("up", width, 2);
+    step.tensor("depthwise.weight", {width, 1, 3, 3});
+    step.tensor("norm.weight", {width});
+    step.tensor("norm.bias", {width});
+  }
+}
+
 }  // namespace
 
 const WeightTensor& DenseWeights::at(const std::string& name) const {

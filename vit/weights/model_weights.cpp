@@ -47,6 +47,8 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   if (c.num_register_tokens != 0) {
     walk.tensor(Part::register_tokens, Shape{c.num_register_tokens, width}, weights.register_tokens);
   }
+  if (c.num_late_tokens != 0)
+    walk.tensor(Part::late_tokens, Shape{c.num_late_tokens, width}, weights.late_tokens);
   if (c.position.added != AddedTable::none) {
     walk.tensor(Part::position_table, position_table(c), weights.position_table);
   }

@@ -99,6 +99,7 @@ struct ModelWeights {
   WeightTensor class_token;         // (C)
   WeightTensor distillation_token;  // (C)
   WeightTensor register_tokens;     // (R, C)
+  WeightTensor late_tokens;         // (Q, C)
   WeightTensor position_table;      // (rows, C)
   WeightTensor class_angles;        // (d / 2)
   WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope

@@ -24,6 +24,7 @@ enum class Part : std::uint8_t {
   class_token,
   distillation_token,
   register_tokens,
+  late_tokens,
   position_table,
   class_angles,  // of the class token's rotation
   rope_frequencies,
@@ -153,6 +154,7 @@ constexpr bool is_vector(Part part) {
   switch (part) {
     case Part::patch_weight:
     case Part::register_tokens:
+    case Part::late_tokens:
     case Part::position_table:
     case Part::rope_frequencies:
     case Part::qkv_weight:

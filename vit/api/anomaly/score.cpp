@@ -48,7 +48,8 @@ TensorView<const float> patches_of(const ImageOutputs& outputs, const AnomalyOpt
   if (options.layers.empty()) return outputs.patches();
   const TensorView<const float> tokens = outputs.block(options.layers[l]);
   const GridSize grid = outputs.grid();
-  return {tokens.row(outputs.num_prefix_tokens()), Shape{grid.rows, grid.columns, tokens.num_columns()},
+  const std::size_t prefix = tokens.num_rows() - grid.rows * grid.columns;
+  return {tokens.row(prefix), Shape{grid.rows, grid.columns, tokens.num_columns()},
           tokens.row_stride()};
 }
 

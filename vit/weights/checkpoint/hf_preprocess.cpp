@@ -18,7 +18,8 @@ namespace {
 
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
-constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2";
+constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2",
+                           kEomt = "Eomt";
 
 /// What a class says if the file is silent.
 struct ProcessorClass {
@@ -47,6 +48,7 @@ constexpr ProcessorClass kClasses[] = {
     {kDpt, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {kChmv2, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
+    {kEomt, ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
     {"VJEPA2", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
     // the whole image as one tile; the library adds tiles of large images
     {"Llama4", ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
@@ -90,6 +92,8 @@ constexpr ModelType kModelTypes[] = {
     {"depth_anything", kDpt},
     {"chmv2", kChmv2},
     {"tipsv2_dpt", "Tipsv2Dpt"},
+    {"eomt", kEomt},
+    {"eomt_dinov3", kEomt},
     {"mlcd_vision_model", "CLIP"},
     {"qwen2_vl", "Qwen2VL"},
     {"qwen2_vl_vision", "Qwen2VL"},
@@ -147,7 +151,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT, CHMv2, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
+       "DPT, CHMv2, Eomt, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
        "Kimi_K25, KimiVL and Gemma4 are");
 }
 
@@ -160,7 +164,7 @@ bool is_dpt(const ProcessorClass& processor) {
 void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
   const bool naflex = processor.name == kNaFlex;
   // DPT pads images, and those with sizes by tokens the images of a batch to one size
-  const bool pads = is_dpt(processor) || has_token_sizes(processor.name);
+  const bool pads = is_dpt(processor) || processor.name == kEomt || has_token_sizes(processor.name);
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
@@ -259,6 +263,22 @@ void read_dpt_sizes(const Json& file, PreprocessConfig& config) {
   config.pad_normalized = true;
 }
 
+/// What EomtImageProcessor has beyond others: squares that images are padded to, or cut into.
+void read_eomt_sizes(const Json& file, PreprocessConfig& config) {
+  if (!file.find("size")) config.longest_edge = config.resize_height;
+  VIT_CHECK(config.resize == ResizeRule::shortest_edge && !config.crop, kWhere.with(ErrorKind::unsupported),
+            file.file(), ": an EomtImageProcessor has a size with shortest_edge and no crop");
+  const std::size_t edge = config.resize_height;
+  config.windows = file.find_bool("do_split_image").value_or(false);
+  // without a longest edge no edge is below the square
+  if (!file.find_bool("do_pad").value_or(false) || config.longest_edge == 0) return;
+  VIT_CHECK(config.longest_edge == edge, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": do_pad goes with one size for shortest_edge and longest_edge, found ", edge, " and ",
+            config.longest_edge);
+  config.pad_multiple = edge;
+  config.pad_at_end = true;
+}
+
 void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT";
@@ -333,6 +353,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   } else {
     read_fixed_size(file, processor, config);
     if (is_dpt(processor)) read_dpt_sizes(file, config);
+    if (processor.name == kEomt) read_eomt_sizes(file, config);
   }
   if (!file.find_bool("do_resize").value_or(true)) {
     config.resize = ResizeRule::none;

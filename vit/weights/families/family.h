@@ -71,6 +71,7 @@ extern const Family kHfDepthAnythingFamily;  // families/hf_depth_anything.cpp
 extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
 extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp
 extern const Family kHfDptFamily;            // families/hf_dpt.cpp
+extern const Family kHfEomtFamily;           // families/hf_eomt.cpp
 extern const Family kDepthAnything3Family;   // families/depth_anything_3.cpp
 extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
 // vision towers of language models, and other rotary encoders

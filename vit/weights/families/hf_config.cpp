@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "vit/base/check.h"
 #include "vit/weights/families/timm_args.h"
@@ -26,6 +27,14 @@ std::size_t read_patch_size(const Json& json, std::size_t fallback) {
   VIT_CHECK(edges.rows == edges.columns, kWhere.with(ErrorKind::unsupported), size->where(),
             " must be square");
   return edges.rows;
+}
+
+/// At the top level so far; other models of the library have moved it into rope_parameters.
+double read_theta(const Json& json) {
+  if (const auto theta = json.find_double("rope_theta")) return *theta;
+  const auto parameters = json.find("rope_parameters");
+  return parameters && parameters->is_object() ? parameters->find_double("rope_theta").value_or(100.0)
+                                               : 100.0;
 }
 
 }  // namespace
@@ -101,6 +110,16 @@ void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResam
   position.added_prefix_rows = added_prefix_rows;
   position.resampling = resampling;
   position.reuse = TableReuse::equal_count_and_square;
+}
+
+void set_dinov3_position(const Json& json, ModelConfig& c) {
+  PositionConfig& position = c.position;
+  position.rope = RopeKind::axial;
+  position.coordinates = CoordinateRule::centered;
+  position.axis_order = AxisOrder::y_then_x;
+  position.pairing = RopePairing::halves;
+  position.theta = read_theta(json);
+  position.angle_scale = 2.0 * std::numbers::pi;
 }
 
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) {

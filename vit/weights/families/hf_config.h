@@ -39,6 +39,9 @@ void set_hf_mlp(const Json& json, ModelConfig& config);
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows,
                   TableResampling resampling = TableResampling::bicubic);
 
+/// DINOv3's rotation: centered coordinates, halves of a head, rope_theta.
+void set_dinov3_position(const Json& json, ModelConfig& config);
+
 /// Number of classes of the classifier called `name` (outside the image tower); 0 if there is none. Its
 /// two tensors decide, the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);

@@ -1,7 +1,5 @@
 // Hugging Face's DINOv3, plain or gated, under both spellings of the blocks (layer.N and model.layer.N).
 // Periods are recomputed, the pooled output is the class token. Source: transformers, models/dinov3_vit.
-#include <numbers>
-
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 
@@ -47,14 +45,6 @@ constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only
 /// transformers writes the tensor (1, 0, C) too
 constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
-/// At the top level so far; other models of the library have moved it into rope_parameters.
-double read_theta(const Json& json) {
-  if (const auto theta = json.find_double("rope_theta")) return *theta;
-  const auto parameters = json.find("rope_parameters");
-  return parameters && parameters->is_object() ? parameters->find_double("rope_theta").value_or(100.0)
-                                               : 100.0;
-}
-
 struct QkvBias {
   bool q, k, v;
 };
@@ -70,13 +60,7 @@ ModelConfig read_config(const SourceFiles& files, const QkvBias& qkv) {
   c.mlp_bias = json.find_bool("mlp_bias").value_or(true);
   c.layer_scale = true;
   if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp = MlpKind::gated;
-  PositionConfig& position = c.position;
-  position.rope = RopeKind::axial;
-  position.coordinates = CoordinateRule::centered;
-  position.axis_order = AxisOrder::y_then_x;
-  position.pairing = RopePairing::halves;
-  position.theta = read_theta(json);
-  position.angle_scale = 2.0 * std::numbers::pi;
+  set_dinov3_position(json, c);
   return c;
 }
 
