@@ -18,11 +18,11 @@ namespace vit {
 
 /// What the numbers of a map mean.
 enum class MapMeaning {
-  depth,    // DepthUnit
-  sky,      // larger where there is sky
-  normals,  // x, y, z of any length
-  classes,  // a score of each class
-  masks,    // of each query: positive inside its segment
+  depth,         // DepthUnit
+  sky,           // larger where there is sky
+  normals,       // x, y, z of any length
+  classes,       // a score of each class
+  masks,         // of each query: positive inside its segment
   mask_classes,  // (1, Q, classes + 1): scores of what each query is, then of no object
 };
 

@@ -189,8 +189,8 @@ class VIT_API ImageOutputs {
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
 
-  /// (planes, H, W), of windows those of all one after the other, before it is brought to the size of the image. Throws Error for a model whose head does
-  /// not give it.
+  /// (planes, H, W), of windows those of all one after the other, before it is brought to the size of the
+  /// image. Throws Error for a model whose head does not give it.
   TensorView<const float> map(MapMeaning meaning) const;
   /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers
   /// are.

@@ -249,8 +249,9 @@ SegmentMap Segmenter::segment(std::span<const std::byte> file) {
 
 SegmentMap Segmenter::segment(const ImageView& image) {
   session_.run(image, request_, outputs_);
-  return segments_of(outputs_[0], *model().dense_config(), MaskFrame::of(session_.preprocessor(), image.size()),
-                     image.size(), segments_, session_.options().threads);
+  return segments_of(outputs_[0], *model().dense_config(),
+                     MaskFrame::of(session_.preprocessor(), image.size()), image.size(), segments_,
+                     session_.options().threads);
 }
 
 SegmentTask default_task(const Model& model) {

@@ -1,7 +1,7 @@
 // Segments of an image from masks of queries, as transformers' EomtImageProcessor makes them: the masks are
 // brought to the pixels of the model, then what of them shows the image to its size, all by linear
-// interpolation with edges aligned. Rows are made when they are needed, so that no mask is held at the size of
-// the image. Letters: Q queries, C classes, E = edge of a window, H, W = of the image.
+// interpolation with edges aligned. Rows are made when they are needed, so that no mask is held at the size
+// of the image. Letters: Q queries, C classes, E = edge of a window, H, W = of the image.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -38,8 +38,7 @@ struct Lerp {
   std::size_t size() const noexcept { return first.size(); }
   /// `between` may be neither `above` nor `below`.
   void apply(const float* from, float* to) const {
-    for (std::size_t i = 0; i < size(); ++i)
-      to[i] = from[first[i]] * (1.0f - t[i]) + from[second[i]] * t[i];
+    for (std::size_t i = 0; i < size(); ++i) to[i] = from[first[i]] * (1.0f - t[i]) + from[second[i]] * t[i];
   }
 };
 
@@ -114,8 +113,8 @@ struct Candidate {
 
 /// The queries whose best of the first `classes` classes is one of the first `objects` and passes.
 template <typename Passes>
-std::vector<Candidate> candidates(const Tensor<float>& probabilities, std::size_t classes, std::size_t objects,
-                                  const Passes& passes) {
+std::vector<Candidate> candidates(const Tensor<float>& probabilities, std::size_t classes,
+                                  std::size_t objects, const Passes& passes) {
   std::vector<Candidate> out;
   for (std::size_t q = 0; q < probabilities.dim(0); ++q) {
     const float* const row = probabilities.view().row(q);
@@ -151,8 +150,8 @@ void for_each_row(std::size_t height, std::size_t floats, int threads, const Row
 
 // ------------------------------------------------------------------------------------------------ panoptic
 
-/// The candidate to which each pixel belongs, as ~k where its mask does not reach the threshold there, and the
-/// pixels of each candidate's mask.
+/// The candidate to which each pixel belongs, as ~k where its mask does not reach the threshold there, and
+/// the pixels of each candidate's mask.
 struct Owners {
   Tensor<std::int32_t> map;
   std::vector<std::size_t> mask_areas;
@@ -198,8 +197,7 @@ SegmentMap panoptic(const ImageRows& masks, const Tensor<float>& probabilities, 
   SegmentMap out{.map = Tensor<std::int32_t>(Shape{image.height, image.width}), .segments = {}};
   std::ranges::fill(out.map.flat(), -1);
   if (kept.empty()) return out;
-  const Owners owners =
-      find_owners(masks, kept, image, static_cast<float>(options.mask_threshold), threads);
+  const Owners owners = find_owners(masks, kept, image, static_cast<float>(options.mask_threshold), threads);
   std::vector<std::size_t> owned(kept.size()), inside(kept.size());
   for (const std::int32_t owner : owners.map.flat()) {
     const auto k = static_cast<std::size_t>(owner < 0 ? ~owner : owner);
@@ -455,8 +453,8 @@ SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, c
             " x ", frame.content.width, " of ", frame.pixels.height, " x ", frame.pixels.width, " pixels");
   check_options(options, classes);
   if (labels.empty()) labels = config.labels;
-  const Tensor<float> probabilities = class_probabilities(
-      {scores.data(), Shape{windows * scores.dim(1), scores.num_columns()}});
+  const Tensor<float> probabilities =
+      class_probabilities({scores.data(), Shape{windows * scores.dim(1), scores.num_columns()}});
   if (options.task == SegmentTask::semantic) {
     const ClassRows rows(masks, probabilities, windows, frame.pixels);
     return with_areas(best_classes(rows, frame.pixels, image, threads), classes, labels);

@@ -120,11 +120,11 @@ void Session::watch_passes(PassWatch* watch) noexcept {
 
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model_->grid_for(height, width);
-  const BatchPlan plan =
-      plan_batches({.num_images = num_images,
-                    .num_tokens = grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1),
-                    .batch = state_->options.batch,
-                    .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
+  const BatchPlan plan = plan_batches(
+      {.num_images = num_images,
+       .num_tokens = grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1),
+       .batch = state_->options.batch,
+       .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
   return {.images_per_pass = plan.images_per_pass,
           .images_per_task = plan.images_per_task,
           .num_tasks = plan.num_tasks,
@@ -148,7 +148,8 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
   for (std::size_t first = 0; first < state.order.size(); ++pass) {
     const ImageSize size = state.sizes[state.order[first]];
     const GridSize grid = model_->grid_for(size.height, size.width);
-    const std::size_t num_tokens = grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1);
+    const std::size_t num_tokens =
+        grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1);
     const std::size_t batch =
         plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);

@@ -53,11 +53,11 @@ struct MaskMaps {
   struct Doubling {
     FeatureMap up, smooth;  // (doubled size, C): after the transposed convolution, and after the norm
   };
-  TensorView<float> tokens;              // (T, C) of the tap
-  FeatureMap hidden, queries;            // (Q, C)
+  TensorView<float> tokens;    // (T, C) of the tap
+  FeatureMap hidden, queries;  // (Q, C)
   std::vector<Doubling> doublings;
-  TensorView<std::byte> packed;          // the queries as the weight of a product
-  TensorView<float> rows;                // (threads, width * Q)
+  TensorView<std::byte> packed;  // the queries as the weight of a product
+  TensorView<float> rows;        // (threads, width * Q)
 };
 
 /// Memory of one head at a time.

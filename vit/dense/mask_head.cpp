@@ -114,8 +114,7 @@ void MaskHead::forward(TensorView<const float> tokens, GridSize grid, TensorView
   if (!classes.empty())
     layers_.classes.forward(first, row_of({classes.data(), Shape{queries, num_classes()}}), threads);
   const TensorView<float> last(maps.tokens.row(queries + num_prefix_), Shape{patches, tokens.num_columns()});
-  const FeatureMap map =
-      enlarge(FeatureMap::of_tokens(last, {grid.rows, grid.columns}), threads, maps);
+  const FeatureMap map = enlarge(FeatureMap::of_tokens(last, {grid.rows, grid.columns}), threads, maps);
   multiply(maps.queries, map, masks, threads, maps);
 }
 

@@ -48,10 +48,11 @@ class AttentionPass {
               " for ", rows.query_tokens.rows(), " tokens, of which ", input.queries.rows(), " are queries");
     check_queries();
     check_rope();
-    VIT_CHECK(input.mask.hidden == nullptr || (input.sequences.have_one_length() &&
-                                               input.mask.queries + input.mask.keys <= input.sequences.longest()),
-              kAttend, "a mask of ", input.mask.queries, " queries and ", input.mask.keys, " keys for ",
-              input.sequences.longest(), " tokens");
+    VIT_CHECK(
+        input.mask.hidden == nullptr || (input.sequences.have_one_length() &&
+                                         input.mask.queries + input.mask.keys <= input.sequences.longest()),
+        kAttend, "a mask of ", input.mask.queries, " queries and ", input.mask.keys, " keys for ",
+        input.sequences.longest(), " tokens");
     check_activations();
     for (const AttentionTap& tap : input.taps) check_tap(tap);
   }

@@ -178,11 +178,10 @@ class HeadBuilder {
     for (std::size_t i = 0; i < c.doublings; ++i) {
       const std::string step = "double." + std::to_string(i);
       const Product up = product(step + ".up");
-      out.doublings.push_back(
-          {TransposedConvolution(up.weight.view(), up.bias.flat(), linear_),
-           DepthwiseConvolution(load(step + ".depthwise.weight").view()),
-           LayerNorm(load(step + ".norm.weight").flat(), load(step + ".norm.bias").flat(), c.map_norm_eps,
-                     kernels_)});
+      out.doublings.push_back({TransposedConvolution(up.weight.view(), up.bias.flat(), linear_),
+                               DepthwiseConvolution(load(step + ".depthwise.weight").view()),
+                               LayerNorm(load(step + ".norm.weight").flat(), load(step + ".norm.bias").flat(),
+                                         c.map_norm_eps, kernels_)});
     }
     return out;
   }

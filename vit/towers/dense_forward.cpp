@@ -61,8 +61,9 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
                                 ForwardMemory& memory, Outputs& outputs) const {
   if (!request.has_maps()) {
     VIT_CHECK(pixels.rank() != 4 || num_windows(pixels.dim(2), pixels.dim(3)) == 1, kWhere, "pixels of ",
-              pixels.dim(2), " x ", pixels.dim(3), " are computed as windows for maps only; this model takes ",
-              config_.image_height, " x ", config_.image_width);
+              pixels.dim(2), " x ", pixels.dim(3),
+              " are computed as windows for maps only; this model takes ", config_.image_height, " x ",
+              config_.image_width);
     outputs.maps() = {};
     return forward_tokens(pixels, request, threads, memory, outputs);
   }
@@ -74,8 +75,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   if (windows > 1) {
     Request others = request;
     others.set_maps(false);
-    VIT_CHECK(others.empty(), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3),
-              " are computed as ", windows, " windows, so that nothing but maps can be asked for");
+    VIT_CHECK(others.empty(), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3), " are computed as ",
+              windows, " windows, so that nothing but maps can be asked for");
     pixels = cut(pixels, windows, config_.image_height, dense.pixels);
   }
   if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch_size, dense.pixels);

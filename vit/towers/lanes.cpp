@@ -6,7 +6,8 @@ namespace vit::internal {
 
 std::size_t ForwardMemory::bytes() const noexcept {
   std::size_t bytes = dense.bytes();
-  for (const Lane& lane : lanes_) bytes += lane.activations.capacity_bytes() + lane.masks.maps.capacity_bytes();
+  for (const Lane& lane : lanes_)
+    bytes += lane.activations.capacity_bytes() + lane.masks.maps.capacity_bytes();
   return bytes;
 }
 

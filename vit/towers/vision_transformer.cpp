@@ -174,8 +174,7 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
   a.reserve(activation_shape(images.request, images.count(), images.position.grid(), pass.threads),
             arithmetic_of(*kernels_, precision_));
   const GridSize patches = images.position.grid();
-  const Sequences sequences(images.count(),
-                            config_.num_prefix_tokens() + patches.rows * patches.columns);
+  const Sequences sequences(images.count(), config_.num_prefix_tokens() + patches.rows * patches.columns);
   const TensorView<float> embedded(  // those that enter late come in front of them
       a.tokens.data(), Shape{images.count(), sequences.longest(), config_.embed_dim});
   const std::size_t num_leading = num_leading_tokens(request), num_prefix = config_.num_prefix_tokens();
@@ -258,8 +257,7 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
 
   Lanes lanes(Sequences(num_images, num_tokens(grid)), threads, /*rows_per_pass=*/0, memory);
   const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane& lane) -> Images {
-    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows,
-            &lane.masks};
+    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows, &lane.masks};
   };
   const ActivationShape shape = activation_shape(request, lanes.count_of(0), grid, 1);
   lanes.run(

@@ -102,6 +102,10 @@ void write_palette_png(const std::filesystem::path& path, TensorView<const std::
   write_png_pixels(path, {indices.dim(0), indices.dim(1), 8, palette, std::as_bytes(indices.flat())});
 }
 
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  write_whole(path, text, {});
+}
+
 void write_pfm(const std::filesystem::path& path, TensorView<const float> values) {
   const std::size_t height = values.dim(0), width = values.dim(1);
   std::vector<float> upside_down;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "apps/vit/outputs/color_maps.h"
 #include "vit/base/tensor.h"
@@ -21,6 +22,8 @@ void write_palette_png(const std::filesystem::path& path, TensorView<const std::
 void write_pfm(const std::filesystem::path& path, TensorView<const float> values);
 /// Float32 of any shape without gaps.
 void write_npy(const std::filesystem::path& path, TensorView<const float> values);
+/// A text file.
+void write_text(const std::filesystem::path& path, std::string_view text);
 /// A point for each pixel of depth (H, W) > 0 in metres: x right, y down, z = depth, of a camera whose focal
 /// length is `focal` pixels and whose axis goes through the middle. `image` gives the colors; of another size
 /// than the depth: none.

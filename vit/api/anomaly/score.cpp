@@ -49,8 +49,7 @@ TensorView<const float> patches_of(const ImageOutputs& outputs, const AnomalyOpt
   const TensorView<const float> tokens = outputs.block(options.layers[l]);
   const GridSize grid = outputs.grid();
   const std::size_t prefix = tokens.num_rows() - grid.rows * grid.columns;
-  return {tokens.row(prefix), Shape{grid.rows, grid.columns, tokens.num_columns()},
-          tokens.row_stride()};
+  return {tokens.row(prefix), Shape{grid.rows, grid.columns, tokens.num_columns()}, tokens.row_stride()};
 }
 
 double dot(const float* a, const float* b, std::size_t count) {

@@ -32,8 +32,8 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
   }
   const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
   for (const std::string_view known :
-       {"owlv2", "owlvit", "yolos", "vitpose", "clipseg", "zoedepth", "depth_pro",
-        "prompt_depth_anything", "vitmatte", "mask2former", "segformer"}) {
+       {"owlv2", "owlvit", "yolos", "vitpose", "clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
+        "vitmatte", "mask2former", "segformer"}) {
     VIT_CHECK(!type || *type != known, kWhere, files.weights_name, ": ", *type,
               ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
               "tipsv2_dpt, "

@@ -18,8 +18,7 @@ namespace {
 
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
-constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2",
-                           kEomt = "Eomt";
+constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2", kEomt = "Eomt";
 
 /// What a class says if the file is silent.
 struct ProcessorClass {

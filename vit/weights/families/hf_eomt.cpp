@@ -60,9 +60,9 @@ constexpr HeadRow kHead[] = {
 };
 
 constexpr Ignored kIgnored[] = {
-    {"criterion.*", "used in training only", Place::outside},
+    {"criterion.*", "used in training only"},
     {"embeddings.mask_token", "used in training only"},
-    {"attn_mask_probs", "says before which blocks masks are made", Place::outside},
+    {"attn_mask_probs", "says before which blocks masks are made"},
 };
 constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
@@ -81,10 +81,11 @@ std::vector<std::size_t> masked_blocks(const SourceFiles& files, std::size_t fir
   const Tensor<float> shares = entry != nullptr ? to_float(*entry) : Tensor<float>();
   for (std::size_t i = 0; i < depth - first; ++i) {
     const float share = shares.empty() ? 1.0f : shares.data()[i];  // the library's own value
-    VIT_CHECK(share == 0.0f || share == 1.0f, kWhere.with(ErrorKind::unsupported), files.weights_name,
-              ": attn_mask_probs[", i, "] is ", share,
-              ": the queries of a checkpoint whose training is not over are masked at random; 0 (never) and 1 "
-              "(always) are implemented");
+    VIT_CHECK(
+        share == 0.0f || share == 1.0f, kWhere.with(ErrorKind::unsupported), files.weights_name,
+        ": attn_mask_probs[", i, "] is ", share,
+        ": the queries of a checkpoint whose training is not over are masked at random; 0 (never) and 1 "
+        "(always) are implemented");
     if (share == 1.0f) blocks.push_back(first + i);
   }
   return blocks;
@@ -109,8 +110,8 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
   c.pooling = Pooling::none;
   c.num_late_tokens = json.find_size("num_queries").value_or(200);
   const std::size_t late = json.find_size("num_blocks").value_or(4);
-  VIT_CHECK(c.num_late_tokens >= 1 && late >= 1 && late <= c.depth, kWhere, json.where(), ": ", c.num_late_tokens,
-            " queries before the last ", late, " of ", c.depth, " blocks");
+  VIT_CHECK(c.num_late_tokens >= 1 && late >= 1 && late <= c.depth, kWhere, json.where(), ": ",
+            c.num_late_tokens, " queries before the last ", late, " of ", c.depth, " blocks");
   c.late_block = c.depth - late;
   if (!rotary) {
     set_hf_mlp(json, c);
@@ -127,19 +128,17 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
 DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
   const auto names = config.find("id2label");
   const std::size_t classes = names ? names->size() : 2;
-  DenseBranch branch{.name = "",
-                     .taps = {backbone.depth - 1},
-                     .tap_norm = true,
-                     .tap_norm_eps = backbone.norm_eps,
-                     .layers = MaskConfig{.queries = backbone.num_late_tokens,
-                                          .doublings = config.find_size("num_upscale_blocks").value_or(2),
-                                          .activation = backbone.activation},
-                     .outputs = {{.meaning = MapMeaning::masks,
-                                  .channels = backbone.num_late_tokens,
-                                  .finish = MapFinish::none},
-                                 {.meaning = MapMeaning::mask_classes,
-                                  .channels = classes + 1,
-                                  .finish = MapFinish::none}}};
+  DenseBranch branch{
+      .name = "",
+      .taps = {backbone.depth - 1},
+      .tap_norm = true,
+      .tap_norm_eps = backbone.norm_eps,
+      .layers = MaskConfig{.queries = backbone.num_late_tokens,
+                           .doublings = config.find_size("num_upscale_blocks").value_or(2),
+                           .activation = backbone.activation},
+      .outputs = {
+          {.meaning = MapMeaning::masks, .channels = backbone.num_late_tokens, .finish = MapFinish::none},
+          {.meaning = MapMeaning::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};
   return {.family = "eomt",
           .branches = {std::move(branch)},
           .to_image = ImageResize::bilinear,

@@ -43,7 +43,8 @@ void check_gives(const char* command, const Model& model, MapMeaning needed) {
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr, (Where{command, ErrorKind::mismatch}), model.report().path.string(),
             " has no head that gives maps; a publisher's head file joins it as ModelOptions::dense.head");
-  VIT_CHECK(config->find(needed) != nullptr, (Where{command, ErrorKind::mismatch}),
+  const bool has_masks = needed == MapMeaning::classes && config->find(MapMeaning::masks) != nullptr;
+  VIT_CHECK(has_masks || config->find(needed) != nullptr, (Where{command, ErrorKind::mismatch}),
             model.report().path.string(), " has a head that does not give ", to_string(needed));
 }
 

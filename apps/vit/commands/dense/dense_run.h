@@ -63,6 +63,7 @@ class DenseRun {
   std::filesystem::path path_of(std::size_t index, std::string_view word) const;
   void add_arrays(std::size_t index, std::span<const NamedArray> arrays);
   const Input& input(std::size_t index) const { return run_.inputs()[index]; }
+  const Preprocessor& preprocessor() const { return run_.preprocessor(); }
 
   /// What became of an image that was computed: its line, or why it is of no use.
   struct Line {

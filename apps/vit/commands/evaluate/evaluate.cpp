@@ -12,7 +12,9 @@
 
 #include "apps/vit/classes/class_options.h"
 #include "apps/vit/commands/command.h"
+#include "apps/vit/commands/dense/dense_options.h"
 #include "apps/vit/commands/evaluate/evaluate_anomaly.h"
+#include "apps/vit/commands/evaluate/evaluate_maps.h"
 #include "apps/vit/commands/evaluate/evaluate_scales.h"
 #include "apps/vit/inputs/class_folders.h"
 #include "apps/vit/options/option_values.h"
@@ -40,6 +42,9 @@ constexpr const char* kExamples =
     "  vit evaluate validation/\n"
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"
     "  vit evaluate --anomaly bank.safetensors bottle/test\n"
+    "  vit evaluate --task depth --model depth_anything/ --truth nyu/depth nyu/images\n"
+    "  vit evaluate --task segment --model eomt_ade20k/ --truth annotations --reduce-labels images\n"
+    "  vit evaluate --task segment --model eomt_coco/ --truth panoptic_val2017.json val2017\n"
     "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
 
 struct EvaluateOptions {
@@ -50,6 +55,7 @@ struct EvaluateOptions {
   bool scale_consistency = false;
   std::vector<std::size_t> sizes;
   AnomalyEvaluation anomaly;  // without a bank: none
+  MapEvaluation maps;
 };
 
 /// Images of a dataset; truth[i] is the class of list.inputs[i].
@@ -226,6 +232,16 @@ class Evaluation {
 };
 
 int evaluate(const EvaluateOptions& options) {
+  if (options.maps.task != MapTask::none) {
+    if (options.classes.are_given() || options.scale_consistency || !options.anomaly.bank.empty())
+      fail_usage("--task compares maps; it takes no option of classes, scales and anomalies");
+    MapEvaluation evaluation = options.maps;
+    evaluation.folder = options.folder;
+    evaluation.as_json = options.format == PrintFormat::json;
+    return evaluate_maps(evaluation, options.common);
+  }
+  if (options.maps.has_options())
+    fail_usage("--truth and what belongs to it are for --task depth and segment");
   if (!options.anomaly.bank.empty()) {
     if (options.classes.are_given() || options.scale_consistency)
       fail_usage("--anomaly compares with a bank of good images; it takes no option of classes and scales");
@@ -295,6 +311,8 @@ Command evaluate_command() {
                    .help = "Edges in pixels for --scale-consistency, such as 336,448",
                    .target = parsed_target(options->sizes, parse_sizes)}},
       .run = [options] { return evaluate(*options); }};
+  add_map_options(command.options, options->maps);
+  add_dense_options(command.options, options->common.model_options.dense);
   add_class_options(command.options, options->classes);
   add_image_run_options(command.options, options->common);
   return command;
