@@ -24,12 +24,12 @@ MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2
               "gif": 1024, "jpeg2000": 4096, "codestream": 2048, "avif": 4096, "heif": 4096, "metadata": 256,
               "json": 256, "safetensors": 512, "safetensors_header": 384, "pickle": 1536, "pickle_program": 512, "npz": 1024,
               "tokenizer_json": 2048, "sentencepiece": 1024, "vocabulary": 256, "merges": 256, "clean": 128,
-              "tar": 4096, "npy": 256, "labels": 128, "paths": 64, "texts": 128, "rope_scaling": 64, "tensor_names": 16384}
+              "tar": 4096, "npy": 256, "labels": 128, "paths": 64, "texts": 128, "rope_scaling": 64, "dense_config": 2048, "dense_head": 4096, "truth_map": 512, "tensor_names": 16384}
 # What several targets share.
 DICTIONARY = {"safetensors_header": "safetensors", "shards": "json", "head": "safetensors", "head_facts": "head",
               "class_vectors": "safetensors", "timm_config": "configs", "hf_config": "configs",
               "open_clip_config": "configs", "model_folder": "configs", "tensor_names": "configs", "timm_preprocess": "configs",
-              "hf_preprocess": "configs", "layout": "configs", "jpeg2000": "codestream", "pickle": "pickle_program",
+              "hf_preprocess": "configs", "layout": "configs", "dense_config": "configs", "dense_head": "safetensors", "truth_map": "npy", "jpeg2000": "codestream", "pickle": "pickle_program",
               "tokenizer_folder": "tokenizer_json", "avif": "boxes", "ico": "bmp", "heif": "boxes", "index_facts": "json",
               "index_files": "json", "index_partial": "json", "jsonl_partial": "json", "run_facts": "json", "texts": "json"}
 

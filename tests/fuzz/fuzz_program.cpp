@@ -13,7 +13,9 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/inputs/texts.h"
+#include "apps/vit/inputs/truth_maps.h"
 #include "apps/vit/outputs/jsonl_writer.h"
+#include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
@@ -106,6 +108,27 @@ void run_npy(std::string_view input) {
 
 std::vector<std::string> npy_seeds() {
   return {pixels({3, 1, 2}), pixels({2, 3, 1, 1})};
+}
+
+void run_truth_map(std::string_view input) {
+  static const test::TemporaryFolder folder(kMemory);
+  const char first = input.empty() ? '\0' : input.front();
+  const std::filesystem::path path = folder.write(first == 'P'      ? "map.pfm"
+                                                  : first == '\x93' ? "map.npy"
+                                                                    : "map.png",
+                                                  input);
+  constexpr double kScale = 1000.0;
+  if (first != 'P' && first != '\x93') app::read_label_map(path);
+  app::read_depth_map(path, kScale);
+}
+
+std::vector<std::string> truth_map_seeds() {
+  const std::vector<std::size_t> shape{2, 3};
+  const std::string head = app::npy_header("<f4", shape), numbers(24, '\x3f');
+  static const test::TemporaryFolder folder(kMemory);
+  Tensor<std::uint16_t> depths(Shape{5, 4});
+  app::write_gray_png(folder / "depths.png", depths, 16);
+  return {head + numbers, "Pf\n3 2\n-1.0\n" + numbers, test::read_text(folder / "depths.png")};
 }
 
 void run_labels(std::string_view input) {

@@ -11,6 +11,10 @@ namespace vit::fuzz {
 void run_npy(std::string_view input);
 std::vector<std::string> npy_seeds();
 
+/// The input is a map of depths or classes: .npy, .pfm, else PNG.
+void run_truth_map(std::string_view input);
+std::vector<std::string> truth_map_seeds();
+
 /// The input is a file of --labels: JSON where it begins as such, else a table and a list.
 void run_labels(std::string_view input);
 std::vector<std::string> labels_seeds();

@@ -3,6 +3,7 @@
 
 #include "tests/fuzz/fuzz_configs.h"
 #include "tests/fuzz/fuzz_decode.h"
+#include "tests/fuzz/fuzz_dense.h"
 #include "tests/fuzz/fuzz_json.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzz_serve.h"
@@ -38,6 +39,8 @@ std::span<const Target> targets() {
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"layout", run_layout, layout_seeds},
       {"rope_scaling", run_rope_scaling, rope_scaling_seeds},
+      {"dense_config", run_dense_config, dense_config_seeds},
+      {"dense_head", run_dense_head, dense_head_seeds},
       {"decode", run_decode_file, decode_seeds},
       {"decode_rows", run_decode_rows, decode_seeds},
       {"jpeg", run_decode, jpeg_seeds, kJpegStructure},
@@ -61,6 +64,7 @@ std::span<const Target> targets() {
       {"clean", run_clean, clean_seeds},
 #ifdef VIT_FUZZ_PROGRAM
       {"npy", run_npy, npy_seeds},
+      {"truth_map", run_truth_map, truth_map_seeds},
       {"labels", run_labels, labels_seeds, kLineStructure},
       {"index_facts", run_index_facts, index_facts_seeds},
       {"index_files", run_index_files, index_files_seeds, kLineStructure},

@@ -90,7 +90,13 @@ Tensor<float> make_pixels(const Combination& combination) {
   return pixels;
 }
 
-Request request_for(const ModelConfig& config) {
+Request request_for(const Model& model) {
+  const ModelConfig& config = model.config();
+  if (model.dense_config() != nullptr) {
+    Request maps;
+    maps.set_maps();
+    return maps;
+  }
   if (config.merger.size != 0) return Output::merged;
   if (config.num_classes > 0) return Output::logits;
   const bool has_vector = config.projection_dim > 0 || config.pooling != Pooling::none;
@@ -106,7 +112,7 @@ class Pass {
  public:
   Pass(const std::shared_ptr<const Model>& model, const Combination& combination)
       : session_(model, {.threads = combination.threads, .batch = combination.batch, .input_size = {}}),
-        request_(request_for(model->config())),
+        request_(request_for(*model)),
         pixels_(make_pixels(combination)) {}
 
   double seconds() {
@@ -215,8 +221,11 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
                              const Combination& combination) {
   const GridSize grid = model->grid_for(combination.height, combination.width);
   const ModelConfig& config = model->config();
-  const double full = count_flops(config, grid).total();
-  const double executed = count_flops(config, grid, model->num_leading_tokens(request_for(config))).total();
+  const DenseConfig* const dense = model->dense_config();
+  const double of_head = dense != nullptr ? count_dense_flops(*dense, config, grid) : 0.0;
+  const double full = count_flops(config, grid).total() + of_head;
+  const double executed =
+      of_head + count_flops(config, grid, model->num_leading_tokens(request_for(*model))).total();
   reset_peak_memory();
   double peak = measure_peak_gflops(combination.threads);  // the machine's, whatever --kernels says
   Pass pass(model, combination);

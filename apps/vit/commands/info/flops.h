@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "vit/config.h"
+#include "vit/dense_config.h"
 
 namespace vit::app {
 
@@ -21,5 +22,7 @@ struct Flops {
 /// `num_leading` > 0: the last block computes that many rows alone, as
 /// VisionTransformer::num_leading_tokens() tells.
 Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading = 0);
+/// Of the products of a dense head on `backbone`.
+double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone, GridSize grid);
 
 }  // namespace vit::app

@@ -52,6 +52,7 @@ class PatchRun {
       : session_(std::move(model), options) {}
 
   const Model& model() const { return session_.model(); }
+  const Preprocessor& preprocessor() const { return session_.preprocessor(); }
   /// Runs one input. Throws Error for one that cannot be read or run.
   SeenImage run(const Input& input, const std::function<Request(const PatchLayout&)>& request,
                 Outputs& outputs);

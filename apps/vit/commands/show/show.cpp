@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/commands/dense/dense_options.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/output_file.h"
@@ -20,6 +21,8 @@ constexpr const char* kFooter =
     "  attention   softmax weights of the query over the patches, of one head, all, or their mean\n"
     "  similarity  cosine of the patch at --query in the first input with all patches of all inputs\n"
     "  match       two inputs: lines between patches that are each other's nearest by cosine\n"
+    "  depth       what vit depth gives, colored, next to the image; --style plain: the colors only\n"
+    "  segments    what vit segment gives, over the image; --style plain: the colors only\n"
     "Patches are those after the final norm for the last block, and what leaves the block for another "
     "--layer.\n"
     "Class and register tokens are left out. X,Y is a pixel of the source image.\n"
@@ -28,8 +31,8 @@ constexpr const char* kFooter =
     "Arrays of --data: pca mean (C), components (3, C), values.I (h, w, 3), with --foreground foreground.I "
     "(h, w);\n"
     "  attention attention.I (heads, h, w), with --rollout (1, h, w); similarity similarity.I (h, w);\n"
-    "  match pairs (m, 4) as x0, y0, x1, y1 in source pixels, scores (m). files lists the inputs, I counts "
-    "them.\n"
+    "  match pairs (m, 4) as x0, y0, x1, y1 in source pixels, scores (m); depth depth.I (H, W); segments\n"
+    "  segmentation.I (H, W), -1 = none. files lists the inputs, I counts them.\n"
     "Examples:\n"
     "  vit show photos/ --what pca --foreground --output pca.png\n"
     "  vit show photo.jpg --what attention --head all --size 448 --output heads.png\n"
@@ -69,11 +72,13 @@ int show(const ShowOptions& options) {
 
 Command show_command() {
   const auto options = std::make_shared<ShowOptions>();
-  Command command{.name = "show",
-                  .summary = "Draw what a model sees: PCA of patches, attention, similarity, matches",
-                  .footer = kFooter,
-                  .options = show_option_list(*options),
-                  .run = [options] { return show(*options); }};
+  Command command{
+      .name = "show",
+      .summary = "Draw what a model sees: PCA of patches, attention, similarity, matches, depth, segments",
+      .footer = kFooter,
+      .options = show_option_list(*options),
+      .run = [options] { return show(*options); }};
+  add_dense_options(command.options, options->common.model_options.dense);
   add_image_run_options(command.options, options->common);
   return command;
 }

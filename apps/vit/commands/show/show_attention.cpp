@@ -10,8 +10,11 @@
 namespace vit::app {
 
 std::size_t Show::query_token(const PatchLayout& layout) const {
-  if (!options_.pixel) return 0;  // the class token stands in front
-  return run_.model().config().num_prefix_tokens() + layout.patch_at(options_.pixel->x, options_.pixel->y);
+  const ModelConfig& config = run_.model().config();
+  const std::size_t prefix = config.num_prefix_after(layer_);
+  // the class token is the first of those that do not enter late
+  if (!options_.pixel) return prefix - config.num_prefix_tokens();
+  return prefix + layout.patch_at(options_.pixel->x, options_.pixel->y);
 }
 
 PatchMap Show::attention_map(std::size_t head, GridSize grid, std::span<const float> weights) const {

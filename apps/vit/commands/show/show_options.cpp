@@ -10,10 +10,9 @@ namespace vit::app {
 namespace {
 
 constexpr Named<DrawStyle> kStyles[]{{"overlay", DrawStyle::overlay}, {"plain", DrawStyle::plain}};
-constexpr Named<What> kKinds[]{{"pca", What::pca},
-                               {"attention", What::attention},
-                               {"similarity", What::similarity},
-                               {"match", What::match}};
+constexpr Named<What> kKinds[]{
+    {"pca", What::pca},     {"attention", What::attention}, {"similarity", What::similarity},
+    {"match", What::match}, {"depth", What::depth},         {"segments", What::segments}};
 constexpr std::size_t kMaxPixel = 1'000'000;
 constexpr std::size_t kMaxHead = 10'000;
 
@@ -21,7 +20,7 @@ What parse_what(const std::string& value) {
   for (const auto& [name, what] : kKinds) {
     if (name == value) return what;
   }
-  fail_value("one of pca, attention, similarity, match", value);
+  fail_value("one of pca, attention, similarity, match, depth, segments", value);
 }
 
 long long parse_layer(const std::string& value) {
@@ -53,9 +52,9 @@ std::vector<Option> show_option_list(ShowOptions& options) {
       inputs_option(options.inputs),
       {.name = "--what",
        .type_name = "WHAT",
-       .help = "pca, attention, similarity or match, see below",
-       .target =
-           offering(parsed_target(options.what, parse_what), {"pca", "attention", "similarity", "match"}),
+       .help = "pca, attention, similarity, match, depth or segments, see below",
+       .target = offering(parsed_target(options.what, parse_what),
+                          {"pca", "attention", "similarity", "match", "depth", "segments"}),
        .is_required = true},
       {.name = "-o,--output",
        .type_name = "PATH",
@@ -103,7 +102,7 @@ void check_show_options(const ShowOptions& options) {
   const What what = *options.what;
   if (options.output.empty() && options.data.empty() && options.html.empty())
     fail_usage("--output, --data or --html is required");
-  if (options.has_query && (what == What::pca || what == What::match))
+  if (options.has_query && what != What::attention && what != What::similarity)
     fail_usage("--query goes with --what attention and similarity");
   if (what == What::similarity && !options.pixel)
     fail_usage("--what similarity needs the patch to compare with: --query X,Y, a pixel of the first input");

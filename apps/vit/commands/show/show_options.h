@@ -12,7 +12,7 @@
 
 namespace vit::app {
 
-enum class What { pca, attention, similarity, match };
+enum class What { pca, attention, similarity, match, depth, segments };
 enum class HeadChoice { mean, all, one };
 
 /// A pixel of the source image.

@@ -41,6 +41,8 @@ void Show::draw() {
     case What::attention: draw_attention(); break;
     case What::similarity: draw_similarity(); break;
     case What::match: draw_match(); break;
+    case What::depth: draw_depth(); break;
+    case What::segments: draw_segments(); break;
   }
   if (!files_.empty()) numbers_.write(files_);
   sink_.finish();
@@ -74,7 +76,7 @@ SeenImage Show::see_patches(const Input& input) {
 TensorView<const float> Show::patches() const {
   const ImageOutputs image = outputs_[0];
   const TensorView<const float> tokens = image[patch_output_];
-  const std::size_t prefix = image.num_prefix_tokens();
+  const std::size_t prefix = tokens.dim(0) - image.grid().rows * image.grid().columns;
   const TensorView<const float> patches = tokens.part(prefix, tokens.dim(0) - prefix);
   VIT_CHECK(are_finite(patches.flat()), "show", "the features are not finite; damaged pixels or weights?");
   return patches;

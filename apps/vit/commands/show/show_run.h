@@ -1,5 +1,5 @@
-// One run of `vit show`: what the kinds of pictures share. The kinds are show_pca.cpp, show_attention.cpp and
-// show_pairs.cpp.
+// One run of `vit show`: what the kinds of pictures share. The kinds are show_pca.cpp, show_attention.cpp,
+// show_pairs.cpp and show_maps.cpp.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,8 @@ class Show {
   void draw_attention();
   void draw_similarity();
   void draw_match();
+  void draw_depth();
+  void draw_segments();
   /// Throws UsageError for a query or a head that this model does not have.
   void check_attention() const;
 
@@ -38,6 +40,10 @@ class Show {
   void for_each(const std::function<void(const Input&)>& work);
   /// Runs an input for patches().
   SeenImage see_patches(const Input& input);
+  /// Runs an input for the maps of a dense head.
+  SeenImage see_maps(const Input& input);
+  /// A picture that has its size.
+  void add_picture(const Input& input, std::vector<std::string> caption, Image picture);
   /// Patches (h w, C) of the image seen last, after the final norm for the last block. Throws Error if they
   /// are not finite.
   TensorView<const float> patches() const;

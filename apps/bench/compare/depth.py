@@ -1,0 +1,172 @@
+"""Depth Anything V2 of random weights and the published shape, at 518 x 518, batch 1: `vit` next to ONNX Runtime, OpenVINO
+(float32 and bfloat16) and PyTorch, by turns, one process each, with the peak of their memory. No downloads.
+
+    python depth.py --vit build/release/vit --work ~/compare --variants small base --rounds 5
+
+Prepares the models in --work (transformers writes them, torch.onnx exports them), stops unless all depths agree, and prints
+milliseconds and MiB: medians of rounds, and the ratio to vit within rounds. Needs torch, transformers, onnx, onnxruntime
+and openvino.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+SIZE = 518
+# Width, heads, channels of the four maps, channels of the fused map: depth_anything_v2_vits, vitb, vitl.
+VARIANTS = {"small": (384, 6, 12, [48, 96, 192, 384], 64, [3, 6, 9, 12]),
+            "base": (768, 12, 12, [96, 192, 384, 768], 128, [3, 6, 9, 12]),
+            "large": (1024, 16, 24, [256, 512, 1024, 1024], 256, [5, 12, 18, 24])}
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1}  # of the largest depth
+
+PRELUDE = """
+import json, statistics, sys, time
+import numpy
+def peak():
+    return [int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")][0]
+def measure(run, seconds):
+    first = run()
+    times, begin = [], time.perf_counter()
+    run()
+    begin = time.perf_counter()
+    while len(times) < 3 or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    numpy.save(OUT, numpy.asarray(first, numpy.float32).reshape(SIZE, SIZE))
+    print(json.dumps({"ms": 1e3 * statistics.median(times), "mib": peak()}))
+"""
+# Each begins with its imports and ends with measure(); FOLDER, ONNX, PIXELS, OUT, SIZE, THREADS and SECONDS are there.
+ENGINES = {
+    "ONNX Runtime": """
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = THREADS
+session = onnxruntime.InferenceSession(ONNX, options, providers=["CPUExecutionProvider"])
+feed = {session.get_inputs()[0].name: numpy.load(PIXELS)}
+measure(lambda: session.run(None, feed)[0], SECONDS)
+""",
+    "OpenVINO": """
+import openvino
+compiled = openvino.Core().compile_model(ONNX, "CPU", {
+    "INFERENCE_PRECISION_HINT": HINT, "INFERENCE_NUM_THREADS": THREADS, "NUM_STREAMS": 1})
+request, pixels = compiled.create_infer_request(), numpy.load(PIXELS)
+measure(lambda: next(iter(request.infer([pixels], share_inputs=True).values())), SECONDS)
+""",
+    "torch": """
+import torch, transformers
+torch.set_num_threads(THREADS)
+torch.set_grad_enabled(False)
+model = transformers.AutoModelForDepthEstimation.from_pretrained(FOLDER).eval()
+pixels = torch.from_numpy(numpy.load(PIXELS))
+def run():
+    with torch.autocast("cpu", torch.bfloat16, enabled=HINT == "bf16"):
+        return model(pixels).predicted_depth.float().numpy()
+measure(run, SECONDS)
+""",
+}
+
+
+def prepare(work, variant):
+    """The folder with config, weights, processor, pixels and the exported model."""
+    folder = work / f"depth_anything_v2_{variant}"
+    onnx = folder / "model.onnx"
+    if onnx.exists():
+        return folder
+    import torch
+    import transformers
+    width, heads, depth, channels, features, stages = VARIANTS[variant]
+    torch.manual_seed(0)
+    backbone = transformers.Dinov2Config(hidden_size=width, num_attention_heads=heads, num_hidden_layers=depth, image_size=SIZE,
+                                         patch_size=14, out_indices=stages, apply_layernorm=True,
+                                         reshape_hidden_states=False)
+    config = transformers.DepthAnythingConfig(backbone_config=backbone, reassemble_hidden_size=width, patch_size=14,
+                                              neck_hidden_sizes=channels, fusion_hidden_size=features)
+    model = transformers.DepthAnythingForDepthEstimation(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():  # of a size at which depths differ
+            if "lambda" in name:
+                parameter.fill_(0.1)
+        model.head.conv3.bias.fill_(1.0)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    transformers.DPTImageProcessor(size={"height": SIZE, "width": SIZE}, keep_aspect_ratio=True, ensure_multiple_of=14,
+                                   image_mean=[0.485, 0.456, 0.406],
+                                   image_std=[0.229, 0.224, 0.225]).save_pretrained(folder)
+    pixels = np.random.default_rng(1).standard_normal((1, 3, SIZE, SIZE)).astype(np.float32)
+    np.save(folder / "pixels.npy", pixels)
+    with torch.no_grad():
+        torch.onnx.export(model, torch.from_numpy(pixels), str(onnx), input_names=["pixels"], output_names=["depth"],
+                          opset_version=17, dynamo=False)
+    return folder
+
+
+def run_python(engine, folder, options, hint):
+    values = {"FOLDER": str(folder), "ONNX": str(folder / "model.onnx"), "PIXELS": str(folder / "pixels.npy"),
+              "OUT": str(folder / "depth.npy"), "SIZE": SIZE, "THREADS": options.threads, "SECONDS": options.seconds, "HINT": hint}
+    program = "\n".join([*(f"{key} = {value!r}" for key, value in values.items()), PRELUDE, ENGINES[engine]])
+    finished = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              check=True, env={**os.environ, "OMP_NUM_THREADS": str(options.threads)})
+    return json.loads(finished.stdout.splitlines()[-1]), np.load(folder / "depth.npy")
+
+
+def run_vit(folder, options, dtype):
+    def vit(*words):
+        return subprocess.run([options.vit, *(str(word) for word in words)], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+    vit("depth", "--model", folder, "--dtype", dtype, "--raw", folder / "pixels.npy", "--output", folder / "vit.npz")
+    result = json.loads(vit("bench", "--model", folder, "--sizes", SIZE, "--threads", options.threads, "--batch", 1,
+                            "--dtype", dtype, "--seconds", options.seconds, "--json"))["results"][0]
+    stages = result["ms_per_stage"]
+    return ({"ms": result["ms_per_image"], "mib": result["peak_memory_bytes"] >> 20,
+             "head": stages["dense"] / sum(stages.values())}, np.load(folder / "vit.npz")["depth.0"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vit", required=True)
+    parser.add_argument("--work", type=Path, required=True, help="folder for weights and exports")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["small", "base"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each engine in a round")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    engines = {"vit": lambda folder: run_vit(folder, options, "float32"),
+               "vit, bfloat16": lambda folder: run_vit(folder, options, "bfloat16"),
+               "ONNX Runtime": lambda folder: run_python("ONNX Runtime", folder, options, ""),
+               "OpenVINO": lambda folder: run_python("OpenVINO", folder, options, "f32"),
+               "OpenVINO, bfloat16": lambda folder: run_python("OpenVINO", folder, options, "bf16"),
+               "torch": lambda folder: run_python("torch", folder, options, "")}
+    for variant in options.variants:
+        folder = prepare(options.work, variant)
+        rounds = []
+        for number in range(options.rounds):
+            found = {name: run(folder) for name, run in engines.items()}
+            reference = found["torch"][1]
+            for name, (_, depth) in found.items():
+                off = np.abs(depth.reshape(reference.shape) - reference).max() / np.abs(reference).max()
+                limit = TOLERANCE["bfloat16" if "bfloat16" in name else "float32"]
+                if not off <= limit:
+                    sys.exit(f"{variant}, {name}: depths differ from torch's by {off:.2g} of the largest, more than {limit}")
+            rounds.append({name: result for name, (result, _) in found.items()})
+            print(f"{variant}: round {number + 1} of {options.rounds}", file=sys.stderr)
+        weights = (folder / "model.safetensors").stat().st_size >> 20
+        print(f"Depth Anything V2 {variant}, {SIZE} x {SIZE}, batch 1, {options.threads} threads; weights {weights} MiB")
+        print("| engine | ms | of vit's time, same dtype | MiB | share of the head |\n|---|---|---|---|---|")
+        for name in engines:
+            own = "vit, bfloat16" if "bfloat16" in name else "vit"
+            ms = statistics.median(r[name]["ms"] for r in rounds)
+            ratio = statistics.median(r[name]["ms"] / r[own]["ms"] for r in rounds)
+            mib = max(r[name]["mib"] for r in rounds)
+            head = rounds[0][name].get("head")
+            print(f"| {name} | {ms:.0f} | {ratio:.2f} | {mib} | {'' if head is None else f'{100 * head:.1f} %'} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
