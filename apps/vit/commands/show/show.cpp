@@ -4,7 +4,6 @@
 #include <string>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/commands/dense/dense_options.h"
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/output_file.h"
@@ -78,7 +77,6 @@ Command show_command() {
       .footer = kFooter,
       .options = show_option_list(*options),
       .run = [options] { return show(*options); }};
-  add_dense_options(command.options, options->common.model_options.dense);
   add_image_run_options(command.options, options->common);
   return command;
 }
