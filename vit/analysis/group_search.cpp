@@ -1,0 +1,174 @@
+#include "vit/analysis/group_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace vit::internal {
+namespace {
+
+constexpr std::size_t kQueriesAtOnce = 64;  // that are gathered for one product
+constexpr std::size_t kBlocks = RowGroups::kGroup / RowGroups::kBlock;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+double square_of(const float* row, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+  return sum;
+}
+
+/// The rows `chosen` of `from`, one after the other in `to`.
+TensorView<const float> gather(TensorView<const float> from, std::span<const std::uint32_t> chosen,
+                               TensorView<float> to) {
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    std::copy_n(from.row(chosen[i]), from.num_columns(), to.row(i));
+  return to.part(0, chosen.size());
+}
+
+}  // namespace
+
+GroupSearch::GroupSearch(const RowGroups& groups, const PackedRows& rows, TensorView<const float> queries,
+                         std::span<NearestRow> out, RowRange left_out)
+    : groups_(groups),
+      rows_(rows),
+      asked_(queries),
+      out_(out),
+      left_out_(left_out),
+      sketches_(Shape{out.size(), RowSketch::kWidth}),
+      centers_(Shape{out.size(), groups.balls().size()}),
+      gathered_(Shape{kQueriesAtOnce, queries.num_columns()}),
+      gathered_sketches_(Shape{kQueriesAtOnce, RowSketch::kWidth}),
+      products_(Shape{kQueriesAtOnce, RowGroups::kGroup}),
+      queries_(out.size()) {}
+
+void GroupSearch::run() {
+  compare_centers();
+  compare_sketches();
+  compare_most_promising();
+  compare(candidates_);
+}
+
+void GroupSearch::compare_centers() {
+  groups_.sketch().apply(asked_, sketches_);
+  const std::span<const RowGroups::Ball> balls = groups_.balls();
+  groups_.centers().multiply(sketches_, 0, balls.size(), centers_.data(), balls.size());
+  std::vector<Candidate> first;
+  for (std::size_t q = 0; q < queries_.size(); ++q) {
+    Query& query = queries_[q];
+    query.square = square_of(sketches_.view().row(q), RowSketch::kWidth);
+    query.slack = RowSketch::slack(asked_.num_columns(),
+                                   std::sqrt(std::max(query.square, groups_.largest_square())));
+    const float* const products = centers_.view().row(q);
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::size_t g = 0; g < balls.size(); ++g) {
+      const double distance = balls[g].center_square - 2 * static_cast<double>(products[g]);
+      if (distance < nearest) nearest = distance, query.group = g;
+    }
+    for (std::size_t b = 0; b < kBlocks; ++b)
+      first.push_back({.block = static_cast<std::uint32_t>(query.group * kBlocks + b),
+                       .query = static_cast<std::uint32_t>(q),
+                       .bound = kInfinity});
+  }
+  std::ranges::stable_sort(first, {}, &Candidate::block);
+  compare(first);
+}
+
+void GroupSearch::compare_sketches() {
+  // x . r <= (|x|^2 + |r|^2 - |sketch(x) - sketch(r)|^2) / 2, so that a row that reaches a product lies
+  // within this distance.
+  for (std::size_t q = 0; q < queries_.size(); ++q) {
+    Query& query = queries_[q];
+    const double square = query.square + groups_.largest_square() -
+                          2 * (static_cast<double>(out_[q].product) - query.slack);
+    query.reach = std::sqrt(std::max(square, 0.0));
+  }
+  const std::span<const RowGroups::Ball> balls = groups_.balls();
+  std::vector<std::uint32_t> near;
+  for (std::size_t g = 0; g < balls.size(); ++g) {
+    near.clear();
+    for (std::size_t q = 0; q < queries_.size(); ++q) {
+      const Query& query = queries_[q];
+      const double square = query.square + balls[g].center_square -
+                            2 * (static_cast<double>(centers_.view().row(q)[g]) + query.slack);
+      const double reach = query.reach + balls[g].radius;
+      if (!(square > reach * reach) && g != query.group) near.push_back(static_cast<std::uint32_t>(q));
+      if (near.size() == kQueriesAtOnce) {
+        compare_sketches_of(g, near);
+        near.clear();
+      }
+    }
+    if (!near.empty()) compare_sketches_of(g, near);
+  }
+}
+
+void GroupSearch::compare_sketches_of(std::size_t group, std::span<const std::uint32_t> queries) {
+  const std::size_t begin = group * RowGroups::kGroup, end = std::min(begin + RowGroups::kGroup, rows_.size());
+  groups_.sketches().multiply(gather(sketches_, queries, gathered_sketches_), begin, end, products_.data(),
+                              RowGroups::kGroup);
+  for (std::size_t first = begin; first < end; first += RowGroups::kBlock) {
+    const std::size_t count = std::min(RowGroups::kBlock, end - first);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const Candidate candidate{
+          .block = static_cast<std::uint32_t>(first / RowGroups::kBlock),
+          .query = queries[i],
+          .bound = largest_of(products_.view().row(i) + (first - begin), count)};
+      if (may_hold(candidate)) candidates_.push_back(candidate);
+    }
+  }
+}
+
+void GroupSearch::compare_most_promising() {
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> best(queries_.size(), kNone);
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    std::size_t& of_query = best[candidates_[i].query];
+    if (of_query == kNone || candidates_[i].bound > candidates_[of_query].bound) of_query = i;
+  }
+  std::vector<Candidate> first;
+  for (const std::size_t i : best) {
+    if (i == kNone) continue;
+    first.push_back(candidates_[i]);
+    candidates_[i].bound = -kInfinity;  // need not be compared again, unless all its rows are left out
+  }
+  std::ranges::stable_sort(first, {}, &Candidate::block);
+  compare(first);
+}
+
+/// Not if it is certain that none of the block reaches the product that was found. A bound that is NaN is
+/// none.
+bool GroupSearch::may_hold(const Candidate& candidate) const {
+  return !(static_cast<double>(candidate.bound) + queries_[candidate.query].slack <
+           static_cast<double>(out_[candidate.query].product));
+}
+
+void GroupSearch::compare(std::span<const Candidate> candidates) {
+  std::vector<std::uint32_t> chosen;
+  for (std::size_t i = 0; i < candidates.size();) {
+    const std::uint32_t block = candidates[i].block;
+    chosen.clear();
+    for (; i < candidates.size() && candidates[i].block == block && chosen.size() < kQueriesAtOnce; ++i) {
+      if (may_hold(candidates[i])) chosen.push_back(candidates[i].query);
+    }
+    if (!chosen.empty()) compare_block(block, chosen);
+  }
+}
+
+void GroupSearch::compare_block(std::size_t block, std::span<const std::uint32_t> queries) {
+  const std::size_t begin = block * RowGroups::kBlock, end = std::min(begin + RowGroups::kBlock, rows_.size());
+  if (begin >= end) return;  // the last group may have fewer blocks
+  num_compared_ += queries.size();
+  rows_.multiply(gather(asked_, queries, gathered_), begin, end, products_.data(), RowGroups::kGroup);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const float* const products = products_.view().row(i);
+    NearestRow& best = out_[queries[i]];
+    if (largest_of(products, end - begin) < best.product) continue;
+    for (std::size_t place = begin; place < end; ++place) {
+      const float product = products[place - begin];
+      const std::size_t row = groups_.order()[place];
+      const bool is_nearer = product > best.product || (product == best.product && row < best.row);
+      if (is_nearer && !left_out_.contains(row)) best = {.row = row, .product = product};
+    }
+  }
+}
+
+}  // namespace vit::internal
