@@ -153,7 +153,8 @@ TEST_CASE("nearest rows: sketches bound products and distances, groups are balls
   sketch.apply(rows, sketches);
   const auto sum = [](const float* a, const float* b, std::size_t count, const auto& term) {
     double total = 0;
-    for (std::size_t i = 0; i < count; ++i) total += term(static_cast<double>(a[i]), static_cast<double>(b[i]));
+    for (std::size_t i = 0; i < count; ++i)
+      total += term(static_cast<double>(a[i]), static_cast<double>(b[i]));
     return total;
   };
   const auto product = [](double a, double b) { return a * b; };

@@ -7,7 +7,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::size_t kQueriesAtOnce = 64;  // that are gathered for one product
+constexpr std::size_t kQueriesAtOnce = 126;  // that are gathered for one product
 constexpr std::size_t kBlocks = RowGroups::kGroup / RowGroups::kBlock;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -35,7 +35,7 @@ GroupSearch::GroupSearch(const RowGroups& groups, const PackedRows& rows, Tensor
       out_(out),
       left_out_(left_out),
       sketches_(Shape{out.size(), RowSketch::kWidth}),
-      centers_(Shape{out.size(), groups.balls().size()}),
+      centers_(Shape{groups.balls().size(), out.size()}),
       gathered_(Shape{kQueriesAtOnce, queries.num_columns()}),
       gathered_sketches_(Shape{kQueriesAtOnce, RowSketch::kWidth}),
       products_(Shape{kQueriesAtOnce, RowGroups::kGroup}),
@@ -50,20 +50,25 @@ void GroupSearch::run() {
 
 void GroupSearch::compare_centers() {
   groups_.sketch().apply(asked_, sketches_);
+  // Centers ask and queries are asked, so that what belongs to a center lies together.
+  const PackedRows packed(sketches_, {}, rows_.kernels(), 1);
+  packed.multiply(groups_.centers(), 0, queries_.size(), centers_.data(), queries_.size());
   const std::span<const RowGroups::Ball> balls = groups_.balls();
-  groups_.centers().multiply(sketches_, 0, balls.size(), centers_.data(), balls.size());
+  std::vector<float> nearest(queries_.size(), kInfinity);  // squares of distances without that of the query
+  for (std::size_t g = 0; g < balls.size(); ++g) {
+    const float* const products = centers_.view().row(g);
+    const auto square = static_cast<float>(balls[g].center_square);
+    for (std::size_t q = 0; q < queries_.size(); ++q) {
+      const float distance = square - 2 * products[q];
+      if (distance < nearest[q]) nearest[q] = distance, queries_[q].group = g;
+    }
+  }
   std::vector<Candidate> first;
   for (std::size_t q = 0; q < queries_.size(); ++q) {
     Query& query = queries_[q];
     query.square = square_of(sketches_.view().row(q), RowSketch::kWidth);
-    query.slack = RowSketch::slack(asked_.num_columns(),
-                                   std::sqrt(std::max(query.square, groups_.largest_square())));
-    const float* const products = centers_.view().row(q);
-    double nearest = std::numeric_limits<double>::infinity();
-    for (std::size_t g = 0; g < balls.size(); ++g) {
-      const double distance = balls[g].center_square - 2 * static_cast<double>(products[g]);
-      if (distance < nearest) nearest = distance, query.group = g;
-    }
+    query.slack =
+        RowSketch::slack(asked_.num_columns(), std::sqrt(std::max(query.square, groups_.largest_square())));
     for (std::size_t b = 0; b < kBlocks; ++b)
       first.push_back({.block = static_cast<std::uint32_t>(query.group * kBlocks + b),
                        .query = static_cast<std::uint32_t>(q),
@@ -76,43 +81,47 @@ void GroupSearch::compare_centers() {
 void GroupSearch::compare_sketches() {
   // x . r <= (|x|^2 + |r|^2 - |sketch(x) - sketch(r)|^2) / 2, so that a row that reaches a product lies
   // within this distance.
+  std::vector<double> reach(queries_.size()), square(queries_.size());
   for (std::size_t q = 0; q < queries_.size(); ++q) {
-    Query& query = queries_[q];
-    const double square = query.square + groups_.largest_square() -
-                          2 * (static_cast<double>(out_[q].product) - query.slack);
-    query.reach = std::sqrt(std::max(square, 0.0));
+    const Query& query = queries_[q];
+    const double square_within = query.square + groups_.largest_square() - 2 * (query.found - query.slack);
+    reach[q] = std::sqrt(std::max(square_within, 0.0));
+    square[q] = query.square - 2 * query.slack;
   }
   const std::span<const RowGroups::Ball> balls = groups_.balls();
-  std::vector<std::uint32_t> near;
+  std::vector<std::uint32_t> near(queries_.size());
   for (std::size_t g = 0; g < balls.size(); ++g) {
-    near.clear();
+    const float* const products = centers_.view().row(g);
+    std::size_t count = 0;
     for (std::size_t q = 0; q < queries_.size(); ++q) {
-      const Query& query = queries_[q];
-      const double square = query.square + balls[g].center_square -
-                            2 * (static_cast<double>(centers_.view().row(q)[g]) + query.slack);
-      const double reach = query.reach + balls[g].radius;
-      if (!(square > reach * reach) && g != query.group) near.push_back(static_cast<std::uint32_t>(q));
-      if (near.size() == kQueriesAtOnce) {
-        compare_sketches_of(g, near);
-        near.clear();
-      }
+      const double distance = square[q] + balls[g].center_square - 2 * static_cast<double>(products[q]);
+      const double within = reach[q] + balls[g].radius;
+      near[count] = static_cast<std::uint32_t>(q);
+      count += !(distance > within * within) && g != queries_[q].group ? 1 : 0;
     }
-    if (!near.empty()) compare_sketches_of(g, near);
+    for (std::size_t first = 0; first < count; first += kQueriesAtOnce)
+      compare_sketches_of(g, std::span(near).subspan(first, std::min(kQueriesAtOnce, count - first)));
   }
 }
 
 void GroupSearch::compare_sketches_of(std::size_t group, std::span<const std::uint32_t> queries) {
-  const std::size_t begin = group * RowGroups::kGroup, end = std::min(begin + RowGroups::kGroup, rows_.size());
+  const std::size_t begin = group * RowGroups::kGroup,
+                    end = std::min(begin + RowGroups::kGroup, rows_.size());
   groups_.sketches().multiply(gather(sketches_, queries, gathered_sketches_), begin, end, products_.data(),
                               RowGroups::kGroup);
+  chosen_.clear();
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (may_reach(queries[i], largest_of(products_.view().row(i), end - begin)))
+      chosen_.push_back(static_cast<std::uint32_t>(i));
+  }
   for (std::size_t first = begin; first < end; first += RowGroups::kBlock) {
     const std::size_t count = std::min(RowGroups::kBlock, end - first);
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const Candidate candidate{
-          .block = static_cast<std::uint32_t>(first / RowGroups::kBlock),
-          .query = queries[i],
-          .bound = largest_of(products_.view().row(i) + (first - begin), count)};
-      if (may_hold(candidate)) candidates_.push_back(candidate);
+    for (const std::uint32_t i : chosen_) {
+      const float bound = largest_of(products_.view().row(i) + (first - begin), count);
+      if (may_reach(queries[i], bound))
+        candidates_.push_back({.block = static_cast<std::uint32_t>(first / RowGroups::kBlock),
+                               .query = queries[i],
+                               .bound = bound});
     }
   }
 }
@@ -134,27 +143,26 @@ void GroupSearch::compare_most_promising() {
   compare(first);
 }
 
-/// Not if it is certain that none of the block reaches the product that was found. A bound that is NaN is
+/// Not if it is certain that no row of this bound has the product that was found. A bound that is NaN is
 /// none.
-bool GroupSearch::may_hold(const Candidate& candidate) const {
-  return !(static_cast<double>(candidate.bound) + queries_[candidate.query].slack <
-           static_cast<double>(out_[candidate.query].product));
+bool GroupSearch::may_reach(std::uint32_t query, float bound) const {
+  return !(static_cast<double>(bound) + queries_[query].slack < queries_[query].found);
 }
 
 void GroupSearch::compare(std::span<const Candidate> candidates) {
-  std::vector<std::uint32_t> chosen;
   for (std::size_t i = 0; i < candidates.size();) {
     const std::uint32_t block = candidates[i].block;
-    chosen.clear();
-    for (; i < candidates.size() && candidates[i].block == block && chosen.size() < kQueriesAtOnce; ++i) {
-      if (may_hold(candidates[i])) chosen.push_back(candidates[i].query);
+    chosen_.clear();
+    for (; i < candidates.size() && candidates[i].block == block && chosen_.size() < kQueriesAtOnce; ++i) {
+      if (may_reach(candidates[i].query, candidates[i].bound)) chosen_.push_back(candidates[i].query);
     }
-    if (!chosen.empty()) compare_block(block, chosen);
+    if (!chosen_.empty()) compare_block(block, chosen_);
   }
 }
 
 void GroupSearch::compare_block(std::size_t block, std::span<const std::uint32_t> queries) {
-  const std::size_t begin = block * RowGroups::kBlock, end = std::min(begin + RowGroups::kBlock, rows_.size());
+  const std::size_t begin = block * RowGroups::kBlock,
+                    end = std::min(begin + RowGroups::kBlock, rows_.size());
   if (begin >= end) return;  // the last group may have fewer blocks
   num_compared_ += queries.size();
   rows_.multiply(gather(asked_, queries, gathered_), begin, end, products_.data(), RowGroups::kGroup);
@@ -168,6 +176,7 @@ void GroupSearch::compare_block(std::size_t block, std::span<const std::uint32_t
       const bool is_nearer = product > best.product || (product == best.product && row < best.row);
       if (is_nearer && !left_out_.contains(row)) best = {.row = row, .product = product};
     }
+    queries_[queries[i]].found = static_cast<double>(best.product);
   }
 }
 

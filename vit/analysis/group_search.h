@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace vit::internal {
 /// The search of a few queries, by one thread.
 class GroupSearch {
  public:
-  static constexpr std::size_t kMostQueries = 256;
+  static constexpr std::size_t kMostQueries = 512;
 
   /// `rows` in the order of `groups`; `out` (n) holds no product yet.
   GroupSearch(const RowGroups& groups, const PackedRows& rows, TensorView<const float> queries,
@@ -39,10 +40,10 @@ class GroupSearch {
 
   /// What is known of a query.
   struct Query {
-    double square = 0;  // with itself
-    double slack = 0;
-    double reach = 0;  // sketches farther from its own are those of rows that are no nearer than the one found
-    std::size_t group = 0;  // of the nearest center, which is compared first
+    double square = 0;                                        // its product with itself
+    double slack = 0;                                         // RowSketch::slack of it and the rows
+    double found = -std::numeric_limits<double>::infinity();  // its largest product so far
+    std::size_t group = 0;  // that of the nearest center, which is compared first
   };
 
   void compare_centers();
@@ -52,20 +53,21 @@ class GroupSearch {
   /// Candidates of a block follow each other.
   void compare(std::span<const Candidate> candidates);
   void compare_block(std::size_t block, std::span<const std::uint32_t> queries);
-  bool may_hold(const Candidate& candidate) const;
+  bool may_reach(std::uint32_t query, float bound) const;
 
   const RowGroups& groups_;
   const PackedRows& rows_;
   TensorView<const float> asked_;  // (n, C)
   std::span<NearestRow> out_;
   RowRange left_out_;
-  Tensor<float> sketches_;            // (n, RowSketch::kWidth)
-  Tensor<float> centers_;             // (n, G) products with centers
-  Tensor<float> gathered_;            // rows of queries that are compared together
-  Tensor<float> gathered_sketches_;   // ... or their sketches
+  Tensor<float> sketches_;           // (n, RowSketch::kWidth)
+  Tensor<float> centers_;            // (G, n) products with centers
+  Tensor<float> gathered_;           // rows of queries that are compared together
+  Tensor<float> gathered_sketches_;  // ... or their sketches
   Tensor<float> products_;
-  std::vector<Query> queries_;        // (n)
+  std::vector<Query> queries_;  // (n)
   std::vector<Candidate> candidates_;
+  std::vector<std::uint32_t> chosen_;  // scratch: those that are compared together
   std::size_t num_compared_ = 0;
 };
 

@@ -21,10 +21,10 @@ constexpr std::size_t kRowsPerBlock = 1024;  // a multiple of every panel width
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 void offer(const float* products, std::size_t first, std::size_t count, NearestRow& best) {
-  const float value = largest_of(products, count);
-  if (value <= best.product) return;
-  best = {.row = first + static_cast<std::size_t>(std::find(products, products + count, value) - products),
-          .product = value};
+  if (largest_of(products, count) <= best.product) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (products[i] > best.product) best = {.row = first + i, .product = products[i]};
+  }
 }
 
 /// All products of `queries` (n <= kQueriesPerTask, C).

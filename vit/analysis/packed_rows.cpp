@@ -1,7 +1,7 @@
 #include "vit/analysis/packed_rows.h"
 
+#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "vit/base/check.h"
@@ -12,17 +12,17 @@ namespace vit::internal {
 namespace {
 
 constexpr std::size_t kRowsPerTask = 256;  // a multiple of every panel width
-constexpr std::size_t kLanes = 16;
+constexpr int kLanes = 16;
 
 }  // namespace
 
 PackedRows::PackedRows(TensorView<const float> rows, std::span<const std::uint32_t> order,
-                       const kernels::LinearKernels& kernels)
+                       const kernels::LinearKernels& kernels, int threads)
     : kernels_(&kernels), size_(rows.num_rows()), columns_(rows.num_columns()) {
   VIT_CHECK(kernels.convert_rows == nullptr && 32 % kernels.panel_columns == 0, "PackedRows",
             "kernels of another layout: ", kernels.description);
   panels_ = Tensor<std::byte>(Shape{kernels.packed_bytes(round_up(size_, kernels.panel_columns), columns_)});
-  parallel_for_parts(size_, kRowsPerTask, 0, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(size_, kRowsPerTask, threads, [&](std::size_t first, std::size_t count) {
     TensorView<const float> part = rows.part(first, count);
     Tensor<float> gathered;
     if (!order.empty()) {
@@ -52,16 +52,14 @@ void PackedRows::multiply(TensorView<const float> queries, std::size_t begin, st
                   .out_stride = stride});
 }
 
-/// Independent maxima for the vector registers, then the largest of those.
 float largest_of(const float* numbers, std::size_t count) {
-  std::array<float, kLanes> best;
-  best.fill(-std::numeric_limits<float>::infinity());
+  using Lanes = Eigen::Array<float, kLanes, 1>;
+  Lanes best = Lanes::Constant(-std::numeric_limits<float>::infinity());
   std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) best[l] = numbers[i + l] > best[l] ? numbers[i + l] : best[l];
-  }
-  for (; i < count; ++i) best[0] = numbers[i] > best[0] ? numbers[i] : best[0];
-  return *std::ranges::max_element(best);
+  for (; i + kLanes <= count; i += kLanes) best = best.max(Eigen::Map<const Lanes>(numbers + i));
+  float largest = best.maxCoeff();
+  for (; i < count; ++i) largest = numbers[i] > largest ? numbers[i] : largest;
+  return largest;
 }
 
 }  // namespace vit::internal

@@ -56,10 +56,9 @@ void split(TensorView<const float> rows, std::span<std::uint32_t> part, std::siz
     const double key = map(rows, part[i]).cast<double>().dot(direction);
     keyed[i] = {std::isfinite(key) ? key : 0.0, part[i]};
   }
-  std::ranges::nth_element(keyed, keyed.begin() + static_cast<std::ptrdiff_t>(first),
-                           [](const Keyed& a, const Keyed& b) {
-                             return a.key != b.key ? a.key < b.key : a.row < b.row;
-                           });
+  std::ranges::nth_element(
+      keyed, keyed.begin() + static_cast<std::ptrdiff_t>(first),
+      [](const Keyed& a, const Keyed& b) { return a.key != b.key ? a.key < b.key : a.row < b.row; });
   // as they were within the halves, so that nothing depends on how elements were selected
   const auto middle = keyed.begin() + static_cast<std::ptrdiff_t>(first);
   std::sort(keyed.begin(), middle, [](const Keyed& a, const Keyed& b) { return a.row < b.row; });
@@ -68,7 +67,8 @@ void split(TensorView<const float> rows, std::span<std::uint32_t> part, std::siz
 }
 
 /// The mean of sketches [first, first + count) in `center`, and how far they are from it.
-RowGroups::Ball ball_of(TensorView<const float> sketches, std::size_t first, std::size_t count, float* center) {
+RowGroups::Ball ball_of(TensorView<const float> sketches, std::size_t first, std::size_t count,
+                        float* center) {
   Vector mean = Vector::Zero(index(RowSketch::kWidth));
   for (std::size_t i = first; i < first + count; ++i) mean += map(sketches, i).cast<double>();
   Eigen::Map<Eigen::VectorXf> rounded(center, mean.size());
@@ -93,20 +93,19 @@ RowGroups::RowGroups(TensorView<const float> rows, const kernels::LinearKernels&
   });
   order_ = group_rows(sketches, kGroup);
   Tensor<float> sorted(sketches.shape());
-  Tensor<float> centers(Shape{ceil_div(count, kGroup), RowSketch::kWidth});
-  balls_.resize(centers.dim(0));
-  std::vector<double> squares(centers.dim(0));  // the largest of each group
+  centers_ = Tensor<float>(Shape{ceil_div(count, kGroup), RowSketch::kWidth});
+  balls_.resize(centers_.dim(0));
+  std::vector<double> squares(centers_.dim(0));  // the largest of each group
   parallel_for_parts(count, kGroup, 0, [&](std::size_t first, std::size_t size) {
     const std::size_t g = first / kGroup;
     for (std::size_t i = first; i < first + size; ++i) {
       std::copy_n(sketches.view().row(order_[i]), RowSketch::kWidth, sorted.view().row(i));
       squares[g] = std::max(squares[g], map(sorted, i).cast<double>().squaredNorm());
     }
-    balls_[g] = ball_of(sorted, first, size, centers.view().row(g));
+    balls_[g] = ball_of(sorted, first, size, centers_.view().row(g));
   });
   largest_square_ = std::ranges::max(squares);
   sketches_ = PackedRows(sorted, {}, kernels);
-  centers_ = PackedRows(centers, {}, kernels);
 }
 
 std::vector<std::uint32_t> group_rows(TensorView<const float> rows, std::size_t size) {

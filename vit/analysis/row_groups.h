@@ -22,21 +22,23 @@ class RowGroups {
     double radius = 0;
   };
 
-  /// Groups rows (m, C), m < 2^32, C > RowSketch::kWidth. The result does not depend on the number of threads.
+  /// Groups rows (m, C), m < 2^32, C > RowSketch::kWidth. The result does not depend on the number of
+  /// threads.
   RowGroups(TensorView<const float> rows, const kernels::LinearKernels& kernels);
 
   const RowSketch& sketch() const noexcept { return sketch_; }
   /// Which row is at each place; groups are kGroup places that follow each other.
   std::span<const std::uint32_t> order() const noexcept { return order_; }
-  const PackedRows& sketches() const noexcept { return sketches_; }  // in this order
-  const PackedRows& centers() const noexcept { return centers_; }    // (G)
-  std::span<const Ball> balls() const noexcept { return balls_; }    // (G)
-  double largest_square() const noexcept { return largest_square_; }  // of a row with itself
+  const PackedRows& sketches() const noexcept { return sketches_; }      // in this order
+  TensorView<const float> centers() const noexcept { return centers_; }  // (G, RowSketch::kWidth)
+  std::span<const Ball> balls() const noexcept { return balls_; }        // (G)
+  double largest_square() const noexcept { return largest_square_; }     // of a row with itself
 
  private:
   RowSketch sketch_;
   std::vector<std::uint32_t> order_;
-  PackedRows sketches_, centers_;
+  PackedRows sketches_;
+  Tensor<float> centers_;
   std::vector<Ball> balls_;
   double largest_square_ = 0;
 };
