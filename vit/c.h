@@ -113,8 +113,16 @@ enum {
   VIT_TEXT = 2048,      /* (n, E) float32, vectors of texts */
   VIT_IDS = 4096,       /* (n, T) int32, token ids */
   VIT_MERGED = 1 << 15, /* (n, h', w', V) float32, visual tokens that a language model gets */
-  VIT_ANOMALY_SCORE = 1 << 24,    /* (n, 1) float32, of vit_anomaly_run() */
-  VIT_ANOMALY_DISTANCES = 1 << 25 /* (n, h, w) float32, 1 - cosine to the nearest good patch */
+  VIT_ANOMALY_SCORE = 1 << 24,     /* (n, 1) float32, of vit_anomaly_run() */
+  VIT_ANOMALY_DISTANCES = 1 << 25, /* (n, h, w) float32, 1 - cosine to the nearest good patch */
+  /* of dense heads, at the size of each image; these are no bits to be joined */
+  VIT_DEPTH = 1 << 26,        /* (n, H, W) float32, of vit_session_depth() */
+  VIT_NORMALS = 1 << 27,      /* (n, 3, H, W) float32, of models that have them */
+  VIT_SEGMENTATION = 1 << 28, /* (n, H, W) int32, class of each pixel, of vit_session_segment() */
+  VIT_BOXES = 1 << 29,        /* (n, m, 4) float32, x0, y0, x1, y1 in pixels; m differs from image to image */
+  VIT_SCORES = (1 << 29) + 1, /* (n, m) float32 */
+  VIT_CLASSES = (1 << 29) + 2,  /* (n, m) int32 */
+  VIT_KEYPOINTS = (1 << 29) + 3 /* (n, m, K, 3) float32, x, y in pixels and the score */
 };
 
 /* What a run gives, input by input. Used for another run it keeps its memory. */
@@ -559,6 +567,67 @@ VIT_API vit_status vit_anomaly_threshold(const vit_anomaly* anomaly, float* thre
  * its images. As vit_session_run(). */
 VIT_API vit_status vit_anomaly_run(const vit_anomaly* anomaly, vit_session* session, const vit_input* inputs,
                                    size_t num_inputs, vit_results* results);
+
+/* ------------------------------------------------------------------------------------------ dense heads */
+
+/* What the head of a model gives for each image, at the size of the image: depth, classes of pixels, boxes,
+ * keypoints. Each call is as vit_session_run(), and MISMATCH for a model whose head does not give it. */
+
+/* What depths are. */
+enum {
+  VIT_DEPTH_METRE = 0,   /* distances, larger is farther */
+  VIT_DEPTH_INVERSE = 1, /* affine-invariant inverse depth: larger is nearer */
+  VIT_DEPTH_RELATIVE = 2 /* affine-invariant depth: larger is farther */
+};
+
+/* What the depths of a model are: VIT_DEPTH_METRE, ... */
+VIT_API vit_status vit_model_depth_unit(const vit_model* model, int32_t* unit);
+/* Names that the head of a model has, of classes of pixels or boxes, or of keypoints: how many; 0 for heads
+ * without names, and for NULL. */
+VIT_API size_t vit_model_num_head_labels(const vit_model* model);
+/* One of them; lives as long as the model. */
+VIT_API vit_status vit_model_head_label(const vit_model* model, size_t index, const char** label);
+
+/* VIT_DEPTH, and VIT_NORMALS where the model has them. */
+VIT_API vit_status vit_session_depth(vit_session* session, const vit_input* inputs, size_t num_inputs,
+                                     vit_results* results);
+/* VIT_SEGMENTATION. */
+VIT_API vit_status vit_session_segment(vit_session* session, const vit_input* inputs, size_t num_inputs,
+                                       vit_results* results);
+
+/* A box in an image, in pixels from its upper left corner. */
+typedef struct vit_box {
+  double x0, y0, x1, y1; /* x0 < x1, y0 < y1 */
+} vit_box;
+
+/* VIT_KEYPOINTS and VIT_BOXES: input i has counts[i] of the boxes, which stand one behind the other. NULL for
+ * counts: each image is one box. VIT_INPUT_PREPROCESSED is ARGUMENT: boxes are cut from images. */
+VIT_API vit_status vit_session_pose(vit_session* session, const vit_input* inputs, size_t num_inputs,
+                                    const vit_box* boxes, const size_t* counts, vit_results* results);
+
+/* What the boxes of a model are held against: classes of its own, or texts. */
+typedef struct vit_detector vit_detector;
+
+/* The classes that the model was trained for (YOLOS). MISMATCH for a model without boxes, or whose boxes are
+ * compared with texts. */
+VIT_API vit_status vit_detector_create(const vit_model* model, vit_detector** detector);
+/* Texts (OWL-ViT, OWLv2), as vit_classifier_create_zero_shot() takes them; no templates: the texts as they
+ * are. */
+VIT_API vit_status vit_detector_create_zero_shot(const vit_model* model, vit_text_encoder* encoder,
+                                                 const char* const* names, size_t num_names,
+                                                 const char* const* templates, size_t num_templates,
+                                                 vit_detector** detector);
+/* Frees the detector and the names that it gave. */
+VIT_API void vit_detector_free(vit_detector* detector);
+/* Classes; 0 for NULL. */
+VIT_API size_t vit_detector_size(const vit_detector* detector);
+/* Name of class `index`; lives as long as the detector. */
+VIT_API vit_status vit_detector_label(const vit_detector* detector, size_t index, const char** label);
+/* VIT_BOXES, VIT_SCORES and VIT_CLASSES, by a session over the same model: boxes with a score above
+ * `threshold`; below 0: that of the model's library. */
+VIT_API vit_status vit_detector_run(const vit_detector* detector, vit_session* session,
+                                    const vit_input* inputs, size_t num_inputs, float threshold,
+                                    vit_results* results);
 
 /* ------------------------------------------------------------------------------------------ positions */
 

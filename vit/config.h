@@ -153,11 +153,13 @@ struct VIT_API ModelConfig {
   std::size_t head_dim = 0;       // d; 0 = embed_dim / num_heads
   std::size_t num_key_heads = 0;  // of keys and values, each for several of queries (EXAONE-4.5); 0 = H
   std::size_t mlp_dim = 3072;     // hidden width; of one branch where gated
+  std::size_t expert_dim = 0;     // last channels of the MLP, which a layer of their own makes (ViTPose+)
   double attention_scale = 0.0;   // of the products of queries and keys; 0 = 1 / sqrt(d)
   std::size_t window = 0;         // edge of the windows that tokens attend in, in patches; 0 = none
   std::vector<std::size_t> global_blocks{};  // blocks in which tokens attend to all others all the same
 
   bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
+  std::size_t patch_padding = 0;        // zeros around the image before it is cut, of the same grid (ViTPose)
   bool input_norm = false;              // (x - mean) / std of stored numbers, one each for a channel (RADIO)
   bool patch_norm = false;              // LayerNorm on the pixels of a patch, before they are projected
   bool patch_bias = true;               // of the projection of patches

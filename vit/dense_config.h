@@ -1,6 +1,7 @@
-// What a dense head is: numbers of every pixel (depth, normals, classes), made of the tokens that leave some
-// blocks. Plain data, filled by an adapter of weights/families. Letters: K taps, from shallow to deep; c_K =
-// channels of the map of a tap, F = channels of the fused map, h x w patches of edge P.
+// What a dense head is: numbers of every pixel (depth, normals, classes), heat maps or boxes, made of the
+// tokens that leave some blocks. Plain data, filled by an adapter of weights/families. Letters: K taps, from
+// shallow to deep; c_K = channels of the map of a tap, F = channels of the fused map, h x w patches of edge
+// P, N = boxes of an image.
 #pragma once
 
 #include <array>
@@ -24,6 +25,12 @@ enum class MapMeaning {
   classes,       // a score of each class
   masks,         // of each query: positive inside its segment
   mask_classes,  // (1, Q, classes + 1): scores of what each query is, then of no object
+  heatmaps,      // of each keypoint, largest where it is
+  boxes,         // (1, N, 4): center, width and height, parts of the picture
+  box_classes,   // (1, N, classes + 1): scores of classes, then of no object
+  box_vectors,   // (1, N, E): what is compared with texts
+  box_terms,     // (1, N, 2): what is added to a cosine, and what ELU + 1 makes its factor
+  objectness,    // (1, N, 1): score of being any object
 };
 
 /// Most taps of a branch.
@@ -112,13 +119,40 @@ struct MaskConfig {
   float map_norm_eps = 1e-6f;                // of the norms over the channels of a pixel
 };
 
+/// How a map of patches becomes heat maps (ViTPose).
+enum class HeatmapDecoder {
+  simple,   // ReLU, enlarged, 3x3
+  classic,  // two transposed convolutions of 4x4 with stride 2, batch norm and ReLU after each, then 1x1
+};
+
+struct HeatmapConfig {
+  HeatmapDecoder decoder = HeatmapDecoder::simple;
+  std::size_t enlarged = 4;    // of simple: rows and columns become so many times more, edges aligned
+  std::size_t channels = 256;  // of classic: those of the maps in between
+};
+
+/// Which tokens give a box each.
+enum class BoxTokens {
+  registers,  // YOLOS calls them detection tokens
+  patches,
+};
+
+/// Small perceptrons of some tokens: their boxes and what is in them (YOLOS, OWL-ViT).
+struct BoxConfig {
+  BoxTokens tokens = BoxTokens::registers;
+  Activation activation = Activation::relu;  // between the three layers of a perceptron
+  bool times_class_token = false;            // each token is multiplied by it, then normalized
+  float times_norm_eps = 1e-5f;              // of that norm
+  bool from_patch = false;                   // boxes are corrections of the patch's place and size
+};
+
 /// One map or several on a way of their own from the tokens.
 struct DenseBranch {
   std::string name;               // in front of its tensors' names
   std::vector<std::size_t> taps;  // tokens that leave these blocks, from 0
   bool tap_norm = true;           // a norm of its own on these tokens
   float tap_norm_eps = 1e-6f;
-  std::variant<DptConfig, LinearMapConfig, MaskConfig> layers;
+  std::variant<DptConfig, LinearMapConfig, MaskConfig, HeatmapConfig, BoxConfig> layers;
   std::vector<MapOutput> outputs;
 };
 
@@ -149,7 +183,11 @@ struct DenseConfig {
   bool pads_pixels = false;
   /// Depths where MapMeaning::sky is at least 0.3 become the 0.99 quantile of the others.
   bool sky_is_farthest = false;
-  std::vector<std::string> labels;  // of classes, of pixels or queries; empty = numbers
+  /// Boxes are parts of the square of the image's longer edge, at whose upper left corner the image lies.
+  bool boxes_of_square = false;
+  float box_threshold = 0.5f;  // of scores, as the library's post-processing has it
+  /// Of classes, of pixels, queries or boxes, or of keypoints; empty = numbers.
+  std::vector<std::string> labels;
 
   /// The output of that meaning, or null.
   VIT_API const MapOutput* find(MapMeaning meaning) const;
@@ -169,6 +207,7 @@ struct DenseOptions {
   std::optional<std::array<float, 2>> depth_range{};  // of bins, metres
   std::optional<float> max_depth{};                   // of metric depth, metres
   ResizeRuleChoice resize_rule = ResizeRuleChoice::automatic;
+  std::size_t expert = 0;  // of models with experts: that of the data set of this index (ViTPose+: 0 = COCO)
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another. `depth`: blocks of the
@@ -177,7 +216,7 @@ VIT_API void validate(const DenseConfig& config, std::size_t depth);
 /// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
 VIT_API void validate(const DenseConfig& config, std::size_t depth, const std::string& file);
 
-/// "depth", "sky", "normals", "classes".
+/// "depth", "sky", "normals", "classes", "heatmaps", "boxes", ...
 VIT_API const char* to_string(MapMeaning meaning);
 /// "metre", "inverse", "relative".
 VIT_API const char* to_string(DepthUnit unit);

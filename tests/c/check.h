@@ -31,6 +31,7 @@ void test_struct_sizes(const char* path);
 void test_own_classes(const char* path, const char* image);
 void test_texts(const char* path, const char* image, const char* file);
 void test_anomalies(const char* path, const char* file);
+void test_dense(const char* golden);
 void test_positions(void);
 void test_null(void);
 

@@ -6,7 +6,8 @@ target_include_directories(vit_c_tests PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_c_tests PRIVATE vit::vit m)
 vit_c99(vit_c_tests)
 add_test(NAME c.calls COMMAND vit_c_tests "${PROJECT_SOURCE_DIR}/data/model" "${PROJECT_SOURCE_DIR}/data/golden/text/openclip-siglip"
-                              "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg" "${CMAKE_CURRENT_BINARY_DIR}/classes.safetensors")
+                              "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg" "${CMAKE_CURRENT_BINARY_DIR}/classes.safetensors"
+                              "${PROJECT_SOURCE_DIR}/data/golden")
 set_tests_properties(c.calls PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=passive" TIMEOUT 300)
 
 foreach(compiler gcc clang)

@@ -217,6 +217,37 @@ std::vector<std::string> hf_config_seeds() {
   return {test::read_text(golden("hf-vit") / "config.json")};
 }
 
+namespace {
+
+constexpr const char* kBoxModels[] = {"yolos", "owlv2", "owlvit", "vitpose-plus", "vitpose"};
+
+}  // namespace
+
+void run_box_config(std::string_view input) {
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
+  const char* model = kBoxModels[0];
+  for (const char* const known : kBoxModels) {
+    if (input.find("\"num_experts\": 3") == input.npos && std::string_view(known).ends_with("plus")) continue;
+    const std::string_view type = std::string_view(known).substr(0, std::string_view(known).find('-'));
+    if (input.find("\"" + std::string(type) + "\"") != input.npos) model = known;
+  }
+  const std::filesystem::path place = folder.path() / model;
+  if (!std::filesystem::exists(place)) {
+    std::filesystem::create_directory(place);
+    std::filesystem::copy_file(golden_root() / "boxes" / model / "model.safetensors",
+                               place / "model.safetensors");
+  }
+  folder.write(std::string(model) + "/config.json", input);
+  load_checkpoint(place);
+}
+
+std::vector<std::string> box_config_seeds() {
+  std::vector<std::string> seeds;
+  for (const char* const model : kBoxModels)
+    seeds.push_back(test::read_text(golden_root() / "boxes" / model / "config.json"));
+  return seeds;
+}
+
 void run_open_clip_config(std::string_view input) {
   static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
   const std::filesystem::path weights = folder.path() / "open_clip_model.safetensors";
@@ -261,7 +292,11 @@ std::vector<std::string> hf_preprocess_seeds() {
       R"({"image_processor_type":"CLIPImageProcessor","do_resize":true,"size":{"shortest_edge":224},"resample":3,)"
       R"("do_center_crop":true,"crop_size":{"height":224,"width":224},"do_rescale":true,)"
       R"("rescale_factor":0.00392156862745098,"do_normalize":true,"image_mean":[0.5,0.5,0.5],)"
-      R"("image_std":[0.5,0.25,0.5],"do_convert_rgb":true,"data_format":null})"};
+      R"("image_std":[0.5,0.25,0.5],"do_convert_rgb":true,"data_format":null})",
+      test::read_text(golden_root() / "boxes" / "yolos" / "preprocessor_config.json"),
+      test::read_text(golden_root() / "boxes" / "vitpose" / "preprocessor_config.json"),
+      R"({"image_processor_type":"Owlv2ImageProcessor","do_pad":true,"size":{"height":960,"width":960},)"
+      R"("resample":2,"rescale_factor":0.00392156862745098})"};
 }
 
 void run_model_folder(std::string_view input) {

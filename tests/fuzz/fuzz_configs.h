@@ -15,6 +15,10 @@ std::vector<std::string> timm_config_seeds();
 void run_hf_config(std::string_view input);
 std::vector<std::string> hf_config_seeds();
 
+/// The input is the config.json of a model of boxes or keypoints; which weights go with it its words say.
+void run_box_config(std::string_view input);
+std::vector<std::string> box_config_seeds();
+
 /// The input is OpenCLIP's open_clip_config.json beside the weights of a tiny model.
 void run_open_clip_config(std::string_view input);
 std::vector<std::string> open_clip_config_seeds();

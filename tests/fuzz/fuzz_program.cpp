@@ -10,6 +10,7 @@
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/commands/index/index_folder.h"
 #include "apps/vit/commands/index/scan.h"
+#include "apps/vit/inputs/boxes_file.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/inputs/texts.h"
@@ -279,6 +280,24 @@ void run_texts(std::string_view input) {
 
 std::vector<std::string> texts_seeds() {
   return {"{\"text\": \"a cat\", \"id\": 1}\r\n\n  {\"text\": \"\\u00e9\"}\n"};
+}
+
+void run_boxes(std::string_view input) {
+  const std::string person[] = {"person"};
+  const app::BoxesFile boxes(input, "input");
+  const std::vector<Box>* const found = boxes.find("a.jpg");
+  for (const Box& box : found != nullptr ? *found : std::vector<Box>()) {
+    if (!(box.x0 < box.x1 && box.y0 < box.y1)) throw std::logic_error("an empty box");
+  }
+  app::BoxesFile(input, "input", person);
+}
+
+std::vector<std::string> boxes_seeds() {
+  return {
+      "{\"file\": \"a.jpg\", \"boxes\": [[1, 2.5, 3e1, 4]]}\r\n\n{\"file\": \"b\", \"box\": [0, 0, 1, 1]}\n",
+      "{\"file\": \"a.jpg\", \"boxes\": [{\"index\": 0, \"label\": \"person\", \"score\": 0.5, \"box\": [1, "
+      "2, 3, 4]}, "
+      "{\"label\": \"car\", \"bbox\": [-1, 2, 3, 4]}]}\n{\"file\": \"a.jpg\", \"poses\": []}\n"};
 }
 
 void run_run_facts(std::string_view input) {

@@ -44,6 +44,10 @@ std::vector<std::string> paths_seeds();
 void run_texts(std::string_view input);
 std::vector<std::string> texts_seeds();
 
+/// The input is a file of --boxes.
+void run_boxes(std::string_view input);
+std::vector<std::string> boxes_seeds();
+
 /// The input is what an earlier run left about itself.
 void run_run_facts(std::string_view input);
 std::vector<std::string> run_facts_seeds();

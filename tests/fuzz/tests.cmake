@@ -2,7 +2,7 @@
 # one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program npz head head_facts class_vectors
-                 timm_config hf_config open_clip_config model_folder tensor_names timm_preprocess hf_preprocess layout rope_scaling dense_config dense_head
+                 timm_config hf_config box_config open_clip_config model_folder tensor_names timm_preprocess hf_preprocess layout rope_scaling dense_config dense_head
                  decode decode_rows jpeg png tiff webp bmp ico pnm gif jpeg2000 codestream avif heif metadata
                  tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
@@ -13,7 +13,7 @@ target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
 set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 if(TARGET vit_program_parts)  # what the program alone reads
-  list(APPEND fuzz_targets base64 form http_head openai_body weaviate_body page_body immich_entries npy truth_map labels index_facts index_files index_vectors index_partial jsonl_partial paths texts run_facts)
+  list(APPEND fuzz_targets base64 form http_head openai_body weaviate_body page_body immich_entries npy truth_map labels index_facts index_files index_vectors index_partial jsonl_partial paths texts boxes run_facts)
   target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_program.cpp ${fuzz_dir}/fuzz_serve.cpp)
   target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_PROGRAM)
   target_link_libraries(vit_fuzz_targets PUBLIC vit_program_parts)

@@ -117,4 +117,23 @@ TEST_CASE("patch: norms before and after the projection, then the positions") {
   }
 }
 
+TEST_CASE("patch: zeros around the image are part of the first patches") {
+  constexpr std::size_t kEdge = 5, kPadding = 2, kRows = 2, kColumns = 3;
+  Tensor<float> pixels(Shape{2, kRows * kEdge, kColumns * kEdge});
+  for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i + 1);
+  Tensor<float> rows(Shape{kRows * kColumns, 2 * kEdge * kEdge});
+  std::ranges::fill(rows.flat(), -1.0f);
+  for (std::size_t row = 0; row < kRows; ++row) patchify(pixels, kEdge, row, rows, {}, kPadding);
+  for (std::size_t patch = 0; patch < kRows * kColumns; ++patch) {
+    for (std::size_t i = 0; i < 2 * kEdge * kEdge; ++i) {
+      const std::size_t channel = i / (kEdge * kEdge);
+      const std::size_t y = patch / kColumns * kEdge + i / kEdge % kEdge,
+                        x = patch % kColumns * kEdge + i % kEdge;
+      const bool is_outside = y < kPadding || x < kPadding;
+      const float expected = is_outside ? 0.0f : pixels.view()[channel].row(y - kPadding)[x - kPadding];
+      CHECK(rows.view().row(patch)[i] == expected);
+    }
+  }
+}
+
 }  // namespace vit::internal

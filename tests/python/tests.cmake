@@ -20,12 +20,15 @@ if(python_ready)
   endif()
   set(python_environment "VITCPP_LIBRARY=$<TARGET_FILE:${python_library}>" "VITCPP_PROGRAM=$<TARGET_FILE:vit_program>"
       "PYTHONPATH=${PROJECT_SOURCE_DIR}/apps/python" "PYTHONDONTWRITEBYTECODE=1" "OMP_WAIT_POLICY=passive")
-  foreach(part inputs model anomaly errors threads processes position timm)
+  foreach(part inputs model anomaly dense errors threads processes position timm)
     add_test(NAME python.${part} COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider test_${part}.py
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/python")
     # 5: nothing collected, because torch or timm is not there
     set_tests_properties(python.${part} PROPERTIES ENVIRONMENT "${python_environment}" TIMEOUT 600 SKIP_RETURN_CODE 5)
   endforeach()
+  add_test(NAME python.example_people COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/apps/python/examples/people.py"
+           "${PROJECT_SOURCE_DIR}/data/golden/boxes/yolos" "${PROJECT_SOURCE_DIR}/data/golden/boxes/vitpose" "${PROJECT_SOURCE_DIR}/data/golden/boxes/yolos/high.png")
+  set_tests_properties(python.example_people PROPERTIES ENVIRONMENT "${python_environment}" TIMEOUT 120)
   execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import mypy" RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
   if(result EQUAL 0)
     add_test(NAME python.types COMMAND "${Python3_EXECUTABLE}" -m mypy --cache-dir=/dev/null

@@ -11,6 +11,7 @@
 #include "vit/c.h"
 #include "vit/c/results.h"
 #include "vit/classifier.h"
+#include "vit/detection.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/session.h"
@@ -52,6 +53,11 @@ struct vit_classifier {
   vit::Classifier classifier;
 };
 
+struct vit_detector {
+  std::shared_ptr<const vit::Model> model;
+  vit::BoxClasses classes;
+};
+
 struct vit_anomaly {
   vit::AnomalyModel bank;
 };
@@ -85,6 +91,10 @@ std::vector<std::string_view> texts_of(const char* const* texts, const std::size
 /// if they are.
 vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,
                       const std::function<std::string(std::size_t, const ImageOutputs&)>& store);
+/// The same for results that depend on the size of the image.
+vit_status run_sized_inputs(Session& session, const InputList& inputs, const Request& request,
+                            vit_results& results,
+                            const std::function<std::string(const StreamedImage&)>& store);
 /// Why nobody can use these numbers; "" if one can.
 std::string defect_of(std::span<const float> numbers);
 

@@ -95,11 +95,18 @@ std::string defect_of(std::span<const float> numbers) {
 
 vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,
                       const std::function<std::string(std::size_t, const ImageOutputs&)>& store) {
+  return run_sized_inputs(session, inputs, request, results,
+                          [&](const StreamedImage& image) { return store(image.index, *image.outputs); });
+}
+
+vit_status run_sized_inputs(Session& session, const InputList& inputs, const Request& request,
+                            vit_results& results,
+                            const std::function<std::string(const StreamedImage&)>& store) {
   return results.fill(inputs.size(), [&] {
     const auto source = [&inputs](std::size_t index) { return inputs[index]; };
     for_each_image(session, inputs.size(), source, request, [&](const StreamedImage& image) {
       if (!image.outputs) return results.fail(image.index, image.kind, image.failure);
-      std::string defect = store(image.index, *image.outputs);
+      std::string defect = store(image);
       if (!defect.empty()) return results.fail(image.index, ErrorKind::format, std::move(defect));
       results.set_size(image.index, image.size);
     });

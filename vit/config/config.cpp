@@ -37,6 +37,9 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
             "rope scaling with truncate rounds places on a ladder of frequencies, but those of this model "
             "are learned");
+  VIT_CHECK(!p.between_blocks || (c.depth > 1 && p.added == AddedTable::prefix_and_patches &&
+                                  p.added_prefix_rows == c.num_prefix_tokens() && c.window == 0),
+            kWhere, "tables between blocks have rows for all tokens, as the added one must have");
   VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.class_token), kWhere,
             "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
@@ -207,6 +210,12 @@ void validate(const ModelConfig& c) {
   VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
             "layers that clip go with norms of branches and a gated MLP");
   check_range("patch_frames", c.patch_frames, 1, 16);
+  check_range("expert_dim", c.expert_dim, 0, c.embed_dim - 1);
+  check_range("patch_padding", c.patch_padding, 0, (c.patch_size - 1) / 2);
+  VIT_CHECK(c.patch_padding == 0 ||
+                (c.fixed_size && c.image_height % c.patch_size == 0 && c.image_width % c.patch_size == 0),
+            kWhere, "patches with padding go with one size of whole patches, got ", c.image_height, " x ",
+            c.image_width);
   VIT_CHECK(std::isfinite(c.attention_scale) && c.attention_scale >= 0, kWhere,
             "attention_scale must be finite and positive, got ", c.attention_scale);
   check_epsilon("the norms", c.norm_eps);

@@ -52,6 +52,25 @@ void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
             kWhere, "a head of masks gives ", c.queries, " masks and their classes");
 }
 
+void validate_layers(const HeatmapConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "taps", branch.taps.size(), 1, 1);
+  check_range(branch.name, "enlargement", c.enlarged, 1, 16);
+  check_range(branch.name, "channels of the decoder", c.channels, 1, kMaxChannels);
+  check_range(branch.name, "outputs", branch.outputs.size(), 1, 1);
+}
+
+void validate_layers(const BoxConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "taps", branch.taps.size(), 1, 1);
+  VIT_CHECK(std::isfinite(c.times_norm_eps) && c.times_norm_eps >= 0 && c.times_norm_eps < 1, kWhere,
+            "the epsilon of the norm of boxes must be in [0, 1), got ", c.times_norm_eps);
+  for (const MapOutput& output : branch.outputs) {
+    VIT_CHECK(output.meaning >= MapMeaning::boxes, kWhere, "boxes have no map of ",
+              to_string(output.meaning));
+    VIT_CHECK(output.meaning != MapMeaning::boxes || output.channels == 4, kWhere, "boxes of ",
+              output.channels, " numbers");
+  }
+}
+
 void validate_output(const MapOutput& output, const std::string& branch) {
   check_range(branch, "channels of an output", output.channels, 1, 65536);
   for (const float value : {output.scale, output.offset, output.lowest, output.highest}) {
@@ -66,11 +85,14 @@ void validate_output(const MapOutput& output, const std::string& branch) {
             "logarithmic bins of depth start above 0, got ", output.lowest);
 }
 
-/// What labels name: classes of pixels or of queries.
+/// What labels name: classes of pixels, of queries or of boxes, or keypoints.
 std::size_t num_labeled(const DenseConfig& config) {
   if (const MapOutput* const classes = config.find(MapMeaning::classes)) return classes->channels;
-  const MapOutput* const classes = config.find(MapMeaning::mask_classes);
-  return classes != nullptr ? classes->channels - 1 : 0;
+  for (const MapMeaning with_none : {MapMeaning::mask_classes, MapMeaning::box_classes}) {
+    if (const MapOutput* const classes = config.find(with_none)) return classes->channels - 1;
+  }
+  const MapOutput* const keypoints = config.find(MapMeaning::heatmaps);
+  return keypoints != nullptr ? keypoints->channels : 0;
 }
 
 }  // namespace
@@ -99,8 +121,10 @@ void validate(const DenseConfig& config, std::size_t depth) {
     for (const MapOutput& output : branch.outputs) validate_output(output, branch.name);
     std::visit([&](const auto& layers) { validate_layers(layers, branch); }, branch.layers);
   }
-  VIT_CHECK(config.labels.empty() || config.labels.size() == num_labeled(config), kWhere,
-            config.labels.size(), " class names for ", num_labeled(config), " classes");
+  VIT_CHECK(std::isfinite(config.box_threshold), kWhere, "a threshold of ", config.box_threshold);
+  const std::size_t count = num_labeled(config);
+  VIT_CHECK(config.labels.empty() || config.labels.size() == count, kWhere, config.labels.size(),
+            " class names for ", count, " classes");
 }
 
 void validate(const DenseConfig& config, std::size_t depth, const std::string& file) {
@@ -131,6 +155,12 @@ const char* to_string(MapMeaning meaning) {
     case MapMeaning::classes: return "classes";
     case MapMeaning::masks: return "masks of segments";
     case MapMeaning::mask_classes: return "classes of masks";
+    case MapMeaning::heatmaps: return "heat maps of keypoints";
+    case MapMeaning::boxes: return "boxes";
+    case MapMeaning::box_classes: return "classes of boxes";
+    case MapMeaning::box_vectors: return "vectors of boxes";
+    case MapMeaning::box_terms: return "terms of boxes";
+    case MapMeaning::objectness: return "objectness";
   }
   return "unknown";
 }

@@ -54,8 +54,12 @@ void DenseHead::forward(std::span<const TensorView<const float>> taps, GridSize 
       dpt->forward(tokens, grid, results, threads, memory);
     } else if (const auto* linear = std::get_if<LinearMapHead>(&branches_[b])) {
       linear->forward(tokens, grid, results.front(), threads, memory);
+    } else if (const auto* heatmaps = std::get_if<HeatmapHead>(&branches_[b])) {
+      heatmaps->forward(tokens.front(), grid, results.front(), threads, memory);
+    } else if (const auto* masks = std::get_if<MaskHead>(&branches_[b])) {
+      masks->forward(tokens.front(), grid, results[0], results[1], threads, memory);
     } else {
-      std::get<MaskHead>(branches_[b]).forward(tokens.front(), grid, results[0], results[1], threads, memory);
+      std::get<BoxHead>(branches_[b]).forward(tokens.front(), grid, results, threads, memory);
     }
     first += branch.outputs.size();
   }

@@ -5,7 +5,9 @@
 #include <variant>
 #include <vector>
 
+#include "vit/dense/box_head.h"
 #include "vit/dense/dpt_head.h"
+#include "vit/dense/heatmap_head.h"
 #include "vit/dense/linear_map_head.h"
 #include "vit/dense/mask_head.h"
 #include "vit/dense_config.h"
@@ -14,7 +16,7 @@ namespace vit::internal {
 
 class DenseHead {
  public:
-  using Branch = std::variant<DptHead, LinearMapHead, MaskHead>;
+  using Branch = std::variant<DptHead, LinearMapHead, MaskHead, HeatmapHead, BoxHead>;
 
   /// `branches` as those of `config`.
   DenseHead(DenseConfig config, std::vector<Branch> branches);

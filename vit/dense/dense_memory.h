@@ -1,6 +1,7 @@
 // DenseMemory: what dense heads compute on their way, one image at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -60,6 +61,22 @@ struct MaskMaps {
   TensorView<float> rows;        // (threads, width * Q)
 };
 
+/// Memory of a head of boxes.
+struct BoxMaps {
+  TensorView<float> tokens;                   // (T, C) of the tap
+  std::array<TensorView<float>, 2> hidden{};  // (N, C), by turns
+};
+
+/// Memory of a head of heat maps.
+struct HeatmapMaps {
+  TensorView<float> tokens;              // (T, C) of the tap
+  std::array<FeatureMap, 2> products{};  // (size before it is doubled, 16 O)
+  FeatureMap doubled;                    // (2 x grid, O)
+  MapResize enlarge;
+  FeatureMap enlarged;  // (size of the result, C or O)
+  FeatureMap result;    // (size, K)
+};
+
 /// Memory of one head at a time.
 class DenseMemory {
  public:
@@ -73,6 +90,8 @@ class DenseMemory {
   DptMaps dpt;
   LinearMaps linear;
   MaskMaps masks;
+  BoxMaps boxes;
+  HeatmapMaps heatmaps;
 
  private:
   Arena arena_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vit/base/parallel.h"
+
 namespace vit::internal {
 namespace {
 
@@ -27,6 +29,17 @@ AttentionInput attention_of(std::size_t layer, const EncoderInput& input) {
   attention.num_prefix = input.position->turns_prefix() ? 0 : input.num_prefix;
   attention.logit_factor *= input.position->logit_factor();
   return attention;
+}
+
+/// x (B * T, C) += rows (T, C) of every image.
+void add_rows(TensorView<const float> rows, TensorView<float> x, int threads) {
+  if (rows.empty()) return;
+  const std::size_t tokens = rows.num_rows(), width = rows.num_columns();
+  parallel_for(x.num_rows(), threads, [&](std::size_t row, int) {
+    const float* const from = rows.row(row % tokens);
+    float* const to = x.row(row);
+    for (std::size_t c = 0; c < width; ++c) to[c] += from[c];
+  });
 }
 
 }  // namespace
@@ -62,6 +75,7 @@ TensorView<float> Encoder::forward(TensorView<float> tokens, const EncoderInput&
       blocks_[layer].forward(x, attention, pass);
     }
     observer.after_block(layer, x);
+    if (input.position != nullptr) add_rows(input.position->rows_after(layer), x, pass.threads);
     if (pass.watch != nullptr) pass.watch->add_block(layer + 1, blocks_.size());
   }
   observer.after_blocks(blocks_, pass);

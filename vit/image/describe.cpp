@@ -15,6 +15,7 @@ const char* filter_name(ResizeFilter filter) {
     case ResizeFilter::box: return "box";
     case ResizeFilter::hamming: return "hamming";
     case ResizeFilter::opencv_cubic: return "cubic";
+    case ResizeFilter::blurred_bilinear: return "bilinear after a Gaussian blur";
   }
   return "unknown";
 }
@@ -48,6 +49,12 @@ std::string resize_words(const PreprocessConfig& config) {
       return text("resize the shortest edge to ", config.resize_height,
                   config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most")
                                           : std::string());
+    case ResizeRule::shortest_edge_floored:
+      return text("resize the shortest edge to ", config.resize_height,
+                  config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most")
+                                          : std::string(),
+                  ", edges down to multiples of ", config.size_multiple);
+    case ResizeRule::box: return "warp a box, widened to the aspect ratio and by a quarter, to " + size;
     case ResizeRule::cover: return "resize, keeping the aspect ratio, to cover " + size;
     case ResizeRule::nearer_scale:
       return "resize, keeping the aspect ratio, by the scale to " + size + " that changes less";
@@ -82,17 +89,19 @@ std::string Preprocessor::describe() const {
   out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
   if (config.pad_to_square) {
-    out << "pad to a square with (" << int{config.square_pad_color[0]} << ", "
-        << int{config.square_pad_color[1]} << ", " << int{config.square_pad_color[2]} << ")\n";
+    out << "pad " << (config.square_at_corner ? "at the bottom and right " : "") << "to a square with ("
+        << int{config.square_pad_color[0]} << ", " << int{config.square_pad_color[1]} << ", "
+        << int{config.square_pad_color[2]} << ")\n";
   }
   if (config.opencv_longest_edge > 0) {
     out << "resize the longest edge to " << config.opencv_longest_edge << ", then edges to multiples of "
         << config.size_multiple << ", as OpenCV by area or cubic\n";
   }
   out << resize_words(config);
-  if (config.resize != ResizeRule::none)
+  if (config.resize != ResizeRule::none && config.resize != ResizeRule::box)
     out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
-  if (config.size_multiple > 0) out << ", edges to multiples of " << config.size_multiple;
+  if (config.size_multiple > 0 && config.resize != ResizeRule::shortest_edge_floored)
+    out << ", edges to multiples of " << config.size_multiple;
   out << '\n';
   if (config.pad_multiple > 0) {
     out << (config.pad_at_end ? "pad at the bottom and right to multiples of "

@@ -15,6 +15,7 @@
 #include "vit/image/resample_rows.h"
 #include "vit/image/resize_memory.h"
 #include "vit/image/row_source.h"
+#include "vit/image/warp_box.h"
 
 namespace vit {
 
@@ -50,8 +51,10 @@ internal::PixelRows rows_of(ImageView image) {
           .row_stride = image.row_stride()};
 }
 
-/// `image`, of three channels, in the middle of a square of its longer edge; in `buffer`, in the same order.
-ImageView square(ImageView image, const std::array<unsigned char, 3>& color, Buffer<std::uint8_t>& buffer) {
+/// `image`, of three channels, in the middle of a square of its longer edge, or in its corner; in `buffer`,
+/// in the same order.
+ImageView square(ImageView image, const std::array<unsigned char, 3>& color, bool at_corner,
+                 Buffer<std::uint8_t>& buffer) {
   const std::size_t edge = std::max(image.height(), image.width());
   const std::size_t row_bytes = checked_mul(edge, 3, kWhere);
   std::uint8_t* const out = buffer.take(checked_mul(edge, row_bytes, kWhere));
@@ -61,7 +64,7 @@ ImageView square(ImageView image, const std::array<unsigned char, 3>& color, Buf
   }
   for (std::size_t y = 1; y < edge; ++y) std::copy_n(out, row_bytes, out + y * row_bytes);
   std::uint8_t* const corner =
-      out + (edge - image.height()) / 2 * row_bytes + 3 * ((edge - image.width()) / 2);
+      at_corner ? out : out + (edge - image.height()) / 2 * row_bytes + 3 * ((edge - image.width()) / 2);
   for (std::size_t y = 0; y < image.height(); ++y)
     std::copy_n(image.row(y), 3 * image.width(), corner + y * row_bytes);
   return {out, edge, edge, {.format = image.format()}};
@@ -186,7 +189,7 @@ ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
     return in;
   }
   if (!config_.pad_to_square || in.height() == in.width()) return in;
-  return square(in, config_.square_pad_color, buffers.squared);
+  return square(in, config_.square_pad_color, config_.square_at_corner, buffers.squared);
 }
 
 /// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
@@ -195,6 +198,9 @@ ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, Prepr
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
+  if (config_.resize == ResizeRule::box)
+    return warp_to_bytes(
+        image, {0.0, 0.0, static_cast<double>(image.width()), static_cast<double>(image.height())}, memory);
   const ImageView in = input(image, memory);
   std::uint8_t* const out = buffers.resized.take(checked_mul(rows.count, columns.count * 3, kWhere));
   internal::resize(rows_of(in), {.height = rows.resized, .width = columns.resized},
@@ -205,6 +211,27 @@ ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, Prepr
                     .threads = threads},
                    buffers.resize, out);
   return {out, rows.count, columns.count, {.format = in.format()}};
+}
+
+/// A box of the image; in `memory`, rgb or bgr.
+ImageView Preprocessor::warp_to_bytes(ImageView image, const Box& box, PreprocessMemory& memory) const {
+  const ImageSize target{config_.resize_height, config_.resize_width};
+  const ImageView in = input(image, memory);
+  std::uint8_t* const out =
+      memory.buffers_->resized.take(checked_mul(target.height, target.width * 3, kWhere));
+  internal::warp_box(rows_of(in), internal::box_map(internal::widened(box, target, config_.box_unit), target),
+                     target, out);
+  return {out, target.height, target.width, {.format = in.format()}};
+}
+
+Tensor<float> Preprocessor::run_box(ImageView image, const Box& box) const {
+  VIT_CHECK(config_.resize == ResizeRule::box, kWhere.with(ErrorKind::mismatch), config_.source,
+            ": the rules take whole images, not boxes of them");
+  const Plan edges = plan(image.size());
+  Tensor<float> out(Shape{num_channels(), edges.rows.out, edges.columns.out});
+  PreprocessMemory memory;
+  write_bytes(warp_to_bytes(image, box, memory), edges, out);
+  return out;
 }
 
 Image Preprocessor::crop_stage(ImageView image, int threads) const {
@@ -324,7 +351,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
   const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
   const bool takes_rotated = !in_float && config_.filter != ResizeFilter::nearest;
-  if (config_.opencv_longest_edge != 0) return std::nullopt;
+  if (config_.opencv_longest_edge != 0 || config_.resize == ResizeRule::box) return std::nullopt;
   if (config_.pad_to_square && in.height != in.width) return std::nullopt;
   if (orientation != 1 && !takes_rotated) return std::nullopt;
   PreprocessMemory::Buffers& buffers = *memory.buffers_;

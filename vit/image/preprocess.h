@@ -33,6 +33,9 @@ enum class ResizeFilter {  // Pillow's enum order 0..5
   box,                     // mean of an area
   hamming,                 // sinc with a Hamming window, radius 1
   opencv_cubic,            // a = -0.75, radius 2 also where the image shrinks: INTER_CUBIC, on float data
+  /// Two neighbors, after a Gaussian blur of sigma (factor - 1) / 2 where both edges shrink: OWLv2, on float
+  /// data.
+  blurred_bilinear,
 };
 
 /// Whose arithmetic resizes the image.
@@ -51,9 +54,10 @@ enum class PillowRelease {
 
 /// The size that an image is brought to before it is cropped.
 enum class ResizeRule {
-  none,           // kept as it is
-  squash,         // straight to (resize_height, resize_width)
-  shortest_edge,  // shortest edge to resize_height, other edge = trunc(S * long / short)
+  none,                   // kept as it is
+  squash,                 // straight to (resize_height, resize_width)
+  shortest_edge,          // shortest edge to resize_height, other edge = trunc(S * long / short)
+  shortest_edge_floored,  // the same, then both edges down to multiples of size_multiple (YOLOS)
   cover,          // scale so that both edges cover the target, half-even rounding (timm center, non-square)
   contain,        // scale so that both edges fit the target, half-even rounding (timm border)
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
@@ -64,6 +68,9 @@ enum class ResizeRule {
   longest,  // no edge above longest_edge, then up to multiples of edge_multiple (Pixtral)
   patch_limit,  // at most max_patches patches, never enlarged (MoonViT)
   token_count,  // about max_patches patches, down to multiples of edge_multiple (Gemma 4)
+  /// A box of the image, by default all of it: widened to the aspect ratio of (resize_height, resize_width)
+  /// and by a quarter, and warped to it; what lies outside of the image is black (ViTPose)
+  box,
 };
 
 /// What ResizeRule::area does first with edges shorter than edge_multiple.
@@ -124,6 +131,7 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;                // pixels; the edge of shortest_edge
   std::size_t resize_width = 256;                 // pixels
   std::size_t longest_edge = 0;                   // upper bound for shortest_edge, 0 = none; of longest
+  double box_unit = 200.0;                        // of box: sizes are rounded in this unit, as float32
   /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
   /// below the target.
   std::size_t size_multiple = 0;
@@ -171,6 +179,7 @@ struct PreprocessConfig {
   /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
   /// rest at the bottom or right, as published taggers do with Image.paste.
   bool pad_to_square = false;
+  bool square_at_corner = false;  // into the upper left corner of that square instead (OWLv2)
   std::array<unsigned char, 3> square_pad_color{0, 0, 0};  // R, G, B
   ChannelOrder channels = ChannelOrder::rgb;               // of the planes that the model sees
   std::size_t max_pixels = kMaxImagePixels;                // of an image file; larger ones are an Error
@@ -188,6 +197,15 @@ VIT_API void validate(const PreprocessConfig& config);
 struct AreaLimits {
   std::size_t least = 0;
   std::size_t most = 0;
+};
+
+/// A box in an image: edges in pixels from the upper left corner.
+struct Box {
+  double x0 = 0;
+  double y0 = 0;
+  double x1 = 0;
+  double y1 = 0;
+  bool operator==(const Box&) const = default;
 };
 
 /// Whose arithmetic resizes images.
@@ -302,6 +320,10 @@ class VIT_API Preprocessor {
   /// The normalized planes (K, H, W) of `image` as a new tensor.
   Tensor<float> run(ImageView image, int threads = 1) const;
 
+  /// The normalized planes (K, H, W) of a box of `image`. Throws Error (mismatch) for rules other than
+  /// ResizeRule::box, (argument) for a box that is empty or not finite.
+  Tensor<float> run_box(ImageView image, const Box& box) const;
+
   /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with
   /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
   /// strips), no image is in memory: rows are resized by one thread as they are decoded, and what the crop
@@ -350,6 +372,8 @@ class VIT_API Preprocessor {
   std::array<unsigned char, 3> padding() const;
   FilePixels run_bands(const internal::Bands& bands, PreprocessMemory& memory, int threads) const;
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
+  ImageView warp_to_bytes(ImageView image, const Box& box, PreprocessMemory& memory) const;
+  bool is_inside_square() const noexcept { return config_.pad_to_square && !config_.square_at_corner; }
   void run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
                     TensorView<float> out) const;
   std::optional<FilePixels> run_rows(std::span<const std::byte> file, const std::string& name,

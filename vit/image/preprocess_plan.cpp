@@ -6,6 +6,7 @@
 #include "vit/base/checked.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/token_sizes.h"
+#include "vit/image/warp_box.h"
 
 namespace vit {
 
@@ -42,6 +43,27 @@ ImageSize shortest_edge(ImageSize in, std::size_t edge, std::size_t longest) {
   const auto width = static_cast<double>(in.width);
   return in.width < in.height ? ImageSize{floor_of(exact * height / width), edge}
                               : ImageSize{edge, floor_of(exact * width / height)};
+}
+
+/// Hugging Face's get_size_with_aspect_ratio_yolos, which for upright images follows the unrounded value also
+/// where the short edge stays.
+ImageSize shortest_edge_floored(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
+  const double low = std::min(height, width), high = std::max(height, width);
+  double exact = static_cast<double>(config.resize_height);
+  std::size_t edge = config.resize_height;
+  if (config.longest_edge != 0 && high / low * exact > static_cast<double>(config.longest_edge)) {
+    exact = static_cast<double>(config.longest_edge) * low / high;
+    edge = half_even(exact);
+  }
+  ImageSize size = in;
+  if (in.width < in.height) {
+    size = {floor_of(exact * height / width), edge};
+  } else if (in.height != edge) {
+    size = {edge, floor_of(exact * width / height)};
+  }
+  const std::size_t multiple = std::max<std::size_t>(config.size_multiple, 1);
+  return {size.height / multiple * multiple, size.width / multiple * multiple};
 }
 
 ImageSize same_ratio(ImageSize in, const PreprocessConfig& config) {
@@ -132,7 +154,9 @@ void replace_target(PreprocessConfig& config, const InputSize& size) {
   }
   VIT_CHECK(config.resize != ResizeRule::none, kMismatch, config.source,
             ": the rules neither resize nor crop, so they have no target size");
-  VIT_CHECK(config.resize != ResizeRule::shortest_edge || size.height == size.width, kMismatch, config.source,
+  const bool by_edge =
+      config.resize == ResizeRule::shortest_edge || config.resize == ResizeRule::shortest_edge_floored;
+  VIT_CHECK(!by_edge || size.height == size.width, kMismatch, config.source,
             ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x", size.width);
   if (config.resize == ResizeRule::patches) {
     VIT_CHECK(
@@ -214,6 +238,8 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
       if (to_multiples) return scaled_to_multiples(in, config_);
       return {config_.resize_height, config_.resize_width};
     case ResizeRule::shortest_edge: return shortest_edge(in, config_.resize_height, config_.longest_edge);
+    case ResizeRule::shortest_edge_floored: return shortest_edge_floored(in, config_);
+    case ResizeRule::box: return {config_.resize_height, config_.resize_width};
     case ResizeRule::cover:
       if (to_multiples) return scaled_to_multiples(in, config_);
       return same_ratio(in, config_);
@@ -295,9 +321,24 @@ SourceMap Preprocessor::source_map(ImageSize in) const {
   const auto origin = [](const EdgePlan& edge) {
     return static_cast<double>(edge.begin) - static_cast<double>(edge.at);
   };
+  if (config_.resize == ResizeRule::box) {
+    const ImageSize target{config_.resize_height, config_.resize_width};
+    const Box whole{0.0, 0.0, static_cast<double>(in.width), static_cast<double>(in.height)};
+    const internal::BoxMap map =
+        internal::box_map(internal::widened(whole, target, config_.box_unit), target);
+    // from centers of pixels to points
+    return {.left = map.left + 0.5 - 0.5 * map.x_step,
+            .top = map.top + 0.5 - 0.5 * map.y_step,
+            .x_step = map.x_step,
+            .y_step = map.y_step};
+  }
+  const bool in_middle = is_inside_square();
   const double x_step = step(edges.columns, square.width), y_step = step(edges.rows, square.height);
-  return {.left = origin(edges.columns) * x_step - static_cast<double>((square.width - in.width) / 2),
-          .top = origin(edges.rows) * y_step - static_cast<double>((square.height - in.height) / 2),
+  const auto before = [in_middle](std::size_t rest) {
+    return in_middle ? static_cast<double>(rest / 2) : 0.0;
+  };
+  return {.left = origin(edges.columns) * x_step - before(square.width - in.width),
+          .top = origin(edges.rows) * y_step - before(square.height - in.height),
           .x_step = x_step,
           .y_step = y_step};
 }

@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
+#include <utility>
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
@@ -69,7 +71,8 @@ FilterShape filter_shape(ResizeFilter filter) {
     case ResizeFilter::box: return {box, 0.5};
     case ResizeFilter::hamming: return {hamming, 1.0};
     case ResizeFilter::nearest:
-    case ResizeFilter::opencv_cubic: break;
+    case ResizeFilter::opencv_cubic:
+    case ResizeFilter::blurred_bilinear: break;
   }
   fail(kResize, "filter nearest has no weights");
 }
@@ -241,9 +244,66 @@ void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
   }
 }
 
+/// The index of a pixel of an axis that is mirrored at its ends, whose own pixels are not repeated.
+std::size_t mirrored_index(std::ptrdiff_t at, std::size_t size) {
+  const auto last = static_cast<std::ptrdiff_t>(size) - 1;
+  if (last == 0) return 0;
+  at = std::abs(at) % (2 * last);
+  return static_cast<std::size_t>(at <= last ? at : 2 * last - at);
+}
+
+/// Two neighbors of a blurred axis: what each output takes of the pixels before the blur. Source:
+/// transformers, models/owlv2, with torchvision's gaussian_blur and torch's interpolate, whose sums of
+/// weights are joined.
+void fill_blurred_bilinear(const AxisSpan& span, float sigma, FloatAxis& axis) {
+  const auto radius = static_cast<std::ptrdiff_t>(std::ceil(3.0f * sigma));
+  check_num_weights({span.out, span.out, span.begin, span.end}, static_cast<double>(radius));
+  std::vector<double> kernel;
+  double sum = 0.0;
+  for (std::ptrdiff_t k = -radius; k <= radius; ++k) {
+    const double x = radius == 0 ? 0.0 : static_cast<double>(k) / static_cast<double>(sigma);
+    sum += kernel.emplace_back(std::exp(-0.5 * x * x));
+  }
+  const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
+  std::map<std::size_t, double> taps;
+  for (std::size_t i = span.begin; i < span.end; ++i) {
+    const float at = std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
+    const std::size_t low = std::min(static_cast<std::size_t>(at), span.in - 1);
+    const double second = std::clamp(static_cast<double>(at) - static_cast<double>(low), 0.0, 1.0);
+    taps.clear();
+    for (const auto& [center, weight] :
+         {std::pair{low, 1.0 - second}, std::pair{std::min(low + 1, span.in - 1), second}}) {
+      for (std::ptrdiff_t k = -radius; k <= radius && weight != 0.0; ++k)
+        taps[mirrored_index(static_cast<std::ptrdiff_t>(center) + k, span.in)] +=
+            weight * kernel[static_cast<std::size_t>(k + radius)] / sum;
+    }
+    const std::size_t first = taps.begin()->first, count = taps.rbegin()->first + 1 - first;
+    axis.first.push_back(first);
+    axis.count.push_back(count);
+    axis.offset.push_back(axis.weights.size());
+    axis.weights.resize(axis.weights.size() + count, 0.0f);
+    for (const auto& [input, weight] : taps)
+      axis.weights[axis.offset.back() + input - first] = static_cast<float>(weight);
+  }
+}
+
 }  // namespace
 
-FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter) {
+Blur blur_of(ImageSize in, ImageSize out, ResizeFilter filter) {
+  if (filter != ResizeFilter::blurred_bilinear) return {};
+  const auto sigma = [](std::size_t from, std::size_t to) {
+    return std::max((static_cast<float>(from) / static_cast<float>(to) - 1.0f) / 2.0f, 0.0f);
+  };
+  const float of_height = sigma(in.height, out.height), of_width = sigma(in.width, out.width);
+  if (of_height == 0.0f || of_width == 0.0f) return {};
+  return {.rows = of_width, .columns = of_height};
+}
+
+FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter, float blur) {
+  if (filter == ResizeFilter::blurred_bilinear) {
+    fill_blurred_bilinear(span, blur, *this);
+    return;
+  }
   if (filter == ResizeFilter::opencv_cubic) {
     fill_opencv_cubic(span, *this);
     return;

@@ -50,8 +50,9 @@ class FixedAxis {
 
 /// Float weights of torch's antialias kernel on float data: scale, center and weights in float32.
 struct FloatAxis {
-  /// Throws Error for filters other than bilinear and bicubic.
-  FloatAxis(const AxisSpan& span, ResizeFilter filter);
+  /// `blur`: of ResizeFilter::blurred_bilinear, the sigma of the Gaussian in front of it. Throws Error for
+  /// filters other than it, bilinear, bicubic and opencv_cubic.
+  FloatAxis(const AxisSpan& span, ResizeFilter filter, float blur = 0.0f);
   std::size_t bytes() const noexcept;
 
   std::vector<std::size_t> first;
@@ -59,6 +60,15 @@ struct FloatAxis {
   std::vector<std::size_t> offset;
   std::vector<float> weights;
 };
+
+/// Sigmas of the blur in front of a resize.
+struct Blur {
+  float rows = 0;
+  float columns = 0;
+};
+/// Of ResizeFilter::blurred_bilinear, in float32; of other filters 0. No edge is blurred unless both shrink,
+/// and the library takes the sigma of the height along the width, and the other way round.
+Blur blur_of(ImageSize in, ImageSize out, ResizeFilter filter);
 
 /// Input pixel of every wanted output for filter nearest: Pillow adds the scale up in double, torchvision
 /// (nearest-exact) multiplies in float32.

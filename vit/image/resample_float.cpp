@@ -92,8 +92,9 @@ void resize_weighted(const PixelRows& in, const float (&levels)[256], const Axis
   const bool columns_change = column_span.in != column_span.out;
   const bool rows_change = row_span.in != row_span.out;
   const std::size_t row_floats = checked_mul(out.dim(2), 3, kResize);
-  const FloatAxis& columns = memory.float_columns.find(column_span, filter);
-  const FloatAxis& rows = memory.float_rows.find(row_span, filter);
+  const Blur blur = blur_of({row_span.in, column_span.in}, {row_span.out, column_span.out}, filter);
+  const FloatAxis& columns = memory.float_columns.find(column_span, filter, blur.columns);
+  const FloatAxis& rows = memory.float_rows.find(row_span, filter, blur.rows);
   const Inputs wanted = rows_change ? inputs_of(rows) : Inputs{.first = row_span.begin, .end = row_span.end};
   const std::size_t between_height = wanted.end - wanted.first;
   const std::size_t between_floats = checked_mul(between_height, row_floats, kResize);
@@ -173,8 +174,9 @@ void resize_planes(TensorView<const float> in, ImageSize target, const ResizeWin
     });
     return;
   }
-  const FloatAxis& column_axis = memory.float_columns.find(columns, filter);
-  const FloatAxis& row_axis = memory.float_rows.find(rows, filter);
+  const Blur blur = blur_of({rows.in, columns.in}, {rows.out, columns.out}, filter);
+  const FloatAxis& column_axis = memory.float_columns.find(columns, filter, blur.columns);
+  const FloatAxis& row_axis = memory.float_rows.find(rows, filter, blur.rows);
   const bool rows_change = rows.in != rows.out;
   const Inputs wanted = rows_change ? inputs_of(row_axis) : Inputs{.first = rows.begin, .end = rows.end};
   const std::size_t between_height = wanted.end - wanted.first;
@@ -216,8 +218,9 @@ FloatRowResize::FloatRowResize(ImageSize in, float factor, ImageSize target, con
     wanted_ = {nearest_columns_->inputs.front(), nearest_columns_->inputs.back() + 1};
     return;
   }
-  const FloatAxis& column_axis = memory.float_columns.find(columns, filter);
-  const FloatAxis& row_axis = memory.float_rows.find(rows, filter);
+  const Blur blur = blur_of({rows.in, columns.in}, {rows.out, columns.out}, filter);
+  const FloatAxis& column_axis = memory.float_columns.find(columns, filter, blur.columns);
+  const FloatAxis& row_axis = memory.float_rows.find(rows, filter, blur.rows);
   if (columns.in != columns.out) {
     column_axis_ = &column_axis;
     const Inputs inputs = inputs_of(column_axis);

@@ -74,8 +74,8 @@ class AxisTables {
 struct ResizeMemory {
   AxisTables<FixedAxis, ResizeFilter, Resampler, bool> columns;  // bool: mirrored
   AxisTables<FixedAxis, ResizeFilter, Resampler, bool> rows;
-  AxisTables<FloatAxis, ResizeFilter> float_columns;
-  AxisTables<FloatAxis, ResizeFilter> float_rows;
+  AxisTables<FloatAxis, ResizeFilter, float> float_columns;  // float: sigma of a blur
+  AxisTables<FloatAxis, ResizeFilter, float> float_rows;
   AxisTables<NearestAxis, Resampler> nearest_columns;
   AxisTables<NearestAxis, Resampler> nearest_rows;
   Buffer<std::uint8_t> between;  // the image between two passes

@@ -7,10 +7,12 @@
 
 namespace vit::internal {
 
-PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms)
+PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms,
+                       std::size_t patch_padding)
     : projection_(std::move(projection)),
       prefix_(std::move(prefix)),
       patch_size_(patch_size),
+      patch_padding_(patch_padding),
       norms_(std::move(norms)) {}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& position,
@@ -26,7 +28,7 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
                                                       : std::span<const std::uint32_t>();
     parallel_for(num_images * grid.rows, pass.threads, [&](std::size_t task, int) {
       const std::size_t image = task / grid.rows, row = task % grid.rows;
-      patchify(pixels[image], patch_size_, row, patches[image], places);
+      patchify(pixels[image], patch_size_, row, patches[image], places, patch_padding_);
       if (!norms_.unit_pixels && norms_.mean.empty()) return;
       for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
         normalize_pixels(patches[image].row(places.empty() ? patch : places[patch]));

@@ -24,8 +24,9 @@ struct PatchNorms {
 class PatchEmbed {
  public:
   /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
-  /// distillation token, then registers.
-  PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {});
+  /// distillation token, then registers; patch_padding as of patchify().
+  PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {},
+             std::size_t patch_padding = 0);
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
@@ -46,7 +47,7 @@ class PatchEmbed {
 
   Linear projection_;
   Tensor<float> prefix_;  // (prefix, C)
-  std::size_t patch_size_;
+  std::size_t patch_size_, patch_padding_;
   PatchNorms norms_;
 };
 

@@ -13,7 +13,7 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 }
 
 void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
-              TensorView<float> rows, std::span<const std::uint32_t> places) {
+              TensorView<float> rows, std::span<const std::uint32_t> places, std::size_t padding) {
   VIT_CHECK(pixels.rank() == 3, "patchify", "pixels must have shape (channels, H, W), got ",
             pixels.shape().to_string());
   const std::size_t num_channels = pixels.dim(0), height = pixels.dim(1);
@@ -25,12 +25,17 @@ void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_
             places.size(), " places");
   for (std::size_t channel = 0; channel < num_channels; ++channel) {
     for (std::size_t y = 0; y < patch_size; ++y) {
-      const float* source = pixels.row(channel * height + grid_row * patch_size + y);
+      const std::size_t row = grid_row * patch_size + y;  // plus the padding
+      const bool is_outside = row < padding;
+      const float* source = pixels.row(channel * height + (is_outside ? 0 : row - padding));
       const std::size_t offset = (channel * patch_size + y) * patch_size;
       for (std::size_t c = 0; c < grid.columns; ++c) {
         const std::size_t patch = grid_row * grid.columns + c;
-        std::copy_n(source + c * patch_size, patch_size,
-                    rows.row(places.empty() ? patch : places[patch]) + offset);
+        float* const to = rows.row(places.empty() ? patch : places[patch]) + offset;
+        const std::size_t zeros = is_outside ? patch_size : c == 0 ? padding : 0;
+        std::fill_n(to, zeros, 0.0f);
+        if (!is_outside)
+          std::copy_n(source + c * patch_size + zeros - padding, patch_size - zeros, to + zeros);
       }
     }
   }

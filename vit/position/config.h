@@ -116,6 +116,8 @@ struct PositionConfig {
   TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
   /// A rectangle takes the top left of the table as it is for the square of its longer edge (RADIO).
   bool square_table = false;
+  /// A table like the added one, for all tokens, is added after each block but the last (YOLOS).
+  bool between_blocks = false;
 
   RopeKind rope = RopeKind::none;                         // rotation of queries and keys
   CoordinateRule coordinates = CoordinateRule::index;     // what the angles are proportional to

@@ -96,6 +96,17 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
             kWhere.with(ErrorKind::argument),
             "truncate rounds places on a ladder of frequencies; those of this model are learned");
   if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
+  VIT_CHECK(config.between_blocks == !weights.between_tables.empty(), kWhere, "tables between blocks ",
+            weights.between_tables.shape().to_string(),
+            config.between_blocks ? ", expected some" : " though the config has no use for them");
+  if (config.between_blocks) {
+    const Shape expected{shape.depth - 1, table_.dim(0), shape.embed_dim};
+    VIT_CHECK(num_prefix_rows_ == num_prefix_ && weights.between_tables.shape() == expected, kWhere,
+              "tables between blocks ", weights.between_tables.shape().to_string(), ", expected ",
+              expected.to_string(), " with rows for all ", num_prefix_, " prefix tokens");
+    for (std::size_t layer = 0; layer + 1 < shape.depth; ++layer)
+      between_tables_.push_back(copy_rows(weights.between_tables[layer], 0, table_.dim(0)));
+  }
   if (config.rope != RopeKind::none) load_frequencies(shape, weights);
 }
 
@@ -170,6 +181,12 @@ PositionContext Position::build_context(GridSize grid) const {
   context.grid_ = grid;
   if (window_ != 0) context.windows_ = order_by_windows(grid, window_);
   if (!table_.empty()) add_rows(context);
+  for (const Tensor<float>& table : between_tables_) {
+    context.between_rows_.push_back(
+        is_reused(config_.added_grid, grid, config_.reuse)
+            ? copy_rows(table, 0, table.dim(0))
+            : resample_table(table, num_prefix_rows_, config_.added_grid, grid, config_.resampling));
+  }
   if (config_.rope != RopeKind::none) add_rope_tables(context);
   return context;
 }
@@ -220,7 +237,7 @@ void Position::add_rope_tables(PositionContext& context) const {
 }
 
 std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) const {
-  constexpr std::size_t kKept = 8;
+  constexpr std::size_t kKept = 8, kMostBytes = std::size_t{1} << 28;
   const std::lock_guard lock(mutex_);
   for (auto entry = contexts_.begin(); entry != contexts_.end(); ++entry) {
     if ((*entry)->grid() != grid) continue;
@@ -228,7 +245,12 @@ std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) co
     return contexts_.front();
   }
   contexts_.push_front(std::make_shared<const PositionContext>(position_.build_context(grid)));
-  if (contexts_.size() > kKept) contexts_.pop_back();
+  std::size_t bytes = 0, fitting = 0;
+  for (const auto& context : contexts_) {
+    bytes += context->between_bytes();
+    if (fitting == 0 || bytes <= kMostBytes) ++fitting;
+  }
+  contexts_.resize(std::min({contexts_.size(), kKept, fitting}));
   return contexts_.front();
 }
 

@@ -31,6 +31,7 @@ struct PositionShape {
 /// What a file stores for positions; views of memory owned elsewhere, empty where the model has none.
 struct PositionWeights {
   TensorView<const float> added_table{};        // (p + N, C) for added_grid, or (2, L, C)
+  TensorView<const float> between_tables{};     // (depth - 1, p + N, C), of all tokens
   TensorView<const float> mixed_frequencies{};  // (2, depth, H, d / 2), x first
   std::span<const float> periods{};             // (d / 4), 1 / frequency before angle_scale
   std::span<const float> class_angles{};        // (d / 2), of the class token
@@ -46,6 +47,17 @@ class PositionContext {
   TensorView<const float> prefix_rows() const noexcept { return prefix_rows_.view(); }
   /// Rows to add to the patches, (N, C); empty where none is added.
   TensorView<const float> patch_rows() const noexcept { return patch_rows_.view(); }
+
+  /// Rows to add to all tokens (T, C) that leave block `layer`; empty where none are added.
+  TensorView<const float> rows_after(std::size_t layer) const noexcept {
+    return layer < between_rows_.size() ? between_rows_[layer].view() : TensorView<const float>();
+  }
+  /// Bytes of rows between blocks, which are large.
+  std::size_t between_bytes() const noexcept {
+    return between_rows_.empty()
+               ? 0
+               : between_rows_.size() * between_rows_.front().num_elements() * sizeof(float);
+  }
 
   /// The order of the patches in the sequence; null where they are taken row by row. Rows and factors are in
   /// this order.
@@ -66,6 +78,7 @@ class PositionContext {
   GridSize grid_;
   Tensor<float> prefix_rows_;
   Tensor<float> patch_rows_;
+  std::vector<Tensor<float>> between_rows_;  // (T, C) of each block but the last, or none
   std::optional<position::WindowOrder> windows_;
   std::vector<position::RopeTable<float>> tables_;  // none, one for all layers, or one per layer
   bool turns_prefix_ = false;
@@ -100,6 +113,7 @@ class Position {
   std::size_t head_dim_ = 0;  // of volume
   std::size_t num_prefix_rows_ = 0;
   Tensor<float> table_;                                   // (p + N, C) or (2, L, C)
+  std::vector<Tensor<float>> between_tables_;             // (p + N, C) of each block but the last, or none
   std::optional<position::RopeFrequencies> frequencies_;  // of axial: of the first axis
   std::optional<position::RopeFrequencies> second_axis_;  // of the second, where it has its own
   std::vector<double> class_angles_;                      // (d / 2), or empty

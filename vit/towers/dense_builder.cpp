@@ -34,6 +34,12 @@ class HeadBuilder {
                      kernels_);
     if (const auto* masks = std::get_if<MaskConfig>(&branch.layers))
       return MaskHead(*masks, mask_layers(*masks, branch), backbone_.num_prefix_tokens(), kernels_);
+    if (const auto* heatmaps = std::get_if<HeatmapConfig>(&branch.layers))
+      return HeatmapHead(*heatmaps, heatmap_layers(*heatmaps, branch), backbone_.num_prefix_tokens(),
+                         kernels_);
+    if (const auto* boxes = std::get_if<BoxConfig>(&branch.layers))
+      return BoxHead(branch, box_layers(*boxes, branch), backbone_.num_prefix_tokens(),
+                     backbone_.num_register_tokens);
     const auto& linear = std::get<LinearMapConfig>(branch.layers);
     return LinearMapHead(linear, linear_layers(linear, branch), backbone_.num_prefix_tokens(), kernels_);
   }
@@ -182,6 +188,66 @@ class HeadBuilder {
                                DepthwiseConvolution(load(step + ".depthwise.weight").view()),
                                LayerNorm(load(step + ".norm.weight").flat(), load(step + ".norm.bias").flat(),
                                          c.map_norm_eps, kernels_)});
+    }
+    return out;
+  }
+
+  /// A transposed kernel (I, O, 4, 4) and the batch norm after it, as products (4 4 O, I) of single pixels.
+  DoublingConvolution doubling(const std::string& number) const {
+    const Tensor<float> weight = load("doubling." + number + ".weight");
+    const ChannelMap norm = batch_norm("doubling_norm." + number);
+    const std::size_t in = weight.dim(0), out = weight.dim(1), places = 16;
+    Tensor<float> rows(Shape{places * out, in, 1, 1}), bias(Shape{out});
+    for (std::size_t i = 0; i < in; ++i) {
+      for (std::size_t o = 0; o < out; ++o) {
+        const float* const kernel = weight.data() + (i * out + o) * places;
+        for (std::size_t place = 0; place < places; ++place)
+          rows.data()[(place * out + o) * in + i] = static_cast<float>(kernel[place] * norm.scale[o]);
+      }
+    }
+    for (std::size_t o = 0; o < out; ++o) bias.data()[o] = static_cast<float>(norm.shift[o]);
+    return {Convolution(rows.view(), {}, 1, linear_), std::move(bias)};
+  }
+
+  HeatmapLayers heatmap_layers(const HeatmapConfig& c, const DenseBranch& branch) const {
+    HeatmapLayers out{.norm = tap_norm(branch), .last = convolution("last")};
+    if (c.decoder == HeatmapDecoder::classic) {
+      for (const char* const number : {"0", "1"}) out.doublings.push_back(doubling(number));
+    }
+    return out;
+  }
+
+  /// A product of rows (out, in) as a kernel of 1x1.
+  Convolution linear(const Product& rows) const {
+    const TensorView<const float> weight(rows.weight.data(),
+                                         Shape{rows.weight.dim(0), rows.weight.dim(1), 1, 1});
+    return {weight, rows.bias.flat(), 1, linear_};
+  }
+
+  /// `a` above `b`.
+  static Product stacked(const Product& a, const Product& b) {
+    const std::size_t rows = a.weight.dim(0) + b.weight.dim(0);
+    Product out{Tensor<float>(Shape{rows, a.weight.dim(1)}), Tensor<float>(Shape{rows})};
+    std::ranges::copy(b.weight.flat(), std::ranges::copy(a.weight.flat(), out.weight.data()).out);
+    std::ranges::copy(b.bias.flat(), std::ranges::copy(a.bias.flat(), out.bias.data()).out);
+    return out;
+  }
+
+  BoxLayers box_layers(const BoxConfig& c, const DenseBranch& branch) const {
+    BoxLayers out{.norm = tap_norm(branch)};
+    if (c.times_class_token)
+      out.times_norm.emplace(load("times_norm.weight").flat(), load("times_norm.bias").flat(),
+                             c.times_norm_eps, kernels_);
+    for (const MapOutput& output : branch.outputs) {
+      std::vector<Convolution>& layers = out.outputs.emplace_back();
+      if (output.meaning == MapMeaning::box_vectors) {
+        layers.push_back(linear(product("vectors")));
+      } else if (output.meaning == MapMeaning::box_terms) {
+        layers.push_back(linear(stacked(product("shift"), product("scale"))));
+      } else {
+        for (const char* const layer : {"0", "1", "2"})
+          layers.push_back(linear(product(perceptron_name(output.meaning) + layer)));
+      }
     }
     return out;
   }

@@ -1,5 +1,6 @@
 #include "vit/towers/layer_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vit::internal {
@@ -69,6 +70,23 @@ std::optional<LayerNorm> LayerBuilder::optional_norm(const NormWeights& weights)
   return norm(weights);
 }
 
+/// The second layer of an MLP; of models with experts the channels of the expert come last.
+Linear LayerBuilder::fc2(const BlockWeights& block) const {
+  if (!block.fc2_expert.weight.present()) return linear(block.fc2, block.fc2_clip);
+  const std::size_t width = config_.embed_dim;
+  Tensor<float> weight(Shape{width, config_.mlp_dim}), bias;
+  float* rows = weight.data();
+  for (const LinearWeights* part : {&block.fc2, &block.fc2_expert})
+    rows = std::ranges::copy(part->weight.load().flat(), rows).out;
+  if (config_.mlp_bias) {
+    bias = Tensor<float>(Shape{width});
+    float* numbers = bias.data();
+    for (const LinearWeights* part : {&block.fc2, &block.fc2_expert})
+      numbers = std::ranges::copy(part->bias.load().flat(), numbers).out;
+  }
+  return Linear(weight, bias.flat(), *arithmetic_.linear);
+}
+
 Block LayerBuilder::block(const BlockWeights& block) const {
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
   if (config_.value_norm) head_norms.values = plain_rms_norm(config_.head_width(), config_.norm_eps);
@@ -78,7 +96,7 @@ Block LayerBuilder::block(const BlockWeights& block) const {
   std::optional<Linear> gate;
   if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate, block.gate_clip));
   Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1, block.fc1_clip)}, optional_norm(block.mlp_norm),
-          linear(block.fc2, block.fc2_clip), config_.activation);
+          fc2(block), config_.activation);
   return Block(norm(block.norm1), std::move(attention),
                {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
                optional_norm(block.norm2), std::move(mlp),

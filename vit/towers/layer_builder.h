@@ -39,6 +39,7 @@ class LayerBuilder {
  private:
   /// In the arithmetic of blocks, with bounds where there are some.
   Linear linear(const LinearWeights& weights, const WeightTensor& clip) const;
+  Linear fc2(const BlockWeights& block) const;
   std::vector<Linear> clipped_qkv(const BlockWeights& block) const;
   Block block(const BlockWeights& block) const;
 

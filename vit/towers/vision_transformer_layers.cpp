@@ -49,7 +49,8 @@ class Builder {
                        .mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
-                       .projected = layers_.optional_norm(weights_.embed_norm)});
+                       .projected = layers_.optional_norm(weights_.embed_norm)},
+                      config_.patch_padding);
   }
 
   Position position() const {
@@ -57,6 +58,10 @@ class Builder {
     const Tensor<float> frequencies = weights_.rope_frequencies.load();
     const Tensor<float> periods = weights_.rope_periods.load();
     const Tensor<float> class_angles = weights_.class_angles.load();
+    const Tensor<float> between = weights_.between_tables.load();  // (depth - 1, 1, rows, C)
+    TensorView<const float> between_tables;
+    if (!between.empty())
+      between_tables = {between.data(), Shape{between.dim(0), between.dim(2), between.dim(3)}};
     return Position(config_.position,
                     {.embed_dim = config_.embed_dim,
                      .depth = config_.depth,
@@ -66,6 +71,7 @@ class Builder {
                      .window = config_.window,
                      .trained_grid = config_.native_grid()},
                     {.added_table = table,
+                     .between_tables = between_tables,
                      .mixed_frequencies = frequencies,
                      .periods = periods.flat(),
                      .class_angles = class_angles.flat()});

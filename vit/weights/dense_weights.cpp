@@ -19,6 +19,10 @@ struct HeadWalker {
     tensor(name + ".weight", {out, in, edge, edge});
     if (bias) tensor(name + ".bias", {out});
   }
+  void linear(const std::string& name, std::size_t out, std::size_t in) const {
+    tensor(name + ".weight", {out, in});
+    tensor(name + ".bias", {out});
+  }
   void transposed(const std::string& name, std::size_t channels, std::size_t edge) const {
     tensor(name + ".weight", {channels, channels, edge, edge});
     tensor(name + ".bias", {channels});
@@ -100,7 +104,44 @@ void visit_layers(const MaskConfig& c, const DenseBranch& branch, std::size_t wi
   }
 }
 
+void visit_layers(const HeatmapConfig& c, const DenseBranch& branch, std::size_t width,
+                  const HeadWalker& walk) {
+  const std::size_t keypoints = branch.outputs.front().channels;
+  if (c.decoder == HeatmapDecoder::simple) return walk.convolution("last", keypoints, width, 3);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string number = std::to_string(i);
+    walk.tensor("doubling." + number + ".weight", {i == 0 ? width : c.channels, c.channels, 4, 4});
+    walk.batch_norm("doubling_norm." + number, c.channels);
+  }
+  walk.convolution("last", keypoints, c.channels, 1);
+}
+
+void visit_layers(const BoxConfig& c, const DenseBranch& branch, std::size_t width, const HeadWalker& walk) {
+  if (c.times_class_token) {
+    walk.tensor("times_norm.weight", {width});
+    walk.tensor("times_norm.bias", {width});
+  }
+  for (const MapOutput& output : branch.outputs) {
+    if (output.meaning == MapMeaning::box_vectors) {
+      walk.linear("vectors", output.channels, width);
+    } else if (output.meaning == MapMeaning::box_terms) {
+      walk.linear("shift", 1, width);
+      walk.linear("scale", 1, width);
+    } else {
+      for (std::size_t layer = 0; layer < 3; ++layer)
+        walk.linear(perceptron_name(output.meaning) + std::to_string(layer),
+                    layer == 2 ? output.channels : width, width);
+    }
+  }
+}
+
 }  // namespace
+
+std::string perceptron_name(MapMeaning meaning) {
+  return meaning == MapMeaning::boxes        ? "boxes."
+         : meaning == MapMeaning::objectness ? "objectness."
+                                             : "classes.";
+}
 
 const WeightTensor& DenseWeights::at(const std::string& name) const {
   const auto found = tensors_.find(name);

@@ -27,6 +27,9 @@ class DenseWeights {
 using VisitDenseTensor =
     std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>;
 
+/// What stands in front of the numbers of a box perceptron's layers: "boxes.", "classes.", "objectness.".
+std::string perceptron_name(MapMeaning meaning);
+
 /// Calls visit(name, shape, tensor) for every tensor that the head has, in the order of the data; C =
 /// embed_dim. The one list of them.
 void for_each_tensor(const DenseConfig& config, std::size_t embed_dim, DenseWeights& weights,

@@ -52,6 +52,10 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   if (c.position.added != AddedTable::none) {
     walk.tensor(Part::position_table, position_table(c), weights.position_table);
   }
+  if (c.position.between_blocks) {
+    const Shape rows = position_table(c);
+    walk.tensor(Part::between_tables, Shape{c.depth - 1, 1, rows[0], rows[1]}, weights.between_tables);
+  }
   if (c.position.class_angles)
     walk.tensor(Part::class_angles, Shape{c.head_width() / 2}, weights.class_angles);
   if (c.position.rope == RopeKind::mixed) {
@@ -80,7 +84,9 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
   if (c.mlp == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp_dim, width, block.gate, c.mlp_bias);
   walk.linear(Part::fc1_weight, c.mlp_dim, width, block.fc1, c.mlp_bias);
   if (c.mlp_norm) walk.norm(Part::mlp_norm_gamma, c.mlp_dim, block.mlp_norm, c.norm_kind);
-  walk.linear(Part::fc2_weight, width, c.mlp_dim, block.fc2, c.mlp_bias);
+  walk.linear(Part::fc2_weight, width - c.expert_dim, c.mlp_dim, block.fc2, c.mlp_bias);
+  if (c.expert_dim != 0)
+    walk.linear(Part::fc2_expert_weight, c.expert_dim, c.mlp_dim, block.fc2_expert, c.mlp_bias);
   if (c.clipped) {
     walk.tensor(Part::q_clip, Shape{4}, block.q_clip);
     walk.tensor(Part::k_clip, Shape{4}, block.k_clip);

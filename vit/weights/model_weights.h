@@ -61,7 +61,8 @@ struct BlockWeights {
   LinearWeights gate;          // (M, C), gated only
   LinearWeights fc1;           // (M, C); the value branch where gated
   NormWeights mlp_norm;        // (M)
-  LinearWeights fc2;           // (C, M)
+  LinearWeights fc2;           // (C, M), of models with experts (C - E, M)
+  LinearWeights fc2_expert;    // (E, M)
   WeightTensor q_clip, k_clip, v_clip, proj_clip, gate_clip, fc1_clip, fc2_clip;  // (4)
   NormWeights branch_norm2;                                                       // (C)
   WeightTensor scale2;                                                            // (C)
@@ -101,6 +102,7 @@ struct ModelWeights {
   WeightTensor register_tokens;     // (R, C)
   WeightTensor late_tokens;         // (Q, C)
   WeightTensor position_table;      // (rows, C)
+  WeightTensor between_tables;      // (depth - 1, 1, rows, C)
   WeightTensor class_angles;        // (d / 2)
   WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope
   WeightTensor rope_periods;        // (d / 4): stored periods

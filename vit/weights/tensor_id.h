@@ -26,7 +26,8 @@ enum class Part : std::uint8_t {
   register_tokens,
   late_tokens,
   position_table,
-  class_angles,  // of the class token's rotation
+  between_tables,  // added between the blocks
+  class_angles,    // of the class token's rotation
   rope_frequencies,
   rope_periods,
   norm_pre_gamma,
@@ -56,6 +57,8 @@ enum class Part : std::uint8_t {
   mlp_norm_beta,
   fc2_weight,
   fc2_bias,
+  fc2_expert_weight,  // of the last channels, where a data set has a layer of its own
+  fc2_expert_bias,
   q_clip,  // smallest and largest input, smallest and largest output
   k_clip,
   v_clip,
@@ -156,12 +159,14 @@ constexpr bool is_vector(Part part) {
     case Part::register_tokens:
     case Part::late_tokens:
     case Part::position_table:
+    case Part::between_tables:
     case Part::rope_frequencies:
     case Part::qkv_weight:
     case Part::proj_weight:
     case Part::gate_weight:
     case Part::fc1_weight:
     case Part::fc2_weight:
+    case Part::fc2_expert_weight:
     case Part::pool_q_weight:
     case Part::pool_kv_weight:
     case Part::pool_proj_weight:

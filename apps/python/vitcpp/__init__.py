@@ -24,6 +24,7 @@ from ._errors import (
 
 if TYPE_CHECKING:
     from . import position as position
+    from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
     from ._anomaly import AnomalyModel as AnomalyModel
     from ._model import Model as Model, Precision as Precision
     from ._text import Tokenizer as Tokenizer
@@ -32,13 +33,18 @@ if TYPE_CHECKING:
 __all__ = [
     "AnomalyModel",
     "ArgumentError",
+    "BoxEdges",
+    "Depth",
+    "Detection",
     "Error",
     "FileError",
     "FormatError",
     "InternalError",
     "MismatchError",
     "Model",
+    "Pose",
     "RopeTable",
+    "Segment",
     "Tokenizer",
     "UnsupportedError",
     "load",
@@ -48,6 +54,7 @@ __all__ = [
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
 _LAZY = {"AnomalyModel": "_anomaly", "Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
+_LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))
 _MODULES = ("position", "ray", "spark")
 
 

@@ -170,6 +170,10 @@ class RopeOptions(Options):
     ]
 
 
+class Box(ctypes.Structure):
+    _fields_ = [("x0", c_double), ("y0", c_double), ("x1", c_double), ("y1", c_double)]
+
+
 class Prediction(ctypes.Structure):
     _fields_ = [("index", c_size_t), ("label", c_char_p), ("probability", c_float), ("logit", c_float)]
 
@@ -178,6 +182,8 @@ POOLED, PROJECTED, CLS, PATCHES, TOKENS, EMBEDDED, LOGITS = 1, 2, 4, 8, 16, 32, 
 BLOCK, ATTENTION, PIXELS, CROPPED, TEXT, IDS = 128, 256, 512, 1024, 2048, 4096
 MERGED = 1 << 15
 ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
+DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
+BOXES, SCORES, CLASSES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -217,6 +223,15 @@ _CALLS: dict[str, list[Any]] = {
     "vit_anomaly_save": [c_void_p, c_char_p],
     "vit_anomaly_threshold": [c_void_p, POINTER(c_float), POINTER(c_double)],
     "vit_anomaly_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
+    "vit_model_depth_unit": [c_void_p, POINTER(c_int32)],
+    "vit_model_head_label": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_session_depth": [c_void_p, POINTER(Input), c_size_t, c_void_p],
+    "vit_session_segment": [c_void_p, POINTER(Input), c_size_t, c_void_p],
+    "vit_session_pose": [c_void_p, POINTER(Input), c_size_t, POINTER(Box), _SIZES, c_void_p],
+    "vit_detector_create": [c_void_p, _HANDLE],
+    "vit_detector_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
+    "vit_detector_label": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_detector_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_float, c_void_p],
     "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
     "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
     "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
@@ -228,7 +243,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "anomaly", "rope_table"]  # fmt: skip
+          "anomaly", "detector", "rope_table"]  # fmt: skip
 
 
 def _path() -> str:
@@ -248,6 +263,9 @@ def _load() -> ctypes.CDLL:
     library.vit_preprocessor_describe.argtypes = [c_void_p]
     library.vit_results_size.restype = c_size_t
     library.vit_results_size.argtypes = [c_void_p]
+    for name in ("vit_model_num_head_labels", "vit_detector_size"):
+        getattr(library, name).restype = c_size_t
+        getattr(library, name).argtypes = [c_void_p]
     library.vit_tokenizer_context_length.restype = c_size_t
     library.vit_tokenizer_context_length.argtypes = [c_void_p]
     library.vit_c_revision.restype = c_int32

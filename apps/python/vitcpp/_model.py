@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
+from ._dense import DenseModel
 from ._errors import ArgumentError, Error, MismatchError, UnsupportedError
 from ._inputs import ImageLike, Inputs, Pixels, images_of, integer, is_single
 from ._results import Results
@@ -132,7 +133,7 @@ def _reloaded(arguments: tuple[Any, ...], options: dict[str, Any], fingerprint: 
     return model
 
 
-class Model:
+class Model(DenseModel):
     """A checkpoint ready to run; `vitcpp.load` makes one.
 
     Threads may share a model: each has working memory of its own. Calls release the GIL. After `close()`, or at the end
@@ -256,9 +257,10 @@ class Model:
         lib.call("vit_model_describe", self._handle.pointer, ctypes.byref(self._info))
         self._facts = self._read_facts(self._handle)
         self._local = threading.local()
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards what follows
         self._preprocessor: lib.Handle | None = None
         self._classifier: lib.Handle | None = None
+        self._detectors: dict[Any, lib.Handle] = {}
         self._zero_shot: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], lib.Handle] = OrderedDict()
         self._text: TextEncoder | None = None
 
@@ -321,6 +323,7 @@ class Model:
         with self._lock:
             self._handle = self._preprocessor = self._classifier = self._text = None
             self._zero_shot.clear()
+            self._detectors.clear()
             self._local = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:

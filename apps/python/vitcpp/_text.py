@@ -89,6 +89,19 @@ class TextEncoder:
                 len(templates),
             )
 
+    def detector(self, model: lib.Handle, labels: tuple[str, ...], templates: tuple[str, ...]) -> lib.Handle:
+        with self._lock:
+            return lib.Handle(
+                "detector",
+                "vit_detector_create_zero_shot",
+                model.pointer,
+                self._encoder.pointer,
+                lib.strings(list(labels)),
+                len(labels),
+                lib.strings(list(templates)),
+                len(templates),
+            )
+
 
 class Tokenizer:
     """The tokenizer of a text tower, free of its weights.

@@ -11,6 +11,8 @@ std::vector<Command> all_commands() {
            embed_command,
            depth_command,
            segment_command,
+           detect_command,
+           pose_command,
            preprocess_command,
            info_command,
            bench_command,

@@ -13,6 +13,8 @@ Command embed_command();
 Command preprocess_command();
 Command depth_command();
 Command segment_command();
+Command detect_command();
+Command pose_command();
 Command info_command();
 Command bench_command();
 Command tokenize_command();

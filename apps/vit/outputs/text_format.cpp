@@ -39,6 +39,15 @@ void append_json_float(std::string& out, float value) {
   if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
+void append_json_box(std::string& out, const Box& box) {
+  out += "[";
+  for (const double edge : {box.x0, box.y0, box.x1, box.y1}) {
+    if (out.back() != '[') out += ", ";
+    append_json_float(out, static_cast<float>(edge));
+  }
+  out += "]";
+}
+
 void append_json_string(std::string& out, std::string_view value) {
   out += '"';
   while (!value.empty()) {

@@ -5,11 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "vit/image/preprocess.h"
+
 namespace vit::app {
 
 /// Shortest decimal form that reads back as the same float32, always recognisable as a real number ("8.0",
 /// "-0.0", "1e-05"). JSON knows no infinities and no NaN: they become null.
 void append_json_float(std::string& out, float value);
+/// [x0, y0, x1, y1], each as a float.
+void append_json_box(std::string& out, const Box& box);
 /// A JSON string with quotes; ASCII controls escaped, bytes that are not UTF-8 replaced by U+FFFD.
 void append_json_string(std::string& out, std::string_view value);
 std::string json_string(std::string_view value);

@@ -31,13 +31,12 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
     }
   }
   const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
-  for (const std::string_view known :
-       {"owlv2", "owlvit", "yolos", "vitpose", "clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
-        "vitmatte", "mask2former", "segformer"}) {
+  for (const std::string_view known : {"clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
+                                       "vitmatte", "mask2former", "segformer"}) {
     VIT_CHECK(!type || *type != known, kWhere, files.weights_name, ": ", *type,
               ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
-              "tipsv2_dpt, "
-              "chmv2, eomt, Depth Anything 3 and DINOv2's own files are");
+              "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
+              "files are");
   }
   VIT_CHECK(!type, kWhere, files.weights_name,
             ": its config.json is one of transformers, with the model_type ", in_quotes(*type),

@@ -19,6 +19,7 @@ namespace {
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
 constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2", kEomt = "Eomt";
+constexpr std::string_view kOwlv2 = "Owlv2", kYolos = "Yolos", kVitPose = "VitPose";
 
 /// What a class says if the file is silent.
 struct ProcessorClass {
@@ -48,6 +49,10 @@ constexpr ProcessorClass kClasses[] = {
     {kChmv2, ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {kEomt, ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
+    {kOwlv2, ResizeFilter::bilinear, 960, true, true, 0, kClipMean, kClipStd},
+    {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
+    {kYolos, ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
+    {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
     {"VJEPA2", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
     // the whole image as one tile; the library adds tiles of large images
     {"Llama4", ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
@@ -93,6 +98,10 @@ constexpr ModelType kModelTypes[] = {
     {"tipsv2_dpt", "Tipsv2Dpt"},
     {"eomt", kEomt},
     {"eomt_dinov3", kEomt},
+    {"owlv2", kOwlv2},
+    {"owlvit", "OwlViT"},
+    {"yolos", kYolos},
+    {"vitpose", kVitPose},
     {"mlcd_vision_model", "CLIP"},
     {"qwen2_vl", "Qwen2VL"},
     {"qwen2_vl_vision", "Qwen2VL"},
@@ -150,7 +159,8 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT, CHMv2, Eomt, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
+       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, "
+       "VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
        "Kimi_K25, KimiVL and Gemma4 are");
 }
 
@@ -163,7 +173,8 @@ bool is_dpt(const ProcessorClass& processor) {
 void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
   const bool naflex = processor.name == kNaFlex;
   // DPT pads images, and those with sizes by tokens the images of a batch to one size
-  const bool pads = is_dpt(processor) || processor.name == kEomt || has_token_sizes(processor.name);
+  const bool pads = is_dpt(processor) || processor.name == kEomt || has_token_sizes(processor.name) ||
+                    processor.name == kOwlv2 || processor.name == kYolos;
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
         "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
@@ -247,6 +258,39 @@ void read_fixed_size(const Json& file, const ProcessorClass& processor, Preproce
             ": do_center_crop is set, but crop_size is missing");
 }
 
+/// OWLv2 pads to a square, blurs and resizes in float.
+void read_owlv2_sizes(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(config.resize == ResizeRule::squash && !config.crop, kWhere.with(ErrorKind::unsupported),
+            file.file(), ": an Owlv2ImageProcessor resizes to a height and a width, without a crop");
+  VIT_CHECK(config.filter == ResizeFilter::bilinear, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": an Owlv2ImageProcessor is implemented with resample 2 (bilinear) alone");
+  config.filter = ResizeFilter::blurred_bilinear;
+  config.pad_to_square = config.square_at_corner = file.find_bool("do_pad").value_or(true);
+}
+
+/// YOLOS: the bound on the longest edge may be a key of its own, and edges are multiples of 16 whatever the
+/// patch size. Images of a batch are padded to the largest: of a batch of one nothing.
+void read_yolos_sizes(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(!config.crop, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": do_center_crop of a YolosImageProcessor is not implemented");
+  VIT_CHECK(!file.find("pad_size"), kWhere.with(ErrorKind::unsupported), file.file(),
+            ": pad_size of a YolosImageProcessor is not implemented");
+  if (config.resize != ResizeRule::shortest_edge) return;
+  config.resize = ResizeRule::shortest_edge_floored;
+  config.size_multiple = 16;
+  if (config.longest_edge == 0) config.longest_edge = file.find_size("max_size", kEdgeRange).value_or(1333);
+}
+
+void read_vitpose_sizes(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(config.resize == ResizeRule::squash && !config.crop &&
+                file.find_bool("do_affine_transform").value_or(true),
+            kWhere.with(ErrorKind::unsupported), file.file(),
+            ": a VitPoseImageProcessor warps boxes (do_affine_transform) to a height and a width");
+  if (!file.find("size")) config.resize_width = 192;
+  config.resize = ResizeRule::box;
+  config.box_unit = file.find_double("normalize_factor").value_or(200.0);
+}
+
 /// What DPTImageProcessor has beyond others: one scale for both edges, multiples, padding that is the mean
 /// color.
 void read_dpt_sizes(const Json& file, PreprocessConfig& config) {
@@ -280,9 +324,10 @@ void read_eomt_sizes(const Json& file, PreprocessConfig& config) {
 
 void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
-  const bool in_float = processor.name == "DINOv3ViT";
-  VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source,
-            ": Hugging Face's DINOv3 processor exists for torchvision alone, so there are no Pillow results "
+  const bool in_float = processor.name == "DINOv3ViT" || processor.name == kOwlv2;
+  VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source, ": Hugging Face's ",
+            processor.name,
+            " processor resizes in float, as torchvision does, so there are no Pillow results "
             "to reproduce");
   config.pillow = options.pillow;
   config.crop_rounding = CropRounding::floor;
@@ -353,8 +398,12 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
     read_fixed_size(file, processor, config);
     if (is_dpt(processor)) read_dpt_sizes(file, config);
     if (processor.name == kEomt) read_eomt_sizes(file, config);
+    if (processor.name == kOwlv2) read_owlv2_sizes(file, config);
+    if (processor.name == kYolos) read_yolos_sizes(file, config);
+    if (processor.name == kVitPose) read_vitpose_sizes(file, config);
   }
-  if (!file.find_bool("do_resize").value_or(true)) {
+  // boxes are warped whatever do_resize says
+  if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(true)) {
     config.resize = ResizeRule::none;
     if (by_tokens) config.pad_multiple = 0;
   }

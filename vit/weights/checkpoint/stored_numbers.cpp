@@ -105,6 +105,16 @@ void reorder(Form form, std::span<const float> in, std::size_t columns, const Fo
         transpose(in.subspan(row, columns), of_cell, columns / of_cell, out + row);
       return;
     }
+    case Form::patches_second: {
+      const std::size_t patches = sizes.grid.rows * sizes.grid.columns * columns;
+      const std::size_t others = (sizes.prefix_rows - 1) * columns, table = columns + patches + others;
+      for (std::size_t at = 0; at < in.size(); at += table) {
+        out = std::copy_n(in.data() + at, columns, out);
+        out = std::copy_n(in.data() + at + columns + patches, others, out);
+        out = std::copy_n(in.data() + at + columns, patches, out);
+      }
+      return;
+    }
     case Form::last_first:
       std::ranges::copy(in.first(in.size() - columns), std::ranges::copy(in.last(columns), out).out);
       return;
@@ -128,6 +138,16 @@ void add_frames(std::span<const float> in, const FormSizes& sizes, std::span<flo
   }
 }
 
+/// (1 + N, C) -> (N, C): the first row is added to the others.
+void add_first(std::span<const float> in, std::size_t columns, std::span<float> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[columns + i] + in[i % columns];
+}
+
+/// Whether the numbers are sums of those in the file.
+bool sums_numbers(Form form) {
+  return form == Form::frames || form == Form::first_added;
+}
+
 bool moves_numbers(Form form) {
   switch (form) {
     case Form::transposed:
@@ -138,6 +158,7 @@ bool moves_numbers(Form form) {
     case Form::pairs_by_axis:
     case Form::halves_by_axis:
     case Form::last_first:
+    case Form::patches_second:
     case Form::cells:
     case Form::cell_kernel: return true;
     default: return false;
@@ -171,7 +192,7 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 
 bool is_plain(const StoredRows& piece) {
   return piece.entry != nullptr && piece.entry->updates.empty() && piece.mask == nullptr &&
-         piece.row.form != Form::frames && piece.row.form != Form::prefix_rows &&
+         !sums_numbers(piece.row.form) && piece.row.form != Form::prefix_rows &&
          piece.row.form != Form::mlp_and_qkv && !moves_numbers(piece.row.form);
 }
 
@@ -192,6 +213,10 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);
+    } else if (piece.row.form == Form::first_added) {
+      Tensor<float> stored(Shape{count + shape.last()});
+      convert(*piece.entry, stored.flat());
+      add_first(stored.flat(), shape.last(), {target, count});
     } else if (piece.row.form == Form::frames) {
       Tensor<float> stored(Shape{count * sizes.frames});
       convert(*piece.entry, stored.flat());

@@ -72,6 +72,9 @@ extern const Family kHfChmv2Family;          // families/hf_chmv2.cpp
 extern const Family kHfTipsv2DptFamily;      // families/hf_tipsv2_dpt.cpp
 extern const Family kHfDptFamily;            // families/hf_dpt.cpp
 extern const Family kHfEomtFamily;           // families/hf_eomt.cpp
+extern const Family kHfOwlFamily;            // families/hf_owl.cpp
+extern const Family kHfYolosFamily;          // families/hf_yolos.cpp
+extern const Family kHfVitPoseFamily;        // families/hf_vitpose.cpp
 extern const Family kDepthAnything3Family;   // families/depth_anything_3.cpp
 extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
 // vision towers of language models, and other rotary encoders

@@ -1,7 +1,8 @@
-// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP and SigLIP 2, alone or inside the whole model.
-// CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else at the first end
-// token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands there. Source:
-// transformers, models/clip, metaclip_2, siglip and siglip2.
+// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, alone or inside
+// the whole model. CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else
+// at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands
+// there; OWL at the largest id. Source: transformers, models/clip, metaclip_2, siglip, siglip2, owlvit and
+// owlv2.
 #include "vit/base/check.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/hf_config.h"
@@ -9,7 +10,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"text_model.", ""};
+constexpr std::string_view kPrefixes[] = {"text_model.", "owlv2.text_model.", "owlvit.text_model.", ""};
 constexpr SizeRange kCount{1, std::size_t{1} << 26};
 
 constexpr Row kRows[] = {
@@ -26,14 +27,38 @@ constexpr Row kRows[] = {
     {Part::norm_gamma, "final_layer_norm.*"},
 };
 constexpr Row kClipProjection[] = {at(Place::outside, {Part::projection_weight, "text_projection.weight"})};
+constexpr Row kOwlProjection[] = {
+    at(Place::outside, {Part::projection_weight, "owlv2.text_projection.weight"}),
+    at(Place::outside, {Part::logit_scale, "owlv2.logit_scale"}),
+    {Part::logit_bias, ""}};
+constexpr Row kOldOwlProjection[] = {
+    at(Place::outside, {Part::projection_weight, "owlvit.text_projection.weight"}),
+    at(Place::outside, {Part::logit_scale, "owlvit.logit_scale"}),
+    {Part::logit_bias, ""}};
 constexpr Row kSiglipHead[] = {{Part::projection_weight, "head.*"}};
 static_assert(is_sound(kRows) && is_sound(kClipProjection) && is_sound(kSiglipHead));
+static_assert(is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
 
 constexpr Ignored kIgnored[] = {
     {"embeddings.position_ids", "row numbers of the position table"},
     {"vision_model.*", "image tower", Place::outside},
     {"visual_projection.*", "image tower", Place::outside},
 };
+constexpr Ignored kOwlIgnored[] = {
+    {"owlv2.vision_model.*", "image tower", Place::outside},
+    {"owlv2.visual_projection.weight", "image tower", Place::outside},
+    {"owlvit.vision_model.*", "image tower", Place::outside},
+    {"owlvit.visual_projection.weight", "image tower", Place::outside},
+    {"box_head.*", "boxes", Place::outside},
+    {"class_head.*", "boxes", Place::outside},
+    {"objectness_head.*", "boxes", Place::outside},
+    {"layer_norm.*", "boxes", Place::outside},
+    {"box_bias", "boxes", Place::outside},
+};
+
+bool is_owl(const std::string& type) {
+  return type == "owlv2" || type == "owlvit";
+}
 
 bool is_siglip(const std::string& type) {
   return type.starts_with("siglip");
@@ -42,6 +67,7 @@ bool is_text_alone(const std::string& type) {
   return type.ends_with("_text_model");
 }
 bool is_known(const std::string& type) {
+  if (is_owl(type)) return true;
   for (const char* known : {"clip", "metaclip_2", "siglip", "siglip2"}) {
     if (type == known || type == std::string(known) + "_text_model") return true;
   }
@@ -86,6 +112,21 @@ void read_clip(const SourceFiles& files, const Json& json, const std::string& ty
   out.layout.add(kClipProjection);
 }
 
+void read_owl(const SourceFiles& files, const Json& json, const std::string& type, ParsedText& out) {
+  TextConfig& c = out.config;
+  c.family = type;
+  c.context_length = json.find_size("max_position_embeddings", kCount).value_or(16);
+  c.pooling = TextPooling::largest_id;
+  c.end_token = static_cast<std::int32_t>(json.find_integer("eos_token_id").value_or(49407));
+  c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
+  if (type == "owlv2") {
+    out.layout.add(kOwlProjection);
+  } else {
+    out.layout.add(kOldOwlProjection);
+  }
+  out.ignored.push_back(kOwlIgnored);
+}
+
 void read_siglip(const Json& json, ParsedText& out) {
   TextConfig& c = out.config;
   c.family = "siglip";
@@ -108,6 +149,8 @@ std::optional<ParsedText> read(const SourceFiles& files) {
   if (siglip) {
     read_siglip(json, out);
     out.layout.add(kLogitScaleAndBias);
+  } else if (is_owl(type)) {
+    read_owl(files, json, type, out);
   } else {
     read_clip(files, json, type, out);
     out.layout.add(kLogitScale);

@@ -39,6 +39,8 @@ enum class Form : std::uint8_t {
   cell_kernel,     // (N, C, m, m) for the same
   prefix_rows,     // (prefix, C): the class token, then registers
   mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
+  patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
+  first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
   sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 

@@ -104,6 +104,11 @@ void add_dense_options(std::vector<Option>& list, DenseOptions& options) {
                   .help = "Largest depth of a metric model, in metres; default: as published",
                   .target = parsed_target(options.max_depth, parse_depth),
                   .group = kGroup});
+  list.push_back({.name = "--expert",
+                  .type_name = "N",
+                  .help = "Data set whose layers a model with experts uses (ViTPose+), from 0; 0 = COCO",
+                  .target = integer_target<std::size_t>(options.expert, 0, 63),
+                  .group = kGroup});
   list.push_back({.name = "--resize-rule",
                   .type_name = "RULE",
                   .help = "Whose rules resize images and maps: library (transformers) or repository (the "

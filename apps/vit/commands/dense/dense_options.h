@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/command_line.h"
@@ -31,6 +32,16 @@ struct NamedArray {
   std::vector<std::size_t> shape;
   std::vector<std::byte> bytes;
 
+  /// Without numbers yet, which push() adds.
+  static NamedArray of_rows(std::string name, std::vector<std::size_t> shape,
+                            internal::Dtype dtype = internal::Dtype::f32) {
+    return {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .bytes = {}};
+  }
+  template <typename Number>
+  void push(Number value) {
+    const auto more = std::as_bytes(std::span(&value, 1));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  }
   static NamedArray of(std::string name, TensorView<const float> view);
   static NamedArray of(std::string name, TensorView<const std::int32_t> view);
 };

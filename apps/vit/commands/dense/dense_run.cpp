@@ -4,6 +4,8 @@
 #include <iostream>
 #include <utility>
 
+#include "apps/vit/html/run_page.h"
+#include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/parts_folder.h"
@@ -33,9 +35,10 @@ InputList take_inputs(const DenseRunOptions& options, std::size_t& first_index) 
 
 /// The sandbox closes before the model is read.
 ImageRun load(const char* command, const DenseRunOptions& options, const InputList& list,
-              std::vector<std::filesystem::path> others) {
+              std::vector<std::filesystem::path> others, const std::filesystem::path& page) {
+  check_html(page, list.inputs, options.common);
   others.push_back(options.common.model_options.dense.head);
-  confine(options.common, list.inputs, std::move(others), {options.output});
+  confine(options.common, list.inputs, std::move(others), {options.output, page});
   return ImageRun(command, options.common);
 }
 
@@ -98,10 +101,10 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
 
 DenseRun::DenseRun(const char* command, const DenseRunOptions& options, std::span<const MapFormat> formats,
                    std::vector<std::string_view> fallback, MapMeaning needed,
-                   std::vector<std::filesystem::path> others)
+                   std::vector<std::filesystem::path> others, const std::filesystem::path& page)
     : options_(options),
       list_(take_inputs(options, first_index_)),
-      run_(load(command, options, list_, std::move(others))) {
+      run_(load(command, options, list_, std::move(others), page)) {
   check_gives(command, model(), needed);
   hold_interrupts();
   open_output(formats, fallback, command);
@@ -161,19 +164,30 @@ void DenseRun::add_arrays(std::size_t index, std::span<const NamedArray> arrays)
 }
 
 int DenseRun::run(const Consume& consume) {
-  run_.start(std::move(list_));
   Request request;
   request.set_maps();
-  run_.for_each_sized(request, [&](const StreamedImage& image) -> std::string {
-    const Line line = consume(image, input(image.index));
-    if (!line.failure.empty()) return line.failure;
-    run_.progress().clear();
-    print_result(line.text);
-    return "";
+  return run_by([&](ImageRun& images) {
+    images.for_each_sized(request, [&](const StreamedImage& image) -> std::string {
+      const Line line = consume(image, input(image.index));
+      if (!line.failure.empty()) return line.failure;
+      images.progress().clear();
+      print_result(line.text);
+      return "";
+    });
   });
+}
+
+int DenseRun::run_by(const std::function<void(ImageRun& run)>& work) {
+  run_.start(std::move(list_));
+  work(run_);
   if (!arrays_) return run_.finish();
   arrays_->finish();
   return run_.finish(options_.output.string() + ": " + arrays_->summary());
+}
+
+Image picture_of(const Input& input, ImageSize size, const DecodeOptions& options) {
+  if (input.pixels != nullptr) return Image(size.height, size.width);
+  return decode_input(input, options);
 }
 
 }  // namespace vit::app

@@ -47,11 +47,11 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
 class DenseRun {
  public:
   /// Lists the inputs, loads the model and opens the output. `fallback`: the words where --format names no
-  /// files. `others`: files that are read besides. Throws UsageError for options that contradict each other,
-  /// Error for a model whose head does not give `needed`.
+  /// files. `others`: files that are read besides; `page`: one that is written besides, "" = none. Throws
+  /// UsageError for options that contradict each other, Error for a model whose head does not give `needed`.
   DenseRun(const char* command, const DenseRunOptions& options, std::span<const MapFormat> formats,
            std::vector<std::string_view> fallback, MapMeaning needed,
-           std::vector<std::filesystem::path> others = {});
+           std::vector<std::filesystem::path> others = {}, const std::filesystem::path& page = {});
 
   const Model& model() const noexcept { return run_.model(); }
   const DenseConfig& config() const noexcept { return *model().dense_config(); }
@@ -64,6 +64,9 @@ class DenseRun {
   void add_arrays(std::size_t index, std::span<const NamedArray> arrays);
   const Input& input(std::size_t index) const { return run_.inputs()[index]; }
   const Preprocessor& preprocessor() const { return run_.preprocessor(); }
+  const std::vector<Input>& inputs() const { return run_.inputs(); }
+  /// How its files are decoded: as for the model, so that places in the picture are those of the results.
+  DecodeOptions decode_options() const { return run_.preprocessor().decode_options(); }
 
   /// What became of an image that was computed: its line, or why it is of no use.
   struct Line {
@@ -73,6 +76,8 @@ class DenseRun {
   using Consume = std::function<Line(const StreamedImage& image, const Input& input)>;
   /// Runs all images and prints their lines. Returns the exit code.
   int run(const Consume& consume);
+  /// Lets `work` run the inputs in its own way and report to ImageRun::progress(). Returns the exit code.
+  int run_by(const std::function<void(ImageRun& run)>& work);
 
  private:
   void open_output(std::span<const MapFormat> formats, std::span<const std::string_view> fallback,
@@ -88,5 +93,8 @@ class DenseRun {
   std::optional<MapFolder> folder_;
   std::vector<std::filesystem::path> names_;
 };
+
+/// The picture of an input, of that size; black for pixels that were prepared.
+Image picture_of(const Input& input, ImageSize size, const DecodeOptions& options);
 
 }  // namespace vit::app

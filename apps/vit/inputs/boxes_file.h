@@ -1,0 +1,34 @@
+// Boxes of images that another program or `vit detect` has found: JSON lines, an object each.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vit/image/preprocess.h"
+
+namespace vit::app {
+
+/// The boxes of images, by the names of the inputs. A line has the member "file" and "boxes", "poses" or
+/// "box": what is a box there is [x0, y0, x1, y1], an object with that as "box", or one with "bbox": [x, y,
+/// width, height], as COCO has it. Other members are ignored; several lines of one file are joined.
+class BoxesFile {
+ public:
+  /// Reads `text`, for which `name` stands in messages. With `labels` only objects with one of these as
+  /// "label" count. Throws Error that names the line for what is no such object, and for boxes that are empty
+  /// or beyond any image.
+  BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels = {});
+  /// Throws Error if the file cannot be read, and as above.
+  static BoxesFile read(const std::filesystem::path& path, std::span<const std::string> labels = {});
+
+  /// The boxes of an input, null where no line is of it.
+  const std::vector<Box>* find(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::vector<Box>> boxes_;
+};
+
+}  // namespace vit::app

@@ -1,0 +1,199 @@
+#include "vit/detection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/layers/convolution.h"
+#include "vit/towers/vision_transformer.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+constexpr Where kWhere{"BoxClasses", ErrorKind::mismatch};
+constexpr float kNormLeast = 1e-6f;  // added to the length of vectors, as the library has it
+
+const DenseConfig& config_with_boxes(const Model& model) {
+  const DenseConfig* const config = model.dense_config();
+  VIT_CHECK(config != nullptr && config->find(MapMeaning::boxes) != nullptr, kWhere,
+            model.report().path.string(), " has no head that gives boxes; YOLOS, OWL-ViT and OWLv2 have");
+  return *config;
+}
+
+std::vector<std::string> numbers(std::size_t count) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(std::to_string(i));
+  return out;
+}
+
+/// Rows divided by their lengths.
+Tensor<float> unit_rows(TensorView<const float> rows) {
+  Tensor<float> out(Shape{rows.num_rows(), rows.num_columns()});
+  for (std::size_t i = 0; i < rows.num_rows(); ++i) {
+    double square = 0.0;
+    for (std::size_t c = 0; c < rows.num_columns(); ++c) square += std::pow(double{rows.row(i)[c]}, 2.0);
+    const float length = static_cast<float>(std::sqrt(square)) + kNormLeast;
+    for (std::size_t c = 0; c < rows.num_columns(); ++c)
+      out.data()[i * rows.num_columns() + c] = rows.row(i)[c] / length;
+  }
+  return out;
+}
+
+/// The class with the largest of `count` numbers, the first of equals.
+std::size_t best_of(const float* scores, std::size_t count) {
+  return static_cast<std::size_t>(std::max_element(scores, scores + count) - scores);
+}
+
+float softmax_of(const float* logits, std::size_t count, std::size_t index) {
+  const double largest = *std::max_element(logits, logits + count);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < count; ++i) sum += std::exp(logits[i] - largest);
+  return static_cast<float>(std::exp(logits[index] - largest) / sum);
+}
+
+/// Center, width and height as parts of `frame`, in pixels.
+Box in_pixels(const float* box, ImageSize frame) {
+  const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
+  return {.x0 = (box[0] - 0.5f * box[2]) * width,
+          .y0 = (box[1] - 0.5f * box[3]) * height,
+          .x1 = (box[0] + 0.5f * box[2]) * width,
+          .y1 = (box[1] + 0.5f * box[3]) * height};
+}
+
+}  // namespace
+
+/// The vectors of texts as a product of rows.
+struct BoxClasses::Texts {
+  Convolution product;  // (texts, E)
+};
+
+BoxClasses::BoxClasses(const Model& model, std::vector<std::string> labels) : labels_(std::move(labels)) {
+  const DenseConfig& config = config_with_boxes(model);
+  const MapOutput* const classes = config.find(MapMeaning::box_classes);
+  VIT_CHECK(classes != nullptr, kWhere, model.report().path.string(),
+            ": the boxes of this model are compared with texts; say which");
+  const std::size_t count = classes->channels - 1;
+  if (labels_.empty()) labels_ = config.labels.empty() ? numbers(count) : config.labels;
+  VIT_CHECK(labels_.size() == count, kWhere, labels_.size(), " names for the ", count, " classes of ",
+            model.report().path.string());
+  boxes_of_square_ = config.boxes_of_square;
+  threshold_ = config.box_threshold;
+}
+
+BoxClasses::BoxClasses(const Model& model, ClassVectors texts) {
+  const DenseConfig& config = config_with_boxes(model);
+  const MapOutput* const vectors = config.find(MapMeaning::box_vectors);
+  VIT_CHECK(vectors != nullptr, kWhere, model.report().path.string(),
+            ": the boxes of this model have classes of their own; texts go with OWL-ViT and OWLv2");
+  ClassVectors unit = normalized_classes(std::move(texts));
+  const TensorView<const float> rows = unit.vectors.view();
+  VIT_CHECK(rows.dim(1) == vectors->channels, kWhere, "texts have vectors of ", rows.dim(1),
+            " numbers, boxes of ", vectors->channels);
+  const Tensor<float> weights = unit_rows(rows);
+  texts_ = std::make_unique<const Texts>(
+      Texts{Convolution({weights.data(), Shape{rows.dim(0), rows.dim(1), 1, 1}}, {}, 1,
+                        *model.transformer().kernels().float32->linear)});
+  labels_ = std::move(unit.names);
+  boxes_of_square_ = config.boxes_of_square;
+  threshold_ = config.box_threshold;
+}
+
+BoxClasses::~BoxClasses() = default;
+BoxClasses::BoxClasses(BoxClasses&&) noexcept = default;
+BoxClasses& BoxClasses::operator=(BoxClasses&&) noexcept = default;
+
+float BoxClasses::threshold() const noexcept {
+  return threshold_;
+}
+
+Tensor<float> BoxClasses::logits(const ImageOutputs& outputs, int threads) const {
+  if (!texts_) {
+    const TensorView<const float> scores = outputs.map(MapMeaning::box_classes)[0];
+    VIT_CHECK(scores.num_columns() == labels_.size() + 1, kWhere, "scores of ", scores.num_columns(),
+              " classes for ", labels_.size(), " names and no object");
+    Tensor<float> out(scores.shape());
+    std::ranges::copy(scores.flat(), out.data());
+    return out;
+  }
+  Tensor<float> vectors = unit_rows(outputs.map(MapMeaning::box_vectors)[0]);
+  const TensorView<const float> terms = outputs.map(MapMeaning::box_terms)[0];  // (N, 2)
+  Tensor<float> out(Shape{vectors.dim(0), labels_.size()});
+  const MapSize rows{1, vectors.dim(0)};
+  texts_->product.forward(FeatureMap::of_tokens(vectors, rows), FeatureMap::of_tokens(out, rows), threads);
+  for (std::size_t i = 0; i < out.dim(0); ++i) {
+    const float shift = terms.row(i)[0], scale = terms.row(i)[1];
+    const float factor = (scale > 0.0f ? scale : std::expm1(scale)) + 1.0f;
+    float* const row = out.view().row(i);
+    for (std::size_t c = 0; c < labels_.size(); ++c) row[c] = (row[c] + shift) * factor;
+  }
+  return out;
+}
+
+std::vector<Detection> BoxClasses::detect(const ImageOutputs& outputs, ImageSize image,
+                                          std::optional<float> threshold, int threads) const {
+  const Tensor<float> scores = logits(outputs, threads);
+  const TensorView<const float> boxes = outputs.map(MapMeaning::boxes)[0];
+  const std::size_t edge = std::max(image.height, image.width);
+  const ImageSize frame = boxes_of_square_ ? ImageSize{edge, edge} : image;
+  std::vector<Detection> found;
+  for (std::size_t i = 0; i < boxes.dim(0); ++i) {
+    const float* const row = scores.view().row(i);
+    const std::size_t best = best_of(row, labels_.size());
+    const float score =
+        texts_ ? 1.0f / (1.0f + std::exp(-row[best])) : softmax_of(row, labels_.size() + 1, best);
+    if (!(score > threshold.value_or(threshold_))) continue;
+    found.push_back(
+        {.index = best, .label = labels_[best], .score = score, .box = in_pixels(boxes.row(i), frame)});
+  }
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------------ detector
+
+Detector::Detector(std::shared_ptr<const Model> model, BoxClasses classes, SessionOptions options)
+    : session_(std::move(model), options), classes_(std::move(classes)) {
+  request_.set_maps();
+}
+
+Detector::Detector(std::shared_ptr<const Model> model, SessionOptions options)
+    : session_(std::move(model), options), classes_(session_.model()) {
+  request_.set_maps();
+}
+
+Detector::Detector(const std::filesystem::path& path, SessionOptions options,
+                   const ModelOptions& model_options)
+    : Detector(Model::load(path, model_options), options) {}
+
+Detector Detector::of_texts(std::shared_ptr<const Model> model, ClassVectors texts, SessionOptions options) {
+  VIT_CHECK(model != nullptr, kWhere.with(ErrorKind::argument), "the model is null");
+  BoxClasses classes(*model, std::move(texts));
+  return {std::move(model), std::move(classes), options};
+}
+
+Detector Detector::of_texts(const ImageAndText& towers, std::vector<std::string> texts,
+                            std::span<const std::string> templates, SessionOptions options) {
+  TextEncoder encoder(towers.text, {.threads = options.threads});
+  const std::string plain[] = {kPlainTemplate};
+  return of_texts(towers.image,
+                  encode_classes(encoder, std::move(texts), templates.empty() ? std::span(plain) : templates),
+                  options);
+}
+
+std::vector<Detection> Detector::detect(const std::filesystem::path& file, std::optional<float> threshold) {
+  const Image image = session_.decode(file);
+  return detect(image, threshold);
+}
+
+std::vector<Detection> Detector::detect(std::span<const std::byte> file, std::optional<float> threshold) {
+  const Image image = session_.decode(file);
+  return detect(image, threshold);
+}
+
+std::vector<Detection> Detector::detect(const ImageView& image, std::optional<float> threshold) {
+  session_.run(image, request_, outputs_);
+  return classes_.detect(outputs_[0], image.size(), threshold, session_.options().threads);
+}
+
+}  // namespace vit

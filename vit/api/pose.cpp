@@ -1,0 +1,211 @@
+#include "vit/pose.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/image/warp_box.h"
+#include "vit/layers/map.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+constexpr Where kWhere{"pose", ErrorKind::mismatch};
+
+/// Half of a Gaussian of sigma 0.8, cut to 11 pixels, from its center on.
+std::array<double, 6> half_gaussian() {
+  constexpr double kSigma = 0.8;
+  std::array<double, 6> out{};
+  double sum = 0.0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto x = static_cast<double>(i);
+    out[i] = std::exp(-0.5 / (kSigma * kSigma) * x * x);
+    sum += i == 0 ? out[i] : 2.0 * out[i];
+  }
+  for (double& weight : out) weight /= sum;
+  return out;
+}
+
+/// scipy's mode "reflect": c b a | a b c.
+std::size_t reflected(std::ptrdiff_t at, std::size_t size) {
+  const auto length = static_cast<std::ptrdiff_t>(size), period = 2 * length;
+  at = ((at % period) + period) % period;
+  return static_cast<std::size_t>(at < length ? at : period - 1 - at);
+}
+
+/// `count` numbers `step` floats apart, smoothed in place.
+void smooth(float* values, std::size_t count, std::size_t step, std::vector<float>& line) {
+  static const std::array<double, 6> kernel = half_gaussian();
+  line.resize(count);
+  for (std::size_t i = 0; i < count; ++i) line[i] = values[i * step];
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    double sum = kernel[0] * line[i];
+    for (std::size_t k = 1; k < kernel.size(); ++k) {
+      const auto away = static_cast<std::ptrdiff_t>(k);
+      sum += kernel[k] *
+             (static_cast<double>(line[reflected(at - away, count)]) + line[reflected(at + away, count)]);
+    }
+    values[i * step] = static_cast<float>(sum);
+  }
+}
+
+/// Logarithms of the smoothed maps, each with its border repeated once: (K, h + 2, w + 2), one behind the
+/// other.
+std::vector<float> log_maps(TensorView<const float> maps) {
+  const std::size_t count = maps.dim(0), height = maps.dim(1), width = maps.dim(2);
+  std::vector<float> out(count * (height + 2) * (width + 2)), map(height * width), line;
+  for (std::size_t k = 0; k < count; ++k) {
+    std::ranges::copy(maps[k].flat(), map.begin());
+    for (std::size_t x = 0; x < width; ++x) smooth(map.data() + x, height, width, line);
+    for (std::size_t y = 0; y < height; ++y) smooth(map.data() + y * width, width, 1, line);
+    float* to = out.data() + k * (height + 2) * (width + 2);
+    for (std::size_t y = 0; y < height + 2; ++y) {
+      const std::size_t row = std::clamp<std::size_t>(y, 1, height) - 1;
+      for (std::size_t x = 0; x < width + 2; ++x) {
+        const std::size_t column = std::clamp<std::size_t>(x, 1, width) - 1;
+        *to++ = std::log(std::clamp(map[row * width + column], 0.001f, 50.0f));
+      }
+    }
+  }
+  return out;
+}
+
+struct Point {
+  float x, y;
+};
+
+/// The Newton step from `at`. A map without a positive value has its point outside, at (-1, -1), where the
+/// library reads its neighbors from the end of the map before: so does this, as if the box were alone in its
+/// batch.
+Point refined(Point at, std::span<const float> logs, std::size_t map, MapSize size) {
+  const auto stride = static_cast<std::ptrdiff_t>(size.width) + 2;
+  const std::ptrdiff_t first =
+      static_cast<std::ptrdiff_t>(map) * stride * (static_cast<std::ptrdiff_t>(size.height) + 2);
+  const std::ptrdiff_t index =
+      first + static_cast<std::ptrdiff_t>(at.x + 1.0f) + static_cast<std::ptrdiff_t>(at.y + 1.0f) * stride;
+  const auto value = [&](std::ptrdiff_t away) {
+    const auto total = static_cast<std::ptrdiff_t>(logs.size());
+    return logs[static_cast<std::size_t>(((index + away) % total + total) % total)];
+  };
+  const float here = value(0), right = value(1), below = value(stride), left = value(-1),
+              above = value(-stride);
+  const float dx = 0.5f * (right - left), dy = 0.5f * (below - above);
+  const float curve_x = right - 2.0f * here + left, curve_y = below - 2.0f * here + above;
+  const float mixed =
+      0.5f * (value(stride + 1) - right - below + here + here - left - above + value(-stride - 1));
+  constexpr double kLeast = std::numeric_limits<float>::epsilon();
+  const double xx = curve_x + kLeast, yy = curve_y + kLeast, xy = mixed;
+  const double determinant = xx * yy - xy * xy;
+  if (determinant == 0.0) return at;
+  return {static_cast<float>(at.x - (yy * dx - xy * dy) / determinant),
+          static_cast<float>(at.y - (xx * dy - xy * dx) / determinant)};
+}
+
+/// Keypoints in pixels of the heat maps.
+std::vector<Keypoint> points_of(TensorView<const float> maps) {
+  VIT_CHECK(maps.rank() == 3 && maps.num_elements() != 0 && maps.dim(1) > 1 && maps.dim(2) > 1,
+            kWhere.with(ErrorKind::argument), "heat maps (keypoints, height, width) of ",
+            maps.shape().to_string());
+  const std::vector<float> logs = log_maps(maps);
+  const MapSize size{maps.dim(1), maps.dim(2)};
+  std::vector<Keypoint> out;
+  for (std::size_t k = 0; k < maps.dim(0); ++k) {
+    const std::span<const float> map = maps[k].flat();
+    const auto best = static_cast<std::size_t>(std::ranges::max_element(map) - map.begin());
+    const float score = map[best];
+    const Point at = score > 0.0f
+                         ? Point{static_cast<float>(best % size.width), static_cast<float>(best / size.width)}
+                         : Point{-1.0f, -1.0f};
+    const Point point = refined(at, logs, k, size);
+    out.push_back({point.x, point.y, score});
+  }
+  return out;
+}
+
+}  // namespace
+
+Box whole_box(ImageSize image) {
+  return {0.0, 0.0, static_cast<double>(image.width), static_cast<double>(image.height)};
+}
+
+std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, const Box& box, ImageSize crop) {
+  constexpr double kUnit = 200.0;
+  const WidenedBox wide = widened(box, crop, kUnit);
+  std::vector<Keypoint> points = points_of(heatmaps);
+  const float width = wide.width * 200.0f, height = wide.height * 200.0f;
+  const float x_step = width / static_cast<float>(heatmaps.dim(2) - 1);
+  const float y_step = height / static_cast<float>(heatmaps.dim(1) - 1);
+  for (Keypoint& point : points) {
+    point.x = point.x * x_step + wide.center_x - width * 0.5f;
+    point.y = point.y * y_step + wide.center_y - height * 0.5f;
+  }
+  return points;
+}
+
+std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize pixels) {
+  std::vector<Keypoint> points = points_of(heatmaps);
+  const auto step = [](std::size_t from, std::size_t to) {
+    return static_cast<float>(to - 1) / static_cast<float>(from - 1);
+  };
+  for (Keypoint& point : points) {
+    point.x *= step(heatmaps.dim(2), pixels.width);
+    point.y *= step(heatmaps.dim(1), pixels.height);
+  }
+  return points;
+}
+
+std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::span<const Box> boxes,
+                                 BatchOutputs& outputs) {
+  constexpr std::size_t kBoxesAtOnce = 32;
+  const Preprocessor& preprocessor = session.preprocessor();
+  Request request;
+  request.set_maps();
+  const Box whole = whole_box(image.size());
+  if (boxes.empty()) boxes = {&whole, 1};
+  std::vector<Pose> poses;
+  for (std::size_t first = 0; first < boxes.size(); first += kBoxesAtOnce) {
+    const std::span<const Box> some = boxes.subspan(first, std::min(kBoxesAtOnce, boxes.size() - first));
+    std::vector<Tensor<float>> crops;
+    for (const Box& box : some) crops.push_back(preprocessor.run_box(image, box));
+    const std::vector<TensorView<const float>> pixels(crops.begin(), crops.end());
+    session.run_pixels(pixels, request, outputs);
+    for (std::size_t i = 0; i < some.size(); ++i)
+      poses.push_back({some[i], keypoints_of(outputs[i].map(MapMeaning::heatmaps), some[i],
+                                             {crops[i].dim(1), crops[i].dim(2)})});
+  }
+  return poses;
+}
+
+PoseEstimator::PoseEstimator(std::shared_ptr<const Model> model, SessionOptions options)
+    : session_(std::move(model), options) {
+  const DenseConfig* const config = session_.model().dense_config();
+  VIT_CHECK(config != nullptr && config->find(MapMeaning::heatmaps) != nullptr, kWhere,
+            session_.model().report().path.string(), " has no head that gives ",
+            to_string(MapMeaning::heatmaps));
+}
+
+PoseEstimator::PoseEstimator(const std::filesystem::path& path, SessionOptions options,
+                             const ModelOptions& model_options)
+    : PoseEstimator(Model::load(path, model_options), options) {}
+
+std::vector<Pose> PoseEstimator::estimate(const std::filesystem::path& file, std::span<const Box> boxes) {
+  const Image image = session_.decode(file);
+  return estimate(image, boxes);
+}
+
+std::vector<Pose> PoseEstimator::estimate(std::span<const std::byte> file, std::span<const Box> boxes) {
+  const Image image = session_.decode(file);
+  return estimate(image, boxes);
+}
+
+std::vector<Pose> PoseEstimator::estimate(const ImageView& image, std::span<const Box> boxes) {
+  return estimate_poses(session_, image, boxes, outputs_);
+}
+
+}  // namespace vit
