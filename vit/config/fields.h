@@ -76,12 +76,12 @@ template <> struct EnumNames<PillowRelease> {
 };
 template <> struct EnumNames<ResizeFilter> {
   static constexpr std::string_view values[] = {"nearest", "lanczos", "bilinear", "bicubic",
-                                                "box",     "hamming", "opencv_cubic"};
+                                                "box",     "hamming", "opencv_cubic", "blurred_bilinear"};
 };
 template <> struct EnumNames<ResizeRule> {
-  static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "cover", "contain",
+  static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "shortest_edge_floored", "cover", "contain",
                                                 "contain_trunc", "nearer_scale", "patches", "area", "longest", "patch_limit",
-                                                "token_count"};
+                                                "token_count", "box"};
 };
 template <> struct EnumNames<ShortEdges> {
   static constexpr std::string_view values[] = {"kept", "each", "both"};
@@ -135,6 +135,7 @@ void visit_position(Position& p, const Visit& visit) {
   visit("theta", p.theta);
   visit("angle_scale", p.angle_scale);
   visit("frequencies", p.frequencies, Shown::unless_default);
+  visit("between_blocks", p.between_blocks, Shown::unless_default);
   visit("class_angles", p.class_angles, Shown::unless_default);
   visit("stored_periods", p.stored_periods);
   visit("rope_scaling", p.rope_scaling, Shown::unless_default);
@@ -191,11 +192,13 @@ void visit_model(Config& c, const Visit& visit) {
   visit("head_dim", c.head_dim, Shown::unless_default);
   visit("num_key_heads", c.num_key_heads, Shown::unless_default);
   visit("mlp_dim", c.mlp_dim);
+  visit("expert_dim", c.expert_dim, Shown::unless_default);
   visit("attention_scale", c.attention_scale, Shown::unless_default);
   visit("window", c.window, Shown::unless_default);
   visit("global_blocks", c.global_blocks, Shown::unless_default);
   visit("unit_pixels", c.unit_pixels, Shown::unless_default);
   visit("input_norm", c.input_norm, Shown::unless_default);
+  visit("patch_padding", c.patch_padding, Shown::unless_default);
   visit("patch_norm", c.patch_norm, Shown::unless_default);
   visit("patch_bias", c.patch_bias);
   visit("embed_norm", c.embed_norm, Shown::unless_default);
@@ -251,6 +254,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("resize_height", c.resize_height);
   visit("resize_width", c.resize_width);
   visit("longest_edge", c.longest_edge);
+  visit("box_unit", c.box_unit, Shown::unless_default);
   visit("size_multiple", c.size_multiple, Shown::unless_default);
   visit("max_patches", c.max_patches, Shown::unless_default);
   visit("patch_size", c.patch_size, Shown::unless_default);
@@ -282,6 +286,7 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("apply_orientation", c.apply_orientation);
   visit("alpha_on_white", c.alpha_on_white);
   visit("pad_to_square", c.pad_to_square, Shown::unless_default);
+  visit("square_at_corner", c.square_at_corner, Shown::unless_default);
   visit("square_color", c.square_pad_color, Shown::unless_default);
   visit("channels", c.channels, Shown::unless_default);
 }

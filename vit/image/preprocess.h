@@ -131,7 +131,7 @@ struct PreprocessConfig {
   std::size_t resize_height = 256;                // pixels; the edge of shortest_edge
   std::size_t resize_width = 256;                 // pixels
   std::size_t longest_edge = 0;                   // upper bound for shortest_edge, 0 = none; of longest
-  double box_unit = 200.0;                        // of box: sizes are rounded in this unit, as float32
+  double box_unit = 0.0;                          // of box: sizes are rounded in this unit, as float32
   /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
   /// below the target.
   std::size_t size_multiple = 0;

@@ -26,6 +26,23 @@ Neighbors neighbors(double at, std::size_t size) {
   return {.first = first, .second = std::min(first + 1, size - 1), .weight = at - low, .inside = true};
 }
 
+/// Pixel x of the result lies at origin + x * step of the image.
+struct AxisMap {
+  double origin, step;
+};
+
+/// The matrix from the image to the result is float32, its inverse is not. Not inlined: where g++ 12 computes
+/// both axes as one vector it leaves the rounding to float32 out.
+[[gnu::noinline]] AxisMap axis_map(float center, float extent, std::size_t size) {
+  const float pixels = extent * kUnit;
+  const double scale = (static_cast<double>(size) - 1.0) / static_cast<double>(pixels);
+  const float stored_scale = static_cast<float>(scale);
+  const float shift = -0.5f * (center * 2.0f) + 0.5f * pixels;
+  const float stored_shift = static_cast<float>(scale * static_cast<double>(shift));
+  const double step = 1.0 / static_cast<double>(stored_scale);
+  return {.origin = -static_cast<double>(stored_shift) * step, .step = step};
+}
+
 }  // namespace
 
 WidenedBox widened(const Box& box, ImageSize target, double unit) {
@@ -51,20 +68,9 @@ WidenedBox widened(const Box& box, ImageSize target, double unit) {
 }
 
 BoxMap box_map(const WidenedBox& box, ImageSize target) {
-  const auto axis = [](float center, float extent, std::size_t size, double& origin, double& step) {
-    const float pixels = extent * kUnit;
-    const double scale = (static_cast<double>(size) - 1.0) / static_cast<double>(pixels);
-    // the matrix from the image to the result is float32, its inverse is not
-    const float stored_scale = static_cast<float>(scale);
-    const float shift = -0.5f * (center * 2.0f) + 0.5f * pixels;
-    const float stored_shift = static_cast<float>(scale * static_cast<double>(shift));
-    step = 1.0 / static_cast<double>(stored_scale);
-    origin = -static_cast<double>(stored_shift) * step;
-  };
-  BoxMap map;
-  axis(box.center_x, box.width, target.width, map.left, map.x_step);
-  axis(box.center_y, box.height, target.height, map.top, map.y_step);
-  return map;
+  const AxisMap columns = axis_map(box.center_x, box.width, target.width);
+  const AxisMap rows = axis_map(box.center_y, box.height, target.height);
+  return {.left = columns.origin, .top = rows.origin, .x_step = columns.step, .y_step = rows.step};
 }
 
 void warp_box(const PixelRows& in, const BoxMap& map, ImageSize target, std::uint8_t* out) {

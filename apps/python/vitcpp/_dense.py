@@ -176,7 +176,7 @@ class DenseModel:
         found: list[list[Detection]] = []
         for index in range(inputs.count):
             boxes, scores = results.one(index, lib.BOXES), results.one(index, lib.SCORES)
-            classes = results.one(index, lib.CLASSES)
+            classes = results.one(index, lib.CLASS_INDICES)
             found.append(
                 [
                     {"score": float(score), "label": labels[number], "box": _edges(box)}
