@@ -1,5 +1,6 @@
 #include "apps/vit/serve/decode_worker.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr int kBroken = 4;  // exit code where a process cannot go on
 constexpr const char* kFileName = "image";
+constexpr int kMemoryPattern = 0x5A;  // of memory that a decoder gets and does not write
 
 bool starts_with(std::span<const std::byte> file, std::size_t at, std::string_view magic) {
   return file.size() >= at + magic.size() && std::memcmp(file.data() + at, magic.data(), magic.size()) == 0;
@@ -48,7 +50,11 @@ class Worker {
           task.model >= preprocessors_.size() || !preprocessors_[task.model])
         ::_exit(count == 0 ? 0 : kBroken);
       const std::span<const std::byte> file(place_.memory, task.file_bytes);
-      if (has_decoded_ && needs_fresh_memory(file)) ::_exit(kWantsFreshProcess);
+      if (needs_fresh_memory(file)) {
+        if (has_decoded_) ::_exit(kWantsFreshProcess);
+        // What this process has from its parent is nobody's image, and still nothing to show.
+        ::mallopt(M_PERTURB, kMemoryPattern);
+      }
       has_decoded_ = true;
       send(place_.socket, {.number = task.number, .kind = DecodeReply::Kind::taken});
       send(place_.socket, decode(task, file));

@@ -83,30 +83,24 @@ TEST_CASE("serve: a file that takes too long costs itself only") {
   CHECK(pixels_of(pool, read_text(folder / "small.ppm")));
 }
 
+// Of these files libde265 1.0.11 leaves 15 % of the frame as it found the memory: in a process that has
+// decoded the other image, parts of that. They were found among random damages of an image of the same size,
+// as heif-enc writes it.
 TEST_CASE("serve: a damaged HEIC shows nothing of an image before it") {
-  const std::string heic = read_text(data_path("golden/preprocess/decode/full.heic"));
-  const std::size_t data = heic.find("mdat");
-  REQUIRE(data != std::string::npos);
+  const std::filesystem::path folder = source_path("tests/apps/serve/heic");
+  const std::string secret = read_text(folder / "secret.heic");
   const std::vector<std::optional<Preprocessor>> preprocessors{Preprocessor(whole_images())};
   DecodePool used(preprocessors, {.processes = 1, .confined = has_sandbox()});
-  std::size_t num_decoded = 0;
-  for (std::size_t i = 0; i < 12; ++i) {
-    std::string damaged = heic;
-    const std::size_t at = data + 8 + (i + 1) * (heic.size() - data - 8) / 14;
-    for (std::size_t k = at; k < std::min(at + 40, damaged.size()); ++k)
-      damaged[k] = static_cast<char>(0x55 * k);
+  for (const char* const name : {"damaged_1.heic", "damaged_2.heic"}) {
+    CAPTURE(name);
+    const std::string damaged = read_text(folder / name);
     DecodePool fresh(preprocessors, {.processes = 1, .confined = has_sandbox()});
     const std::optional<Tensor<float>> alone = pixels_of(fresh, damaged);
-    REQUIRE(
-        pixels_of(used, heic));  // the secret: of the same size, so that its memory is what the next one gets
+    REQUIRE(pixels_of(used, secret));
     const std::optional<Tensor<float>> after = pixels_of(used, damaged);
-    CAPTURE(i);
     REQUIRE(alone.has_value() == after.has_value());
-    if (!alone) continue;
-    ++num_decoded;
-    CHECK(have_same_bits(*alone, *after));
+    if (alone) CHECK(have_same_bits(*alone, *after));
   }
-  CHECK(num_decoded > 0);
   CHECK(used.num_restarts() == 0);
 }
 
