@@ -1,6 +1,6 @@
-// Anomalies without training: the patch features of good images are kept, and an image is judged by how far
-// its patches are from them. The method is that of PatchCore (Roth et al. 2022) on the frozen features of a
-// Vision Transformer, as AnomalyDINO (Damm et al. 2025) has it.
+// Anomaly detection without training: the patch features of good images are stored, and an image is scored by
+// the distance of its patches to them. The method is PatchCore (Roth et al. 2022) on the frozen features of a
+// Vision Transformer, as in AnomalyDINO (Damm et al. 2025).
 // Letters: h, w patches per column and row, C features of a patch, m patches kept, H, W pixels.
 //
 //   vit::Session session(vit::Model::load("dinov2"), {.input_size = vit::InputSize{...}});
@@ -28,18 +28,18 @@
 
 namespace vit {
 
-/// How the distances of its patches become the score of an image.
+/// How the distances of its patches are combined into the score of an image.
 enum class AnomalyScore {
-  top_percent,  // mean of the largest 1 % of the distances, of one at least (AnomalyDINO)
+  top_percent,  // mean of the largest 1 % of the distances, at least one (AnomalyDINO)
   maximum,      // the largest distance
   reweighted,   // PatchCore, equation 7: the largest Euclidean distance times 1 - its softmax share among
-                // those to the nine patches nearest to the one that was found
+                // the distances to the nine patches nearest to the one found
 };
 
 /// "top-percent", "maximum" or "reweighted".
 VIT_API const char* to_string(AnomalyScore score);
 
-/// How many patches of the good images are kept: all, or those that greedy k-center chooses.
+/// How many patches of the good images are kept: all, or a subset chosen by greedy k-center.
 struct CoresetSize {
   double fraction = 1.0;  // of the patches, above 0
   std::size_t count = 0;  // patches; 0 = by the fraction
@@ -47,26 +47,26 @@ struct CoresetSize {
 
 /// Settings of a bank of good patches.
 struct AnomalyOptions {
-  /// Blocks whose tokens are the features, 0 .. depth - 1; of several, the vectors of length 1 follow each
-  /// other. Empty = the patch tokens after the final norm.
+  /// Blocks whose tokens are the features, 0 .. depth - 1; for several, the vectors of length 1 are
+  /// concatenated. Empty = the patch tokens after the final norm.
   std::vector<std::size_t> layers{};
-  /// Edge of the square of patches whose mean is the feature of the one in its center, as PatchCore has 3;
-  /// odd. At the edges of an image over those that exist.
+  /// Edge of the square of patches whose mean is the feature of the center patch, 3 in PatchCore;
+  /// odd. At the edges of an image, the mean is over existing patches.
   std::size_t neighborhood = 1;
   CoresetSize coreset{};
   AnomalyScore score = AnomalyScore::top_percent;
   /// Patches on the background side of the first principal component of the good images count as good. The
-  /// foreground is the side that the middle of the images lies on.
+  /// foreground is the side of the center of the images.
   bool foreground = false;
   /// The threshold is at least as large as this share of the held-out scores of good images.
   double quantile = 0.95;
-  /// Rows of patches that are collected before the coreset is chosen: bounds memory to this many times
-  /// 8 C + 24 bytes. Where the images have more, they are added in parts.
+  /// Number of patches collected before the coreset is chosen: bounds memory to this many times
+  /// 8 C + 24 bytes. If the images have more, they are added in parts.
   std::size_t max_patches = std::size_t{1} << 20;
   int threads = 0;  // 0 = all; results do not depend on it
 };
 
-/// What an image's patches say.
+/// The result for an image.
 struct AnomalyResult {
   float score = 0.0f;
   std::optional<float> threshold{};  // of the bank
@@ -77,20 +77,20 @@ struct AnomalyResult {
   }
 };
 
-/// A bank of good patches: what is built, saved, loaded, and judges images. Immutable but for what build()
-/// and load() set; threads may share it.
+/// A bank of good patches, which is built, saved, loaded, and scores images. Immutable except while build()
+/// and load() create it; threads may share it.
 class VIT_API AnomalyModel {
  public:
-  /// Reads a bank. Throws Error naming the file and what is wrong with it.
+  /// Reads a bank. Throws Error naming the file and its defect.
   static AnomalyModel load(const std::filesystem::path& path);
   /// Writes the bank to a safetensors file, atomically: `patches` (m, C), `images` (m) and, with a
-  /// foreground, `background` (2, C) are its tensors, all else is in the metadata.
+  /// foreground, `background` (2, C) are its tensors, everything else is in the metadata.
   void save(const std::filesystem::path& path) const;
 
-  /// What to ask `model` for. Throws Error naming both if the bank belongs to another model.
+  /// The request for `model`. Throws Error naming both models if the bank belongs to another one.
   Request request(const Model& model) const;
-  /// The patches of one image, run with request(), against the bank. Throws Error for features that are not
-  /// finite and for those of another width. `threads`: 0 = all; the result does not depend on it.
+  /// Compares the patches of an image, run with request(), with the bank. Throws Error for features that are
+  /// not finite and for those of another width. `threads`: 0 = all; the result does not depend on it.
   AnomalyResult score(const ImageOutputs& outputs, int threads = 0) const;
 
   const AnomalyOptions& options() const noexcept { return options_; }      // as the bank was built
@@ -99,12 +99,12 @@ class VIT_API AnomalyModel {
   std::size_t num_features() const noexcept { return patches_.dim(1); }    // C
   std::size_t num_patches_seen() const noexcept { return num_seen_; }      // before the coreset
   std::span<const std::string> images() const noexcept { return names_; }  // good images, as they were named
-  /// Of each image, by the patches of the others; empty where there was only one.
+  /// Score of each image against the patches of the others; empty if there was only one.
   std::span<const float> held_out_scores() const noexcept { return held_out_; }
   /// The threshold, if images were held out.
   std::optional<float> threshold() const noexcept { return threshold_; }
-  /// How sure it is that at least options().quantile of all good images have a score up to the threshold: the
-  /// binomial confidence of an order statistic, whatever the distribution.
+  /// Confidence that at least options().quantile of all good images have a score up to the threshold: the
+  /// binomial confidence of an order statistic, independent of the distribution.
   double confidence() const noexcept { return confidence_; }
   /// Replaces the threshold; nothing = none.
   void set_threshold(std::optional<float> threshold) noexcept {
@@ -113,7 +113,7 @@ class VIT_API AnomalyModel {
   }
   const std::string& model_name() const noexcept { return model_; }         // for messages
   const std::string& fingerprint() const noexcept { return fingerprint_; }  // LoadReport::fingerprint
-  /// Free text of whoever built it, such as how the model was loaded.
+  /// Free text from the builder of the bank, such as how the model was loaded.
   const std::string& source() const noexcept { return source_; }
   void set_source(std::string source) { source_ = std::move(source); }
 
@@ -121,11 +121,11 @@ class VIT_API AnomalyModel {
   friend class AnomalyBuilder;
   struct Search;
   AnomalyModel() = default;
-  /// Patches [skip_begin, skip_end) of the bank do not count.
+  /// Patches [skip_begin, skip_end) of the bank are ignored.
   AnomalyResult judge(TensorView<const float> features, GridSize grid, std::size_t skip_begin,
                       std::size_t skip_end, int threads) const;
-  void prepare();       // what is searched, of patches_
-  void set_quantile();  // threshold_ and confidence_, of held_out_
+  void prepare();       // the search structures, from patches_
+  void set_quantile();  // threshold_ and confidence_, from held_out_
 
   AnomalyOptions options_;
   InputSize input_size_;
@@ -136,17 +136,17 @@ class VIT_API AnomalyModel {
   std::optional<float> threshold_;
   double confidence_ = 0;
   Tensor<float> patches_;                // (m, C) of length 1, image after image
-  std::vector<std::uint32_t> of_image_;  // (m) which of names_ a patch is of
+  std::vector<std::uint32_t> of_image_;  // (m) index into names_ of the image of a patch
   Tensor<float> background_;             // (2, C): mean and first component, towards the foreground; or none
   std::shared_ptr<const Search> search_;
 };
 
-/// Collects good images and makes a bank of them.
+/// Collects good images and builds a bank from them.
 class VIT_API AnomalyBuilder {
  public:
-  /// Throws Error for options that make no sense, and for layers that the model does not have.
+  /// Throws Error for invalid options, and for layers that the model does not have.
   AnomalyBuilder(const Model& model, const InputSize& input_size, AnomalyOptions options);
-  /// Goes on from a bank, with its options: images are added to its patches. Throws Error if it belongs to
+  /// Continues from a bank, with its options: images are added to its patches. Throws Error if it belongs to
   /// another model or was built with another input size.
   static AnomalyBuilder resume(const Model& model, const InputSize& input_size, AnomalyModel bank,
                                int threads = 0);
@@ -154,10 +154,10 @@ class VIT_API AnomalyBuilder {
   AnomalyBuilder(AnomalyBuilder&&) noexcept;
   AnomalyBuilder& operator=(AnomalyBuilder&&) noexcept;
 
-  /// What to ask the model for.
+  /// The request for the model.
   Request request() const;
-  /// Adds what a good image gave. Calls with one name after each other add views of one image, its rotations
-  /// for example, which are held out together; the first is the one that is scored. Throws Error for features
+  /// Adds the outputs of a good image. Consecutive calls with one name add views of one image, its rotations
+  /// for example, which are held out together; the first one is scored. Throws Error for features
   /// that are not finite.
   void add(const ImageOutputs& outputs, const std::string& name);
   std::size_t num_images() const noexcept;  // added so far
@@ -170,9 +170,9 @@ class VIT_API AnomalyBuilder {
   std::unique_ptr<State> state_;
 };
 
-/// The distances (h, w) of an image brought to its pixels: (H, W) = size, bilinear between the centers of
-/// patches, and smoothed by a Gaussian of `sigma` pixels (0 = none; cut off at 4 sigma, mirrored at the
-/// edges, as scipy's gaussian_filter). `map`: where the model's input lies on the image; pixels outside have
+/// The distances (h, w) of an image resampled to its pixels: (H, W) = size, bilinear between the centers of
+/// patches, and smoothed by a Gaussian of `sigma` pixels (0 = none; truncated at 4 sigma, mirrored at the
+/// edges, as scipy's gaussian_filter). `map`: position of the model's input on the image; pixels outside have
 /// the value of the nearest patch. `patch_size`: edge of a patch in pixels of the input.
 VIT_API Tensor<float> anomaly_map(TensorView<const float> distances, ImageSize size, const SourceMap& map,
                                   std::size_t patch_size, double sigma = 4.0);

@@ -1,4 +1,4 @@
-/* The C interface of the library, for programs in other languages: C99 and C++. It is kept compatible: newer
+/* The C interface of the library, for C99, C++ and other languages. It is kept compatible: newer
  * releases of one soname add functions, constants, and members at the end of option structs, and change
  * nothing else.
  *
@@ -14,27 +14,27 @@
  *       vit_results_all(results, VIT_POOLED, 0, &array))
  *     fprintf(stderr, "%s\n", vit_last_error());
  *
- * apps/examples/embed.c is a whole program.
+ * apps/examples/embed.c is a complete program.
  *
- * Calls return a vit_status; what they make comes through their last pointers, which stay as they were if the
- * call fails. NULL where an object or an array is needed is VIT_ERROR_ARGUMENT; every *_free takes NULL. No
+ * Calls return a vit_status; results are stored through their last pointers, which are unchanged if the
+ * call fails. NULL for a required object or array is VIT_ERROR_ARGUMENT; every *_free accepts NULL. No
  * exception leaves a call. Texts and paths are UTF-8 and end with a zero.
  *
  * Option structs start with struct_size, which must be sizeof the struct; zero is the default of every other
- * member, so `vit_model_options options = {0}; options.struct_size = sizeof options;` asks for nothing
- * special. A NULL pointer to options means all defaults. Newer releases add members at the end alone: a
- * program goes on with the struct that it was compiled with.
+ * member, so `vit_model_options options = {0}; options.struct_size = sizeof options;` selects the
+ * defaults. A NULL pointer to options means all defaults. Newer releases add members only at the end: a
+ * program continues to work with the struct that it was compiled with.
  *
  * Threads: models, text towers, tokenizers, preprocessors, classifiers and rope tables never change and may
  * be shared between threads; a session, a text encoder or a results object belongs to one thread at a time.
- * What an object was made from may be freed before it. */
+ * The objects that an object was created from may be freed before it. */
 #ifndef VIT_C_H
 #define VIT_C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Marks what a shared library hands to its users; in a static one it means nothing. */
+/* Marks symbols exported from the shared library; empty for a static one. */
 #ifndef VIT_API
 #if defined(__GNUC__)
 #define VIT_API __attribute__((visibility("default")))
@@ -49,14 +49,14 @@ extern "C" {
 
 /* --------------------------------------------------------------------------------------------- status */
 
-/* Result of a call: VIT_OK, or the kind of failure; vit_last_error() tells it in words. */
+/* Result of a call: VIT_OK, or the kind of failure; vit_last_error() describes it. */
 typedef int32_t vit_status;
 enum {
   VIT_OK = 0,                /* done */
-  VIT_ERROR_ARGUMENT = 1,    /* the call is wrong: a value out of range, a shape that does not fit */
+  VIT_ERROR_ARGUMENT = 1,    /* the call is wrong: a value out of range, a shape mismatch */
   VIT_ERROR_IO = 2,          /* the system refused: a file is missing or unreadable, no more memory */
-  VIT_ERROR_FORMAT = 3,      /* a file is damaged, truncated, or not what its name says */
-  VIT_ERROR_UNSUPPORTED = 4, /* a well-formed file asks for something that is not implemented */
+  VIT_ERROR_FORMAT = 3,      /* a file is damaged, truncated, or of another format than its name */
+  VIT_ERROR_UNSUPPORTED = 4, /* a well-formed file needs something that is not implemented */
   VIT_ERROR_MISMATCH = 5,    /* files, or a file and an option, contradict each other */
   VIT_ERROR_INTERNAL = 6     /* a defect of the library */
 };
@@ -64,17 +64,17 @@ enum {
 /* "ok", "argument", "io", "format", "unsupported", "mismatch", "internal"; "unknown" for other values. */
 VIT_API const char* vit_status_name(vit_status status);
 
-/* Why the last call of this thread that failed did: one line that names the operation, the file or value,
+/* The error message of the last failed call of this thread: one line with the operation, the file or value,
  * what was expected and what was found. "" if none failed. Valid until another call of this thread fails. */
 VIT_API const char* vit_last_error(void);
 
 /* "major.minor.patch" of the library. */
 VIT_API const char* vit_version(void);
 
-/* Revision of this interface, to be compared by programs that load the library at run time: a program made
- * for revision n runs with every later one that has the same soname. */
+/* Revision of this interface, to be compared by programs that load the library at run time: a program built
+ * for revision n works with every later one that has the same soname. */
 #define VIT_C_REVISION 1
-/* The revision of the library that is linked. */
+/* The revision of the linked library. */
 VIT_API int32_t vit_c_revision(void);
 
 /* -------------------------------------------------------------------------------------------- arrays */
@@ -87,20 +87,20 @@ enum {
   VIT_INT32 = 3    /* int32_t */
 };
 
-/* Numbers that the library owns, row-major without gaps. How long they live is told by who hands them out. */
+/* Numbers owned by the library, row-major without gaps. Functions that return them document the lifetime. */
 typedef struct vit_array {
   const void* data; /* the first number */
   int32_t dtype;    /* VIT_FLOAT32, ... */
   uint32_t ndim;    /* 1 to 5 */
-  size_t shape[5];  /* of which ndim count, outermost first */
+  size_t shape[5];  /* the first ndim are used, outermost first */
 } vit_array;
 
 /* Names of results. Letters: n inputs, h, w patches per column and row, T = prefix + h w tokens, C =
- * embed_dim, E = dimension of the space of images and texts, H, W pixels. They may be joined by | in a
+ * embed_dim, E = dimension of the joint image-text space, H, W pixels. They may be combined with | in a
  * request. */
 enum {
-  VIT_POOLED = 1,       /* (n, C) float32, the vector that the model's own library calls its embedding */
-  VIT_PROJECTED = 2,    /* (n, E) float32, in the space of images and texts */
+  VIT_POOLED = 1,       /* (n, C) float32, the embedding as defined by the model's own library */
+  VIT_PROJECTED = 2,    /* (n, E) float32, in the joint space of images and texts */
   VIT_CLS = 4,          /* (n, C) float32, class token after the final norm */
   VIT_PATCHES = 8,      /* (n, h, w, C) float32, patch tokens after the final norm */
   VIT_TOKENS = 16,      /* (n, T, C) float32, all tokens after the final norm, prefix first */
@@ -108,7 +108,7 @@ enum {
   VIT_LOGITS = 64,      /* (n, classes) float32 */
   VIT_BLOCK = 128,      /* (n, T, C) float32, all tokens after a block, before the final norm */
   VIT_ATTENTION = 256,  /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
-  VIT_PIXELS = 512,     /* (n, 3, H, W) float32, normalized: what the model sees */
+  VIT_PIXELS = 512,     /* (n, 3, H, W) float32, normalized: the model input */
   VIT_CROPPED = 1024,   /* (n, H, W, 3) uint8, before normalization */
   VIT_TEXT = 2048,      /* (n, E) float32, vectors of texts */
   VIT_IDS = 4096,       /* (n, T) int32, token ids */
@@ -125,18 +125,18 @@ enum {
   VIT_KEYPOINTS = (1 << 29) + 3 /* (n, m, K, 3) float32, x, y in pixels and the score */
 };
 
-/* What a run gives, input by input. Used for another run it keeps its memory. */
+/* The results of a run, input by input. Reused for another run, it keeps its memory. */
 typedef struct vit_results vit_results;
 
 /* Results without inputs, to be filled by a run. */
 VIT_API vit_status vit_results_create(vit_results** results);
-/* Frees the results and every array that they gave. */
+/* Frees the results and every array obtained from them. */
 VIT_API void vit_results_free(vit_results* results);
 
-/* Inputs of the last run; 0 before one, after a call that was wrong as a whole, and for NULL. */
+/* Number of inputs of the last run; 0 before one, after a call with wrong arguments, and for NULL. */
 VIT_API size_t vit_results_size(const vit_results* results);
 
-/* Whether input `index` failed: its status, and in *message (which may be NULL) why; "" if it did not. The
+/* Whether input `index` failed: its status, and in *message (may be NULL) the reason; "" if it did not. The
  * message is valid until the results are used for another run or freed. */
 VIT_API vit_status vit_results_status(const vit_results* results, size_t index, const char** message);
 
@@ -144,47 +144,47 @@ VIT_API vit_status vit_results_status(const vit_results* results, size_t index, 
 VIT_API vit_status vit_results_image_size(const vit_results* results, size_t index, size_t* height,
                                           size_t* width);
 
-/* All inputs as one array, the shapes above; `block` counts for VIT_BLOCK and VIT_ATTENTION alone: the
- * number that the request has. A failed input is a row of NaN (zeros of integers). VIT_ERROR_MISMATCH if the
- * inputs gave different shapes, VIT_ERROR_ARGUMENT if `name` was not asked for or every input failed. Valid
+/* All inputs as one array, the shapes above; `block` is used only for VIT_BLOCK and VIT_ATTENTION: the
+ * number in the request. A failed input is a row of NaN (zeros for integers). VIT_ERROR_MISMATCH if the
+ * inputs have different shapes, VIT_ERROR_ARGUMENT if `name` was not requested or every input failed. Valid
  * until the results are used for another run or freed. */
 VIT_API vit_status vit_results_all(const vit_results* results, uint32_t name, int64_t block,
                                    vit_array* array);
 
-/* The array of one input, without the first dimension of the shapes above; valid as that of
- * vit_results_all(). The status of the input if it failed. */
+/* The array of one input, without the first dimension of the shapes above; valid as long as that of
+ * vit_results_all(). Returns the status of the input if it failed. */
 VIT_API vit_status vit_results_one(const vit_results* results, size_t index, uint32_t name, int64_t block,
                                    vit_array* array);
 
 /* --------------------------------------------------------------------------------------------- models */
 
-/* A checkpoint ready to run, and the preprocessing that belongs to it. */
+/* A checkpoint ready to run, and its preprocessing. */
 
-/* What the products of the blocks are computed in. */
+/* Precision of the matrix products of the blocks. */
 enum {
   VIT_PRECISION_FLOAT32 = 0,  /* as stored, or widened */
   VIT_PRECISION_BFLOAT16 = 1, /* weights rounded to bfloat16 while loading */
   VIT_PRECISION_INT8 = 2      /* weights quantized to 8 bits while loading */
 };
-/* Whose arithmetic resizes images. */
+/* The library whose resizing is reproduced. */
 enum {
   VIT_RESAMPLER_AUTO = 0,       /* that of the checkpoint's library */
   VIT_RESAMPLER_PILLOW = 1,     /* Pillow's 8-bit passes */
   VIT_RESAMPLER_TORCHVISION = 2 /* torch's 8-bit kernel */
 };
-/* Release of Pillow whose bytes are made: the order of its passes changed. */
+/* Pillow release whose bytes are reproduced: the order of its passes changed. */
 enum {
   VIT_PILLOW_13_0 = 0, /* from 13.0 */
   VIT_PILLOW_12_2 = 1, /* 12.2 */
   VIT_PILLOW_12_1 = 2  /* up to 12.1 */
 };
-/* What becomes of the orientation that an EXIF tag tells. */
+/* Treatment of the EXIF orientation. */
 enum {
   VIT_EXIF_AUTO = 0,  /* as the checkpoint's library does */
   VIT_EXIF_APPLY = 1, /* images are rotated upright */
   VIT_EXIF_IGNORE = 2 /* pixels as stored */
 };
-/* Order of the planes that the model sees. */
+/* Order of the planes of the model's input. */
 enum {
   VIT_CHANNELS_AUTO = 0, /* as the checkpoint says */
   VIT_CHANNELS_RGB = 1,  /* R, G, B */
@@ -201,18 +201,18 @@ enum {
 /* How a model is loaded. 0 and NULL in every member but struct_size are the defaults. */
 typedef struct vit_model_options {
   size_t struct_size;           /* sizeof the struct, set by the caller */
-  const char* architecture;     /* timm's or the publisher's name; bare weight files need it */
+  const char* architecture;     /* timm's or the publisher's name; needed for bare weight files */
   const char* const* overrides; /* timm's model_args: key, value, key, value, ... */
   size_t num_overrides;         /* pairs */
-  const char* layout;           /* JSON file that says what a checkpoint of no known layout is */
-  const char* kernels;          /* a name that `vit info --kernels` lists; NULL: the fastest */
+  const char* layout;           /* JSON file that describes a checkpoint of a custom layout */
+  const char* kernels;          /* a name listed by `vit info --kernels`; NULL: the fastest */
   int32_t precision;            /* VIT_PRECISION_FLOAT32, ...: of the blocks */
   int32_t resampler;            /* VIT_RESAMPLER_AUTO, ...; auto: as the checkpoint's library does */
   int32_t pillow;               /* VIT_PILLOW_13_0, ... */
   int32_t exif;                 /* VIT_EXIF_AUTO, ...: orientation of files; auto as above */
-  int32_t channels;       /* VIT_CHANNELS_AUTO, ...: order of the planes that the model sees; auto as above */
-  int32_t pads_to_square; /* not 0: images are put into a square of pad_color before the resize */
-  uint8_t pad_color[4];   /* R, G, B, and 0 */
+  int32_t channels;             /* VIT_CHANNELS_AUTO, ...: order of the planes of the input; auto as above */
+  int32_t pads_to_square;       /* not 0: images are padded to a square with pad_color before resizing */
+  uint8_t pad_color[4];         /* R, G, B, and 0 */
   const char* rope_scaling; /* none, linear, ntk or yarn[,key=value...]; NULL: as the checkpoint's library */
   size_t max_pixels;        /* of an image file, larger ones are errors; 0: 178956970 */
   const char* adapter;      /* folder of a LoRA adapter that is joined to the weights; NULL: none */
@@ -234,19 +234,19 @@ typedef struct vit_model_options {
   int32_t dense_resize_rule;  /* VIT_RESIZE_RULE_AUTO, ...: whose sizes images of such a head have */
 } vit_model_options;
 
-/* Weights ready to run. Immutable: sessions of any threads may share one. */
+/* Weights ready to run. Immutable: sessions of any threads may share it. */
 typedef struct vit_model vit_model;
 
 /* Loads a folder as downloaded or a single weight file. Errors: IO if it is missing, FORMAT, UNSUPPORTED or
- * MISMATCH if a file is not as it should be, naming file and tensor. */
+ * MISMATCH if a file is invalid, naming file and tensor. */
 VIT_API vit_status vit_model_load(const char* path, const vit_model_options* options, vit_model** model);
 /* A model of a known architecture with seeded random weights, for tests and timings. */
 VIT_API vit_status vit_model_random(const char* architecture, const vit_model_options* options,
                                     vit_model** model);
-/* Frees the model; the weights go with the last object made from them. */
+/* Frees the model; the weights are freed with the last object created from them. */
 VIT_API void vit_model_free(vit_model* model);
 
-/* Facts of a model. Texts live as long as the model. */
+/* Properties of a model. Strings live as long as the model. */
 typedef struct vit_model_info {
   size_t struct_size;        /* sizeof the struct, set by the caller */
   size_t image_height;       /* native input, pixels */
@@ -258,18 +258,18 @@ typedef struct vit_model_info {
   size_t num_prefix_tokens;  /* class, distillation and register tokens */
   size_t projection_dim;     /* E of VIT_PROJECTED; 0: there is none */
   size_t num_classes;        /* 0: there is no classifier */
-  int32_t has_class_token;   /* not 0: VIT_CLS can be asked for */
-  int32_t has_pooled;        /* not 0: VIT_POOLED can be asked for */
+  int32_t has_class_token;   /* not 0: VIT_CLS can be requested */
+  int32_t has_pooled;        /* not 0: VIT_POOLED can be requested */
   int32_t has_preprocessing; /* whether images can be run; preprocessed pixels always can */
   int32_t precision;         /* VIT_PRECISION_FLOAT32, ... */
   const char* kernels;       /* name */
   const char* path;          /* as it was given to load */
-  const char* fingerprint;   /* 16 hexadecimal digits that tell models apart, whatever the precision */
+  const char* fingerprint;   /* 16 hexadecimal digits that identify the model, independent of the precision */
   const char* config;        /* every value of the configuration as a JSON object */
-  const char* preprocess;    /* every value of the preprocessing as a JSON object; NULL if no file tells */
+  const char* preprocess;    /* all values of the preprocessing as a JSON object; NULL if undefined */
 } vit_model_info;
 
-/* Facts of a model. The caller sets info->struct_size; nothing beyond it is written. */
+/* Gets the properties of a model. The caller sets info->struct_size; nothing beyond it is written. */
 VIT_API vit_status vit_model_describe(const vit_model* model, vit_model_info* info);
 /* Name of class `index` < num_classes, its number if the checkpoint has no names; lives as long as the model.
  */
@@ -277,7 +277,7 @@ VIT_API vit_status vit_model_label(const vit_model* model, size_t index, const c
 
 /* -------------------------------------------------------------------------------------------- inputs */
 
-/* What an input is. */
+/* Kinds of inputs. */
 enum {
   VIT_INPUT_PATH = 0,        /* an image file */
   VIT_INPUT_ENCODED = 1,     /* an image file in memory */
@@ -294,7 +294,7 @@ enum {
   VIT_GREY = VIT_GRAY /* its name up to 0.2 */
 };
 
-/* One input. Of several in an array all have the same struct_size. What it points at must live until the call
+/* One input. All inputs of an array have one struct_size. The memory it points to must live until the call
  * returns, and is not copied. */
 typedef struct vit_input {
   size_t struct_size; /* sizeof the struct, set by the caller */
@@ -312,14 +312,14 @@ typedef struct vit_input {
 
 /* --------------------------------------------------------------------------------------- preprocessing */
 
-/* Where the size of preprocessed images comes from. */
+/* Rules for the size of preprocessed images. */
 enum {
   VIT_SIZE_MODEL = 0,  /* the checkpoint's own */
   VIT_SIZE_NATIVE = 1, /* each image's own, edges floored to the patch size */
   VIT_SIZE_FIXED = 2   /* the checkpoint's rules for another target */
 };
 
-/* The size that preprocessing makes. */
+/* The size of preprocessed images. */
 typedef struct vit_size_options {
   size_t struct_size; /* sizeof the struct, set by the caller */
   int32_t kind;       /* VIT_SIZE_MODEL, ... */
@@ -328,13 +328,13 @@ typedef struct vit_size_options {
   size_t width;       /* of FIXED, pixels */
 } vit_size_options;
 
-/* Images to the pixels that a model takes. */
+/* Converts images to the input of a model. */
 typedef struct vit_preprocessor vit_preprocessor;
 
-/* The preprocessing of a checkpoint; its configuration files suffice. MISMATCH if no file tells it. */
+/* The preprocessing of a checkpoint; its configuration files suffice. MISMATCH if no file defines it. */
 VIT_API vit_status vit_preprocessor_load(const char* path, const vit_model_options* options,
                                          const vit_size_options* size, vit_preprocessor** preprocessor);
-/* That of a loaded model. */
+/* The preprocessing of a loaded model. */
 VIT_API vit_status vit_preprocessor_create(const vit_model* model, const vit_size_options* size,
                                            vit_preprocessor** preprocessor);
 /* Frees the preprocessor and its description. */
@@ -344,38 +344,38 @@ VIT_API void vit_preprocessor_free(vit_preprocessor* preprocessor);
 VIT_API const char* vit_preprocessor_describe(const vit_preprocessor* preprocessor);
 
 /* Preprocesses inputs of the kinds PATH, ENCODED and PIXELS. `stage` is VIT_PIXELS or VIT_CROPPED
- * (UNSUPPORTED for rules that resize in float and so have no 8-bit stage), and the name of what results hold.
+ * (UNSUPPORTED for rules that resize in float and so have no 8-bit stage), and the name of the results.
  * Inputs that fail do not stop the others; the status is that of the first one that failed. */
 VIT_API vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_input* inputs,
                                         size_t num_inputs, uint32_t stage, vit_results* results);
 
 /* ---------------------------------------------------------------------------------------------- texts */
 
-/* Texts to token ids and to vectors in the space that images and texts share. */
+/* Converts texts to token ids and to vectors in the joint space of images and texts. */
 
-/* Whose cleaning of texts applies; auto: the library of the folder. */
+/* Library whose text cleaning applies; auto: the library of the folder. */
 enum {
-  VIT_TEXT_LIBRARY_AUTO = 0,         /* open_clip where its configuration is there, else transformers */
+  VIT_TEXT_LIBRARY_AUTO = 0,         /* open_clip if its configuration exists, else transformers */
   VIT_TEXT_LIBRARY_TRANSFORMERS = 1, /* transformers 5 */
   VIT_TEXT_LIBRARY_OPEN_CLIP = 2,    /* open_clip 3, perception_models */
   VIT_TEXT_LIBRARY_OPENAI = 3        /* openai/CLIP, dino.txt */
 };
 
-/* How a text tower is loaded. 0 and NULL in every member but struct_size are the defaults. */
+/* How a text tower is loaded. 0 and NULL in every member except struct_size are the defaults. */
 typedef struct vit_text_options {
   size_t struct_size;       /* sizeof the struct, set by the caller */
   const char* architecture; /* as in vit_model_options */
-  const char* tokenizer; /* supplies the vocabulary where a model comes without one: a folder, or a file with
-                            CLIP's merges */
-  const char* kernels;   /* as in vit_model_options */
-  int32_t library;       /* VIT_TEXT_LIBRARY_AUTO, ... */
-  int32_t precision;     /* VIT_PRECISION_FLOAT32, ... */
+  const char* tokenizer;    /* supplies the vocabulary if a model has none: a folder, or a file with
+                               CLIP's merges */
+  const char* kernels;      /* as in vit_model_options */
+  int32_t library;          /* VIT_TEXT_LIBRARY_AUTO, ... */
+  int32_t precision;        /* VIT_PRECISION_FLOAT32, ... */
 } vit_text_options;
 
 /* A checkpoint's text tower with its tokenizer. */
 typedef struct vit_text_tower vit_text_tower;
 
-/* Loads the text tower of a checkpoint. UNSUPPORTED if it has none, IO if its tokenizer is missing, and as
+/* Loads the text tower of a checkpoint. UNSUPPORTED if it has none, IO if its tokenizer is missing, others as
  * vit_model_load(). */
 VIT_API vit_status vit_text_tower_load(const char* path, const vit_text_options* options,
                                        vit_text_tower** tower);
@@ -383,7 +383,7 @@ VIT_API vit_status vit_text_tower_load(const char* path, const vit_text_options*
 VIT_API vit_status vit_model_and_text_load(const char* path, const vit_model_options* options,
                                            const vit_text_options* text_options, vit_model** model,
                                            vit_text_tower** tower);
-/* Frees the tower; the weights go with the last object made from them. */
+/* Frees the tower; the weights are freed with the last object created from them. */
 VIT_API void vit_text_tower_free(vit_text_tower* tower);
 
 /* Working memory and settings of one thread over a text tower that several may share. */
@@ -397,50 +397,50 @@ VIT_API void vit_text_encoder_free(vit_text_encoder* encoder);
 
 /* Vectors of texts as VIT_TEXT (n, E). `sizes`: bytes of each text, NULL if all end with a zero. `normalize`:
  * not 0 divides them by their length. ARGUMENT for a text that is not UTF-8. Texts longer than the context
- * are cut as the model's library cuts them; *num_cut (may be NULL) tells how many. */
+ * are truncated as in the model's library; *num_cut (may be NULL) is their number. */
 VIT_API vit_status vit_text_encoder_run(vit_text_encoder* encoder, const char* const* texts,
                                         const size_t* sizes, size_t num_texts, int32_t normalize,
                                         vit_results* results, size_t* num_cut);
 
 /* --------------------------------------------------------------------------------------------- tokens */
 
-/* Texts to token ids. */
+/* Converts texts to token ids. */
 typedef struct vit_tokenizer vit_tokenizer;
 
 /* Loads a folder as published, or a file with CLIP's merges. `library`: VIT_TEXT_LIBRARY_AUTO, ... */
 VIT_API vit_status vit_tokenizer_load(const char* path, int32_t library, vit_tokenizer** tokenizer);
-/* The tokenizer of a model, with its context length. `path` supplies the vocabulary where the model comes
- * without one; NULL where it does not. */
+/* The tokenizer of a model, with its context length. `path` supplies the vocabulary if the model
+ * has none; NULL otherwise. */
 VIT_API vit_status vit_tokenizer_load_for_model(const char* model, const char* path, int32_t library,
                                                 vit_tokenizer** tokenizer);
-/* That of a loaded text tower. */
+/* The tokenizer of a loaded text tower. */
 VIT_API vit_status vit_tokenizer_create(const vit_text_tower* tower, vit_tokenizer** tokenizer);
-/* Frees the tokenizer and the tokens that it gave. */
+/* Frees the tokenizer and the tokens obtained from it. */
 VIT_API void vit_tokenizer_free(vit_tokenizer* tokenizer);
 
-/* Tokens that the model takes; 0 if nothing tells, and for NULL. */
+/* Context length of the model; 0 if unknown, and for NULL. */
 VIT_API size_t vit_tokenizer_context_length(const vit_tokenizer* tokenizer);
 
-/* Ids as VIT_IDS: padded and cut to `context_length`, or with 0 neither, each text with a length of its own.
+/* Ids as VIT_IDS: padded and truncated to `context_length`; 0: neither, each text has its own length.
  * Texts as in vit_text_encoder_run(); one that is not UTF-8 does not stop the others. */
 VIT_API vit_status vit_tokenizer_run(const vit_tokenizer* tokenizer, const char* const* texts,
                                      const size_t* sizes, size_t num_texts, size_t context_length,
                                      vit_results* results);
 
-/* The token of an id as the vocabulary spells it, not ended with a zero: *token, of *size bytes, 0 where
+/* The token of an id as spelled in the vocabulary, not zero-terminated: *token, of *size bytes, 0 if
  * there is none. Lives as long as the tokenizer. */
 VIT_API vit_status vit_tokenizer_token(const vit_tokenizer* tokenizer, int32_t id, const char** token,
                                        size_t* size);
 
 /* ------------------------------------------------------------------------------------------- sessions */
 
-/* Images through a model, to features or to classes. */
+/* Runs images through a model. */
 
-/* How a session runs its images. */
+/* Settings of a session. */
 typedef struct vit_session_options {
   size_t struct_size; /* sizeof the struct, set by the caller */
   int32_t threads;    /* that decode or compute, at most 1024; 0: all cores. Results do not depend on it. */
-  int32_t size_kind;  /* what preprocessing makes: VIT_SIZE_MODEL, ... of vit_size_options */
+  int32_t size_kind;  /* size of preprocessed images: VIT_SIZE_MODEL, ... of vit_size_options */
   size_t height;      /* of VIT_SIZE_FIXED, pixels */
   size_t width;       /* of VIT_SIZE_FIXED, pixels */
   size_t batch;       /* images of a forward pass; 0: chosen from their size. Results do not depend on it. */
@@ -455,21 +455,21 @@ VIT_API vit_status vit_session_create(const vit_model* model, const vit_session_
 /* Frees the session. */
 VIT_API void vit_session_free(vit_session* session);
 
-/* What a run hands out. Nothing asked for stands for VIT_PROJECTED where the model has it, else VIT_POOLED,
+/* The outputs of a run. An empty request means VIT_PROJECTED if the model has it, else VIT_POOLED,
  * as `vit embed` does. */
 typedef struct vit_request {
   size_t struct_size;       /* sizeof the struct, set by the caller */
   uint32_t features;        /* VIT_POOLED | VIT_CLS | ... up to VIT_LOGITS */
-  int32_t normalize;        /* not 0: vectors (all that have the shape (n, C)) are divided by their length */
+  int32_t normalize;        /* not 0: vectors (all of shape (n, C)) are divided by their length */
   const int64_t* blocks;    /* numbers of blocks for VIT_BLOCK, negative ones from the end */
   size_t num_blocks;        /* of blocks */
   const int64_t* attention; /* numbers of blocks for VIT_ATTENTION */
   size_t num_attention;     /* of attention */
 } vit_request;
 
-/* Runs inputs of any kinds and sizes; results come in their order. Inputs that fail (a missing or damaged
+/* Runs inputs of any kinds and sizes; results are in input order. Failed inputs (a missing or damaged
  * file, numbers that are not finite) do not stop the others; the status is that of the first one that failed,
- * and vit_results_status() tells each. A request for what the model does not have is VIT_ERROR_ARGUMENT or
+ * and vit_results_status() gives each. Requesting an output that the model lacks is VIT_ERROR_ARGUMENT or
  * VIT_ERROR_MISMATCH, and nothing is run. */
 VIT_API vit_status vit_session_run(vit_session* session, const vit_input* inputs, size_t num_inputs,
                                    const vit_request* request, vit_results* results);
@@ -479,14 +479,14 @@ VIT_API vit_status vit_session_run(vit_session* session, const vit_input* inputs
 /* Classes for the images of one model: its own, a fitted head's, or texts. */
 typedef struct vit_classifier vit_classifier;
 
-/* The classes that the checkpoint was trained for. MISMATCH if it has no classifier. */
+/* The classes of the checkpoint. MISMATCH if it has no classifier. */
 VIT_API vit_status vit_classifier_create(const vit_model* model, vit_classifier** classifier);
-/* A head that `vit fit` wrote. MISMATCH if it was fitted on features of another model. */
+/* A head from `vit fit`. MISMATCH if it was fitted on features of another model. */
 VIT_API vit_status vit_classifier_load_head(const vit_model* model, const char* path,
                                             vit_classifier** classifier);
-/* Texts as classes. `templates` hold {} for the name of a class; the normalized vectors of several are
+/* Texts as classes. `templates` contain {} for the name of a class; the normalized vectors of several are
  * averaged and normalized again, as open_clip does. No templates: "This is a photo of {}.". ARGUMENT for no
- * names, a name that is empty or there twice, and a template without {}. */
+ * names, an empty or duplicate name, and a template without {}. */
 VIT_API vit_status vit_classifier_create_zero_shot(const vit_model* model, vit_text_encoder* encoder,
                                                    const char* const* names, size_t num_names,
                                                    const char* const* templates, size_t num_templates,
@@ -497,41 +497,41 @@ VIT_API vit_status vit_classifier_load_vectors(const vit_model* model, const cha
 /* Writes the vectors of a zero-shot classifier, atomically: safetensors with the tensor `text` (K, E) and the
  * names in the metadata. */
 VIT_API vit_status vit_classifier_save_vectors(const vit_classifier* classifier, const char* path);
-/* Frees the classifier and the names that it gave. */
+/* Frees the classifier and the names obtained from it. */
 VIT_API void vit_classifier_free(vit_classifier* classifier);
 
-/* Classes K; 0 for NULL. */
+/* Number of classes K; 0 for NULL. */
 VIT_API size_t vit_classifier_size(const vit_classifier* classifier);
 /* Name of class `index`; lives as long as the classifier. */
 VIT_API vit_status vit_classifier_label(const vit_classifier* classifier, size_t index, const char** label);
 
-/* A value for each class as VIT_LOGITS (n, K), by a session over the same model. As vit_session_run(). */
+/* A value for each class as VIT_LOGITS (n, K), by a session over the same model. See vit_session_run(). */
 VIT_API vit_status vit_classifier_run(const vit_classifier* classifier, vit_session* session,
                                       const vit_input* inputs, size_t num_inputs, vit_results* results);
 
-/* A class and how probable it is. */
+/* A class and its probability. */
 typedef struct vit_prediction {
   size_t index;      /* of the class */
-  const char* label; /* name, or the number where there is none */
-  float probability; /* softmax over all classes; the sigmoid, or the value itself, of models trained so */
-  float logit;       /* as the model gives it */
+  const char* label; /* name, or the index if there is none */
+  float probability; /* softmax over all classes; the sigmoid or the value itself for models trained so */
+  float logit;       /* output of the model */
 } vit_prediction;
 
-/* The most probable classes of input `index` of a run of this classifier, best first, equal ones in their
- * order. Writes at most `top` predictions, and in *count how many. Labels live as long as the classifier. */
+/* The most probable classes of input `index` of a run of this classifier, best first, ties in class
+ * order. Writes at most `top` predictions, and their number to *count. Labels live like the classifier. */
 VIT_API vit_status vit_classifier_top(const vit_classifier* classifier, const vit_results* results,
                                       size_t index, size_t top, vit_prediction* predictions, size_t* count);
 
 /* ------------------------------------------------------------------------------------------ anomalies */
 
-/* How the distances of patches become the score of an image. */
+/* How the distances of patches are combined into the score of an image. */
 enum {
   VIT_SCORE_TOP_PERCENT = 0, /* mean of the largest 1 % of the distances (AnomalyDINO) */
   VIT_SCORE_MAXIMUM = 1,     /* the largest distance */
   VIT_SCORE_REWEIGHTED = 2   /* PatchCore, equation 7 */
 };
 
-/* What a bank of good patches keeps. Zero everywhere stands for the defaults of `vit anomaly fit`. */
+/* Settings of a bank of good patches. Zeros mean the defaults of `vit anomaly fit`. */
 typedef struct vit_anomaly_options {
   size_t struct_size;      /* sizeof the struct, set by the caller */
   const int64_t* layers;   /* blocks whose tokens are the features, negative ones from the end; none: the
@@ -542,29 +542,29 @@ typedef struct vit_anomaly_options {
   size_t coreset_count;    /* patches that are kept; 0: by the fraction */
   double quantile;         /* of held-out scores, the threshold; 0: 0.95 */
   int32_t score;           /* VIT_SCORE_TOP_PERCENT, ... */
-  int32_t foreground;      /* not 0: the background by the first principal component is left out */
+  int32_t foreground;      /* not 0: the background by the first principal component is excluded */
 } vit_anomaly_options;
 
-/* Patch features of good images, against which others are judged. */
+/* Patch features of good images, with which others are compared. */
 typedef struct vit_anomaly vit_anomaly;
 
-/* A bank of good images, run by the session. The status is that of the first input that failed; then there is
+/* A bank built from good images by the session. The status is that of the first failed input; then there is
  * no bank. */
 VIT_API vit_status vit_anomaly_fit(vit_session* session, const vit_input* good, size_t num_good,
                                    const vit_anomaly_options* options, vit_anomaly** anomaly);
-/* A bank that vit_anomaly_save() or `vit anomaly fit` wrote. MISMATCH if it belongs to another model. */
+/* A bank from vit_anomaly_save() or `vit anomaly fit`. MISMATCH if it belongs to another model. */
 VIT_API vit_status vit_anomaly_load(const vit_model* model, const char* path, vit_anomaly** anomaly);
 /* Writes the bank to a safetensors file, atomically. */
 VIT_API vit_status vit_anomaly_save(const vit_anomaly* anomaly, const char* path);
 /* Frees the bank. */
 VIT_API void vit_anomaly_free(vit_anomaly* anomaly);
 
-/* The score above which an image is anomalous, and how sure it is that the share `quantile` of good images
- * lies at or below it; NaN and 0 if no image could be held out. Either pointer may be NULL. */
+/* The score above which an image is anomalous, and the confidence that the share `quantile` of good images
+ * is at or below it; NaN and 0 if no image could be held out. Either pointer may be NULL. */
 VIT_API vit_status vit_anomaly_threshold(const vit_anomaly* anomaly, float* threshold, double* confidence);
 
 /* VIT_ANOMALY_SCORE and VIT_ANOMALY_DISTANCES of inputs, by a session over the bank's model with the size of
- * its images. As vit_session_run(). */
+ * its images. Otherwise as vit_session_run(). */
 VIT_API vit_status vit_anomaly_run(const vit_anomaly* anomaly, vit_session* session, const vit_input* inputs,
                                    size_t num_inputs, vit_results* results);
 
@@ -631,9 +631,9 @@ VIT_API vit_status vit_detector_run(const vit_detector* detector, vit_session* s
 
 /* ------------------------------------------------------------------------------------------ positions */
 
-/* Position encodings, free of any model. Letters: N patches of a grid of rows x columns,
+/* Position encodings, independent of models. Letters: N patches of a grid of rows x columns,
  * row-major, L tokens, H heads, d channels of a head, F frequencies: d / 4 per axis in 2D, d / 2 in 1D.
- * Numbers are computed in double and rounded once. */
+ * Values are computed in double and rounded once. */
 
 /* Rules of coordinates; vit_rope_options has the formulas. */
 enum {
@@ -641,13 +641,13 @@ enum {
   VIT_COORDINATES_SCALED = 1,  /* EVA-02 */
   VIT_COORDINATES_CENTERED = 2 /* DINOv3 */
 };
-/* The length that centered coordinates divide an axis by. */
+/* The length by which centered coordinates divide an axis. */
 enum {
   VIT_CENTERED_BY_EACH_AXIS = 0,    /* its own */
-  VIT_CENTERED_BY_SHORTER_SIDE = 1, /* both by the lesser */
-  VIT_CENTERED_BY_LONGER_SIDE = 2   /* both by the larger */
+  VIT_CENTERED_BY_SHORTER_SIDE = 1, /* the shorter one for both */
+  VIT_CENTERED_BY_LONGER_SIDE = 2   /* the longer one for both */
 };
-/* Which axis the first half of the pairs belongs to. */
+/* The axis of the first half of the pairs. */
 enum {
   VIT_X_THEN_Y = 0, /* columns first */
   VIT_Y_THEN_X = 1  /* rows first */
@@ -658,7 +658,7 @@ enum {
   VIT_PAIR_HALVES = 1     /* (i, i + d / 2) */
 };
 
-/* The choices of a rotary encoding of a grid. Coordinate of patch index i of G along an axis:
+/* Options of a rotary encoding of a grid. Coordinate of patch index i of G along an axis:
  *   INDEX     i + offset                      rope-vit, SAM 2
  *   SCALED    (i + offset) / G * reference    EVA-02
  *   CENTERED  2 (i + 0.5 + offset) / G - 1    DINOv3 */
@@ -704,25 +704,25 @@ VIT_API vit_status vit_rope_mixed(size_t rows, size_t columns, const double* fre
  */
 VIT_API vit_status vit_rope_line(const double* positions, size_t num_positions, const double* frequencies,
                                  size_t count, const vit_rope_options* options, vit_rope_table** table);
-/* Frees the table and the arrays that it gave. */
+/* Frees the table and the arrays obtained from it. */
 VIT_API void vit_rope_table_free(vit_rope_table* table);
 
 /* Cosines and sines, in the shapes above; they live as long as the table. */
 VIT_API vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* cos, vit_array* sin);
 
 /* Rotates x in place: (B, L, d) or (B, L, H, d) row-major numbers of the table's dtype. The first
- * `num_prefix_tokens` of the L tokens stay as they are, the others must be the patches of the table. */
+ * `num_prefix_tokens` of the L tokens are not rotated, the others must be the patches of the table. */
 VIT_API vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* shape, uint32_t ndim,
                                    size_t num_prefix_tokens);
 
-/* Layouts of fixed rows. */
+/* Layouts of sinusoidal rows. */
 enum {
   VIT_SINUSOIDAL_LINE = 0, /* rows tokens, columns must be 1: sin and cos interleaved (Vaswani et al. 2017) */
   VIT_SINUSOIDAL_GRID = 1, /* first half of the channels for the column, second half for the row */
   VIT_SINUSOIDAL_QUARTERS = 2 /* sin x, cos x, sin y, cos y, as in big_vision and SimpleViT */
 };
-/* (rows columns, dim) fixed rows, written to the caller's memory as `dtype`. Usual base: 10000. ARGUMENT if 2
- * (LINE) or 4 does not divide dim. */
+/* (rows columns, dim) fixed rows, in the caller's memory as `dtype`. Usual base: 10000. ARGUMENT if dim is no
+ * multiple of 2 (LINE) or 4. */
 VIT_API vit_status vit_sinusoidal(int32_t layout, size_t rows, size_t columns, size_t dim, double base,
                                   int32_t dtype, void* out);
 

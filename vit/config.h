@@ -1,5 +1,5 @@
-// What a checkpoint is: the architecture of its image tower and of its text tower, plain data with defaults,
-// filled by an adapter of weights/families, checked once by validate(); and what was found in its files.
+// Configuration of a checkpoint: the architecture of its image tower and of its text tower, plain data,
+// filled by an adapter of weights/families, checked once by validate(); and the report of its files.
 // Letters: C = embed_dim, H = num_heads, d = head_width(), A = H d, P = patch_size, N = patches, T = prefix
 // tokens + N; of the text tower V = vocabulary_size, T = context_length, D = width, E = embedding_dim().
 #pragma once
@@ -17,26 +17,26 @@
 
 namespace vit {
 
-/// Longest edge, in pixels, of an image that a model takes.
+/// Longest edge, in pixels, of a model input.
 inline constexpr std::size_t kMaxInputEdge = 32768;
-/// Most planes of the pixels that a model takes.
+/// Largest number of channels of a model input.
 inline constexpr std::size_t kMaxChannels = 1024;
 
 // ----------------------------------------------------------------------------------------------- image tower
 
-/// What the MLP of a block computes.
+/// The MLP of a block.
 enum class MlpKind {
   plain,  // fc2(act(fc1 x))
   gated,  // fc2(act(gate x) * value x)
 };
 
-/// What a norm over the channels of a token computes.
+/// A norm over the channels of a token.
 enum class NormKind {
   layer,  // (x - mean) / sqrt(variance + eps) * gamma + beta
   rms,    // x / sqrt(mean of squares + eps) * gamma
 };
 
-/// What the image embedding `pooled` is made of.
+/// How the image embedding `pooled` is computed.
 enum class Pooling {
   none,                    // no pooled vector
   class_token,             // after the final norm
@@ -49,7 +49,7 @@ enum class Pooling {
   prefix_tokens,           // those of pooled_tokens side by side (RADIO)
 };
 
-/// What the classifier reads.
+/// The input of the classifier.
 enum class HeadInput {
   pooled,                  // C wide
   class_and_patch_mean,    // concatenation, 2 C wide (DINOv2, Meta DINOv3)
@@ -63,37 +63,37 @@ struct AttentionPoolConfig {
   Activation activation = Activation::gelu;  // of the MLP
 };
 
-/// What a merger normalizes first.
+/// The normalization at the start of a merger.
 enum class MergerNorm {
   none,   // nothing
   token,  // each token, C channels
-  cell,   // the tokens of a cell side by side, m m C channels
+  cell,   // the concatenated tokens of a cell, m m C channels
 };
 
-/// How the tokens of a cell become one vector.
+/// How the tokens of a cell are combined into one vector.
 enum class CellRule {
   side_by_side,  // m m C channels: the first row of the cell, then the next
   mean,          // C channels
 };
 
-/// After which step of a merger a library calls the tokens its last_hidden_state.
+/// The step of a merger whose output a library calls last_hidden_state.
 enum class TokenStage {
   encoder,  // before the merger: patch tokens after the final norm
   reduced,  // after `reduced_dim` (GLM-4V)
   merged,   // after fc2 (Llama 4)
 };
 
-/// From patch tokens to the visual tokens that a language model gets. m x m neighbors are a cell; each step
-/// where it is set, in this order:
+/// From patch tokens to the visual tokens for a language model. m x m neighbors are a cell; these steps
+/// are applied if set, in this order:
 ///   norm -> cells -> times cell_scale, standardized -> reduced -> gelu(norm(middle)) -> fc2(act(fc1)), with
 ///   a gate -> unweighted RMSNorm -> projection
 struct VIT_API MergerConfig {
   std::size_t size = 0;                          // m: edge of a cell, in tokens; 0 = no merger
-  MergerNorm norm = MergerNorm::none;            // what is normalized first
+  MergerNorm norm = MergerNorm::none;            // the first normalization
   NormKind norm_kind = NormKind::layer;          // of `norm`
   float norm_eps = 1e-6f;                        // of `norm`
-  CellRule cells = CellRule::side_by_side;       // how a cell becomes one vector
-  bool pads = false;                             // cells over the edge of the grid are filled with zeros
+  CellRule cells = CellRule::side_by_side;       // how a cell is combined into one vector
+  bool pads = false;                             // incomplete cells at the grid's edge are padded with zeros
   float cell_scale = 1.0f;                       // of the vector of a cell
   bool standardize = false;                      // (x - shift) * scale of stored vectors (Gemma 4)
   std::size_t reduced_dim = 0;                   // of a linear map of the cell; 0 = none
@@ -105,19 +105,19 @@ struct VIT_API MergerConfig {
   bool gated = false;                            // fc2(act(gate x) * fc1 x)
   bool mlp_bias = true;                          // of both or all three layers
   Activation activation = Activation::gelu;      // of the MLP
-  Activation out_activation = Activation::none;  // of what the MLP gives (Llama 4)
+  Activation out_activation = Activation::none;  // of the output of the MLP (Llama 4)
   std::size_t projection_dim = 0;                // of the last linear map; 0 = none
   bool projection_bias = false;                  // of that map
-  bool projection_norm = false;                  // RMSNorm without weight in front of it (Gemma 4)
+  bool projection_norm = false;                  // RMSNorm without weight before it (Gemma 4)
   float projection_norm_eps = 1e-6f;             // of that norm
-  TokenStage tokens = TokenStage::encoder;       // what the library calls last_hidden_state
-  std::vector<std::size_t> deepstack{};  // blocks after which a merger of its own reads the tokens (Qwen3-VL)
+  TokenStage tokens = TokenStage::encoder;       // output that the library calls last_hidden_state
+  std::vector<std::size_t> deepstack{};  // blocks after which a separate merger reads the tokens (Qwen3-VL)
 
-  /// Channels of a cell's vector, of tokens of C channels.
+  /// Channels of a cell's vector, for tokens of C channels.
   std::size_t cell_width(std::size_t embed_dim) const {
     return cells == CellRule::mean ? embed_dim : embed_dim * size * size;
   }
-  /// Channels of what `tokens` names, where it is not the encoder's.
+  /// Channels of the output selected by `tokens`, if it is not the encoder's.
   std::size_t stage_width(std::size_t embed_dim) const {
     if (tokens == TokenStage::merged && hidden_dim != 0) return out_dim;
     return reduced_dim != 0 ? reduced_dim : cell_width(embed_dim);
@@ -131,20 +131,20 @@ struct VIT_API MergerConfig {
   bool operator==(const MergerConfig&) const = default;
 };
 
-/// Architecture of a model: what its layers are and how large.
+/// Architecture of a model: its layers and their sizes.
 struct VIT_API ModelConfig {
-  std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
+  std::string architecture;  // name in the library that wrote the checkpoint, "" if it has none
   std::string family;        // adapter that read it: "rope-vit", "vit", ...
-  std::string library;       // whose numbers are reproduced: "timm", "transformers", "Meta", ...
+  std::string library;       // library that is reproduced: "timm", "transformers", "Meta", ...
 
   std::size_t image_height = 224;  // native input, pixels
   std::size_t image_width = 224;   // native input, pixels
-  std::size_t num_channels = 3;    // planes of the pixels: red, green, blue, or the bands of another image
+  std::size_t num_channels = 3;    // planes of the input: red, green, blue, or bands
   std::size_t patch_size = 16;     // P: edge of a patch, pixels
-  std::size_t patch_frames = 1;    // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
+  std::size_t patch_frames = 1;    // of a patch; an image is repeated that often (Qwen-VL, GLM-4V)
   bool fixed_size = false;         // the reference refuses any other input size
-  /// The reference drops the rest of edges that the patch does not divide, as a convolution does; where it is
-  /// false such inputs are refused, but for the native size.
+  /// The reference drops the remainder of edges that are not multiples of the patch size, as convolutions do;
+  /// if false, such inputs are refused, except the native size.
   bool drops_remainder = false;
 
   std::size_t embed_dim = 768;    // C: channels of a token
@@ -155,8 +155,8 @@ struct VIT_API ModelConfig {
   std::size_t mlp_dim = 3072;     // hidden width; of one branch where gated
   std::size_t expert_dim = 0;     // last channels of the MLP, which a layer of their own makes (ViTPose+)
   double attention_scale = 0.0;   // of the products of queries and keys; 0 = 1 / sqrt(d)
-  std::size_t window = 0;         // edge of the windows that tokens attend in, in patches; 0 = none
-  std::vector<std::size_t> global_blocks{};  // blocks in which tokens attend to all others all the same
+  std::size_t window = 0;         // edge of the attention windows, in patches; 0 = none
+  std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
 
   bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
   std::size_t patch_padding = 0;        // zeros around the image before it is cut, of the same grid (ViTPose)
@@ -165,7 +165,7 @@ struct VIT_API ModelConfig {
   bool patch_bias = true;               // of the projection of patches
   bool embed_norm = false;              // LayerNorm on the projected patch, before positions are added
   bool class_token = true;              // first of the prefix tokens
-  bool distillation_token = false;      // behind the class token (DeiT)
+  bool distillation_token = false;      // after the class token (DeiT)
   std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
   std::size_t num_late_tokens = 0;      // Q: learned queries that enter in front of all others (EoMT)
   std::size_t late_block = 0;           // before this block
@@ -188,8 +188,8 @@ struct VIT_API ModelConfig {
   MlpKind mlp = MlpKind::plain;  // two or three matrices
   Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
   bool mlp_norm = false;                     // LayerNorm on the hidden vector (EVA-02 base, large)
-  bool clipped = false;                      // linear layers of blocks clip what they read and give (Gemma 4)
-  bool branch_norm = false;                  // norm on what both branches of a block add (Gemma 4)
+  bool clipped = false;                      // linear layers of blocks clip inputs and outputs (Gemma 4)
+  bool branch_norm = false;                  // norm on the output of both branches of a block (Gemma 4)
   bool layer_scale = false;                  // both branches of a block are multiplied by a vector (C)
   bool token_norm = true;                    // final LayerNorm on all tokens
   bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
@@ -200,9 +200,9 @@ struct VIT_API ModelConfig {
   AttentionPoolConfig attention_pool;  // of Pooling::attention
   std::size_t projection_dim = 0;      // joint image-text space; 0 = none
   bool projection_bias = false;        // of that projection
-  /// Blocks of a joint head, which make the projected vector of the tokens after the final norm (dino.txt):
-  /// nothing is rotated, q, k and v have no bias, the MLP is gated by SiLU, layer scale, a LayerNorm at the
-  /// end; then class token and mean of the patches side by side, E = 2 C. 0 = none.
+  /// Blocks of a joint head, which computes the projected vector from the tokens after the final norm
+  /// (dino.txt): no rotation, q, k and v without bias, an MLP gated by SiLU, layer scale, a LayerNorm at the
+  /// end; then class token and mean of the patches concatenated, E = 2 C. 0 = none.
   std::size_t joint_depth = 0;
   std::size_t joint_mlp_dim = 0;             // hidden width of one branch
   float joint_norm_eps = 1e-5f;              // of its norms
@@ -214,9 +214,9 @@ struct VIT_API ModelConfig {
   bool head_projects = false;
   std::vector<std::string> labels;            // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
-  /// Classes do not exclude each other: each has a sigmoid, where others share a softmax.
+  /// Classes are not mutually exclusive: a sigmoid for each instead of a softmax.
   bool multi_label = false;
-  /// The outputs are values of their own, not classes (problem_type "regression" of transformers).
+  /// The outputs are values, not classes (problem_type "regression" of transformers).
   bool regression = false;
 
   /// d: channels of a head.
@@ -224,7 +224,7 @@ struct VIT_API ModelConfig {
     if (head_dim != 0) return head_dim;
     return num_heads == 0 ? 0 : embed_dim / num_heads;
   }
-  /// A = H d: all heads side by side; C in most models.
+  /// A = H d: all heads concatenated; C in most models.
   std::size_t attention_dim() const { return num_heads * head_width(); }
   /// Channels of the keys of a token; A in most models.
   std::size_t key_dim() const { return (num_key_heads != 0 ? num_key_heads : num_heads) * head_width(); }
@@ -243,9 +243,9 @@ struct VIT_API ModelConfig {
     if (pooling == Pooling::prefix_tokens) return pooled_tokens.size() * embed_dim;
     return pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
-  /// Numbers of a patch: num_channels P P.
+  /// Values of a patch: num_channels P P.
   std::size_t patch_dim() const { return num_channels * patch_size * patch_size; }
-  /// Multiples of this that the edges of an image must be, in pixels: whole patches, and whole cells of the
+  /// The edges of an image must be multiples of this, in pixels: whole patches, and whole cells of the
   /// merger.
   std::size_t edge_multiple() const {
     return patch_size * (merger.size != 0 && !merger.pads ? merger.size : 1);
@@ -254,7 +254,7 @@ struct VIT_API ModelConfig {
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };
 
-/// What makes probabilities of the model's logits.
+/// How the model's logits are converted to probabilities.
 constexpr ClassActivation class_activation(const ModelConfig& config) {
   if (config.regression) return ClassActivation::none;
   return config.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
@@ -262,26 +262,26 @@ constexpr ClassActivation class_activation(const ModelConfig& config) {
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous
 /// (width up to 65536, depth up to 1024, edges up to kMaxInputEdge, 2^20 patches, rotation factors of half a
-/// GiB) and exist so that a hostile file cannot ask for absurd amounts of memory.
+/// GiB) and prevent a hostile file from requesting excessive memory.
 VIT_API void validate(const ModelConfig& config);
-/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
+/// validate() for values read from `file`: messages name it, and the Error has the kind format.
 VIT_API void validate(const ModelConfig& config, const std::string& file);
 
 // ------------------------------------------------------------------------------------------------ text tower
 
 /// Which tokens a token attends to.
 enum class TextMask {
-  none,     // all places, padding included: its tokens take part (SigLIP, MobileCLIP2)
-  causal,   // those before it and itself: nothing behind the pooled token is computed (CLIP)
+  none,     // all positions, including padding tokens (SigLIP, MobileCLIP2)
+  causal,   // itself and earlier tokens: nothing after the pooled token is computed (CLIP)
   padding,  // all tokens of the text, no padding (TIPSv2)
 };
 
-/// Which token, or what of the tokens, is the vector of a text.
+/// How the vector of a text is computed from its tokens.
 enum class TextPooling {
-  largest_id,  // the first of the largest id, which is the end token in CLIP's vocabularies
-  end_token,   // the first that is end_token, place 0 if there is none
-  first,       // place 0
-  last,        // place T - 1, padding or not
+  largest_id,  // the first with the largest id, which is the end token in CLIP's vocabularies
+  end_token,   // the first that is end_token, position 0 if there is none
+  first,       // position 0
+  last,        // position T - 1, padding or not
   mean,        // the mean of all that are not padding; zeros for a text without tokens
 };
 
@@ -295,41 +295,41 @@ struct TextScore {
   float bias = 0.0f;          // logit_bias
 };
 
-/// Architecture of a text tower: what its layers are and how large.
+/// Architecture of a text tower: its layers and their sizes.
 struct VIT_API TextConfig {
-  std::string architecture;  // name in the library that wrote the checkpoint, "" where it has none
+  std::string architecture;  // name in the library that wrote the checkpoint, "" if it has none
   std::string family;        // adapter that read it: "clip", "siglip", ...
-  std::string library;       // whose numbers are reproduced: "transformers", "OpenCLIP", "Meta", ...
+  std::string library;       // library that is reproduced: "transformers", "OpenCLIP", "Meta", ...
 
   std::size_t vocabulary_size = 49408;  // rows of the token table
-  std::size_t context_length = 77;      // places
+  std::size_t context_length = 77;      // positions
   std::size_t width = 512;              // D: channels of a token
   std::size_t depth = 12;               // blocks
   std::size_t num_heads = 8;            // of D / num_heads channels
   std::size_t mlp_dim = 2048;           // hidden width
 
   bool scaled_tokens = false;  // token vectors are multiplied by sqrt(width) (TIPSv2)
-  /// Sines and cosines that no file stores (TIPSv2), otherwise a table of T rows.
+  /// Computed sines and cosines (TIPSv2), otherwise a stored table of T rows.
   bool sinusoidal_positions = false;
   float norm_eps = 1e-5f;                         // of all norms
   Activation activation = Activation::gelu;       // of the MLPs
   bool qkv_bias = true;                           // q, k and v have a bias
   TextMask mask = TextMask::causal;               // which tokens a token attends to
-  TextPooling pooling = TextPooling::largest_id;  // which token is the vector of a text
+  TextPooling pooling = TextPooling::largest_id;  // how the vector of a text is computed
   std::int32_t end_token = 0;                     // of TextPooling::end_token
   std::size_t projection_dim = 0;                 // 0 = none: the pooled token is the vector
   bool projection_bias = false;                   // of that projection
 
-  /// Nothing where the checkpoint holds a text tower alone.
+  /// Nothing if the checkpoint has only a text tower.
   std::optional<TextScore> score{};
 
-  /// E: numbers of a text's vector.
+  /// E: size of a text's vector.
   std::size_t embedding_dim() const { return projection_dim != 0 ? projection_dim : width; }
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.
 VIT_API void validate(const TextConfig& config);
-/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
+/// validate() for values read from `file`: messages name it, and the Error has the kind format.
 VIT_API void validate(const TextConfig& config, const std::string& file);
 
 /// "none", "causal", "padding".
@@ -341,26 +341,26 @@ VIT_API const char* to_string(TextScore::Kind kind);
 
 // ----------------------------------------------------------------------------------------------------- files
 
-/// One tensor of the file and what became of it.
+/// One tensor of the file and its use.
 struct TensorUse {
   std::string name;                // in the file
   std::vector<std::size_t> shape;  // outermost first
   std::string dtype;               // of the elements, as the file names it
-  std::string feeds;               // the tensors of the model that it feeds; "" if it is ignored
-  std::string ignored_because;     // why nothing needs it; "" if it is used
+  std::string feeds;               // the tensors of the model filled from it; "" if it is ignored
+  std::string ignored_because;     // why it is not needed; "" if it is used
 };
 
-/// What loading found.
+/// The report of loading.
 struct LoadReport {
   std::filesystem::path path;                // as it was given to load
   std::vector<std::filesystem::path> files;  // weight files read
   std::string stored_dtype;                  // of most numbers
-  /// 16 hexadecimal digits that tell models apart: the same for one model wherever its files lie and in
-  /// whatever precision it computes. Made of a sample of the weights; no proof against forgery.
+  /// 16 hexadecimal digits that identify a model: independent of the location of its files and
+  /// of the precision. Computed from a sample of the weights; no protection against forgery.
   std::string fingerprint;
   std::size_t num_parameters = 0;  // elements of the tensors used
   std::vector<TensorUse> tensors;  // in file order
-  std::vector<std::string> notes;  // which library's rules apply where they differ, values assumed, ...
+  std::vector<std::string> notes;  // which library's rules apply if they differ, assumed values, ...
 };
 
 }  // namespace vit

@@ -1,5 +1,5 @@
-// Eigen views of the library's tensors, and the other way round. Header only; the library itself does not
-// need Eigen to be used.
+// Eigen views of the library's tensors, and vice versa. Header only; using the library does not
+// require Eigen.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,7 +11,7 @@
 
 namespace vit {
 
-/// Row-major matrix of the numbers of a tensor.
+/// Row-major matrix type for the values of a tensor.
 template <typename T>
 using EigenMatrix = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 /// View of a tensor as such a matrix, with its row stride.
@@ -21,7 +21,7 @@ using EigenMap = Eigen::Map<std::conditional_t<std::is_const_v<T>, const EigenMa
 
 /// The tensor as a matrix (rows, columns): all leading dimensions flattened, the last one as columns. (h, w,
 /// C) becomes (h w, C), a vector (C) becomes (1, C). Shares the memory; the row stride is kept. Throws Error
-/// for a view of nothing.
+/// for an empty view.
 template <typename T>
 EigenMap<T> view_as_eigen(TensorView<T> view) {
   if (view.empty()) throw Error("view_as_eigen", "the tensor is empty; was it requested?");
@@ -41,7 +41,7 @@ EigenMap<const T> view_as_eigen(const Tensor<T>& tensor) {
 }
 template <typename T>
 EigenMap<const T> view_as_eigen(const Tensor<T>&& tensor) =
-    delete;  // it would point into a tensor that is gone
+    delete;  // it would point into a tensor that has been destroyed
 
 /// A row-major Eigen matrix, or rows of one, as a tensor view (rows, columns). Shares the memory; the matrix
 /// must outlive the view.

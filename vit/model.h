@@ -1,4 +1,4 @@
-// Model: a checkpoint ready to run, loaded from a folder as downloaded. What runs it is session.h.
+// Model: a checkpoint ready to run, loaded from a folder as downloaded. session.h runs it.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ class VisionTransformer;
 class CheckpointFolder;
 }  // namespace internal
 
-/// A checkpoint ready to run: weights packed, preprocessing known if its files tell it. Immutable; share it
+/// A checkpoint ready to run: weights packed, preprocessing known if its files define it. Immutable; share it
 /// between threads.
 class VIT_API Model {
  public:
-  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and what is wrong
-  /// with it.
+  /// Loads a folder as downloaded or a single weight file. Throws Error naming the file and its
+  /// defect.
   static std::shared_ptr<const Model> load(const std::filesystem::path& path,
                                            const ModelOptions& options = {});
   /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
@@ -40,32 +40,32 @@ class VIT_API Model {
   const ModelConfig& config() const noexcept;  // architecture
   Precision precision() const noexcept;        // of blocks and attention pooling
   const char* kernels() const noexcept;        // name
-  const LoadReport& report() const noexcept;   // what loading found
+  const LoadReport& report() const noexcept;   // files and tensors
   /// For messages: the architecture's name, else that of the folder or file.
   std::string name() const;
-  const DenseConfig* dense_config() const noexcept;  // the head that gives maps, null if there is none
+  const DenseConfig* dense_config() const noexcept;  // the head that outputs maps, null if there is none
   /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
 
   /// Whether images can be run; preprocessed pixels always can.
   bool has_preprocess_config() const noexcept;
-  /// Throws Error if no file of the checkpoint tells how images are preprocessed, or of other channels than
+  /// Throws Error if no file of the checkpoint defines the preprocessing, or only for other channels than
   /// the model's.
   const PreprocessConfig& preprocess_config() const;
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
-  /// size, edges that it does not divide (unless config().drops_remainder or the size is the native one), or
+  /// size, edges that are not multiples of it (unless config().drops_remainder or the native size), or
   /// another size than the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
-  /// Throws Error if no file of the checkpoint says how images are preprocessed.
+  /// Throws Error if no file of the checkpoint defines the preprocessing.
   void require_preprocess_config() const;
-  /// Throws Error if the model cannot take an input of this size, as grid_for() does.
+  /// Throws Error if the model does not support an input of this size, as grid_for() does.
   void require_grid(std::size_t height, std::size_t width) const;
-  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
+  /// Number of leading tokens sufficient for `request`, so that the last block computes only those; 0 = it
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// The layers, for the library's own use.
+  /// The layers, for internal use.
   const internal::VisionTransformer& transformer() const noexcept;
 
  private:
@@ -78,25 +78,25 @@ class VIT_API Model {
   std::unique_ptr<const Parts> parts_;
 };
 
-/// A checkpoint looked at, but not packed.
+/// Description of a checkpoint without packed weights.
 struct CheckpointDescription {
   ModelConfig config;                          // architecture
-  std::optional<PreprocessConfig> preprocess;  // nothing if no file tells
+  std::optional<PreprocessConfig> preprocess;  // nothing if no file defines it
   LoadReport report;                           // files and tensors
 };
-/// What Model::load would load. Throws Error as it does.
+/// Describes what Model::load would load. Throws Error as it does.
 VIT_API CheckpointDescription describe_checkpoint(const std::filesystem::path& path,
                                                   const ModelOptions& options = {});
-/// What Model::random would make.
+/// Describes what Model::random would create.
 VIT_API CheckpointDescription describe_architecture(const std::string& architecture,
                                                     const ModelOptions& options = {});
-/// How a checkpoint's images are preprocessed for an input size, nothing if no file tells; its configuration
-/// files suffice.
+/// The preprocessing of a checkpoint for an input size, nothing if no file defines it; its configuration
+/// files are sufficient.
 VIT_API std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
                                                                const ModelOptions& options = {},
                                                                const InputSize& size = {});
-/// The files that hold the weights of a checkpoint; none if a folder has none, or several and none is called
-/// as weights are.
+/// The weight files of a checkpoint; none if a folder has none, or has several without a conventional
+/// name.
 VIT_API std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path);
 
 }  // namespace vit

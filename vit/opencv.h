@@ -1,5 +1,5 @@
-// Conversions between cv::Mat and images. Header only: the library itself neither knows nor links OpenCV, and
-// whoever includes this links opencv_core.
+// Conversions between cv::Mat and images. Header only: the library itself neither uses nor links OpenCV, and
+// users of this header must link opencv_core.
 #pragma once
 
 #include <cmath>
@@ -40,7 +40,7 @@ inline std::uint8_t to_byte(float value) {
   return level >= 255.0f ? std::uint8_t{255} : static_cast<std::uint8_t>(std::nearbyint(level));
 }
 
-/// The elements as bytes, in their order and without gaps.
+/// The elements as contiguous bytes, in order.
 template <typename Number>
 std::vector<std::uint8_t> bytes_of(const cv::Mat& mat) {
   const auto row_size = static_cast<std::size_t>(mat.cols) * static_cast<std::size_t>(mat.channels());
@@ -71,8 +71,8 @@ inline ImageView view(const cv::Mat& mat) {
 }
 ImageView view(const cv::Mat&& mat) = delete;
 
-/// Copies a matrix of one channel (gray), three (B, G, R) or four (B, G, R, alpha) to RGB. Depth 8U is taken
-/// as it is, of 16U the upper byte, 32F between 0 and 1 is multiplied by 255, rounded half to even and
+/// Copies a matrix of one channel (gray), three (B, G, R) or four (B, G, R, alpha) to RGB. Depth 8U is used
+/// as it is, for 16U the upper byte; 32F between 0 and 1 is multiplied by 255, rounded half to even and
 /// clipped (NaN becomes 0). Any row stride. Throws Error for other types, and for matrices that are empty or
 /// have more than two dimensions.
 inline Image to_image(const cv::Mat& mat, Alpha alpha = Alpha::drop) {

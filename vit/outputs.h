@@ -1,5 +1,5 @@
-// What a forward pass is asked for and what it hands out, for one image, a batch, or images of several sizes,
-// and the time that its stages took. Letters: B images, h, w patches per column and row, T = prefix + h w
+// Requests and outputs of a forward pass, for one image, a batch, or images of several sizes,
+// and the times of its stages. Letters: B images, h, w patches per column and row, T = prefix + h w
 // tokens, C = embed_dim, E = projection_dim.
 #pragma once
 
@@ -24,48 +24,48 @@ class ImageOutputs;
 
 // --------------------------------------------------------------------------------------------------- request
 
-/// What a forward pass can hand out; shapes are those of one image. vit/config/output_table.cpp has a row for
+/// Outputs of a forward pass; shapes are those of one image. vit/config/output_table.cpp has a row for
 /// each: its name in files, on the command line, in C and in Python, its shape, and which models have it. The
-/// numbers are the bits of vit/c.h.
+/// values are the bits of vit/c.h.
 enum class Output : std::uint32_t {
   pooled = 1,                 // (C), as the library of the checkpoint defines it
   projected = 2,              // (E), joint image-text space, not normalized
   class_token = 4,            // (C), after the final norm; "cls"
   patches = 8,                // (h, w, C), after the final norm
-  tokens = 16,                // (T, C), after the final norm, prefix first; of MergerConfig::tokens, cells
+  tokens = 16,                // (T, C), after the final norm, prefix first; cells by MergerConfig::tokens
   embedded = 32,              // (T, C), tokens entering block 0
   logits = 64,                // (num_classes)
   block = 128,                // (T, C), tokens leaving a block, before the final norm
   attention = 256,            // (heads, T, T), softmax probabilities of a block, rows are queries
-  attention_query = 1 << 13,  // (heads, T), those of one query: memory stays linear in the number of tokens
-  /// (T), attention rollout (Abnar and Zuidema 2020) from a token, of what leaves its block, back to the
+  attention_query = 1 << 13,  // (heads, T), those of one query: memory is linear in the number of tokens
+  /// (T), attention rollout (Abnar and Zuidema 2020) from a token at the output of its block back to the
   /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again
-  /// as the query, key and softmax parts of the blocks in front; memory is linear in T and in the blocks.
+  /// as the query, key and softmax parts of the preceding blocks; memory is linear in T and in the blocks.
   rollout = 1 << 14,
-  merged = 1 << 15,     // (h', w', V), visual tokens that a language model gets, cells row by row
+  merged = 1 << 15,     // (h', w', V), visual tokens for a language model, cells row by row
   deepstack = 1 << 16,  // (h', w', V), those of a merger between blocks (Qwen3-VL)
 };
 
-/// One thing to ask for: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
+/// One output to request: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
 struct OutputKey {
   constexpr OutputKey(Output of, std::size_t block = 0, std::size_t query = 0)
       : output(of), index(block), token(query) {}
   bool operator==(const OutputKey&) const = default;
 
   Output output;
-  std::size_t index;  // of the block, 0 .. depth - 1, or of the merger, where there is an output of each
+  std::size_t index;  // of the block, 0 .. depth - 1, or of the merger, for outputs of each
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };
 
 /// "pooled", "block.11", "rollout.11.0": the name in files and on the command line.
 VIT_API std::string to_string(const OutputKey& key);
-/// The reverse; indices count from the end where they are negative: "block.-1". Throws Error (argument) for
-/// an unknown name, naming those that there are, and for what this model does not have.
+/// The inverse; negative indices count from the end: "block.-1". Throws Error (argument) for
+/// an unknown name, listing the known ones, and for outputs that this model does not have.
 VIT_API OutputKey parse_output(std::string_view name, const ModelConfig& config);
-/// The vector that represents an image: projected where the model has it, else pooled.
+/// The vector that represents an image: projected if the model has it, else pooled.
 VIT_API Output default_output(const ModelConfig& config);
 
-/// The set of what a forward pass should hand out: {Output::logits, {Output::block, 3}}. A request for what
+/// The set of requested outputs: {Output::logits, {Output::block, 3}}. A request for an output that
 /// the model does not have is an Error that names it.
 class VIT_API Request {
  public:
@@ -75,15 +75,15 @@ class VIT_API Request {
   }
   Request(Output output) { add(output); }
 
-  /// Adds an output, unless it is there.
+  /// Adds an output, unless it is already present.
   void add(const OutputKey& key);
-  bool has(const OutputKey& key) const noexcept;  // this very one
+  bool has(const OutputKey& key) const noexcept;  // exactly this one
   bool has_any(Output output) const noexcept;     // of any block and token
   bool empty() const noexcept { return bits_ == 0 && !maps_; }
-  /// Adds the maps of a dense head (depth, normals, classes), or drops them.
+  /// Adds the maps of a dense head (depth, normals, classes), or removes them.
   void set_maps(bool wanted = true) noexcept { maps_ = wanted; }
   bool has_maps() const noexcept { return maps_; }
-  /// Those that have an index, in the order in which they were added.
+  /// The outputs with an index, in the order in which they were added.
   std::span<const OutputKey> indexed() const noexcept { return indexed_; }
 
  private:
@@ -100,7 +100,7 @@ struct OutputTensor {
   TensorView<float> values;
 };
 
-/// What a dense head gives, in the order of its outputs (DenseConfig).
+/// Outputs of a dense head, in the order of DenseConfig.
 struct DenseMaps {
   std::vector<Tensor<float>> tensors;  // (B * windows, planes, H, W) each
   std::vector<MapMeaning> meanings;    // of each
@@ -122,28 +122,28 @@ class VIT_API Outputs {
 
   /// The part of image `index`, below num_images().
   ImageOutputs operator[](std::size_t index) const&;
-  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into outputs that are gone
+  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into destroyed outputs
 
   bool has(const OutputKey& key) const noexcept { return find_tensor(key) != nullptr; }  // among tensors()
-  /// The numbers of all images, (B, ...). Throws Error if they were not requested, and for parts of others,
-  /// class_token and patches, which ImageOutputs has.
+  /// The values of all images, (B, ...). Throws Error if they were not requested, and for parts of others,
+  /// class_token and patches, which are in ImageOutputs.
   TensorView<const float> operator[](const OutputKey& key) const;
-  /// Where a pass leaves its results, for the layers: empty if they were not requested.
+  /// The destination of a pass's results, for the layers: empty if they were not requested.
   TensorView<float> find(const OutputKey& key) noexcept;
-  /// All that a pass leaves, for the layers.
+  /// All results of a pass, for the layers.
   std::span<const OutputTensor> tensors() const noexcept { return tensors_; }
 
-  /// The maps of a pass that was asked for them (Request::set_maps).
+  /// The maps of a pass that requested them (Request::set_maps).
   const DenseMaps& maps() const noexcept { return maps_; }
   DenseMaps& maps() noexcept { return maps_; }  // for the layers
 
   /// From now on `key` of every pass is written to the caller's memory, which must be large enough for its B
-  /// images and live as long; an empty span ends this.
+  /// images and stay valid; an empty span ends this.
   void bind(const OutputKey& key, std::span<float> memory);
 
-  /// Takes the shapes of a request for B images, for the towers; tensors that have their shape keep their
-  /// memory. Throws Error for what does not fit: a token that the images do not have, memory of the caller
-  /// that is too small.
+  /// Sets the shapes of a request for B images, for the towers; tensors that already have their shape keep
+  /// their memory. Throws Error for a token that the images do not have, and for memory of the caller that is
+  /// too small.
   void reserve(const Request& request, const ModelConfig& config, std::size_t num_images, GridSize grid);
 
  private:
@@ -155,7 +155,7 @@ class VIT_API Outputs {
   const OutputTensor* find_tensor(const OutputKey& key) const noexcept;
 
   std::vector<OutputTensor> tensors_;
-  std::vector<Tensor<float>> memory_;  // of tensors_, where the caller gives none
+  std::vector<Tensor<float>> memory_;  // of tensors_, unless the caller gives it
   std::vector<Bound> bound_;
   DenseMaps maps_;
   GridSize grid_;
@@ -165,14 +165,14 @@ class VIT_API Outputs {
   bool has_class_token_ = false;
 };
 
-/// What one image gave: a view into the Outputs of its pass, valid as long as these live and are not run into
-/// again. Each function throws Error if its numbers were not requested.
+/// The outputs of one image: a view into the Outputs of its pass, valid as long as these live and are not
+/// used for another run. Each function throws Error if its output was not requested.
 class VIT_API ImageOutputs {
  public:
   /// The part of image `index`, below outputs.num_images(); `outputs` must outlive it.
   ImageOutputs(const Outputs& outputs, std::size_t index) : outputs_(&outputs), index_(index) {}
 
-  /// The numbers of any output, in the shape that Output has.
+  /// The values of any output, in the shape given for Output.
   TensorView<const float> operator[](const OutputKey& key) const;
 
   std::span<const float> logits() const { return (*this)[Output::logits].flat(); }        // (num_classes)
@@ -192,8 +192,8 @@ class VIT_API ImageOutputs {
   /// (planes, H, W), of windows those of all one after the other, before it is brought to the size of the
   /// image. Throws Error for a model whose head does not give it.
   TensorView<const float> map(MapMeaning meaning) const;
-  /// (H, W), before it is brought to the size of the image; DenseConfig::depth_unit says what the numbers
-  /// are.
+  /// (H, W), before it is resized to the image; DenseConfig::depth_unit gives the meaning of the
+  /// values.
   TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w
@@ -205,15 +205,15 @@ class VIT_API ImageOutputs {
   std::size_t index_;
 };
 
-/// Results of images of any sizes, in their order. Reusing the object for images of the same sizes allocates
+/// Results of images of any sizes, in input order. Reusing the object for images of the same sizes allocates
 /// nothing.
 class VIT_API BatchOutputs {
  public:
   std::size_t size() const noexcept { return places_.size(); }  // images
   bool empty() const noexcept { return places_.empty(); }       // nothing was run
-  /// The outputs of input `index`, valid as long as this object is not run into again.
+  /// The outputs of input `index`, valid until this object is used for another run.
   ImageOutputs operator[](std::size_t index) const&;
-  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into results that are gone
+  ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into destroyed results
 
  private:
   friend class Session;
@@ -221,11 +221,11 @@ class VIT_API BatchOutputs {
     std::size_t pass = 0;
     std::size_t index = 0;
   };
-  std::vector<Outputs> passes_;  // images of one size each; those behind the last one used keep their memory
-  std::vector<Place> places_;    // where each image lies
+  std::vector<Outputs> passes_;  // images of one size each; those after the last one used keep their memory
+  std::vector<Place> places_;    // the location of each image
 };
 
-/// Cosine of the angle between two vectors of one length, in double; 0 if one of them is zero.
+/// Cosine of the angle between two vectors of equal size, in double; 0 if one of them is zero.
 VIT_API double cosine_similarity(std::span<const float> a, std::span<const float> b);
 
 /// Scales a vector to length 1; a zero vector stays zero.
@@ -237,10 +237,10 @@ VIT_API void normalize(std::span<float> vector);
 enum class Stage {
   patchify,   // pixels to rows of patches
   embed,      // their projection, positions and prefix tokens
-  norms,      // those before attention and MLP, with the rounding of their rows for bfloat16 and int8
+  norms,      // before attention and MLP, including the rounding of rows for bfloat16 and int8
   qkv,        // projection to queries, keys and values
   attention,  // rotation, products, softmax
-  proj,       // projection behind attention
+  proj,       // projection after attention
   mlp,        // of the blocks
   head,       // final norm, pooling, projection and classifier
   dense,      // maps of a dense head

@@ -1,5 +1,5 @@
-// From images to results: a Session for each thread of the caller over a Model that all share, and a
-// convenience class, FeatureExtractor; for_each_image runs many files. Classes for images are classifier.h.
+// From images to results: a Session for each thread of the caller over a shared Model, and a
+// convenience class, FeatureExtractor; for_each_image runs many files. For classification see classifier.h.
 #pragma once
 
 #include <cstddef>
@@ -25,41 +25,41 @@ class ImageStream;
 class PassWatch;
 }  // namespace internal
 
-/// Makes preprocessed pixels, normalized planes (3, H, W), of an input. Called in any thread of the stream.
+/// Returns the preprocessed pixels (3, H, W) of an input, normalized. Called in any thread of the stream.
 using LoadPixels = std::function<Tensor<float>()>;
 
-/// An image file that is read when its turn comes, such as a member of an archive. `read` is called in any
-/// thread of the stream; `name` stands for the file in messages.
+/// An image file that is read on demand, such as a member of an archive. `read` is called in any
+/// thread of the stream; `name` is used for the file in messages.
 struct LoadFile {
   std::string name;                              // for messages
-  std::function<std::vector<std::byte>()> read;  // the bytes of the file; what it throws is the failure
+  std::function<std::vector<std::byte>()> read;  // the bytes of the file; an exception is the failure
 };
 
-/// An image to be run: a file, a file in memory or one that is read elsewhere, pixels, or pixels that are
-/// preprocessed already. What it points at must live until its result was handed out.
+/// An image to be run: a file, a file in memory or one that is read elsewhere, pixels, or
+/// preprocessed pixels. The memory it points to must live until its result is delivered.
 using ImageSource =
     std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView, LoadPixels>;
 
-/// How a Session runs its images.
+/// Settings of a Session.
 struct SessionOptions {
   int threads = 0;        // 0 = all cores
   std::size_t batch = 0;  // images per forward pass; 0 = chosen from their size. Results do not depend on it.
-  InputSize input_size{};  // what preprocessing makes: model (default), native, or a given size
+  InputSize input_size{};  // size of preprocessed images: model (default), native, or fixed
 };
 
 /// How images of one size are computed: in passes of images_per_pass; a pass as num_tasks tasks of
 /// images_per_task, one thread each, and then num_shared images by all threads. Results do not depend on it.
 struct PassPlan {
-  std::size_t images_per_pass = 1;  // of all passes but the last
+  std::size_t images_per_pass = 1;  // of all passes except the last
   std::size_t images_per_task = 1;  // computed one after the other by one thread
   std::size_t num_tasks = 0;        // of a pass
   std::size_t num_shared = 0;       // images of a pass that all threads compute together
 };
 
-/// Working memory and settings of one thread of the caller; not to be shared. Several sessions may use one
-/// Model. Images are run in their own order, those of one size in common forward passes. A session whose
-/// threads have all seen images like these allocates nothing, if the object for the results is reused as
-/// well.
+/// Working memory and settings of one thread of the caller; must not be shared. Several sessions may use one
+/// Model. Images are run in order, those of one size in common forward passes. A session whose
+/// threads have all processed such images before allocates nothing, if the object for the results is reused
+/// as well.
 ///   vit::Session session(vit::Model::load("model"), {.threads = 2});
 ///   vit::Outputs outputs;
 ///   session.run(image, {vit::Output::pooled, vit::Output::patches}, outputs);
@@ -74,17 +74,17 @@ class VIT_API Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const noexcept { return *model_; }  // lives as long as the session
-  const SessionOptions& options() const noexcept;          // as they were given
-  /// Throws Error if no file of the checkpoint says how images are preprocessed.
+  const SessionOptions& options() const noexcept;          // as given
+  /// Throws Error if no file of the checkpoint defines the preprocessing.
   const Preprocessor& preprocessor() const;
 
-  /// Reads an image file as the checkpoint wants it read (orientation, transparency).
+  /// Reads an image file by the rules of the checkpoint (orientation, transparency).
   Image decode(const std::filesystem::path& file) const;
-  /// Reads an image file that is in memory.
+  /// Reads an image file in memory.
   Image decode(std::span<const std::byte> file) const;
 
-  /// Reads, preprocesses and runs one image into outputs[0]. A frame of a size that was seen before allocates
-  /// nothing; a file takes less time and memory than what decode() makes of it (see Preprocessor::run_bytes).
+  /// Reads, preprocesses and runs one image into outputs[0]. A frame of a size seen before allocates
+  /// nothing; a file takes less time and memory than decode() and run() (see Preprocessor::run_bytes).
   void run(const ImageSource& image, const Request& request, Outputs& outputs);
   /// Preprocesses and runs images of any sizes.
   void run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs);
@@ -95,23 +95,23 @@ class VIT_API Session {
   BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,
                           const Request& request);  // into new ones
 
-  /// The size at which preprocessed pixels are computed: theirs, or with the input size `native` their edges
-  /// floored to whole patches, what is right and below dropped.
+  /// The size at which preprocessed pixels are computed: their own, or with the input size `native` their
+  /// edges floored to whole patches, dropping pixels on the right and below.
   ImageSize computed_size(ImageSize pixels) const noexcept;
 
-  /// One forward pass over preprocessed pixels (B, K, H, W). Throws Error, as run() does, for a size that the
-  /// model cannot take and for a request of what it does not have.
+  /// One forward pass over preprocessed pixels (B, K, H, W). Throws Error, as run() does, for a size or an
+  /// output that the model does not support.
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
-  /// What this session does with `num_images` inputs of this size. Throws Error if the model cannot take it.
+  /// The plan of this session for `num_images` inputs of this size. Throws Error if the model cannot take it.
   PassPlan plan(std::size_t num_images, std::size_t height, std::size_t width) const;
-  /// Bytes of working memory held.
+  /// Bytes of working memory.
   std::size_t workspace_bytes() const noexcept;
 
  private:
   struct State;
-  /// Passes tell `watch` how far they are; null = nobody.
+  /// Passes report their progress to `watch`; null = none.
   void watch_passes(internal::PassWatch* watch) noexcept;
   template <typename Fill>
   void run_sorted(const Request& request, BatchOutputs& outputs, const Fill& fill);
@@ -132,13 +132,13 @@ class VIT_API FeatureExtractor {
   /// Features of the model in a folder or weight file; throws Error as Model::load() does.
   explicit FeatureExtractor(const std::filesystem::path& path, SessionOptions options = {},
                             const ModelOptions& model_options = {});
-  /// An image, a file of which is read as the checkpoint wants it read. The results are valid until the next
-  /// call: pooled() (if the model has it), tokens(), class_token(), and patches() (h, w, C).
+  /// The features of an image; a file is read by the rules of the checkpoint. The results are valid until the
+  /// next call: pooled() (if the model has it), tokens(), class_token(), and patches() (h, w, C).
   ImageOutputs extract(const ImageSource& image) &;
   template <typename Source>
   ImageOutputs extract(const Source& source) && =
-      delete;                                       // the results would point into an object that is gone
-  Session& session() noexcept { return session_; }  // what runs the images
+      delete;  // the results would point into an object that was destroyed
+  Session& session() noexcept { return session_; }  // runs the images
 
  private:
   Session session_;
@@ -148,15 +148,15 @@ class VIT_API FeatureExtractor {
 
 // ----------------------------------------------------------------------------------------------- many images
 
-// Many images through one session: files are read, preprocessed and computed in groups, results come in the
-// order of the inputs, and an input that fails does not stop the others. The loop of an embedding job:
+// Runs many images through one session: files are read, preprocessed and computed in groups, results are in
+// the order of the inputs, and a failed input does not stop the others. The loop of an embedding job:
 //
 //   vit::for_each_image(session, paths, vit::Output::pooled, [&](const vit::StreamedImage& image) {
 //     if (image.outputs) save(paths[image.index], image.outputs->pooled());
 //     else report(paths[image.index], image.failure);
 //   });
 
-/// One input and what became of it.
+/// One input and its result.
 struct StreamedImage {
   std::size_t index = 0;                // of the input
   std::optional<ImageOutputs> outputs;  // nothing if it failed; valid during the call
@@ -165,26 +165,26 @@ struct StreamedImage {
   ErrorKind kind = ErrorKind::io;       // of the failure
 };
 
-/// Takes one result after another, in the calling thread. What it throws ends the stream.
+/// Takes one result after another, in the calling thread. An exception ends the stream.
 using ConsumeImage = std::function<void(const StreamedImage&)>;
 
 /// Progress and cancellation of many images or texts.
 struct StreamOptions {
   /// Called in the calling thread after each result or group of texts and, while one is computed, after each
-  /// block that all threads share, with the number of inputs that are done, those under way in part, and that
-  /// of all.
+  /// block that all threads share, with the number of completed inputs (including fractions of those in
+  /// progress) and their total number.
   std::function<void(double done, std::size_t count)> on_progress{};
-  /// Asked before each file and, in the calling thread, before each group and after each such block; true
+  /// Called before each file and, in the calling thread, before each group and after each such block; true
   /// ends the call.
   std::function<bool()> is_cancelled{};
 };
 
-/// Runs the inputs 0 .. count - 1, made by source(index) in any thread, with the session's threads, batch and
-/// input size. Reading and computing take turns, so that no more than SessionOptions::threads threads are
-/// busy at any time; one thread does everything itself. At most max(16, 4 x threads) images, or as many as
-/// fill 2 MiB of pixels for each thread (10 MiB for few threads), are held at a time. The results have the
-/// same bits for any batch and number of threads. Returns how many inputs were handed to `consume`, fewer
-/// than `count` if the stream was cancelled. Throws Error if the request does not fit the model.
+/// Runs the inputs 0 .. count - 1, created by source(index) in any thread, with the session's threads, batch
+/// and input size. Reading and computing alternate, so that at most SessionOptions::threads threads are busy
+/// at any time; a single thread does both. At most max(16, 4 x threads) images, or as many as fill 2 MiB of
+/// pixels for each thread (10 MiB for few threads), are held at a time. The results have the same bits for
+/// any batch and number of threads. Returns how many inputs were passed to `consume`, fewer than `count` if
+/// the stream was cancelled. Throws Error if the request does not fit the model.
 VIT_API std::size_t for_each_image(Session& session, std::size_t count,
                                    const std::function<ImageSource(std::size_t)>& source,
                                    const Request& request, const ConsumeImage& consume,

@@ -1,5 +1,5 @@
-// From texts to vectors in the space that images and texts share: TextTower, a checkpoint's text tower ready
-// to run, and TextEncoder, what one thread of the caller runs it with. Labels of one's own are zero_shot.h.
+// From texts to vectors in the joint space of images and texts: TextTower, a checkpoint's text tower ready
+// to run, and TextEncoder, which runs it for one thread of the caller. For custom labels see zero_shot.h.
 #pragma once
 
 #include <cstddef>
@@ -24,22 +24,22 @@ namespace internal {
 class TextTransformer;
 }
 
-/// How a text tower is loaded.
+/// Options for loading a text tower.
 struct TextOptions {
-  std::string architecture{};  // as in ModelOptions; a bare weight file's text tower may need it too
-  /// Where the vocabulary is, for publishers' files that come without one: what Tokenizer::load takes.
+  std::string architecture{};  // as in ModelOptions; a bare weight file may need it
+  /// Path of the vocabulary, for publishers' files without one: an argument of Tokenizer::load.
   std::filesystem::path tokenizer{};
-  TextLibrary library = TextLibrary::automatic;  // whose cleaning of texts applies
-  std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
+  TextLibrary library = TextLibrary::automatic;  // whose text cleaning applies
+  std::string kernels{};  // a name from available_kernels(); "" = the best for this machine
   Precision precision = Precision::float32;  // of blocks
 };
 
 /// A text tower ready to run, with its tokenizer. Immutable; share it between threads. Keeps the weight file
-/// open: the rows of the token table are read from it when a text needs them.
+/// open: rows of the token table are read from it on demand.
 class VIT_API TextTower {
  public:
   /// Loads the text tower of a folder as downloaded, or of a single weight file. Throws Error (unsupported)
-  /// if there is none, (io) if the tokenizer is missing, and whatever is wrong with a file, naming it.
+  /// if there is none, (io) if the tokenizer is missing, and for any defect of a file, naming it.
   static std::shared_ptr<const TextTower> load(const std::filesystem::path& path,
                                                const TextOptions& options = {});
   ~TextTower();
@@ -50,13 +50,13 @@ class VIT_API TextTower {
   const Tokenizer& tokenizer() const noexcept;  // with the tower's vocabulary
   Precision precision() const noexcept;         // of blocks
   const char* kernels() const noexcept;         // name
-  const LoadReport& report() const noexcept;    // what loading found
+  const LoadReport& report() const noexcept;    // files and tensors
 
-  /// The ids of a text, padded and cut to the context length as the library does it. Throws Error unless
+  /// The ids of a text, padded and truncated to the context length as in its library. Throws Error unless
   /// `text` is UTF-8.
   TokenRow tokenize(std::string_view text) const;
 
-  /// The layers, for the library's own use.
+  /// The layers, for internal use.
   const internal::TextTransformer& transformer() const noexcept;
 
  private:
@@ -71,40 +71,40 @@ struct VIT_API ImageAndText {
   std::shared_ptr<const Model> image;     // image tower
   std::shared_ptr<const TextTower> text;  // text tower
 
-  /// Model::load and TextTower::load at once. `text_options.architecture` counts where it is set, else that
+  /// Model::load and TextTower::load together. `text_options.architecture` is used if it is set, else that
   /// of `image_options`.
   static ImageAndText load(const std::filesystem::path& path, const ModelOptions& image_options = {},
                            const TextOptions& text_options = {});
 };
 
-/// A text tower looked at, but not packed.
+/// Description of a text tower without packed weights.
 struct TextDescription {
   TextConfig config;  // architecture
   LoadReport report;  // files and tensors
-  /// Nothing where the files come without a vocabulary and none was given; then `tokenizer_missing` says what
+  /// Nothing if the files have no vocabulary and none was given; then `tokenizer_missing` says what
   /// is missing and where it is published.
   std::optional<Tokenizer> tokenizer;
   std::string tokenizer_missing;  // one line; "" if there is a tokenizer
 };
-/// What TextTower::load would load; nothing if the checkpoint has no text tower. Throws Error as load does,
-/// but not for a tokenizer that is missing.
+/// Describes what TextTower::load would load; nothing if the checkpoint has no text tower. Throws Error as it
+/// does, but not for a missing tokenizer.
 VIT_API std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
                                                            const TextOptions& options = {});
 
-/// Vectors of texts, in their order.
+/// Vectors of texts, in order.
 struct TextEmbeddings {
-  Tensor<float> vectors;    // (n, E), not normalized; of fewer texts if the call was cancelled
-  std::size_t num_cut = 0;  // texts that were longer than the context length
+  Tensor<float> vectors;    // (n, E), not normalized; fewer texts if the call was cancelled
+  std::size_t num_cut = 0;  // truncated texts, longer than the context length
 };
 
-/// How a TextEncoder runs its texts.
+/// Settings of a TextEncoder.
 struct TextEncoderOptions {
   int threads = 0;  // 0 = all cores
 };
 
-/// Working memory and settings of one thread of the caller; not to be shared. Several encoders may use one
-/// TextTower. The vector of a text has the same bits for any number of texts of a call, place among them and
-/// number of threads.
+/// Working memory and settings of one thread of the caller; must not be shared. Several encoders may use one
+/// TextTower. The vector of a text has the same bits for any number of texts in a call, position among them
+/// and number of threads.
 class VIT_API TextEncoder {
  public:
   /// Throws Error (argument) for a null tower.
@@ -117,17 +117,17 @@ class VIT_API TextEncoder {
   TextEncoder& operator=(TextEncoder&&) noexcept;
 
   const TextTower& tower() const noexcept { return *tower_; }  // lives as long as the encoder
-  const TextEncoderOptions& options() const noexcept;          // as they were given
+  const TextEncoderOptions& options() const noexcept;          // as given
 
-  /// Tokenizes and encodes texts, with progress in texts. A call that is cancelled gives the vectors of the
-  /// texts that are done, the first ones. Throws Error unless all are UTF-8, and names the first that is not.
+  /// Tokenizes and encodes texts, with progress in texts. A cancelled call returns the vectors of the
+  /// completed texts, the first ones. Throws Error unless all are UTF-8, naming the first that is not.
   void encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings,
               const StreamOptions& options = {});
   /// Tokenizes and encodes texts into new embeddings, as above.
   TextEmbeddings encode(std::span<const std::string_view> texts, const StreamOptions& options = {});
   /// One text, E numbers.
   Tensor<float> encode(std::string_view text);
-  /// Rows of ids as TextTower::tokenize makes them -> (n, E), fewer if cancelled. Throws Error if a row has
+  /// Rows of ids from TextTower::tokenize -> (n, E), fewer if cancelled. Throws Error if a row has
   /// another length or an id is beyond the token table.
   Tensor<float> encode_ids(std::span<const TokenRow> rows, const StreamOptions& options = {});
 

@@ -1,9 +1,9 @@
-// Which release of the library this is. The number stands once, in the top CMakeLists.txt; a test compares.
+// The version of the library. It is defined in the top CMakeLists.txt; a test compares.
 //
-// Stable are the public headers (those that are installed) and the command line: while the major number is 0,
-// a new minor number may change them, a new patch number does not. The binary interface of C++ is stable
-// within a minor number only: programs are compiled anew for another one; that of C (c.h) stays compatible.
-// What lies in vit::internal may change at any time.
+// The public (installed) headers and the command line are stable: while the major version is 0,
+// a new minor version may change them, a new patch version does not. The C++ binary interface is stable
+// only within a minor version: programs must be recompiled for another one; that of C (c.h) stays compatible.
+// Everything in vit::internal may change at any time.
 #pragma once
 
 #include "vit/base/error.h"
@@ -14,7 +14,7 @@
 
 namespace vit {
 
-/// "major.minor.patch" of the library that is linked; the macros are those of the headers.
+/// "major.minor.patch" of the linked library; the macros are those of the headers.
 VIT_API const char* version() noexcept;
 
 }  // namespace vit

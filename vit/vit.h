@@ -1,5 +1,5 @@
-// Everything a user of the library includes. The adapters for cv::Mat and Eigen stand apart: vit/opencv.h,
-// vit/eigen.h; so do the position encodings, vit/position/. What is stable: vit/version.h.
+// Includes the public headers of the library, except the adapters for cv::Mat and Eigen, vit/opencv.h and
+// vit/eigen.h, and the position encodings, vit/position/. For stability see vit/version.h.
 #pragma once
 
 #include "vit/analysis/detection.h"

@@ -1,5 +1,5 @@
-// Texts as classes of a model that was trained on images and texts: their vectors, which are computed once
-// and can be kept in a file. Images are classified with them by classifier.h.
+// Texts as classes of a model trained on images and texts: their vectors, which are computed once
+// and can be stored in a file. classifier.h classifies images with them.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ struct ClassVectors {
   Tensor<float> vectors;           // (n, E), each of length 1
 };
 
-/// The template that transformers' zero-shot pipeline puts labels into.
+/// The default template of transformers' zero-shot pipeline.
 inline constexpr const char* kDefaultTemplate = "This is a photo of {}.";
 
-/// `text` with the label in the place of each {}. Throws Error if it has none.
+/// `text` with each {} replaced by the label. Throws Error if it has none.
 VIT_API std::string fill_template(const std::string& text, const std::string& label);
 
-/// One vector a class: the mean of the normalized vectors of the class in all templates, normalized again, as
-/// open_clip's build_zero_shot_classifier has it; of one template the normalized vector itself. No templates
-/// stand for kDefaultTemplate. Throws Error for an empty list of classes, a class that is there twice or has
-/// no name, and a template without {}. Progress counts classes; a run that is cancelled returns those that
-/// are done.
+/// One vector per class: the mean of the normalized vectors of the class in all templates, normalized again,
+/// as in open_clip's build_zero_shot_classifier; for one template the normalized vector itself. No templates
+/// means kDefaultTemplate. Throws Error for an empty list of classes, a duplicate class or one without
+/// a name, and a template without {}. Progress counts classes; a cancelled run returns the completed
+/// ones.
 VIT_API ClassVectors encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
                                     std::span<const std::string> templates = {},
                                     const StreamOptions& options = {});
@@ -40,7 +40,7 @@ VIT_API ClassVectors encode_classes(TextEncoder& encoder, std::vector<std::strin
 /// A safetensors file with the tensor "text" (n, E) and the names in its metadata. Written
 /// atomically. Throws Error (io) if it cannot be written.
 VIT_API void save_class_vectors(const ClassVectors& classes, const std::filesystem::path& file);
-/// The reverse; vectors are normalized while they are read. Throws Error naming the file if it is no such
+/// The inverse; vectors are normalized while they are read. Throws Error naming the file if it is not such a
 /// file, or if a vector is not finite.
 VIT_API ClassVectors load_class_vectors(const std::filesystem::path& file);
 
@@ -50,7 +50,7 @@ VIT_API void compare(std::span<const float> image, const ClassVectors& classes, 
                      std::span<float> logits);
 
 /// How the images of a checkpoint are compared with texts, without loading its text tower. Throws Error
-/// (mismatch) if there is no tower or no score, and whatever is wrong with a file.
+/// (mismatch) if there is no tower or no score, and for any defect of a file.
 VIT_API TextScore read_text_score(const std::filesystem::path& path, const ModelOptions& options = {});
 
 namespace internal {

@@ -12,10 +12,10 @@
 namespace vit::app {
 namespace {
 
-constexpr std::size_t kHelpColumn = 34;  // where the descriptions begin
+constexpr std::size_t kHelpColumn = 34;  // column of the descriptions
 
-// CLI11 takes an argument of the form [a,b] for a list; here it is the name of a file. "./" before such
-// arguments hides them, and hidden_removed() takes it off again.
+// CLI11 treats an argument of the form [a,b] as a list; here it is a file name. A "./" before such
+// arguments hides them; hidden_removed() removes it again.
 constexpr std::string_view kHidden = "./[";
 
 void hide_brackets(std::vector<std::string>& arguments) {
@@ -31,8 +31,8 @@ std::vector<std::string> hidden_removed(std::vector<std::string> values) {
   return values;
 }
 
-/// CLI11 gives an option with = and nothing behind it the next argument for its value; an empty value is most
-/// often a variable that was not set. The name of such an option, "" where there is none.
+/// CLI11 gives an option with = and nothing after it the next argument as its value; an empty value is most
+/// often an unset variable. Returns the name of such an option, or "" if there is none.
 std::string option_without_value(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
@@ -42,7 +42,7 @@ std::string option_without_value(const std::vector<std::string>& arguments) {
   return "";
 }
 
-/// Values of `option` go to its target; what the target refuses becomes an error that names the option.
+/// Passes values of `option` to its target; errors of the target name the option.
 CLI::callback_t store_into(const Option& option) {
   const std::string name = option.name.substr(option.name.find(',') + 1);
   return [store = option.target.store, name](const CLI::results_t& values) {
@@ -99,7 +99,7 @@ class Parser {
       return out;
     }
     hide_brackets(arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 expects them
     try {
       app_.parse(std::move(arguments));
     } catch (const CLI::ParseError& error) {
@@ -127,7 +127,7 @@ class Parser {
     return names;
   }
 
-  /// A mistyped option is the cause where a required one is missing.
+  /// If a required option is missing, a mistyped one is the cause.
   std::string message_of(const CLI::ParseError& error) const {
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (code != CLI::ExitCodes::RequiredError && code != CLI::ExitCodes::ExtrasError) return error.what();

@@ -1,5 +1,5 @@
-// The command line as data: what each command takes, where values go, and which command the arguments name.
-// What a value of an option means belongs to option_values.h; the parser is used in command_line.cpp alone.
+// The command line as data: the options of each command, the targets of values, and the selected command.
+// The meaning of option values is defined in option_values.h; the parser is used only in command_line.cpp.
 #pragma once
 
 #include <functional>
@@ -9,38 +9,38 @@
 
 namespace vit::app {
 
-/// Where the values of an option go.
+/// Receives the values of an option.
 struct Target {
-  /// Takes all values of the option, one unless `Occurs` says otherwise; throws UsageError with what is
+  /// Takes all values of the option, one unless `Occurs` specifies otherwise; throws UsageError with what is
   /// expected and found.
   std::function<void(const std::vector<std::string>& values)> store;
-  std::string default_text{};  // what --help shows; "" = nothing
-  /// Values with a name, which the completion of a shell offers; other values may be allowed as well.
+  std::string default_text{};  // shown by --help; "" = nothing
+  /// Named values, offered by shell completion; other values may be allowed as well.
   std::vector<std::string> choices{};
 };
 
 /// How many values an option takes.
 enum class Occurs {
   once,
-  optional_value,   // --kernels or --kernels NAME: no value or an empty one stands for none
+  optional_value,   // --kernels or --kernels NAME: no value or an empty one means none
   repeated,         // --set A --set B
   list,             // --sizes 224,384
   all_positionals,  // INPUT...
 };
 
-/// One option, or a positional argument where the name has no dashes.
+/// One option, or a positional argument if the name has no dashes.
 struct Option {
   std::string name;       // "--top", "-o,--output", "INPUT"
   std::string type_name;  // of the value, in --help: "K"; "" for flags and positional arguments
   std::string help;
   Target target{};
-  bool* flag = nullptr;  // instead of `target`: set to true where the option is given
+  bool* flag = nullptr;  // instead of `target`: set to true if the option is given
   Occurs occurs = Occurs::once;
   bool is_required = false;
   std::string group = "Options";  // heading in --help
 };
 
-/// A command and what it does once its options hold what the command line says. `run` returns the exit code
+/// A command and the function to run after its options are filled in. `run` returns the exit code
 /// and throws UsageError (exit code 2) or any other exception (exit code 1).
 struct Command {
   std::string name;
@@ -50,22 +50,22 @@ struct Command {
   std::function<int()> run;
 };
 
-/// What --help and --version show of the program itself.
+/// The parts of --help and --version that describe the program itself.
 struct ProgramDescription {
   std::string summary;
   std::string version;
   std::string footer;
 };
 
-/// What the arguments ask for.
+/// The parsed arguments.
 struct ParsedArguments {
-  const Command* command = nullptr;  // null where none is named
-  std::string printed;               // by --help or --version; then nothing runs
-  std::string defect;                // wrong usage, one line; "" where there is none
+  const Command* command = nullptr;  // null if none is named
+  std::string printed;               // text of --help or --version; then nothing runs
+  std::string defect;                // wrong usage, one line; "" if there is none
 };
 
-/// Reads `arguments` (without the program's name) into the targets of the command that they name. Never
-/// throws for what a user can write.
+/// Parses `arguments` (without the program's name) into the targets of the named command. Never
+/// throws for user input.
 ParsedArguments parse_arguments(const ProgramDescription& program, std::span<const Command> commands,
                                 std::vector<std::string> arguments);
 

@@ -1,4 +1,4 @@
-// The program `vit`: reads the command line, runs one command, turns errors into one line on stderr and an
+// The program `vit`: parses the command line, runs one command, and turns errors into a line on stderr and an
 // exit code.
 #include <unistd.h>
 
@@ -30,18 +30,18 @@ constexpr const char* kExamples =
     "  vit classify --model vit_base/ --top 3 --format json photos/ > labels.jsonl\n"
     "  vit embed photos/ --features pooled,patches --output features.npz\n"
     "  vit info --model vit_base/\n"
-    "vit COMMAND --help tells more about a command.\n"
-    "Exit code: 0 all done, 1 something failed, 2 wrong usage, 130 interrupted (143 by SIGTERM, 129 by "
+    "vit COMMAND --help describes a command.\n"
+    "Exit code: 0 success, 1 something failed, 2 wrong usage, 130 interrupted (143 by SIGTERM, 129 by "
     "SIGHUP).";
 
-/// One line about wrong usage of a command, or of the program where that is null.
+/// Prints one line about wrong usage of a command, or of the program if it is null.
 int report_usage(const Command* command, const std::string& message) {
   const std::string help = command == nullptr ? "vit" : "vit " + command->name;
   print_failure("", message + " (see " + help + " --help)");
   return kWrongUsage;
 }
 
-/// Runs `work`; what it throws becomes one line on stderr and an exit code.
+/// Runs `work`; exceptions become one line on stderr and an exit code.
 int run_reporting(const Command* command, const std::function<int()>& work) {
   try {
     return work();
@@ -77,7 +77,7 @@ int run(const std::vector<std::string>& arguments) {
   return run_reporting(parsed.command, parsed.command->run);
 }
 
-/// Where memory is short even for the command line or the text of an error.
+/// For when there is not even memory for the command line or the text of an error.
 int report_exhausted() noexcept {
   constexpr std::string_view kLine = "vit: out of memory; try a smaller --batch or --size\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());

@@ -82,7 +82,7 @@ std::vector<std::size_t> choose_coreset(TensorView<const float> rows, std::size_
   with_team(threads, [&] {
     while (true) {
       add_center(rows, chosen, nearest, threads);
-      nearest.distance[chosen.back()] = -1;  // of equal rows none is chosen twice
+      nearest.distance[chosen.back()] = -1;  // prevents equal rows from being chosen twice
       if (chosen.size() == count) break;
       chosen.push_back(nearest.farthest());
     }

@@ -29,7 +29,7 @@ double area_of_sorted(std::size_t count, const At& at) {
     negatives += more_negatives;
   }
   VIT_CHECK(positives > 0 && negatives > 0, kWhere, positives, " anomalous and ", negatives,
-            " good ones: both are needed");
+            " good ones: both are required");
   return area / positives / negatives;
 }
 
@@ -123,7 +123,7 @@ double PixelScores::per_region_overlap(double limit) {
   for (const std::size_t size : sizes_) marked += static_cast<double>(size);
   const double num_good = static_cast<double>(pixels_.size()) - marked;
   VIT_CHECK(marked > 0 && num_good > 0, kWhere, marked, " anomalous and ", num_good,
-            " good pixels: both are needed");
+            " good pixels: both are required");
   double share = 0, overlap = 0, area = 0;  // of good pixels; mean of the regions; under the curve so far
   for (std::size_t i = 0; i < pixels_.size();) {
     double good = 0, more = 0;

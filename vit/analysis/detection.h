@@ -1,4 +1,4 @@
-// How well scores separate the anomalous from the good: AUROC of images and pixels, and PRO of regions.
+// How well scores separate anomalous from good images: AUROC of images and pixels, and PRO of regions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What sets of features tell without labels: their principal components, and which rows of two sets belong
+// Analysis of features without labels: their principal components, and which rows of two sets belong
 // together. Letters: n rows, C features, K components.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace vit {
 
-// Principal components of rows that come in parts, such as the patches of one image after another.
+// Principal components of rows added in parts, such as the patches of one image after another.
 
-/// What scikit-learn's PCA calls mean_, components_ and explained_variance_.
+/// mean_, components_ and explained_variance_ of scikit-learn's PCA.
 struct VIT_API PrincipalComponents {
   Tensor<float> mean;             // (C)
   Tensor<float> components;       // (K, C), of length 1; the loading of largest magnitude is positive
@@ -23,8 +23,8 @@ struct VIT_API PrincipalComponents {
   Tensor<float> transform(TensorView<const float> rows) const;
 };
 
-/// Collects mean and covariance in double precision; memory is C x C numbers, whatever the number of rows.
-/// Not to be shared between threads.
+/// Collects mean and covariance in double precision; memory is C x C numbers, independent of the number of
+/// rows. Must not be shared between threads.
 ///   vit::PcaAccumulator pca;
 ///   for (const auto& image : images) pca.add(extractor.extract(image).patches());
 ///   const vit::PrincipalComponents components = pca.fit(3);
@@ -38,7 +38,7 @@ class VIT_API PcaAccumulator {
   /// Adds rows (..., C). Throws Error if C differs from the rows before.
   void add(TensorView<const float> rows);
   std::size_t num_rows() const noexcept;  // added so far
-  /// The first `num_components` principal components of all rows. Throws Error for more of them than there
+  /// The first `num_components` principal components of all rows. Throws Error for more components than there
   /// are rows or features.
   PrincipalComponents fit(std::size_t num_components) const;
 
@@ -55,7 +55,7 @@ struct NearestPair {
 };
 
 /// Pairs of rows of a (..., C) and b (..., C), each of which has the largest cosine with the other among its
-/// set, in the order of a. Of equal cosines the first row counts; the cosine with a zero row is 0. Cosines
+/// set, in the order of a. For equal cosines the first row is used; the cosine with a zero row is 0. Cosines
 /// are computed in double, in blocks: memory is linear in the rows. `threads`: 0 = all; the result does not
 /// depend on it. Throws Error if the widths differ or a set is empty.
 VIT_API std::vector<NearestPair> mutual_nearest(TensorView<const float> a, TensorView<const float> b,

@@ -15,8 +15,8 @@ std::vector<std::size_t> stratified_folds(std::span<const std::uint32_t> classes
     }
     ++counts[c];
   }
-  // Rows sorted by class, in the order of their first rows, are dealt round robin: fold f takes the places f,
-  // f + num_folds, ... of that list, and of each class as many rows as it got places.
+  // Rows sorted by class, in the order of their first rows, are distributed round robin: fold f takes the
+  // positions f, f + num_folds, ... of that list, and from each class as many rows as it got positions.
   std::vector<std::vector<std::size_t>> left(num_classes, std::vector<std::size_t>(num_folds));
   std::size_t place = 0;
   for (const std::size_t c : order) {

@@ -1,4 +1,4 @@
-// Parts of a training set that are held out in turn.
+// Cross-validation folds of a training set.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,7 @@ class InverseHessian {
 
   void add(Vector step, Vector change, const Vector& preconditioned_change) {
     const double curvature = step.dot(change);
-    if (!(curvature > 1e-14 * step.norm() * change.norm())) return;  // nothing but rounding
+    if (!(curvature > 1e-14 * step.norm() * change.norm())) return;  // only rounding
     scale_ = curvature / change.dot(preconditioned_change);
     if (pairs_.size() == kPairs) pairs_.pop_front();
     pairs_.push_back({std::move(step), std::move(change), curvature});
@@ -69,8 +69,8 @@ class InverseHessian {
   double scale_ = 1.0;
 };
 
-/// Moves `to` from `from` along `direction` until the value has decreased enough. False if it cannot, because
-/// all that is left is rounding.
+/// Moves `to` from `from` along `direction` until the value has decreased enough. False if only
+/// rounding errors remain.
 bool search_line(const Objective& objective, const Point& from, const Vector& direction, Point& to) {
   const double slope = from.gradient.dot(direction);
   if (!(slope < 0.0)) return false;

@@ -1,5 +1,5 @@
 // Minimization of smooth convex functions by L-BFGS (Nocedal and Wright, Numerical Optimization, algorithm
-// 7.5). What is minimized, and a rough inverse of its Hessian, come from the caller.
+// 7.5). The caller provides the objective and an approximate inverse of its Hessian.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ using Objective = std::function<double(std::span<const double> x, std::span<doub
 using Precondition = std::function<void(std::span<double> vector)>;
 
 struct MinimizeOptions {
-  /// Ends when the preconditioned gradient, an estimate of the way to the minimum, is shorter than this part
-  /// of x.
+  /// Stops when the preconditioned gradient, an estimate of the distance to the minimum, is shorter than this
+  /// part of x.
   double tolerance = 1e-7;
-  /// Or when no element of the gradient is larger; 0 = never, but at the minimum.
+  /// Or when no element of the gradient is larger; 0 = only at the minimum.
   double max_gradient = 0.0;
   std::size_t max_iterations = 2000;
 };
@@ -25,10 +25,10 @@ struct MinimizeOptions {
 struct MinimizeResult {
   double value = 0.0;
   std::size_t iterations = 0;
-  bool converged = false;  // false: the iterations ran out
+  bool converged = false;  // false: the iteration limit was reached
 };
 
-/// Moves `x` to the minimum. Keeps ten pairs of vectors: 28 times the memory of x in all.
+/// Moves `x` to the minimum. Stores ten pairs of vectors: 28 times the memory of x in total.
 MinimizeResult minimize(const Objective& objective, const Precondition& precondition, std::span<double> x,
                         const MinimizeOptions& options = {});
 

@@ -21,13 +21,13 @@ using ConstColumns = Eigen::Map<const Eigen::MatrixXd>;
 constexpr Where kWhere{"fit", ErrorKind::argument};
 constexpr std::size_t kBlock = 128;                            // rows of a task
 constexpr std::size_t kMaxAtWork = std::size_t{1} << 23;       // numbers: 64 MiB
-constexpr std::size_t kTileFeatures = 64, kTileColumns = 256;  // of a task that multiplies rows
+constexpr std::size_t kTileFeatures = 64, kTileColumns = 256;  // per task that multiplies rows
 
 Eigen::Index index(std::size_t i) {
   return static_cast<Eigen::Index>(i);
 }
 
-/// Rows that are held at a time: as many as fit with `width` numbers for each, in whole blocks.
+/// Rows in memory at a time: as many as fit with `width` numbers each, in whole blocks.
 std::size_t rows_at_a_time(std::size_t width) {
   return std::max(kMaxAtWork / width / kBlock, std::size_t{1}) * kBlock;
 }
@@ -58,7 +58,7 @@ struct RowLoss {
   double spread = 0.0;  // sum of p (1 - p)
 };
 
-/// Turns the K values of a row into probabilities minus the indicator of its class, over `count`.
+/// Converts the K values of a row to probabilities minus the indicator of its class, over `count`.
 RowLoss residual_of_row(double* values, std::size_t num_classes, std::uint32_t truth, double count) {
   const double largest = *std::max_element(values, values + num_classes);
   const double of_truth = values[truth];
@@ -113,7 +113,7 @@ double LogisticRegression::evaluate(double penalty, std::span<const double> at, 
   const ConstColumns functions(at.data(), index(columns + 1), index(num_classes_));
   Columns slope(gradient.data(), index(columns + 1), index(num_classes_));
   slope = penalty * functions;
-  slope.row(index(columns)).setZero();  // intercepts are free
+  slope.row(index(columns)).setZero();  // intercepts are not penalized
   double loss = 0.0, spread = 0.0;
   for (std::size_t first = 0; first < count; first += chunk) {
     const std::size_t size = std::min(chunk, count - first);

@@ -1,5 +1,5 @@
-// Multinomial logistic regression with an L2 penalty, in double: the objective that scikit-learn's
-// LogisticRegression defines, brought to its minimum. Letters: n rows, C features, K classes.
+// Multinomial logistic regression with an L2 penalty, in double: the objective of scikit-learn's
+// LogisticRegression, minimized. Letters: n rows, C features, K classes.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace vit::internal {
 struct LabeledRows {
   TensorView<const float> features;        // (n, C)
   std::span<const std::uint32_t> classes;  // (n)
-  std::span<const std::size_t> rows;       // indices of those that count
+  std::span<const std::size_t> rows;       // indices of those used
 };
 
 /// K linear functions of standardized features.
 struct LinearFunctions {
   std::size_t num_features = 0;  // C
-  /// (K, C + 1), the intercept behind the coefficients.
+  /// (K, C + 1), the intercept after the coefficients.
   std::vector<double> numbers;
 
   std::size_t size() const { return numbers.size() / (num_features + 1); }
@@ -39,15 +39,15 @@ struct LinearFunctions {
 /// classes scikit-learn has one vector w and |w|^2, which is the same with w = W[1] - W[0] and twice the
 /// penalty on W.
 ///
-/// Memory: 8 (30 (C + 1) K + 2 C^2) bytes, and 128 MiB for rows at work. The result has the same bits for any
-/// number of threads.
+/// Memory: 8 (30 (C + 1) K + 2 C^2) bytes, and 128 MiB for the rows being processed. The result has the same
+/// bits for any number of threads.
 class LogisticRegression {
  public:
   LogisticRegression(const LabeledRows& data, const Standardization& standardization, std::size_t num_classes,
                      int threads);
 
   /// Moves the functions to the minimum of the objective over n and strength, or towards it: false if
-  /// options.max_iterations do not suffice. Throws Error for features that are too large.
+  /// options.max_iterations are not enough. Throws Error for features that are too large.
   bool fit(double strength, const MinimizeOptions& options);
   const LinearFunctions& functions() const noexcept { return functions_; }
 
@@ -65,7 +65,7 @@ class LogisticRegression {
   std::vector<double> rows_at_work_, residuals_, losses_, spreads_;
 };
 
-/// The function with the largest value for each of the rows, the first of equals.
+/// The function with the largest value for each of the rows, ties: the first.
 std::vector<std::uint32_t> classify_rows(const LinearFunctions& functions,
                                          const Standardization& standardization,
                                          TensorView<const float> features, std::span<const std::size_t> rows,

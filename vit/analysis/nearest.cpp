@@ -47,7 +47,7 @@ std::vector<NearestPair> mutual_nearest(TensorView<const float> a, TensorView<co
   const std::size_t num_a = a.num_rows(), num_b = b.num_rows();
   const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
   std::vector<Best> nearest_of_a(num_a);
-  std::vector<std::vector<Best>> nearest_of_b(num_threads, std::vector<Best>(num_b));  // seen by each thread
+  std::vector<std::vector<Best>> nearest_of_b(num_threads, std::vector<Best>(num_b));  // per thread
   parallel_for(ceil_div(num_a, kBlockRows), threads, [&](std::size_t block, int thread) {
     const std::size_t begin = block * kBlockRows, count = std::min(kBlockRows, num_a - begin);
     const Rows cosines =

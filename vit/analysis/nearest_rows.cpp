@@ -14,7 +14,7 @@ namespace {
 
 constexpr Where kWhere{"nearest_rows", ErrorKind::argument};
 
-// 64 x 1024 products are 256 KB: they stay in the second-level cache between the product and the search.
+// 64 x 1024 products are 256 KB: they stay in the L2 cache between the product and the search.
 constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kRowsPerBlock = 1024;  // a multiple of every panel width
 
@@ -82,7 +82,7 @@ void NearestRows::find(TensorView<const float> queries, std::span<NearestRow> ou
     }
   });
   VIT_CHECK(std::ranges::all_of(out, [](const NearestRow& r) { return std::isfinite(r.product); }), kWhere,
-            "a row holds numbers that are not finite");
+            "a row contains numbers that are not finite");
 }
 
 }  // namespace vit::internal

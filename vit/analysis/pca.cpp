@@ -61,7 +61,7 @@ void PcaAccumulator::add(TensorView<const float> rows) {
 PrincipalComponents PcaAccumulator::fit(std::size_t num_components) const {
   const Moments& m = *moments_;
   const auto most = static_cast<std::size_t>(std::min(m.count, m.mean.cols()));
-  VIT_CHECK(num_components > 0 && num_components <= most, kWhere, num_components, " components asked of ",
+  VIT_CHECK(num_components > 0 && num_components <= most, kWhere, num_components, " components requested of ",
             m.count, " rows with ", m.mean.cols(), " features");
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(m.scatter);  // ascending; reads the lower half
   VIT_CHECK(solver.info() == Eigen::Success, kWhere, "no eigenvalues found; are all features finite?");

@@ -23,7 +23,7 @@ Standardization standardization_of(TensorView<const float> features) {
       out.scale[c] += difference * difference;
     }
   }
-  // A variance that is all rounding is none: the bound of Chan, Golub and LeVeque that scikit-learn uses.
+  // A variance below rounding errors is zero: the bound of Chan, Golub and LeVeque, as in scikit-learn.
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   for (std::size_t c = 0; c < columns; ++c) {
     const double variance = out.scale[c] / count;

@@ -1,4 +1,4 @@
-// Mean and standard deviation of features, and rows brought to mean 0 and deviation 1.
+// Mean and standard deviation of features, and rows scaled to mean 0 and deviation 1.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace vit::internal {
 
-/// What scikit-learn's StandardScaler holds: columns that do not vary keep their scale of 1.
+/// The values of scikit-learn's StandardScaler: constant columns have a scale of 1.
 struct Standardization {
   std::vector<double> mean;   // (C)
   std::vector<double> scale;  // (C), deviation with divisor n
@@ -18,7 +18,7 @@ struct Standardization {
   void apply(const float* row, double* out) const;
 };
 
-/// Of features (n, C), n > 0.
+/// Standardization of features (n, C), n > 0.
 Standardization standardization_of(TensorView<const float> features);
 
 }  // namespace vit::internal

@@ -12,7 +12,7 @@ namespace vit::internal {
 
 class Arena {
  public:
-  /// Hands out memory from the start of the block; without a block, views of nothing, and counts.
+  /// Assigns memory from the start of the block; without a block, empty views, and counts.
   class Taker {
    public:
     /// A view of the given shape, 64-byte aligned, contents unspecified, its rows `row_stride` elements
@@ -28,7 +28,7 @@ class Arena {
       return take<T>(shape, shape.last());
     }
 
-    /// Calls `first` and `second`, which take views that are never alive together: both begin at one place.
+    /// Calls `first` and `second`, which take views that are never alive together: both use the same memory.
     template <class First, class Second>
     void share(First&& first, Second&& second) {
       const std::size_t begin = used_;
@@ -48,8 +48,8 @@ class Arena {
     std::size_t used_ = 0;
   };
 
-  /// Calls list(Taker&) to count, makes room, and calls it again to take. Allocates only where the block
-  /// grows; earlier views then are invalid. Throws Error if sizes overflow, and leaves no views behind then.
+  /// Calls list(Taker&) to count, makes room, and calls it again to take. Allocates only if the block
+  /// grows, which invalidates earlier views. Throws Error if sizes overflow, and then leaves no views.
   template <class List>
   void lay_out(const List& list) {
     Taker count(nullptr);

@@ -1,4 +1,4 @@
-// Linux's answers: /proc/meminfo, and the files of version 2 of control groups. Elsewhere nothing is known.
+// On Linux: /proc/meminfo, and the files of version 2 of control groups. Unknown elsewhere.
 #include "vit/base/available_memory.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
 #ifdef __linux__
 
-/// The beginning of a small file of the system, empty if there is none.
+/// The start of a small system file, empty if there is none.
 class SystemText {
  public:
   explicit SystemText(const char* path) noexcept {
@@ -31,7 +31,7 @@ class SystemText {
     ::close(file);
   }
 
-  /// The number behind `name` at the beginning of a line, or of the text where `name` is empty.
+  /// The number after `name` at the start of a line, or at the start of the text if `name` is empty.
   std::size_t number(std::string_view name, std::size_t otherwise) const noexcept {
     std::string_view text(bytes_.data(), size_);
     while (!text.empty() && !text.starts_with(name))

@@ -1,13 +1,13 @@
-// How much memory the system can still give, asked before it is taken.
+// How much memory is still available, checked before large allocations.
 #pragma once
 
 #include <cstddef>
 
 namespace vit::internal {
 
-/// Bytes that this process can take without others losing theirs: what is free or only caches files, of the
-/// machine and of the control group around the process, swap included. The largest number if the system does
-/// not tell. Allocates nothing.
+/// Bytes that this process can use without taking memory from others: free memory and file caches of the
+/// machine and of the process's control group, swap included. The largest number if the system does
+/// not report it. Allocates nothing.
 std::size_t available_memory() noexcept;
 
 }  // namespace vit::internal

@@ -1,4 +1,4 @@
-// How the library throws Error: checks, and messages joined of their parts.
+// How the library throws Error: checks, and messages concatenated from parts.
 #pragma once
 
 #include <sstream>
@@ -9,11 +9,11 @@
 
 namespace vit::internal {
 
-/// The operation that fails, and the kind of failure unless the check says otherwise:
+/// The operation that fails, and the kind of failure unless the check specifies another:
 ///   constexpr Where kWhere{"decode_tiff", ErrorKind::format};
 ///   fail(kWhere, name, ": truncated");
 ///   fail(kWhere.with(ErrorKind::unsupported), name, ": 64-bit samples are not supported");
-/// Plain text stands for a wrong argument.
+/// Plain text means ErrorKind::argument.
 class Where {
  public:
   constexpr Where(std::string_view operation, ErrorKind kind = ErrorKind::argument)
@@ -31,12 +31,12 @@ class Where {
   ErrorKind kind_;
 };
 
-/// Ends in std::bad_alloc where memory is short: a stream as it is leaves out what it has no room for.
+/// Throws std::bad_alloc if memory is short: a plain stream silently drops text it cannot store.
 struct TextStream : std::ostringstream {
   TextStream() { exceptions(std::ios::badbit); }
 };
 
-/// Joins streamable parts to one string: text("rows ", 3, " of ", 7).
+/// Concatenates streamable parts into one string: text("rows ", 3, " of ", 7).
 template <typename... Parts>
 std::string text(const Parts&... parts) {
   TextStream out;

@@ -15,13 +15,13 @@ constexpr bool product_overflows(std::size_t a, std::size_t b) {
   return a != 0 && b > std::numeric_limits<std::size_t>::max() / a;
 }
 
-/// a * b; throws Error where the product exceeds 64 bits.
+/// a * b; throws Error if the product exceeds 64 bits.
 inline std::size_t checked_mul(std::size_t a, std::size_t b, const Where& where) {
   VIT_CHECK(!product_overflows(a, b), where, "size overflow: ", a, " * ", b);
   return a * b;
 }
 
-/// a + b; throws Error where the sum exceeds 64 bits.
+/// a + b; throws Error if the sum exceeds 64 bits.
 inline std::size_t checked_add(std::size_t a, std::size_t b, const Where& where) {
   VIT_CHECK(b <= std::numeric_limits<std::size_t>::max() - a, where, "size overflow: ", a, " + ", b);
   return a + b;

@@ -1,4 +1,4 @@
-// The plain choices that models and their kernels share.
+// Enumerations shared by models and kernels.
 #pragma once
 
 namespace vit {
@@ -26,18 +26,18 @@ constexpr const char* to_string(Activation activation) {
   return "unknown";
 }
 
-/// From the logits of classes to probabilities: classes that exclude each other share a softmax, others have
-/// a sigmoid each. Of a regression, whose outputs are values and no classes, nothing is made.
+/// From the logits of classes to probabilities: mutually exclusive classes share a softmax, others have
+/// a sigmoid each. Outputs of a regression, which are values and not classes, are unchanged.
 enum class ClassActivation {
   softmax,  // over all classes; probabilities sum to 1
   sigmoid,  // of each class
-  none,     // values stay as they are
+  none,     // values are unchanged
 };
 
-/// What the products of the blocks are computed in.
+/// Precision of the matrix products of the blocks.
 enum class Precision {
   float32,   // weights, activations and sums
-  bfloat16,  // weights rounded to bfloat16 while loading, and where the machine multiplies pairs, activations
+  bfloat16,  // weights rounded to bfloat16 while loading; also activations if the machine multiplies pairs
   int8,      // weights quantized to 8 bits for each output while loading, activations for each row
 };
 
@@ -55,7 +55,7 @@ constexpr const char* to_string(Precision precision) {
 enum class RopePairing {
   neighbors,  // (2i, 2i + 1)
   halves,     // (i, i + d / 2)
-  /// (2i, 2i + 1), each of which turns by an angle of its own: no rotation, but what V-JEPA 2 publishes.
+  /// (2i, 2i + 1), each with a separate angle: not a rotation, but the published code of V-JEPA 2.
   neighbors_apart,
   neighbours = neighbors,  // its name up to 0.2
 };

@@ -12,7 +12,7 @@ namespace vit::internal {
 
 namespace {
 
-/// Lets `thread` run on the cores of `wanted` alone, which moves it there, and then on all of its own again.
+/// Restricts `thread` to the cores of `wanted`, which moves it there, and then allows all of its own again.
 void move_thread(pthread_t thread, const cpu_set_t& own, const cpu_set_t& wanted) noexcept {
   if (CPU_COUNT(&wanted) == 0) return;
   if (::pthread_setaffinity_np(thread, sizeof wanted, &wanted) == 0)

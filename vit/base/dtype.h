@@ -59,8 +59,8 @@ constexpr float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// IEEE binary16 to float32, exact, with subnormals, infinities and NaN. Without branches: compilers make
-/// vectors of loops over it.
+/// IEEE binary16 to float32, exact, with subnormals, infinities and NaN. Branch-free: compilers
+/// vectorize loops over it.
 constexpr float f16_to_float(std::uint16_t bits) {
   constexpr std::uint32_t kBias = std::uint32_t{127 - 15} << 23;
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
@@ -84,7 +84,7 @@ constexpr std::uint16_t float_to_f16(float value) {
   const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return static_cast<std::uint16_t>(sign | 0x7E00u);
   if (magnitude >= 0x477FF000u) return static_cast<std::uint16_t>(sign | 0x7C00u);
-  if (magnitude < 0x38800000u) {  // below 2^-14: the last place of 0.5 is 2^-24, as that of subnormals
+  if (magnitude < 0x38800000u) {  // below 2^-14: the last place of 0.5 is 2^-24, as for subnormals
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3F000000u));
   }

@@ -1,4 +1,4 @@
-// How far apart two names are, for messages that suggest the one that was meant.
+// The distance between two names, for messages that suggest the intended one.
 #pragma once
 
 #include <cstddef>

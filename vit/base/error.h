@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-// Marks what a shared library hands to its users; everything else stays hidden inside it. In a static library
-// the mark means nothing.
+// Marks symbols exported from a shared library; everything else is hidden. In a static library
+// it is empty.
 #ifndef VIT_API
 #if defined(__GNUC__)
 #define VIT_API __attribute__((visibility("default")))
@@ -17,12 +17,12 @@
 
 namespace vit {
 
-/// What kind of failure an Error is, for callers that react to it; the text is for people.
+/// The kind of failure of an Error, for programs; the message is for humans.
 enum class ErrorKind {
-  argument,  // the call is wrong: a value out of range, a shape that does not fit, an unknown name
+  argument,  // the call is wrong: a value out of range, a shape mismatch, an unknown name
   io,  // the system refused: a file is missing, unreadable, or cannot be written; no more memory or threads
-  format,       // a file is damaged, truncated, or not what its name says
-  unsupported,  // a well-formed file asks for something that is not implemented
+  format,       // a file is damaged, truncated, or of another format than its name
+  unsupported,  // a well-formed file needs something that is not implemented
   mismatch,     // files, or a file and an option, contradict each other: a tensor of another shape, no such
                 // tensor
 };
@@ -39,7 +39,7 @@ constexpr const char* to_string(ErrorKind kind) {
   return "unknown";
 }
 
-/// Thrown by every function of the library that cannot do what was asked. `what()` is one line without a
+/// Thrown by every function of the library that fails. `what()` is one line without a
 /// trailing newline: the operation in brackets, then what was expected and found, with file and tensor named.
 class VIT_API Error : public std::runtime_error {
  public:
@@ -49,7 +49,7 @@ class VIT_API Error : public std::runtime_error {
         where_(where),
         kind_(kind) {}
 
-  /// What kind of failure it is; ErrorKind::argument unless it was thrown as another.
+  /// The kind of failure; ErrorKind::argument unless specified otherwise.
   ErrorKind kind() const noexcept { return kind_; }
 
   /// The operation that failed, for example "load_safetensors".

@@ -1,5 +1,5 @@
-// The system's side of zeroed memory. Where nothing can be mapped, and under the address sanitizer, which
-// sees overruns of operator new only, every block comes from operator new.
+// System-dependent part of zeroed memory. If nothing can be mapped, and under the address sanitizer, which
+// detects overruns only of operator new, every block comes from operator new.
 #include "vit/base/memory.h"
 
 #include <cstdint>
@@ -34,14 +34,14 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::size_t kAskedBytes = std::size_t{256} << 20;  // smaller blocks are not worth the question
+constexpr std::size_t kAskedBytes = std::size_t{256} << 20;  // smaller blocks are not checked
 constexpr std::size_t kAlignment = 64;                       // one cache line, one AVX-512 register
 
 #if VIT_MAPS_MEMORY
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Begins at a huge page and ends at a small one: a last huge page would be memory for nothing.
+/// Starts at a huge page and ends at a small one: a partial last huge page would waste memory.
 void* map_zeroed(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) throw std::bad_alloc();
   const std::size_t size = round_up(bytes, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
@@ -62,7 +62,7 @@ void* map_zeroed(std::size_t bytes) {
 
 #endif
 
-#if defined(VIT_CHECKS_OVERRUNS)  // to the byte
+#if defined(VIT_CHECKS_OVERRUNS)  // byte-exact
 
 void* allocate_aligned(std::size_t bytes) {
   return ::operator new (bytes, std::align_val_t{kAlignment});
@@ -73,9 +73,9 @@ void release_aligned(void* memory) noexcept {
 
 #else
 
-// Not from the aligned operator new: the C library (glibc before 2.38) cuts an aligned block out of a larger
-// one and, once it is freed, does not find it again for the next block of that size. Streams of images grew
-// by holes in the heap.
+// Not from the aligned operator new: the C library (glibc before 2.38) takes an aligned block from a larger
+// one and, once it is freed, does not reuse it for the next block of that size. Streams of images grew
+// because of the holes in the heap.
 void* allocate_aligned(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - kAlignment) throw std::bad_alloc();
   void* const whole = ::operator new(bytes + kAlignment);
@@ -95,7 +95,7 @@ void release_aligned(void* memory) noexcept {
 }  // namespace
 
 void* allocate_zeroed(std::size_t bytes) {
-  // The system promises more than it has, and ends the process when the block is touched.
+  // The system overcommits memory, and kills the process when the block is touched.
   if (bytes >= kAskedBytes && bytes > internal::available_memory()) throw std::bad_alloc();
 #if VIT_MAPS_MEMORY
   if (bytes >= kMappedBytes) return map_zeroed(bytes);

@@ -9,11 +9,11 @@ namespace vit::internal {
 /// Blocks of this many bytes and more are mapped.
 inline constexpr std::size_t kMappedBytes = std::size_t{1} << 20;
 
-/// `bytes` zero bytes (at least one) at a multiple of 64. A mapped block takes up memory only where it has
-/// been touched, lies in huge pages where the system has them to give, and returns to the system when it is
+/// `bytes` zero bytes (at least one) at a multiple of 64. A mapped block uses memory only where it has
+/// been touched, uses huge pages if available, and is returned to the system when it is
 /// released: freed weights leave no holes in the heap. Throws std::bad_alloc.
 void* allocate_zeroed(std::size_t bytes);
-/// Takes back what allocate_zeroed(bytes) gave.
+/// Releases memory from allocate_zeroed(bytes).
 void release_zeroed(void* memory, std::size_t bytes) noexcept;
 
 }  // namespace vit::internal

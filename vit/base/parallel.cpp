@@ -20,7 +20,7 @@
 namespace vit::internal {
 namespace {
 
-/// More than any machine gains from: a larger number is a mistake, whose working memory would fill the
+/// No machine benefits from more: a larger number is a mistake, whose working memory would fill the
 /// machine.
 constexpr int kMaxThreads = 1024;
 
@@ -29,7 +29,7 @@ thread_local Team* led_team = nullptr;
 /// Whether this thread leads or serves a team, inside a task or not.
 thread_local bool is_in_team = false;
 
-/// Gives the calling thread its team back at the end of a job.
+/// Restores the team of the calling thread at the end of a job.
 class Resumption {
  public:
   explicit Resumption(Team& team) : team_(team) {}
@@ -63,10 +63,10 @@ class Leadership {
 void serve_team(void* team, int thread) {
   is_in_team = true;
   static_cast<Team*>(team)->serve(thread);
-  is_in_team = false;  // the thread is OpenMP's, and may get other work
+  is_in_team = false;  // the thread belongs to OpenMP and may get other work
 }
 
-/// The body in the calling thread, with a team of own workers.
+/// Runs the body in the calling thread, with a team of the library's own workers.
 void lead_workers(Team& team, detail::BodyFunction function, void* context) {
   const WorkerLoan members(team.num_threads() - 1, serve_team, &team);
   const Leadership leadership(team);
@@ -75,17 +75,17 @@ void lead_workers(Team& team, detail::BodyFunction function, void* context) {
 
 #ifdef _OPENMP
 
-/// What this thread's regions get without a number of their own.
+/// The default number of threads of this thread's regions.
 int default_threads() {
   return std::min(omp_get_max_threads(), omp_get_thread_limit());
 }
 
-/// Whether a region that begins here would have one thread: by default, inside another one that has more.
+/// Whether a region opened here would have one thread: by default, inside another one with several.
 bool is_innermost_level() {
   return omp_get_active_level() >= omp_get_max_active_levels();
 }
 
-/// Whether the environment says how OpenMP's threads wait, or where they run.
+/// Whether the environment configures how OpenMP's threads wait or where they run.
 bool is_openmp_configured() {
   static const bool is_configured = [] {
     for (const char* name : {"OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_SPINCOUNT",
@@ -97,13 +97,13 @@ bool is_openmp_configured() {
   return is_configured;
 }
 
-/// When the calling thread may open a region.
+/// Decides when the calling thread may open a region.
 class Regions {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether OpenMP serves `threads` threads best. libgomp waits forever in a child of fork(), for threads of
-  /// the parent. OpenMP's libraries end the process if the system refuses a thread: it is asked before.
+  /// Whether to use OpenMP for `threads` threads. libgomp waits forever in a child of fork(), for threads of
+  /// the parent. OpenMP's libraries end the process if the system refuses a thread, so this is checked.
   bool can_open(int threads) {
     if (is_forked_child() || (own_until_ != Clock::time_point() && Clock::now() < own_until_)) return false;
     const bool is_outermost = omp_get_level() == 0;
@@ -114,9 +114,9 @@ class Regions {
     return true;
   }
 
-  /// Unless told otherwise, OpenMP's threads spin for milliseconds before they sleep. Next to a busy program
-  /// one then spins on a core that the leader waits for, and the other way round: a pass of 8 ms takes 0.4 ms
-  /// longer, or twice as long. Own workers, which sleep early, serve until that is likely to be over.
+  /// By default, OpenMP's threads spin for milliseconds before they sleep. Next to a busy program
+  /// one then spins on a core that the leader waits for, and vice versa: a pass of 8 ms takes 0.4 ms
+  /// longer, or twice as long. Own workers, which sleep early, are used until that is likely to be over.
   void note_opening(Clock::duration waited) {
     constexpr auto kLate = std::chrono::milliseconds(1);  // without a new thread: a core was missing
     constexpr auto kRest = std::chrono::seconds(1);
@@ -124,7 +124,7 @@ class Regions {
   }
 
  private:
-  // Between regions of a thread OpenMP keeps the threads of the last one; of nested regions, none.
+  // Between regions of a thread OpenMP keeps the threads of the last one; for nested regions, none.
   int num_kept_ = 1;
   bool grows_ = false;
   Clock::time_point own_until_;
@@ -132,8 +132,8 @@ class Regions {
 
 thread_local Regions regions;
 
-/// The body in the calling thread, in an OpenMP region whose other threads serve the team. OpenMP may give
-/// fewer than the team has numbers for (OMP_THREAD_LIMIT, OMP_DYNAMIC).
+/// Runs the body in the calling thread, in an OpenMP region whose other threads serve the team. It may give
+/// fewer threads than requested (OMP_THREAD_LIMIT, OMP_DYNAMIC).
 void lead_region(Team& team, detail::BodyFunction function, void* context) {
   std::exception_ptr error;
   const auto asked = Regions::Clock::now();
@@ -175,7 +175,7 @@ void lead(Team& team, detail::BodyFunction function, void* context) {
   lead_workers(team, function, context);
 }
 
-/// Whether the caller has divided its work already. OpenMP is asked because users call from its regions.
+/// Whether the caller has already divided its work. OpenMP is queried because users call from its regions.
 bool is_divided() {
   if (is_in_team) return true;
 #ifdef _OPENMP
@@ -211,7 +211,7 @@ void run_tasks(std::size_t num_tasks, int threads, TaskFunction function, void* 
       return;
     }
     if (!is_divided()) {
-      // All of them, also for fewer tasks: OpenMP ends the threads that a smaller region leaves out.
+      // All of them, even for fewer tasks: OpenMP ends the threads that a smaller region does not use.
       with_team(wanted, [&] { run_tasks(num_tasks, wanted, function, context); });
       return;
     }

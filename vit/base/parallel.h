@@ -1,4 +1,4 @@
-// One way to use several cores.
+// Parallel loops over tasks.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace vit::internal {
 
-/// Number of threads that `threads` asks for: itself, and for 0 as many as OpenMP takes (OMP_NUM_THREADS,
+/// Number of threads for `threads`: itself, and for 0 that of OpenMP (OMP_NUM_THREADS,
 /// omp_set_num_threads, by default one for each core that the process may use). At most 1024.
 int resolve_threads(int threads);
 
@@ -26,13 +26,13 @@ void* address_of(Function& function) {
 }  // namespace detail
 
 /// Calls function(task, thread) once for every task in [0, num_tasks), on at most `threads` threads (0 =
-/// all), `thread` in [0, resolve_threads(threads)). Of n threads, thread i begins with the i-th of n runs of
-/// neighbouring tasks and then takes over what others have not begun, so results must not depend on which
-/// thread runs a task. Runs in the calling thread when one thread is asked for, for one task,
+/// all), `thread` in [0, resolve_threads(threads)). Of n threads, thread i starts with the i-th of n runs of
+/// neighboring tasks and then takes over others that are not started, so results must not depend on which
+/// thread runs a task. Runs in the calling thread for one thread, for one task,
 /// inside another parallel_for or a caller's OpenMP region (unless OpenMP gives it another level), or for
 /// fewer threads than the team around it has. The first exception of a task is rethrown here after all have
-/// ended. Throws Error (io) before the first task if the system does not give that many threads. Allocates
-/// nothing once the calling thread has had as many.
+/// ended. Throws Error (io) before the first task if the system does not provide the threads. Allocates
+/// nothing once the calling thread has used that many.
 template <typename Function>
 void parallel_for(std::size_t num_tasks, int threads, Function&& function) {
   using Plain = std::remove_reference_t<Function>;
@@ -42,7 +42,7 @@ void parallel_for(std::size_t num_tasks, int threads, Function&& function) {
       detail::address_of(function));
 }
 
-/// Calls function(first, size) for the parts [first, first + size) of [0, count), `part_size` > 0 each but
+/// Calls function(first, size) for the parts [first, first + size) of [0, count), `part_size` > 0 each except
 /// the last, as tasks of a parallel_for.
 template <typename Function>
 void parallel_for_parts(std::size_t count, std::size_t part_size, int threads, Function&& function) {
@@ -53,11 +53,11 @@ void parallel_for_parts(std::size_t count, std::size_t part_size, int threads, F
 }
 
 /// Calls body() in the calling thread while a team of `threads` threads (0 = all) waits for the parallel_for
-/// of that thread: the others of an OpenMP region, or own ones where OpenMP cannot open it. Worth it around
-/// many short ones: a team hands over tasks in about a microsecond, and none of them waits for a thread that
+/// of that thread: the others of an OpenMP region, or own ones if OpenMP cannot open it. Worthwhile around
+/// many short ones: a team distributes tasks in about a microsecond, and none of them waits for a thread that
 /// lost its core to another program before it took a task. Inside another team or parallel_for it only calls
-/// body(). Exceptions of body come through. Throws Error (io) before it calls body if the system does not
-/// give that many threads.
+/// body(). Exceptions of body are propagated. Throws Error (io) before it calls body if the system does not
+/// provide that many threads.
 template <typename Body>
 void with_team(int threads, Body&& body) {
   using Plain = std::remove_reference_t<Body>;

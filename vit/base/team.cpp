@@ -71,7 +71,7 @@ void Team::await_others(std::uint32_t left) {
   running_.wait(left);
 }
 
-// A job is replaced only after all its tasks have been counted as ended: whoever took one, however late it
+// A job is replaced only after all its tasks are counted as ended: a thread that took one, however late it
 // looked, reads the job that it belongs to.
 void Team::take_tasks(int thread) {
   const std::size_t own = static_cast<std::size_t>(thread) % num_parts_;

@@ -1,4 +1,4 @@
-// How the threads of a team share tasks. Who the threads are and where they come from is decided in
+// How the threads of a team share tasks. The threads are created in
 // parallel.cpp.
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace vit::internal {
 
-/// One leader hands tasks to a team. Each thread begins with a part of its own: in jobs that go through the
-/// same rows in the same order it meets again what it wrote, in its own cache. Then it takes over what others
-/// have not begun. A job ends when its tasks have ended: threads that took none are not waited for. Next to
-/// other programs, a thread that is on the leader's core looks for another one, and a thread that is waited
-/// for and does not run goes on on the leader's.
+/// One leader distributes tasks to a team. Each thread starts with its own part: in jobs that process the
+/// same rows in the same order it finds what it wrote in its own cache. Then it takes over tasks that others
+/// have not started. A job ends when its tasks have ended: threads that took none are not waited for. Next to
+/// other programs, a thread on the leader's core moves to another one, and a preempted thread
+/// that is waited for continues on the leader's core.
 class Team {
  public:
   using TaskFunction = void (*)(void* context, std::size_t task, int thread);
@@ -28,22 +28,22 @@ class Team {
 
   int num_threads() const { return num_threads_; }
 
-  /// The leader's call: runs all tasks together with those who serve, rethrows the first exception of a task.
+  /// Called by the leader: runs all tasks with the serving threads, rethrows the first exception of a task.
   void run(std::size_t num_tasks, TaskFunction function, void* context);
   /// The leader's last job: every serve() returns.
   void dismiss();
-  /// Sleeps until `count` calls of serve() have returned, so that a thread that has lost its core gets this
-  /// one.
+  /// Sleeps until `count` calls of serve() have returned, so that a preempted thread gets this
+  /// core.
   void await_members(int count);
 
-  /// The others' call: runs tasks until dismiss().
+  /// Called by the others: runs tasks until dismiss().
   void serve(int thread);
 
  private:
   static constexpr std::uint32_t kDismissed = UINT32_MAX;
   static constexpr std::size_t kMostParts = 64;
 
-  /// Tasks [begin, end), as one number that changes at once.
+  /// Tasks [begin, end), as one number that is updated atomically.
   struct Range {
     std::uint64_t begin, end;
     static Range of(std::uint64_t bits) { return {bits >> 32, bits & UINT32_MAX}; }
@@ -51,13 +51,13 @@ class Team {
     bool empty() const { return begin == end; }
   };
 
-  struct alignas(64) Part {              // a cache line of its own
+  struct alignas(64) Part {              // on a separate cache line
     std::atomic<std::uint64_t> left{0};  // bits of the Range that no thread has taken
   };
 
   /// A thread of the team, as the leader sees it.
   struct alignas(64) Member {
-    std::optional<AwaitedThread> thread;  // there as soon as it works
+    std::optional<AwaitedThread> thread;  // set once it works
     std::atomic<bool> is_working{false};  // on tasks of a job
 
     std::optional<std::int64_t> processor_time() const {
@@ -81,8 +81,8 @@ class Team {
   std::exception_ptr error_;
   std::mutex error_mutex_;
   std::array<Part, kMostParts> parts_;
-  // On lines of their own: one is fought over, the others watched. Sequentially consistent, so that no store
-  // passes the look at who sleeps.
+  // On separate lines: one is contended, the others are polled. Sequentially consistent, so that no store
+  // passes the check for sleeping threads.
   alignas(64) std::atomic<std::uint32_t> job_{0};      // its number, or kDismissed
   alignas(64) std::atomic<std::uint32_t> running_{0};  // tasks that have not ended
   alignas(64) std::atomic<std::uint32_t> gone_{0};     // members that have left

@@ -1,4 +1,4 @@
-// TensorView<T> points at numbers owned elsewhere; Tensor<T> owns them, 64-byte aligned.
+// TensorView<T> points to elements owned elsewhere; Tensor<T> owns them, 64-byte aligned.
 // Both are row-major with at most four dimensions; a view may leave a gap between rows of the last dimension.
 #pragma once
 
@@ -35,7 +35,7 @@ class VIT_API Shape {
   }  // innermost size; 1 for a scalar
   /// Product of all sizes; throws Error on overflow.
   std::size_t num_elements() const { return product_of(rank_); }
-  /// Product of all sizes but the last.
+  /// Product of all sizes except the last.
   std::size_t num_rows() const { return product_of(rank_ == 0 ? 0 : rank_ - 1); }
   /// Equal ranks and sizes.
   bool operator==(const Shape& other) const noexcept {
@@ -55,7 +55,7 @@ class VIT_API Shape {
   std::size_t rank_ = 0;
 };
 
-/// Pointer, shape and row stride; copying it copies no numbers. Row r (all leading dimensions flattened,
+/// Pointer, shape and row stride; copying it copies no elements. Row r (all leading dimensions flattened,
 /// row-major) starts at data() + r * row_stride().
 template <typename T>
 class TensorView {
@@ -80,15 +80,15 @@ class TensorView {
   std::size_t num_elements() const { return shape_.num_elements(); }   // product of all sizes
   std::size_t row_stride() const noexcept { return row_stride_; }      // in elements
   bool is_contiguous() const noexcept { return row_stride_ == shape_.last(); }  // rows have no gaps
-  bool empty() const noexcept { return data_ == nullptr; }                      // points at nothing
+  bool empty() const noexcept { return data_ == nullptr; }                      // no elements
   T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }      // r < num_rows()
 
-  /// All numbers as one span; the view must be contiguous.
+  /// All elements as one span; the view must be contiguous.
   std::span<T> flat() const {
     if (!is_contiguous()) fail_contiguous();
     return {data_, num_elements()};
   }
-  /// Sub-views [first, first + count) along the first dimension, which stays; an empty view has empty parts.
+  /// Sub-view [first, first + count) along the first dimension, which is kept; an empty view has empty parts.
   TensorView part(std::size_t first, std::size_t count) const {
     if (empty()) return {};
     std::array<std::size_t, Shape::kMaxRank> sizes{count};
@@ -119,7 +119,7 @@ class TensorView {
 class VIT_API TensorMemory {
  public:
   TensorMemory() = default;
-  /// None for a shape without elements. Throws Error on overflow, std::bad_alloc if there is no more.
+  /// Empty for a shape without elements. Throws Error on overflow, std::bad_alloc if memory is short.
   TensorMemory(const Shape& shape, std::size_t element_bytes);
   TensorMemory(TensorMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -148,7 +148,7 @@ class Tensor {
 
  public:
   Tensor() = default;
-  /// All zeros. Throws Error if the size overflows, std::bad_alloc if there is no such memory.
+  /// All zeros. Throws Error if the size overflows, std::bad_alloc if memory is short.
   explicit Tensor(Shape shape) : memory_(shape, sizeof(T)), shape_(shape) {}
 
   TensorView<T> view() noexcept { return {data(), shape_}; }  // all of it; valid while the tensor lives

@@ -1,4 +1,4 @@
-// UTF-8: code points from bytes that may be anything, and back. Classes and cases of letters are for
+// UTF-8: code points from arbitrary bytes, and back. Classes and cases of letters are in
 // text/unicode.h.
 #pragma once
 
@@ -48,7 +48,7 @@ inline bool is_utf8(std::string_view text) {
   return valid_utf8_bytes(text) == text.size();
 }
 
-/// The text behind the byte order mark that some editors write, which UTF-8 does not need.
+/// The text without the byte order mark that some editors write and UTF-8 does not need.
 inline std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;

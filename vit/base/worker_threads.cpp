@@ -48,7 +48,7 @@ std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_
   return value;
 }
 
-/// What one thread shares with the loan that it serves. Lives as long as the process.
+/// State shared between a thread and the loan that uses it. Lives as long as the process.
 class Worker {
  public:
   void start(WorkerLoan::Function function, void* context, int thread) {
@@ -84,7 +84,7 @@ class Worker {
 
 namespace {
 
-/// Those on no loan. A constant without a destructor: its threads may outlive every static object.
+/// Workers not on loan. A constant without a destructor: its threads may outlive every static object.
 class IdleWorkers {
  public:
   /// Nullptr if all are on loan.
@@ -98,7 +98,7 @@ class IdleWorkers {
     worker->next = std::exchange(first_, worker);
   }
 
-  /// How many forks lie between the first process and this one. Threads of another generation do not exist.
+  /// Number of forks between the first process and this one. Threads of another generation do not exist.
   std::uint32_t generation() const { return generation_; }
 
   void lock() { mutex_.lock(); }
@@ -164,8 +164,8 @@ WorkerLoan::WorkerLoan(int count, Function function, void* context) {
     }
   } catch (const std::system_error& error) {
     give_back(std::exchange(first_, nullptr));
-    fail(Where{"threads", ErrorKind::io}, "the system gives no more than ", found + 1, " of ", count + 1,
-         " threads; ask for fewer: ", error.what());
+    fail(Where{"threads", ErrorKind::io}, "the system provides no more than ", found + 1, " of ", count + 1,
+         " threads; request fewer: ", error.what());
   } catch (...) {  // out of memory
     give_back(std::exchange(first_, nullptr));
     throw;

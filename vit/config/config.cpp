@@ -27,15 +27,15 @@ void validate_position(const ModelConfig& c) {
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
     const bool is_square = p.added_grid.rows == p.added_grid.columns;
     VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
-              "tables of columns and of rows are of one length, got ", p.added_grid.columns, " and ",
+              "tables of columns and of rows must have equal length, got ", p.added_grid.columns, " and ",
               p.added_grid.rows);
     VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
   }
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
-            "rope scaling is asked for, but the model has no rotary positions to scale");
+            "RoPE scaling is requested, but the model has no rotary positions");
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
-            "rope scaling with truncate rounds places on a ladder of frequencies, but those of this model "
+            "RoPE scaling with truncate needs ordered frequencies, but those of this model "
             "are learned");
   VIT_CHECK(!p.between_blocks || (c.depth > 1 && p.added == AddedTable::prefix_and_patches &&
                                   p.added_prefix_rows == c.num_prefix_tokens() && c.window == 0),
@@ -43,7 +43,7 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.class_token), kWhere,
             "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
-  // Cosine and sine of every patch: of one head for all, or of every head and block (d and C numbers).
+  // Cosine and sine of every patch: for one head for all, or for every head and block (d and C values).
   const GridSize grid = c.native_grid();
   const std::size_t per_patch = p.rope == RopeKind::mixed ? c.depth * c.attention_dim() : c.head_width();
   VIT_CHECK(grid.rows * grid.columns <= kMaxRopeFactors / per_patch, kWhere, "a native grid of ", grid.rows,
@@ -51,10 +51,10 @@ void validate_position(const ModelConfig& c) {
             kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
             ", patch_size ", c.patch_size, ")");
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::volume, kWhere,
-            "rope scaling is asked for, but this model takes images of one size");
+            "RoPE scaling is requested, but this model takes images of one size");
   const bool is_apart = p.pairing == RopePairing::neighbors_apart;
   VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
-            "three axes and pairs whose channels turn apart go together");
+            "three axes require pairs whose channels rotate separately, and vice versa");
   VIT_CHECK(p.rope != RopeKind::volume || (c.fixed_size && c.head_width() >= 6), kWhere,
             "three axes need images of one size and heads of at least 6 channels");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
@@ -80,7 +80,7 @@ void validate_head(const ModelConfig& c) {
     VIT_CHECK(std::isfinite(c.joint_norm_eps) && c.joint_norm_eps >= 0 && c.joint_norm_eps < 1, kWhere,
               "the epsilon of LayerNorm in the joint head must be in [0, 1), got ", c.joint_norm_eps);
     VIT_CHECK(c.class_token && c.projection_dim == 2 * c.embed_dim, kWhere,
-              "a joint head makes vectors of class token and patch mean, ", 2 * c.embed_dim,
+              "a joint head outputs class token and patch mean, ", 2 * c.embed_dim,
               " numbers; projection_dim is ", c.projection_dim);
   }
   VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(),
@@ -129,7 +129,7 @@ void validate_merger(const ModelConfig& c) {
   check_range("cells of the merger", m.size, 0, 64);
   if (m.size == 0) {
     VIT_CHECK(m.deepstack.empty() && m.width(1) == 0, kWhere,
-              "a merger of cells of no tokens cannot have layers");
+              "a merger with cells of size 0 cannot have layers");
     return;
   }
   check_epsilon("the merger's norm", m.norm_eps);
@@ -143,8 +143,7 @@ void validate_merger(const ModelConfig& c) {
   check_range("hidden_dim of the merger", m.hidden_dim, 0, kMost);
   check_range("out_dim of the merger", m.out_dim, m.hidden_dim != 0 ? 1 : 0, kMost);
   check_range("projection_dim of the merger", m.projection_dim, 0, kMost);
-  VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere,
-            "cells that are filled with zeros are not normalized");
+  VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere, "cells padded with zeros cannot be normalized");
   for (const std::size_t block : m.deepstack) {
     VIT_CHECK(block < c.depth, kWhere, "a merger reads the tokens after block ", block, " of ", c.depth);
     VIT_CHECK(m.hidden_dim != 0, kWhere, "mergers between blocks need a hidden_dim");
@@ -157,9 +156,9 @@ void validate_merger(const ModelConfig& c) {
 
 void validate_windows(const ModelConfig& c) {
   check_range("window", c.window, 0, 4096);
-  VIT_CHECK(c.window != 0 || c.global_blocks.empty(), kWhere, "global blocks of a model without windows");
+  VIT_CHECK(c.window != 0 || c.global_blocks.empty(), kWhere, "global blocks in a model without windows");
   VIT_CHECK(c.window == 0 || c.num_prefix_tokens() == 0, kWhere,
-            "windows take patches alone, and the model has ", c.num_prefix_tokens(), " prefix tokens");
+            "windows contain only patches, but the model has ", c.num_prefix_tokens(), " prefix tokens");
   for (const std::size_t block : c.global_blocks)
     VIT_CHECK(block < c.depth, kWhere, "global block ", block, " of ", c.depth, " blocks");
 }
@@ -202,13 +201,13 @@ void validate(const ModelConfig& c) {
             " is not divisible by num_heads ", c.num_heads);
   VIT_CHECK(
       c.num_key_heads == 0 || (c.num_heads % c.num_key_heads == 0 && c.position.rope != RopeKind::mixed),
-      kWhere, c.num_key_heads, " heads of keys cannot serve ", c.num_heads, " heads of queries");
+      kWhere, c.num_key_heads, " key heads cannot be shared by ", c.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
   VIT_CHECK(!c.head_projects || c.num_classes != 0, kWhere, "a head that projects must be there");
   VIT_CHECK(c.norm_kind == NormKind::layer || c.pooling != Pooling::attention, kWhere,
             "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
   VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
-            "layers that clip go with norms of branches and a gated MLP");
+            "clipped layers require branch norms and a gated MLP");
   check_range("patch_frames", c.patch_frames, 1, 16);
   check_range("expert_dim", c.expert_dim, 0, c.embed_dim - 1);
   check_range("patch_padding", c.patch_padding, 0, (c.patch_size - 1) / 2);

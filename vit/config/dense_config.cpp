@@ -38,7 +38,7 @@ void validate_layers(const LinearMapConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "enlargement", c.enlarged, 1, 16);
   check_range(branch.name, "outputs", branch.outputs.size(), 1, 1);
   VIT_CHECK(c.readout == ClassReadout::dropped || c.readout == ClassReadout::concatenated, kWhere,
-            "a linear head drops the class token or has it next to each patch");
+            "a linear head drops the class token or concatenates it with each patch");
 }
 
 void validate_layers(const MaskConfig& c, const DenseBranch& branch) {

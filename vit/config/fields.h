@@ -1,4 +1,4 @@
-// The fields of the configurations by name, and the names of their values: one list for everybody who prints
+// The fields of the configurations by name, and the names of their values: one list for all code that prints
 // or reads them.
 #pragma once
 
@@ -106,7 +106,7 @@ constexpr std::string_view enum_name(Enum value) {
   return index < std::size(EnumNames<Enum>::values) ? EnumNames<Enum>::values[index] : "unknown";
 }
 
-/// Whether a field is always printed, or only where it says something.
+/// Whether a field is always printed, or only if it is not the default.
 enum class Shown { always, unless_default };
 
 /// Calls visit(name, field) for both fields.
@@ -176,7 +176,7 @@ void visit_merger(Merger& m, const Visit& visit) {
   visit("deepstack", m.deepstack, Shown::unless_default);
 }
 
-/// All fields but the names of model and classes. visit(name, field, shown).
+/// All fields except the names of model and classes. visit(name, field, shown).
 template <typename Config, typename Visit>
 void visit_model(Config& c, const Visit& visit) {
   visit("image_height", c.image_height);
@@ -244,7 +244,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("regression", c.regression, Shown::unless_default);
 }
 
-/// All fields but the source.
+/// All fields except the source.
 template <typename Config, typename Visit>
 void visit_preprocess(Config& c, const Visit& visit) {
   visit("resampler", c.resampler);

@@ -1,4 +1,4 @@
-// ModelOptions: what a caller wants of a checkpoint beyond what its files say. One description for loading,
+// ModelOptions: the caller's settings beyond those in the files of a checkpoint. One description for loading,
 // preprocessing and arithmetic; the C interface, Python and the program have a field for each of these.
 #pragma once
 
@@ -23,29 +23,29 @@ struct ModelOptions {
   std::string architecture{};
   /// By timm's model_args names: {"num_heads", "6"}, {"img_size", "256x256"}.
   std::map<std::string, std::string> overrides{};
-  /// A file that says what the model is and where its tensors lie (weights/layouts.md): for checkpoints of
-  /// somebody's own. "" = one of the families that are known.
+  /// A file that describes the model and its tensors (weights/layouts.md), for custom
+  /// checkpoints. "" = one of the known families.
   std::filesystem::path layout{};
-  /// Which of several models in one file: what stands in front of its names ("teacher.backbone."). "" = the
+  /// Selects one of several models in a file by the prefix of its names ("teacher.backbone."). "" = the
   /// averaged weights, else the teacher, else the only one.
   std::string prefix{};
-  /// A folder with a LoRA adapter of PEFT, which is joined to the weights while loading; "" = none.
+  /// A folder with a LoRA adapter of PEFT, which is merged into the weights while loading; "" = none.
   std::filesystem::path adapter{};
   /// Rotary positions on grids other than the trained one: position/rope.h has the rules. Nothing =
   /// as the checkpoint's library does. Throws Error (argument) for a model without rotary positions.
   std::optional<RopeScaling> rope_scaling{};
-  ResamplerChoice resampler = ResamplerChoice::automatic;  // whose arithmetic resizes images
-  PillowRelease pillow = PillowRelease::from_13_0;         // whose bytes Resampler::pillow makes
-  ExifChoice exif = ExifChoice::automatic;                 // what becomes of the EXIF orientation
+  ResamplerChoice resampler = ResamplerChoice::automatic;  // whose resizing is reproduced
+  PillowRelease pillow = PillowRelease::from_13_0;         // reproduced by Resampler::pillow
+  ExifChoice exif = ExifChoice::automatic;                 // treatment of the EXIF orientation
   /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
   std::optional<std::array<unsigned char, 3>> square_pad_color{};
   std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
   std::optional<AreaLimits> area_limits{};   // of vision-language models; nothing = as the checkpoint says
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
-  std::string kernels{};  // a name from available_kernels(); "" = the best that this machine runs
+  std::string kernels{};  // a name from available_kernels(); "" = the best for this machine
   Precision precision = Precision::float32;  // of blocks and attention pooling
-  DenseOptions dense{};                      // of a head that gives maps
-  /// Of PreprocessConfig: one number for each channel, or one for all; empty = as the checkpoint says.
+  DenseOptions dense{};                      // of a head that outputs maps
+  /// For PreprocessConfig: one number per channel, or one for all; empty = as the checkpoint says.
   std::vector<double> mean{}, std{};
 };
 

@@ -26,7 +26,7 @@ GridSize cells_of(const OutputSizes& s) {
   return {ceil_div(s.grid.rows, size), ceil_div(s.grid.columns, size)};
 }
 
-/// What the library calls last_hidden_state: tokens, or cells of them.
+/// The library's last_hidden_state: tokens, or cells of them.
 Shape last_hidden_state(const OutputSizes& s) {
   if (s.config.merger.tokens == TokenStage::encoder) return tokens(s);
   const GridSize cells = cells_of(s);
@@ -35,16 +35,16 @@ Shape last_hidden_state(const OutputSizes& s) {
 
 std::string_view lack_of_patches(const ModelConfig& c) {
   return c.merger.tokens == TokenStage::encoder ? ""
-                                                : "patches among its tokens, which are cells; ask for tokens";
+                                                : "patches among its tokens, which are cells; request tokens";
 }
 
 std::string_view lack_of_attention(const ModelConfig& c) {
-  return c.window == 0 ? "" : "attention over all tokens: they attend inside windows";
+  return c.window == 0 ? "" : "attention over all tokens: it uses window attention";
 }
 
 std::string_view lack_of_class_token(const ModelConfig& c) {
   const bool has_token = c.class_token && c.merger.tokens == TokenStage::encoder;
-  return has_token ? "" : "class token; ask for pooled or patches";
+  return has_token ? "" : "class token; request pooled or patches";
 }
 
 TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
@@ -61,19 +61,19 @@ constexpr OutputRow kTable[] = {
     {.output = Output::pooled,
      .name = "pooled",
      .shape = "(n, C)",
-     .what = "the vector that the model's own library calls its embedding",
+     .what = "the embedding as defined by the model's own library",
      .is_vector = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.pooling != Pooling::none ? "" : "pooled vector; ask for cls, patches or tokens";
+       return c.pooling != Pooling::none ? "" : "pooled vector; request cls, patches or tokens";
      },
      .shape_of = vectors},
     {.output = Output::projected,
      .name = "projected",
      .shape = "(n, E)",
-     .what = "the embedding in the joint space of image and text (CLIP)",
+     .what = "the embedding in the joint space of images and texts (CLIP)",
      .is_vector = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.projection_dim != 0 ? "" : "projection to a joint space; ask for pooled";
+       return c.projection_dim != 0 ? "" : "projection to a joint space; request pooled";
      },
      .shape_of =
          [](const OutputSizes& s) {
@@ -128,7 +128,7 @@ constexpr OutputRow kTable[] = {
     {.output = Output::attention_query,
      .name = "attention_query",
      .shape = "(n, heads, T)",
-     .what = "those of token Q as the query",
+     .what = "attention probabilities of the query token Q",
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
      .lack = lack_of_attention,
@@ -139,7 +139,7 @@ constexpr OutputRow kTable[] = {
     {.output = Output::rollout,
      .name = "rollout",
      .shape = "(n, T)",
-     .what = "attention of token Q after block K, followed back to the tokens that enter block 0",
+     .what = "attention rollout from token Q after block K to the tokens entering block 0",
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
@@ -162,10 +162,10 @@ constexpr OutputRow kTable[] = {
     {.output = Output::merged,
      .name = "merged",
      .shape = "(n, h, w, E)",
-     .what = "visual tokens that a language model gets, after its merger or projector",
+     .what = "visual tokens for a language model, after its merger or projector",
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.merger.size != 0 ? "" : "merger; ask for patches or tokens";
+       return c.merger.size != 0 ? "" : "merger; request patches or tokens";
      },
      .shape_of =
          [](const OutputSizes& s) {
@@ -175,7 +175,7 @@ constexpr OutputRow kTable[] = {
     {.output = Output::deepstack,
      .name = "deepstack",
      .shape = "(n, h, w, E)",
-     .what = "those of the K-th merger between blocks (Qwen3-VL)",
+     .what = "visual tokens of the K-th merger between blocks (Qwen3-VL)",
      .index = OutputIndex::merger,
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
@@ -209,7 +209,7 @@ long long parse_number(std::string_view digits, std::string_view name, const Out
   long long number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   VIT_CHECK(error == std::errc() && end == digits.data() + digits.size(), kWhere, in_quotes(name),
-            " is no feature: ", pattern_of(row), " takes an integer");
+            " is not a feature: ", pattern_of(row), " takes an integer");
   return number;
 }
 
@@ -272,7 +272,7 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config) {
   const std::string_view first = take_part(rest);
   const auto row = std::ranges::find(kTable, first, &OutputRow::name);
   const bool is_known = row != std::end(kTable) && (row->index != OutputIndex::none || first == name);
-  VIT_CHECK(is_known, kWhere, in_quotes(name), " is no feature; there are ", all_patterns());
+  VIT_CHECK(is_known, kWhere, in_quotes(name), " is not a feature; known features: ", all_patterns());
   OutputKey key(row->output);
   if (row->index == OutputIndex::block || row->index == OutputIndex::merger) {
     check_lack(*row, config);
@@ -330,7 +330,7 @@ void Outputs::reserve(std::size_t place, const OutputKey& key, const Shape& shap
   const auto bound = std::ranges::find(bound_, key, &Bound::key);
   if (bound != bound_.end()) {
     VIT_CHECK(bound->memory.size() >= shape.num_elements(), kWhere, to_string(key), ": ", shape.to_string(),
-              " is ", shape.num_elements(), " numbers, and the memory that was bound has room for ",
+              " needs ", shape.num_elements(), " numbers, but the bound memory has room for ",
               bound->memory.size());
     memory_[place] = {};
     tensors_[place].values = {bound->memory.data(), shape};
@@ -363,7 +363,7 @@ void Outputs::reserve(const Request& request, const ModelConfig& config, std::si
   for (const OutputKey& key : request.indexed()) {
     sizes.num_tokens = num_patches + config.num_prefix_after(key.index);
     VIT_CHECK(key.token < sizes.num_tokens, kWhere, to_string(key), ": token ", key.token,
-              " asked of images with ", sizes.num_tokens, " tokens");
+              " requested for images with ", sizes.num_tokens, " tokens");
     reserve(count++, key, row_of(key.output).shape_of(sizes));
   }
   tensors_.resize(count, {Output::tokens, {}});
@@ -394,12 +394,12 @@ TensorView<const float> Outputs::operator[](const OutputKey& key) const {
 }
 
 ImageOutputs Outputs::operator[](std::size_t index) const& {
-  VIT_CHECK(index < num_images_, kWhere, "there are ", num_images_, " images, and none of index ", index);
+  VIT_CHECK(index < num_images_, kWhere, "there are ", num_images_, " images, but no index ", index);
   return {*this, index};
 }
 
 ImageOutputs BatchOutputs::operator[](std::size_t index) const& {
-  VIT_CHECK(index < size(), kWhere, "there are ", size(), " images, and none of index ", index);
+  VIT_CHECK(index < size(), kWhere, "there are ", size(), " images, but no index ", index);
   return passes_[places_[index].pass][places_[index].index];
 }
 

@@ -9,7 +9,7 @@
 namespace vit {
 namespace {
 
-constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // as of a ModelConfig
+constexpr std::size_t kMostPatches = std::size_t{1} << 20;  // as in ModelConfig
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void validate(const PreprocessConfig& config) {
   if (c.resize == ResizeRule::patches) {
     check_edge("the number of patches", c.max_patches, kMostPatches);
     check_edge("the patch size", c.patch_size, 1024);
-    VIT_CHECK(!c.crop, kName, of, "a resize to a number of patches is not followed by a crop");
+    VIT_CHECK(!c.crop, kName, of, "a resize to a number of patches cannot be followed by a crop");
   } else if (c.resize == ResizeRule::area) {
     check_edge("the multiple of the edges", c.edge_multiple, 16384);
     check_edge("the largest area", c.max_area, std::size_t{1} << 40);
@@ -60,7 +60,7 @@ void validate(const PreprocessConfig& config) {
             "rescale_factor must be 1e-9 to 1e6, got ", c.rescale_factor);
   const bool in_float = c.resampler == Resampler::torchvision_float;
   VIT_CHECK(in_float == (c.normalize == NormalizeRule::rescale_first), kName, of,
-            "resizing in float and rescaling before it go together");
+            "resizing in float requires rescaling before it, and vice versa");
   VIT_CHECK(!in_float || c.rescale, kName, of, "resizing in float needs do_rescale");
   VIT_CHECK(c.filter != ResizeFilter::opencv_cubic || in_float, kName, of,
             "OpenCV's cubic filter resizes in float");

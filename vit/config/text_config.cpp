@@ -34,7 +34,7 @@ void validate(const TextConfig& c) {
   VIT_CHECK(c.pooling != TextPooling::mean || c.mask == TextMask::padding, kWhere,
             "the mean of a text's tokens needs a mask of its padding");
   VIT_CHECK(c.mask != TextMask::padding || c.pooling == TextPooling::mean, kWhere,
-            "a mask of padding goes with the mean of a text's tokens");
+            "a padding mask requires pooling by the mean of a text's tokens");
 }
 
 void validate(const TextConfig& config, const std::string& file) {

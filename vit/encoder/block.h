@@ -12,7 +12,7 @@
 
 namespace vit::internal {
 
-/// How both branches of a block end, where a model has more than the sum.
+/// The end of both branches of a block, if a model has more than the sum.
 struct BranchEnd {
   std::optional<LayerNorm> norm{};  // (C)
   Tensor<float> scale{};            // (C): layer scale
@@ -26,11 +26,11 @@ class Block {
 
   /// x (B * T, C) += ... in place, for all tokens, which are the queries of `input`.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
-  /// Of x (B * T, C), which is read, the rows that are queries -> out (B * R, C). The bits of these rows are
+  /// The query rows of x (B * T, C), which is only read -> out (B * R, C). These rows are bit-identical to
   /// those of the full pass.
   void forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                        const Pass& pass) const;
-  /// Attention::sum_probabilities() of what x (B * T, C) gives in this block.
+  /// Attention::sum_probabilities() for the input x (B * T, C) of this block.
   void sum_probabilities(TensorView<const float> x, const AttentionInput& input,
                          std::span<const double> weights, std::span<double> sums, const Pass& pass) const {
     attention_.sum_probabilities({norm1_, x}, input, weights, sums, pass);

@@ -1,5 +1,5 @@
-// The stack of blocks with an optional LayerNorm in front. Letters: B images or texts, T tokens, C =
-// embed_dim, R tokens of each that are wanted.
+// The stack of blocks, preceded by an optional LayerNorm. Letters: B images or texts, T tokens, C =
+// embed_dim, R wanted tokens of each.
 #pragma once
 
 #include <optional>
@@ -30,15 +30,15 @@ struct LateTokens {
 /// What the blocks attend to.
 struct EncoderInput {
   Sequences sequences;  // of B * T rows
-  /// For each block where they differ, of the same rows: windows. Empty = `sequences` everywhere.
+  /// Per block if they differ, over the same rows: windows. Empty = `sequences` everywhere.
   std::span<const Sequences> of_blocks{};
-  /// The tokens of each sequence that are wanted after the last block, which computes only these: the first
+  /// The tokens of each sequence that are needed after the last block, which computes only these: the first
   /// R, or the last R.
   Sequences wanted = sequences;
   bool wanted_last = false;
   bool causal = false;                        // a token attends to itself and earlier tokens
-  const PositionContext* position = nullptr;  // null = nothing is rotated
-  std::size_t num_prefix = 0;                 // tokens of an image in front of its patches
+  const PositionContext* position = nullptr;  // null = no rotation
+  std::size_t num_prefix = 0;                 // tokens of an image before its patches
   double attention_factor = 1.0;              // of the products of queries and keys, times 1 / sqrt(d)
   LateTokens late{};                          // whole images only, of which all tokens are wanted
 };

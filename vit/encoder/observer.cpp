@@ -23,7 +23,7 @@ Observer::Observer(std::span<const OutputTensor> outputs, std::size_t first_imag
   if (std::ranges::any_of(outputs, is_of_blocks)) outputs_ = outputs;
 }
 
-/// The images [first_image, first_image + num_images) of an output, if it was asked for, are x.
+/// The images [first_image, first_image + num_images) of an output, if it was requested, are x.
 void Observer::keep(TensorView<const float> x, const OutputKey& key) const {
   for (const OutputTensor& output : outputs_) {
     if (!(output.key == key)) continue;
@@ -77,8 +77,8 @@ void Observer::after_block(std::size_t layer, TensorView<const float> x) const {
 }
 
 void Observer::roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const {
-  // A row (B, T) of the product of the later blocks. Only products of a row with a matrix are needed, so no
-  // (T, T) matrix is kept.
+  // A row (B, T) of the product of the later blocks. Only row-matrix products are needed, so no
+  // (T, T) matrix is stored.
   const std::size_t num_tokens = output.values.dim(1);
   std::vector<double> weights(num_images_ * num_tokens), sums(weights.size());
   for (std::size_t image = 0; image < num_images_; ++image)

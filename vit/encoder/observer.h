@@ -1,5 +1,5 @@
-// Observer: what a request keeps of a pass through the blocks: tokens, attention, rollout. It reads along;
-// what the encoder computes does not depend on it. Letters: B images, T tokens, C = embed_dim, H heads.
+// Observer: the outputs that a request keeps of a pass through the blocks: tokens, attention, rollout. It is
+// passive: the encoder's results do not depend on it. Letters: B images, T tokens, C = embed_dim, H heads.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,35 @@
 
 namespace vit::internal {
 
-/// What of a later floor reads the tokens that leave a block.
+/// Interface for code of a higher floor that reads the output tokens of a block.
 class BlockReader {
  public:
   virtual ~BlockReader() = default;
-  /// x (B * T, C) leaves block `layer`.
+  /// x (B * T, C) is the output of block `layer`.
   virtual void read(std::size_t layer, TensorView<const float> x) = 0;
 };
 
 class Observer {
  public:
-  /// Observes nothing, which costs nothing.
+  /// Observes nothing, at no cost.
   Observer() = default;
-  /// Writes what it knows of `outputs`, Outputs::tensors(), for the images [first_image, first_image +
+  /// Writes the supported ones of `outputs`, Outputs::tensors(), for the images [first_image, first_image +
   /// num_images). They must outlive the pass.
   Observer(std::span<const OutputTensor> outputs, std::size_t first_image, std::size_t num_images);
 
-  /// `reader` gets what leaves every block, and must outlive the pass.
+  /// `reader` gets the output of every block, and must outlive the pass.
   void set_reader(BlockReader* reader) { reader_ = reader; }
-  /// Token t of an image is kept as the token of that index whose place is t; nothing is moved without
+  /// Token t of an image is stored as the token of that index whose place is t; tokens are not moved without
   /// places.
   void set_places(std::span<const std::uint32_t> places) { places_ = places; }
 
-  /// x (B * T, C) enters block 0.
+  /// x (B * T, C) is the input of block 0.
   void before_blocks(TensorView<const float> x) const;
-  /// x (B * T, C) enters a block, which works on `attention`: gives it the taps for what is to be kept.
+  /// x (B * T, C) is the input of a block with `attention`: adds the taps for outputs to be kept.
   void before_block(std::size_t layer, TensorView<const float> x, AttentionInput& attention);
-  /// x (B * T, C) leaves a block.
+  /// x (B * T, C) is the output of a block.
   void after_block(std::size_t layer, TensorView<const float> x) const;
-  /// Rolls the attention of the blocks back to the first.
+  /// Computes the rollout of the blocks back to the first.
   void after_blocks(std::span<const Block> blocks, const Pass& pass) const;
 
  private:
@@ -53,13 +53,13 @@ class Observer {
   void tap_attention(const OutputTensor& output);
   void roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const;
 
-  std::span<const OutputTensor> outputs_;  // empty if none of them is known here
+  std::span<const OutputTensor> outputs_;  // empty if none of them is computed here
   BlockReader* reader_ = nullptr;
   std::span<const std::uint32_t> places_{};
   std::size_t first_image_ = 0;
   std::size_t num_images_ = 0;
-  std::vector<AttentionTap> taps_;  // of the block that is computed
-  std::vector<Entered> entered_;    // the blocks that are rolled back
+  std::vector<AttentionTap> taps_;  // of the current block
+  std::vector<Entered> entered_;    // the blocks of the rollout
 };
 
 }  // namespace vit::internal

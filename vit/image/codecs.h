@@ -1,4 +1,4 @@
-// What the decoders of single formats share with decode.cpp; no part of the library's interface.
+// Shared declarations of the format decoders and decode.cpp; not part of the library's interface.
 #pragma once
 
 #include <array>
@@ -26,43 +26,43 @@ struct Source {
   std::span<const std::uint8_t> bytes;
   std::string name;
   std::size_t max_pixels = 0;
-  Alpha alpha = Alpha::drop;  // what rows do with transparency
+  Alpha alpha = Alpha::drop;  // treatment of transparency by rows
 };
 
-/// An image as its file stores it. Both take no memory until they are written: a short file may announce
-/// gigabytes and then hold none.
+/// An image as its file stores it. Both use no memory until written: the header of a short file may claim
+/// gigabytes that it does not contain.
 struct Decoded {
   Image image;
   Tensor<std::uint8_t> alpha;  // (H, W), or empty: opaque
-  int orientation = 1;         // EXIF value 1..8 that is still to be applied ...
-  bool always_rotate = false;  // ... whatever the options say
+  int orientation = 1;         // EXIF value 1..8 still to be applied ...
+  bool always_rotate = false;  // ... regardless of the options
 };
 
 constexpr Where kWhere{"decode", ErrorKind::format};
 
 constexpr Where kReadFile = kWhere.with(ErrorKind::io);
 
-/// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or no image.
+/// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or not an image.
 template <typename... Parts>
 [[noreturn]] void refuse(const Source& source, const Parts&... cause) {
   fail(kWhere, source.name, ": ", cause...);
 }
 
-/// Throws Error "<name>: <cause>" of kind `unsupported`: the file may be well-formed, but it holds what is
-/// not read, or more pixels or work than are allowed.
+/// Throws Error "<name>: <cause>" of kind `unsupported`: the file may be well-formed, but it has unsupported
+/// contents, or more pixels or work than allowed.
 template <typename... Parts>
 [[noreturn]] void refuse_unsupported(const Source& source, const Parts&... cause) {
   fail(kWhere.with(ErrorKind::unsupported), source.name, ": ", cause...);
 }
 
-/// Throws Error: this build of the library was made without what reads `format`.
+/// Throws Error: this build of the library cannot read `format`.
 [[noreturn]] inline void refuse_missing(const Source& source, std::string_view format,
                                         std::string_view library, std::string_view package) {
-  refuse_unsupported(source, format, " files are not read: vit was built without ", library,
+  refuse_unsupported(source, format, " files cannot be read: vit was built without ", library,
                      " (Debian package ", package, "); install it and build vit again, or convert the file");
 }
 
-/// What `step` returns. Throws Error if memory does not suffice for it.
+/// Returns the result of `step`. Throws Error if memory is short.
 template <typename Step>
 auto within_memory(const Source& source, Step step) {
   try {
@@ -74,7 +74,7 @@ auto within_memory(const Source& source, Step step) {
   }
 }
 
-/// Throws Error if a header announces no pixels or too many. Comes before every allocation.
+/// Throws Error if a header specifies no pixels or too many. Called before every allocation.
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height);
 
 /// Big and little endian numbers at an offset that the caller has checked.
@@ -102,21 +102,21 @@ inline void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb) {
 }
 
 /// CIELab of D50 (L from 0 to 255, a and b with 128 for 0) to sRGB, `count` pixels of 3 bytes in place, as
-/// Pillow 13 does. Needs a library that is optional; without it throws Error by refuse_missing().
+/// Pillow 13 does. Needs an optional library; without it throws Error by refuse_missing().
 void lab_to_rgb(const Source& source, std::uint8_t* pixels, std::size_t count);
 
-/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it), 1 where it
-/// says anything else; 0 where it has none.
+/// Orientation 1..8 of an EXIF block (a TIFF structure, with or without "Exif\0\0" before it), 1 if it
+/// has any other value; 0 if it has none.
 int exif_orientation(std::span<const std::uint8_t> exif) noexcept;
-/// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 where it has none.
+/// Orientation of an XMP packet, `tiff:Orientation="n"` or `<tiff:Orientation>n`; 0 if it has none.
 int xmp_orientation(std::span<const std::uint8_t> xmp) noexcept;
 
-/// Throws Error if a JPEG 2000 codestream is cut, is not for gray or RGB of 16 bits at most, or would cost
-/// its decoder more than an image of its size is worth. `length` bytes of `code` belong to it; what follows
-/// them may, too.
+/// Throws Error if a JPEG 2000 codestream is truncated, is not gray or RGB of at most 16 bits, or would cost
+/// its decoder disproportionately much for its size. `length` bytes of `code` belong to it; the following
+/// ones may, too.
 void check_codestream(const Source& source, std::span<const std::uint8_t> code, std::size_t length);
 
-/// A bitmap in an icon, and where its pixels lie in the source.
+/// A bitmap in an icon, and the position of its pixels in the source.
 struct IconBitmap {
   Image image;
   std::size_t pixels = 0;
@@ -124,10 +124,10 @@ struct IconBitmap {
 
 IconBitmap decode_icon_bitmap(const Source& source);
 
-/// All rows of `rows`, which was not started. Transparency has been dealt with.
+/// All rows of `rows`, which was not started. Transparency is already handled.
 Decoded decode_rows(RowSource& rows);
 
-/// Decoders that give rows. Each throws Error as its decode function does.
+/// Decoders that deliver rows. Each throws Error as its decode function does.
 std::unique_ptr<RowSource> open_jpeg(const Source& source);
 std::unique_ptr<RowSource> open_png(const Source& source);
 std::unique_ptr<RowSource> open_bmp(const Source& source);
@@ -138,7 +138,7 @@ std::unique_ptr<RowSource> open_tiff(const Source& source);
 /// decode_bands() of a TIFF.
 std::optional<Bands> decode_tiff_bands(const Source& source, std::size_t num_bands);
 
-/// Every decoder checks its own signature's file in full and throws Error if Pillow refuses.
+/// Every decoder checks the complete file and throws Error if Pillow refuses it.
 Decoded decode_jpeg(const Source& source);
 Decoded decode_png(const Source& source);
 Decoded decode_tiff(const Source& source);
@@ -148,7 +148,7 @@ Decoded decode_dib(const Source& source);
 Decoded decode_ico(const Source& source);
 Decoded decode_pnm(const Source& source);
 Decoded decode_jpeg2000(const Source& source);
-/// These need libraries that are optional; without them each throws Error by refuse_missing().
+/// These need optional libraries; without them each throws Error by refuse_missing().
 Decoded decode_gif(const Source& source);
 Decoded decode_avif(const Source& source);
 Decoded decode_heif(const Source& source);

@@ -21,14 +21,14 @@ inline void composite_on_white(std::uint8_t* rgb, std::uint8_t alpha) {
 /// Writes (H, W, 3) bytes R, G, B without gaps.
 void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out);
 
-/// Whether the EXIF value swaps rows and columns; the size of the upright image of one stored so.
+/// Whether the EXIF value swaps rows and columns; the size of the upright image.
 constexpr bool is_transposed(int orientation) {
   return orientation >= 5;
 }
 constexpr ImageSize upright_size(ImageSize stored, int orientation) {
   return is_transposed(orientation) ? ImageSize{stored.width, stored.height} : stored;
 }
-/// Whether rows begin at the right, and columns at the bottom, of what is stored.
+/// Whether stored rows start at the right, and stored columns at the bottom.
 constexpr bool flips_x(int orientation) {
   return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
 }
@@ -36,7 +36,7 @@ constexpr bool flips_y(int orientation) {
   return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/// RGB pixels of the size `stored`, whose top row and left column lie as the EXIF value says, to the upright
+/// Rotates RGB pixels of the size `stored`, with the orientation of the EXIF value, to the upright
 /// image.
 void rotate_upright(const std::uint8_t* in, ImageSize stored, int orientation, std::uint8_t* out);
 

@@ -31,7 +31,7 @@ class LabTransform {
   LabTransform(const LabTransform&) = delete;
   LabTransform& operator=(const LabTransform&) = delete;
 
-  /// Safe to share between threads: what one call remembers is its own.
+  /// Safe to share between threads: calls share no state.
   void apply(std::uint8_t* pixels, std::size_t count) const {
     cmsDoTransform(transform_, pixels, pixels, static_cast<cmsUInt32Number>(count));
   }

@@ -1,4 +1,4 @@
-// Reads the file, recognizes its format, hands it to a decoder, and does what all formats share: size limit,
+// Reads the file, recognizes its format, calls its decoder, and does the common steps: size limit,
 // transparency, orientation.
 #include "vit/image/image.h"
 
@@ -21,7 +21,7 @@ namespace vit {
 namespace internal::codecs {
 
 void check_size(const Source& source, std::uint64_t width, std::uint64_t height) {
-  if (width == 0 || height == 0) refuse(source, "the header announces ", width, " x ", height, " pixels");
+  if (width == 0 || height == 0) refuse(source, "the header specifies ", width, " x ", height, " pixels");
   // Edges stay below 2^31, so that no decoder overflows; every product below fits 64 bits.
   constexpr std::uint64_t kMaxEdge = 0x7FFFFFFF;
   if (width > kMaxEdge || height > kMaxEdge || width * height > source.max_pixels) {
@@ -60,7 +60,7 @@ struct Format {
   std::string_view name;
   std::initializer_list<Signature> signatures;  // all of them
   Decoded (*decode)(const Source&);
-  std::unique_ptr<internal::RowSource> (*open)(const Source&) = nullptr;  // null: gives no rows
+  std::unique_ptr<internal::RowSource> (*open)(const Source&) = nullptr;  // null: delivers no rows
 };
 
 bool matches(const Signature& signature, std::span<const std::uint8_t> bytes) {
@@ -75,8 +75,8 @@ bool matches(const Format& format, std::span<const std::uint8_t> bytes) {
 
 using namespace std::string_view_literals;
 
-/// A file of the container that HEIF and AVIF share and that names neither first: AVIF where its list of
-/// brands says so.
+/// A file of the container shared by HEIF and AVIF with neither as the first brand: AVIF if its list of
+/// brands contains it.
 Decoded decode_container(const Source& source) {
   const std::size_t length = source.bytes.size() < 16 ? 0 : codecs::be32(source.bytes.data());
   for (std::size_t at = 16; at + 4 <= std::min(length, source.bytes.size()); at += 4) {
@@ -122,8 +122,8 @@ const Format kFormats[] = {
     {"HEIF", {{4, "ftypmsf1"sv}}, decode_container},
 };
 
-/// Formats that are recognized and not read, and why: the bytes of Pillow would have to be kept for each, and
-/// files of them are rare where models are used.
+/// Formats that are recognized but not supported, with the reason: each must match Pillow's bytes, and
+/// such files are rarely used with models.
 struct RefusedFormat {
   std::string_view name;
   Signature signature;
@@ -131,13 +131,13 @@ struct RefusedFormat {
 };
 
 constexpr std::string_view kOld = "from before PNG";
-constexpr std::string_view kDrawing = "a drawing or document, which has no pixels of its own";
-constexpr std::string_view kWide = "values beyond 8 bits, which no image processor of a model takes";
+constexpr std::string_view kDrawing = "a drawing or document without pixels";
+constexpr std::string_view kWide = "values of more than 8 bits, which no image processor of a model supports";
 constexpr std::string_view kGame = "a texture";
 
 const RefusedFormat kRefused[] = {
-    {"JPEG XL", {0, "\0\0\0\x0CJXL "sv}, "Pillow reads it through plugins only"},
-    {"JPEG XL", {0, "\xFF\x0A"sv}, "Pillow reads it through plugins only"},
+    {"JPEG XL", {0, "\0\0\0\x0CJXL "sv}, "Pillow reads it only through plugins"},
+    {"JPEG XL", {0, "\xFF\x0A"sv}, "Pillow reads it only through plugins"},
     {"JPEG XR", {0, "II\xBC\x01"sv}, "Pillow does not either"},
     {"QOI", {0, "qoif"sv}, "an intermediate format of programs"},
     {"PCX", {0, "\x0A\x05\x01"sv}, kOld},
@@ -159,12 +159,12 @@ const RefusedFormat kRefused[] = {
     {"PDF", {0, "%PDF"sv}, kDrawing},
     {"PostScript", {0, "%!PS"sv}, kDrawing},
     {"SVG", {0, "<svg"sv}, kDrawing},
-    {"PSD", {0, "8BPS"sv}, "layers, which only their program joins as meant"},
+    {"PSD", {0, "8BPS"sv}, "layers, which only the original program composes correctly"},
     {"DDS", {0, "DDS "sv}, kGame},
     {"KTX", {0, "\xABKTX "sv}, kGame},
 };
 
-/// TGA has no signature: a header of 18 bytes whose fields are in range is one.
+/// TGA has no signature: a header of 18 bytes with fields in range is recognized as TGA.
 bool is_targa(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kHeaderBytes = 18;
   if (bytes.size() < kHeaderBytes) return false;
@@ -179,18 +179,19 @@ bool is_targa(std::span<const std::uint8_t> bytes) {
          codecs::le16(bytes.data() + 12) != 0 && codecs::le16(bytes.data() + 14) != 0 && bytes[17] < 64;
 }
 
-/// Throws Error for formats that are recognized and not read.
+/// Throws Error for formats that are recognized but not supported.
 void refuse_known(const Source& source) {
   const auto refuse = [&](std::string_view name, std::string_view why) {
-    codecs::refuse_unsupported(source, name, " files are not read (", why, "); convert it to PNG or JPEG");
+    codecs::refuse_unsupported(source, name, " files are not supported (", why,
+                               "); convert it to PNG or JPEG");
   };
-  if (is_targa(source.bytes)) refuse("TGA", kOld);  // before cursors, whose first bytes some have
+  if (is_targa(source.bytes)) refuse("TGA", kOld);  // before cursors, because some share their first bytes
   for (const RefusedFormat& format : kRefused) {
     if (matches(format.signature, source.bytes)) refuse(format.name, format.why);
   }
 }
 
-constexpr std::size_t kSignatureBytes = 512;  // tell the format, or text from other data
+constexpr std::size_t kSignatureBytes = 512;  // distinguish the format, or text from other data
 
 bool is_text(std::span<const std::uint8_t> bytes) {
   const auto start = bytes.first(std::min(bytes.size(), kSignatureBytes));
@@ -198,7 +199,7 @@ bool is_text(std::span<const std::uint8_t> bytes) {
                      [](std::uint8_t b) { return b >= 32 || b == '\t' || b == '\n' || b == '\r'; });
 }
 
-/// Upright image of one whose top row and left column lie as the EXIF value says.
+/// The upright image of one with the orientation of the EXIF value.
 Image rotated(const Image& image, int orientation) {
   const ImageSize size = internal::upright_size(image.size(), orientation);
   Image out(size.height, size.width);
@@ -206,14 +207,14 @@ Image rotated(const Image& image, int orientation) {
   return out;
 }
 
-/// The format by the first bytes. Throws Error if there is none, or none that is read.
+/// The format by the first bytes. Throws Error if it is unknown or not supported.
 const Format& recognized(const Source& source) {
   if (source.bytes.empty()) codecs::refuse(source, "the file is empty");
   const auto format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                    [&](const Format& candidate) { return matches(candidate, source.bytes); });
   if (format == std::end(kFormats)) {
     refuse_known(source);
-    codecs::refuse(source, is_text(source.bytes) ? "not an image: the file holds text"
+    codecs::refuse(source, is_text(source.bytes) ? "not an image: the file contains text"
                                                  : "not an image, or of an unknown format");
   }
   return *format;
@@ -226,7 +227,7 @@ Source source_of(std::span<const std::byte> bytes, const DecodeOptions& options,
           options.alpha};
 }
 
-/// A pixel takes at most 24 bytes in the formats that are read; other pages and metadata may take as much
+/// A pixel takes at most 24 bytes in the supported formats; other pages and metadata may take as much
 /// again, or a gigabyte.
 std::uint64_t max_file_bytes(const DecodeOptions& options) {
   constexpr std::uint64_t kPixelBytes = 64;
@@ -246,7 +247,7 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
             ": is a pipe or device, expected a regular file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   VIT_CHECK(file != nullptr, kReadFile, name, ": cannot be opened: ", std::generic_category().message(errno));
-  // A large file of something else is told by its first bytes, and not read.
+  // A large file of another kind is recognized by its first bytes and not read.
   bytes.resize(kSignatureBytes);
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
   if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
@@ -299,8 +300,8 @@ std::optional<internal::Bands> internal::decode_bands(std::span<const std::byte>
   const bool is_tiff = format.decode == codecs::decode_tiff;
   if (!is_tiff && num_bands == 1) return std::nullopt;
   VIT_CHECK(is_tiff, codecs::kWhere.with(ErrorKind::mismatch), name, ": a ", format.name,
-            " file has red, green and blue, and the model takes ", num_bands,
-            " channels; a TIFF of so many bands is expected, or prepared pixels in a .npy");
+            " file has red, green and blue, but the model takes ", num_bands,
+            " channels; expected a TIFF with that many bands, or preprocessed pixels in a .npy");
   return codecs::within_memory(source, [&] { return codecs::decode_tiff_bands(source, num_bands); });
 }
 

@@ -1,5 +1,5 @@
 // AVIF through libavif: the first image, stored orientation, 8 bits. Samples of 10 and 12 bits are cut to 8
-// before they become RGB where Pillow's libavif does so.
+// before conversion to RGB if Pillow's libavif does so.
 #include <algorithm>
 #include <memory>
 
@@ -41,7 +41,7 @@ int container_orientation(const avifImage& image) {
   return !mirrored ? kRotated[angle] : left_right ? kLeftRight[angle] : kTopBottom[angle];
 }
 
-/// The container's orientation replaces that of EXIF; XMP counts where neither says anything.
+/// The container's orientation replaces that of EXIF; XMP is used if there is neither.
 int orientation_of(const avifImage& image) {
   const int container = container_orientation(image);
   const int exif = exif_orientation({image.exif.data, image.exif.size});
@@ -67,14 +67,14 @@ bool is_converted_by_libyuv(const avifImage& image) {
          matrix == AVIF_MATRIX_COEFFICIENTS_BT2020_NCL;
 }
 
-/// One row of samples of more than 8 bits, their lowest bits cut off.
+/// One row of samples of more than 8 bits, without their lowest bits.
 void cut_row(const std::uint8_t* in, std::size_t count, std::uint32_t depth, std::uint8_t* out) {
   const auto* const samples = reinterpret_cast<const std::uint16_t*>(in);
   for (std::size_t x = 0; x < count; ++x)
     out[x] = static_cast<std::uint8_t>(std::min(samples[x] >> (depth - 8), 255));
 }
 
-/// The colors of an image of more than 8 bits per sample, cut to 8.
+/// The colors of an image of more than 8 bits per sample, truncated to 8.
 ImagePointer cut_to_8_bits(const Source& source, const avifImage& image) {
   ImagePointer cut(avifImageCreate(image.width, image.height, 8, image.yuvFormat));
   if (cut == nullptr) throw std::bad_alloc();
@@ -99,7 +99,7 @@ ImagePointer cut_to_8_bits(const Source& source, const avifImage& image) {
   return cut;
 }
 
-/// What becomes of a row of opacity with more than 8 bits: cut where libyuv reads colors and opacity at once,
+/// Converts a row of opacity with more than 8 bits: truncated if libyuv reads colors and opacity together,
 /// else rounded.
 void write_alpha(const avifImage& image, std::size_t y, bool is_cut, std::uint8_t* out) {
   const std::uint8_t* const in = image.alphaPlane + y * image.alphaRowBytes;
@@ -121,8 +121,8 @@ void copy_pixels(const Source& source, const avifImage& image, Decoded& decoded)
   const bool has_alpha = image.alphaPlane != nullptr;
   const bool is_grey = image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400;
   const bool by_libyuv = is_converted_by_libyuv(image);
-  // With opacity libyuv reads 10 bits as they are, and 12 bits where chroma is halved both ways. Gray without
-  // opacity it never sees.
+  // With opacity libyuv reads 10 bits directly, and 12 bits if chroma is halved both ways. Gray without
+  // opacity does not reach it.
   const bool is_12_bit_420 = image.depth == 12 && image.yuvFormat == AVIF_PIXEL_FORMAT_YUV420;
   const bool direct = is_grey ? !has_alpha : has_alpha && (image.depth == 10 || is_12_bit_420);
   ImagePointer cut;
@@ -133,7 +133,7 @@ void copy_pixels(const Source& source, const avifImage& image, Decoded& decoded)
   avifRGBImageSetDefaults(&rgb, &image);
   rgb.depth = 8;
   rgb.format = has_alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
-  rgb.alphaPremultiplied = image.alphaPremultiplied;  // it is taken out below, when the opacity is right
+  rgb.alphaPremultiplied = image.alphaPremultiplied;  // it is divided out below, once the opacity is right
   rgb.pixels = rgba.data();
   rgb.rowBytes = static_cast<std::uint32_t>(image.width * (has_alpha ? 4 : 3));
   if (cut != nullptr) cut->alphaPremultiplied = image.alphaPremultiplied;
@@ -159,16 +159,16 @@ Decoded decode_avif(const Source& source) {
   const DecoderPointer decoder(avifDecoderCreate());
   if (decoder == nullptr) throw std::bad_alloc();
   decoder->maxThreads = 1;
-  // All decoders of AV1 give the same pixels. dav1d, libavif's first choice, writes to stderr what it thinks
-  // of damaged files.
+  // All AV1 decoders give the same pixels. dav1d, libavif's first choice, prints messages to stderr
+  // for damaged files.
   if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_DECODE) != nullptr)
     decoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
-  // Older encoders write neither right crops nor sample depths; Pillow reads them too.
+  // Older encoders write wrong crops and sample depths; Pillow accepts these too.
   decoder->strictFlags &= ~static_cast<avifStrictFlags>(AVIF_STRICT_CLAP_VALID | AVIF_STRICT_PIXI_REQUIRED);
   require(source, avifDecoderSetIOMemory(decoder.get(), source.bytes.data(), source.bytes.size()));
   require(source, avifDecoderParse(decoder.get()));
   check_size(source, decoder->image->width, decoder->image->height);
-  // The size that the video frames announce may be another one.
+  // The size of the video frames may differ.
   decoder->imageSizeLimit =
       static_cast<std::uint32_t>(std::min<std::size_t>(source.max_pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
   require(source, avifDecoderNthImage(decoder.get(), 0));

@@ -1,5 +1,5 @@
 // Windows and OS/2 bitmaps as Pillow reads them: 1, 4, 8, 16, 24 and 32 bits, palettes, bit fields, run
-// lengths; with the file header, without it (.dib), and inside of an icon.
+// lengths; with the file header, without it (.dib), and inside an icon.
 #include <algorithm>
 
 #include "vit/image/codecs.h"
@@ -11,7 +11,7 @@ namespace {
 
 enum Compression : std::uint32_t { kRaw = 0, kRle8 = 1, kRle4 = 2, kBitFields = 3 };
 
-/// Where a channel lies in a pixel of 16 or 32 bits.
+/// The bits of the channels in a pixel of 16 or 32 bits.
 struct Masks {
   std::uint32_t red = 0;
   std::uint32_t green = 0;
@@ -76,7 +76,7 @@ std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t sta
   if (info_bytes >= 56 && header.bits == 32) header.masks.alpha = le32(bytes.at(start + 52, 4));
   if (info_bytes == 40) end += 12;
   if (!known_fields(header.bits, header.masks))
-    refuse_unsupported(source, "BMP with unusual bit fields is not read");
+    refuse_unsupported(source, "BMP with unusual bit fields is not supported");
   if (header.masks == Masks{}) header.masks = kFields8888;
   return end;
 }
@@ -84,7 +84,7 @@ std::size_t read_masks(const Source& source, const Bytes& bytes, std::size_t sta
 void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std::size_t entry_bytes,
                   std::size_t count, Header& header) {
   if (count == 0 || count > 65536)
-    refuse_unsupported(source, "BMP with a palette of ", count, " colors is not read");
+    refuse_unsupported(source, "BMP with a palette of ", count, " colors is not supported");
   const std::uint8_t* const entries = bytes.at(at, count * entry_bytes);
   header.palette.assign(256, {0, 0, 0});
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 256); ++i) {
@@ -93,8 +93,8 @@ void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std:
   }
 }
 
-/// Where a bitmap stands: in a file of its own, there without the file header (.dib), or in an icon, where
-/// the rows of a mask follow and its height counts them.
+/// The container of a bitmap: a file, a file without the file header (.dib), or an icon, in which
+/// the rows of a mask follow and are included in its height.
 enum class BitmapKind { file, headless, icon };
 
 Header read_header(const Source& source, const Bytes& bytes, BitmapKind kind) {
@@ -120,16 +120,16 @@ Header read_header(const Source& source, const Bytes& bytes, BitmapKind kind) {
     header.compression = le32(info + 16);
     num_colors = le32(info + 32);
   } else {
-    refuse_unsupported(source, "BMP with an information header of ", info_bytes, " bytes is not read");
+    refuse_unsupported(source, "BMP with an information header of ", info_bytes, " bytes is not supported");
   }
   if (kind == BitmapKind::icon) header.height /= 2;  // the mask counts as rows
   check_size(source, header.width, header.height);
   const std::uint32_t bits = header.bits;
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
-    refuse_unsupported(source, "BMP with ", bits, " bits per pixel is not read");
+    refuse_unsupported(source, "BMP with ", bits, " bits per pixel is not supported");
   }
   if (header.compression > kBitFields)
-    refuse_unsupported(source, "BMP compression ", header.compression, " is not read");
+    refuse_unsupported(source, "BMP compression ", header.compression, " is not supported");
   const bool rle = header.compression == kRle8 || header.compression == kRle4;
   if (rle && bits > 8) refuse(source, "corrupt BMP: run lengths of pixels with ", bits, " bits");
   if (header.compression == kBitFields && bits <= 8) refuse(source, "corrupt BMP: bit fields of a palette");
@@ -138,7 +138,7 @@ Header read_header(const Source& source, const Bytes& bytes, BitmapKind kind) {
   const std::size_t palette_at = read_masks(source, bytes, start, info_bytes, header);
   if (bits <= 8) read_palette(source, bytes, palette_at, palette_entry, num_colors, header);
   if (kind == BitmapKind::file) header.pixels = le32(bytes.at(10, 4));
-  // Files exist whose offset forgets the palette, and files without any offset.
+  // Some files have an offset that omits the palette, or no offset.
   if (header.pixels == start + info_bytes && bits <= 8) header.pixels += palette_entry * num_colors;
   if (header.pixels == 0) header.pixels = palette_at + (bits <= 8 ? palette_entry * num_colors : 0);
   return header;
@@ -224,7 +224,7 @@ class BmpRows final : public RowSource {
   BmpRows(const Source& source, BitmapKind kind)
       : source_(source), bytes_(source_), header_(read_header(source_, bytes_, kind)) {}
 
-  /// Where the pixels lie in the source.
+  /// Offset of the pixels in the source.
   std::size_t pixels() const { return header_.pixels; }
 
   ImageSize size() const override { return {header_.height, header_.width}; }
@@ -234,7 +234,7 @@ class BmpRows final : public RowSource {
     if (has_runs()) {
       indices_ = within_memory(source_, [&] { return unpack_runs(source_, header_); });
     } else {
-      stored_row(header_.height - 1);  // the file holds it and all before it
+      stored_row(header_.height - 1);  // the file contains it and all before it
     }
     return columns_ = wanted;
   }
@@ -269,8 +269,8 @@ class BmpRows final : public RowSource {
   Source source_;
   Bytes bytes_;
   Header header_;
-  std::vector<std::uint8_t> indices_;  // (H, W) into the palette, where run lengths store them
-  ColumnRange columns_;                // that rows hold
+  std::vector<std::uint8_t> indices_;  // (H, W) into the palette, if stored as run lengths
+  ColumnRange columns_;                // of the rows
   std::size_t next_y_ = 0;
 };
 

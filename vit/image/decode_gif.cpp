@@ -1,4 +1,4 @@
-// GIF: the first image on its canvas, as Pillow shows it. giflib reads the structure, the pixels are read
+// GIF: the first image on its canvas, as in Pillow. giflib reads the structure, the pixels are decoded
 // here.
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ using GifPointer = std::unique_ptr<GifFileType, Close>;
   refuse(source, "truncated or corrupt GIF: ", message == nullptr ? "unreadable" : message);
 }
 
-/// Reads one extension; returns the transparent index if it is a graphic control that names one.
+/// Reads one extension; returns the transparent index if it is a graphic control with one.
 std::optional<std::uint8_t> read_extension(const Source& source, GifFileType* gif) {
   std::optional<std::uint8_t> transparent;
   int function = 0;
@@ -81,11 +81,11 @@ struct Canvas {
   Tensor<std::uint8_t> indices;
 };
 
-/// Unpacks the codes of an image (LZW) as strictly as Pillow: giflib takes codes that nothing has defined,
-/// and images that end before their pixels do.
+/// Unpacks the codes of an image (LZW) as strictly as Pillow: giflib accepts undefined codes
+/// and truncated images.
 class PixelReader {
  public:
-  /// `stream` stands behind the first byte of the data, the width of a pixel.
+  /// `stream` is positioned after the first byte of the data, the width of a pixel.
   PixelReader(const Source& source, const Stream& stream)
       : source_(source),
         bytes_(stream.bytes.subspan(stream.position)),
@@ -112,7 +112,7 @@ class PixelReader {
     is_first_ = true;
   }
 
-  /// The next byte of the blocks; one without bytes is passed over.
+  /// The next byte of the blocks; empty blocks are skipped.
   std::uint8_t byte() {
     while (block_left_ == 0) {
       if (position_ >= bytes_.size() || bytes_.size() - position_ - 1 < bytes_[position_])
@@ -136,10 +136,10 @@ class PixelReader {
     unsigned code = this->code();
     for (; code == clear(); code = this->code()) reset();
     if (code == clear() + 1)
-      refuse(source_, "truncated GIF: the data say that they end before the image does");
-    if (code > (is_first_ ? clear() : next_)) refuse(source_, "corrupt GIF: a code that nothing defines");
+      refuse(source_, "truncated GIF: the end code comes before the image is complete");
+    if (code > (is_first_ ? clear() : next_)) refuse(source_, "corrupt GIF: an undefined code");
     const unsigned whole = code;
-    if (!is_first_ && code == next_) {  // what came before, and its first pixel again
+    if (!is_first_ && code == next_) {  // the previous pixels, and the first of them again
       pending_[num_pending_++] = first_pixel_;
       code = last_;
     }
@@ -191,12 +191,12 @@ void read_rows(const GifImageDesc& at, PixelReader& pixels, Canvas& canvas) {
   }
 }
 
-/// The color of every index: of the image's own table, else that of the file, else gray. What a table lacks
-/// is black.
+/// The color of every index: from the image's own table, else the file's, else gray. Missing entries are
+/// black.
 void fill_palette(const GifFileType& gif, std::uint8_t (&palette)[256][3]) {
   const ColorMapObject* const own = gif.Image.ColorMap;
   const ColorMapObject* const map = own != nullptr ? own : gif.SColorMap;
-  bool is_grey = true;  // a table of i, i, i counts for none
+  bool is_grey = true;  // a table of i, i, i counts as none
   for (int i = 0; map != nullptr && i < map->ColorCount; ++i) {
     const GifColorType& color = map->Colors[i];
     is_grey = is_grey && color.Red == i && color.Green == i && color.Blue == i;

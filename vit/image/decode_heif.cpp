@@ -1,6 +1,6 @@
-// HEIF (HEIC) through libheif: the primary image, upright as its container says. libheif makes RGB of what is
-// stored, as for pillow-heif; its releases round differently, so that an image with halved chroma may be off
-// by a level or two from one that another release read.
+// HEIF (HEIC) through libheif: the primary image, upright according to its container. libheif converts it
+// to RGB, as for pillow-heif; its releases round differently, so that an image with halved chroma may differ
+// by a level or two between releases.
 #include <algorithm>
 #include <memory>
 
@@ -27,7 +27,7 @@ void require(const Source& source, const heif_error& error) {
   const std::string_view whole(error.message == nullptr ? "unreadable" : error.message);
   const std::string_view message = whole.substr(0, whole.find('\n'));
   if (error.code == heif_error_Unsupported_filetype || error.code == heif_error_Unsupported_feature)
-    refuse_unsupported(source, "HEIF of a kind that is not read: ", message);
+    refuse_unsupported(source, "unsupported kind of HEIF: ", message);
   refuse(source, "truncated or corrupt HEIF: ", message);
 }
 
@@ -90,13 +90,13 @@ Decoded decode_heif(const Source& source) {
 
   const bool has_alpha = heif_image_handle_has_alpha_channel(primary) != 0;
   const ImagePointer image = decode(source, primary, has_alpha);
-  // The video frame may have another size than the header.
+  // The size of the video frame may differ from the header.
   const auto width =
       static_cast<std::uint64_t>(std::max(0, heif_image_get_width(image.get(), heif_channel_interleaved)));
   const auto height =
       static_cast<std::uint64_t>(std::max(0, heif_image_get_height(image.get(), heif_channel_interleaved)));
   check_size(source, width, height);
-  Decoded decoded;  // the orientation of EXIF is for readers that do not know the container's
+  Decoded decoded;  // the EXIF orientation is for readers that ignore the container's
   decoded.image = Image(height, width);
   copy_pixels(source, image.get(), has_alpha, decoded);
   if (has_alpha && heif_image_handle_is_premultiplied_alpha(primary) != 0) divide_by_alpha(decoded);

@@ -1,4 +1,4 @@
-// Windows icons as Pillow reads them: the largest image of the file, of equally large ones that with the
+// Windows icons as Pillow reads them: the largest image of the file, among equally large ones that with the
 // fewest bits. It is a PNG file, or a bitmap with a mask.
 #include <algorithm>
 #include <bit>
@@ -12,11 +12,11 @@ namespace {
 constexpr std::size_t kHeaderBytes = 6;
 constexpr std::size_t kEntryBytes = 16;
 
-/// One line of the directory.
+/// One entry of the directory.
 struct Entry {
   std::size_t num_pixels = 0;
-  std::uint32_t bits = 0;   // as the line says it
-  std::uint32_t depth = 0;  // what it is ordered by
+  std::uint32_t bits = 0;   // as stored
+  std::uint32_t depth = 0;  // sort key
   std::size_t num_bytes = 0;
   std::size_t offset = 0;
 };
@@ -54,7 +54,7 @@ Entry choose_entry(const Source& source) {
   return best;
 }
 
-/// The mask of one bit for each pixel at the end of the entry: what is set is transparent. Rows are those of
+/// The mask of one bit for each pixel at the end of the entry: set bits are transparent. Rows are those of
 /// a bitmap, the lowest first.
 void read_mask(const Source& source, const Entry& entry, Decoded& decoded) {
   const std::size_t width = decoded.image.width();
@@ -95,7 +95,7 @@ Decoded decode_ico(const Source& source) {
     decoded.orientation = 1;
     return decoded;
   }
-  image.alpha = Alpha::drop;  // the icon tells what is transparent
+  image.alpha = Alpha::drop;  // the icon defines transparency
   IconBitmap bitmap = decode_icon_bitmap(image);
   Decoded decoded;
   decoded.image = std::move(bitmap.image);

@@ -1,5 +1,5 @@
 // JPEG through libjpeg: the same library and calls as Pillow, so the same bytes; truncated data is an Error
-// as there.
+// as in Pillow.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
@@ -51,18 +51,18 @@ void skip_input(j_decompress_ptr state, long count) {
   state->src->bytes_in_buffer -= skipped;
 }
 
-// Every scan visits all pixels again, and takes a few bytes per 32767 blocks where it changes nothing: a
-// small file could keep a processor busy for hours. Encoders write some ten scans, and never hundreds.
+// Every scan visits all pixels again, and needs a few bytes per 32767 blocks if it changes nothing: a
+// small file could keep a processor busy for hours. Encoders write about ten scans, never hundreds.
 constexpr int kMaxScans = 500;
 
-/// Visits of a block, some 5 ns each, that all scans of an image may take together. The 18 scans that
+/// Limit on block visits, about 5 ns each, of all scans of an image together. The 18 scans that
 /// libjpeg writes of four components visit each block 6 times, 2 of them to refine: 22 visits, 1.4 per pixel.
 double max_visits(const Source& source) {
   return std::max(0x1p24, 1.5 * static_cast<double>(source.max_pixels));
 }
 
-/// Visits that the next row of blocks of the current scan takes. Most end with the first code of a block, or
-/// of a run of blocks; refining and arithmetic coding look at every coefficient, eight in the time of a
+/// Visits needed for the next row of blocks of the current scan. Most end with the first code of a block, or
+/// of a run of blocks; refinement and arithmetic coding process every coefficient, eight in the time of a
 /// visit.
 double row_visits(const jpeg_decompress_struct& state) {
   const int num_rows = state.comps_in_scan == 1 ? state.cur_comp_info[0]->v_samp_factor : 1;
@@ -74,7 +74,7 @@ double row_visits(const jpeg_decompress_struct& state) {
   return every_coefficient ? num_blocks * (1.0 + num_coefficients / 8.0) : num_blocks;
 }
 
-/// Called between rows of blocks, while all scans are read before the first row comes out.
+/// Called between rows of blocks while all scans are read before the first row is output.
 void check_progress(j_common_ptr common) {
   const jpeg_decompress_struct& state = *reinterpret_cast<j_decompress_ptr>(common);
   Jpeg& jpeg = owner(common);
@@ -91,7 +91,7 @@ void check_progress(j_common_ptr common) {
 
 enum class Outcome { done, truncated, failed };
 
-/// Runs `step` where libjpeg may jump out of; `step` must own nothing that needs a destructor.
+/// Runs `step`, which libjpeg may leave by longjmp; `step` must own nothing that needs a destructor.
 template <typename Step>
 Outcome guarded(Jpeg& jpeg, Step step) {
   if (setjmp(jpeg.on_error) != 0) return Outcome::failed;
@@ -103,7 +103,7 @@ void check(const Source& source, const Jpeg& jpeg, Outcome outcome) {
   if (outcome == Outcome::failed) refuse(source, "corrupt or unsupported JPEG: ", jpeg.message);
 }
 
-/// What Pillow looks at before it decodes: segments up to the first scan.
+/// The data that Pillow checks before decoding: segments up to the first scan.
 struct Headers {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
@@ -139,7 +139,7 @@ Headers read_headers(const Source& source) {
     if (at + 2 > bytes.size()) break;
     const std::size_t length = be16(bytes.data() + at);
     if (length < 2 || length > bytes.size() - at)
-      refuse(source, "truncated JPEG: a header segment leaves the file");
+      refuse(source, "truncated JPEG: a header segment extends beyond the file");
     const auto segment = bytes.subspan(at + 2, length - 2);
     at += length;
     if (is_frame(marker) && segment.size() >= 6) {
@@ -169,8 +169,8 @@ void cmyk_row_to_rgb(const std::uint8_t* inverted, std::size_t width, std::uint8
   }
 }
 
-/// Fancy upsampling looks at neighbouring samples of color, and at the edge of a part at none: a part begins
-/// and ends this many pixels outside of what is wanted, the width of the widest block of samples.
+/// Fancy upsampling uses neighboring color samples, but none beyond the edge of a part: a part starts
+/// and ends this many pixels outside the wanted area, the width of the widest block of samples.
 constexpr std::size_t kMargin = 32;
 
 class JpegRows final : public RowSource {
@@ -218,7 +218,7 @@ class JpegRows final : public RowSource {
     if (state.output_width != headers_.width || state.output_height != headers_.height) {
       refuse(bytes_, "corrupt JPEG: two headers of different sizes");
     }
-    // In these files libjpeg has decoded all blocks by now, or smooths them with their neighbors.
+    // In these files libjpeg has already decoded all blocks, or smooths them with their neighbors.
     is_sequential_ = !has_scans && state.progressive_mode == FALSE && state.arith_code == FALSE;
     if (is_sequential_) narrow(wanted);
     row_.resize((jpeg_.state.out_color_components == 3 ? 3 : 4) * columns_.count());
@@ -293,9 +293,9 @@ class JpegRows final : public RowSource {
     columns_ = {begin, std::size_t{begin} + width};
   }
 
-  /// Passes over most of the next `count` rows without computing their pixels; returns over how many. The
-  /// rows before those that are read next give them their context. The last rows of the image are never
-  /// jumped over: where the file ends too soon libjpeg says so when they are read.
+  /// Skips most of the next `count` rows without computing their pixels; returns how many were skipped. The
+  /// rows before those read next provide their context. The last rows of the image are never
+  /// skipped: libjpeg reports a truncated file when they are read.
   std::size_t jump(std::size_t count) {
     const jpeg_decompress_struct& state = jpeg_.state;
     const std::size_t context = 2 * DCTSIZE * static_cast<std::size_t>(state.max_v_samp_factor);
@@ -313,9 +313,9 @@ class JpegRows final : public RowSource {
   Source bytes_;
   Headers headers_;
   Jpeg jpeg_;
-  ColumnRange columns_;            // that rows hold
-  bool is_sequential_ = false;     // rows are decoded one after another, blocks without regard to others
-  std::vector<std::uint8_t> row_;  // one row as libjpeg gives it
+  ColumnRange columns_;            // of the rows
+  bool is_sequential_ = false;     // rows are decoded one after another, blocks independently
+  std::vector<std::uint8_t> row_;  // one row from libjpeg
 };
 
 }  // namespace
@@ -324,10 +324,10 @@ std::unique_ptr<RowSource> open_jpeg(const Source& source) {
   const Headers headers = read_headers(source);
   if (headers.bits == 0) refuse(source, "corrupt JPEG: a scan before any frame header");
   if (headers.bits != 8)
-    refuse_unsupported(source, "JPEG with ", headers.bits, " bits per sample is not read");
+    refuse_unsupported(source, "JPEG with ", headers.bits, " bits per sample is not supported");
   const std::uint32_t count = headers.num_components;
   if (count != 1 && count != 3 && count != 4)
-    refuse_unsupported(source, "JPEG with ", count, " components is not read");
+    refuse_unsupported(source, "JPEG with ", count, " components is not supported");
   check_size(source, headers.width, headers.height);
   return std::make_unique<JpegRows>(source, headers);
 }

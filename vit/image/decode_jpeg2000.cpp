@@ -1,5 +1,5 @@
-// JPEG 2000 through OpenJPEG, tile by tile, as Pillow reads it. What Pillow would show in other colors, and
-// what costs more than it is worth, is refused before OpenJPEG sees it.
+// JPEG 2000 through OpenJPEG, tile by tile, as Pillow reads it. Files that Pillow shows in wrong colors, and
+// files of disproportionate cost, are refused before OpenJPEG reads them.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -64,7 +64,7 @@ Part find_codestream(const Source& source) {
   if (codestream.empty()) refuse(source, "truncated JPEG 2000: no whole codestream");
   if (special)
     refuse_unsupported(source,
-                       "JPEG 2000 with a palette or a color space other than RGB and gray is not read");
+                       "JPEG 2000 with a palette or a color space other than RGB and gray is not supported");
   return {.offset = static_cast<std::size_t>(codestream.data() - source.bytes.data()),
           .length = codestream.size()};
 }
@@ -97,7 +97,7 @@ OPJ_OFF_T skip_stream(OPJ_OFF_T count, void* user) {
   return seek_stream(position + count, user) == OPJ_TRUE ? count : -1;
 }
 
-/// Keeps the first message: those that follow tell of its consequences.
+/// Keeps the first message: later ones report its consequences.
 void keep_message(const char* text, void* user) {
   std::string& message = *static_cast<std::string*>(user);
   if (!message.empty()) return;
@@ -113,7 +113,7 @@ using CodecPointer = std::unique_ptr<opj_codec_t, Release<opj_codec_t, opj_destr
 using StreamPointer = std::unique_ptr<opj_stream_t, Release<opj_stream_t, opj_stream_destroy>>;
 using ImagePointer = std::unique_ptr<opj_image_t, Release<opj_image_t, opj_image_destroy>>;
 
-/// Where a tile lies in the image, and its bytes: one plane per component.
+/// The position of a tile in the image, and its bytes: one plane per component.
 struct Tile {
   OPJ_UINT32 index = 0;
   OPJ_UINT32 num_bytes = 0;
@@ -164,7 +164,7 @@ class Decoder {
     refuse(source_, "corrupt JPEG 2000: ", message_.empty() ? "unreadable" : message_);
   }
 
-  /// check_codestream() has seen the size and the components already; what OpenJPEG makes of them counts.
+  /// check_codestream() has checked the size and the components; OpenJPEG's values are used.
   void read_header() {
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
@@ -224,8 +224,8 @@ class Decoder {
     }
   }
 
-  /// How a sample of a component becomes 8 bits: shifted, half of the last bit that stays added, and what
-  /// overflows lost, as Pillow does. Gray of more than 8 bits is first spread to 16 and then cut off at 255.
+  /// How a sample of a component is converted to 8 bits: shifted with rounding, and
+  /// wrapping on overflow, as in Pillow. Gray of more than 8 bits is first scaled to 16, then clamped to 255.
   struct Scale {
     OPJ_UINT32 bits = 8;
     bool is_signed = false;
@@ -248,7 +248,7 @@ class Decoder {
 
   const Source& source_;
   Stream data_;
-  std::string message_;  // OpenJPEG's first complaint
+  std::string message_;  // OpenJPEG's first message
   CodecPointer codec_;
   StreamPointer stream_;
   ImagePointer image_;

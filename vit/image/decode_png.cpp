@@ -1,4 +1,4 @@
-// PNG through libpng without any of its conversions: samples come out as stored and are mapped here as Pillow
+// PNG through libpng without any of its conversions: samples are output as stored and mapped here as Pillow
 // maps them.
 #include <algorithm>
 #include <csetjmp>
@@ -41,7 +41,7 @@ void read_png(png_structp state, png_bytep out, std::size_t count) {
   png.rest = png.rest.subspan(count);
 }
 
-/// Runs `step` where libpng may jump out of; `step` must own nothing that needs a destructor.
+/// Runs `step`, which libpng may leave by longjmp; `step` must own nothing that needs a destructor.
 template <typename Step>
 void guarded(const Source& source, Png& png, Step step) {
   if (setjmp(png.on_error) != 0) refuse(source, "truncated, corrupt or unsupported PNG: ", png.message);
@@ -55,7 +55,7 @@ struct Text {
   bool deflated = false;
 };
 
-/// Cuts what stands before the next zero off `data`, and the zero.
+/// Removes the text up to the next zero from `data`, and the zero.
 std::string_view cut_string(std::string_view& data) {
   const std::string_view string = data.substr(0, data.find('\0'));
   data.remove_prefix(std::min(data.size(), string.size() + 1));
@@ -83,7 +83,7 @@ Text split_text(char kind, std::string_view data) {
   return text;
 }
 
-/// Empty where the stream is corrupt or its text long: Pillow refuses images with a text of more bytes.
+/// Empty if the stream is corrupt or its text too long: Pillow refuses images with longer texts.
 std::string inflate_text(std::string_view deflated) {
   constexpr std::size_t kMaxText = std::size_t{1} << 20;
   std::string text(kMaxText, '\0');
@@ -94,8 +94,8 @@ std::string inflate_text(std::string_view deflated) {
   return text;
 }
 
-/// The bytes of a raw profile, as ImageMagick writes it into a text: an empty line, name and length, then
-/// hexadecimal digits. Empty where there is anything else.
+/// The bytes of a raw profile, which ImageMagick writes as text: an empty line, name and length, then
+/// hexadecimal digits. Empty for anything else.
 std::vector<std::uint8_t> read_raw_profile(std::string_view text) {
   for (int line = 0; line < 3; ++line) {
     const std::size_t end = text.find('\n');
@@ -118,7 +118,7 @@ std::vector<std::uint8_t> read_raw_profile(std::string_view text) {
   return bytes;
 }
 
-/// What chunks say of the orientation. Of several of a kind the last counts.
+/// The orientation in the chunks. The last of several chunks of a kind is used.
 class Notes {
  public:
   void read_exif(std::span<const std::uint8_t> data) { exif_ = exif_orientation(data); }
@@ -138,7 +138,7 @@ class Notes {
       xmp_ = xmp_orientation({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
     }
   }
-  /// A raw profile counts beside no eXIf, XMP where neither has an orientation.
+  /// A raw profile is used if there is no eXIf, XMP if neither has an orientation.
   int orientation() const {
     const int exif = exif_.value_or(profile_);
     return exif != 0 ? exif : xmp_ != 0 ? xmp_ : 1;
@@ -157,7 +157,7 @@ struct Headers {
   int orientation = 1;
 };
 
-// IHDR comes first by definition; eXIf may stand before or after the pixels.
+// IHDR comes first by definition; eXIf may come before or after the pixels.
 Headers read_headers(const Source& source) {
   constexpr std::size_t kFirstChunk = 8;
   const auto bytes = source.bytes;
@@ -184,7 +184,7 @@ Headers read_headers(const Source& source) {
   return headers;
 }
 
-/// How samples become R, G, B and alpha.
+/// How samples are converted to R, G, B and alpha.
 struct Layout {
   int color_type = 0;
   int depth = 0;
@@ -202,7 +202,8 @@ class PngRows final : public RowSource {
       : source_(source), headers_(headers), columns_{0, headers.width} {
     png_.rest = source.bytes;
     png_.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png_, on_png_error, on_png_warning);
-    VIT_CHECK(png_.state != nullptr, kWhere.with(ErrorKind::io), source.name, ": libpng cannot start");
+    VIT_CHECK(png_.state != nullptr, kWhere.with(ErrorKind::io), source.name,
+              ": libpng cannot be initialized");
     png_.info = png_create_info_struct(png_.state);
   }
   ~PngRows() override { png_destroy_read_struct(&png_.state, &png_.info, nullptr); }
@@ -213,9 +214,9 @@ class PngRows final : public RowSource {
   ColumnRange start(ColumnRange wanted) override {
     guarded(source_, png_, [&] {
       png_set_read_fn(png_.state, &png_, read_png);
-      png_set_user_limits(png_.state, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size() has looked already
-      // Texts, profiles and the like would be inflated and kept, a thousand times as large as in the file.
-      // Orientation is all that is wanted of them, and read_headers() has it.
+      png_set_user_limits(png_.state, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size() has already checked
+      // Texts and profiles would be inflated and kept, a thousand times as large as in the file.
+      // Only the orientation in them is needed, and read_headers() has it.
       png_set_keep_unknown_chunks(png_.state, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
       png_set_crc_action(png_.state, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       png_read_info(png_.state, png_.info);
@@ -232,7 +233,7 @@ class PngRows final : public RowSource {
     });
     read_layout();
     row_bytes_ = png_get_rowbytes(png_.state, png_.info);
-    // An interlaced image comes in passes that fill all rows; otherwise one row is enough.
+    // An interlaced image is decoded in passes that fill all rows; otherwise one row is enough.
     const std::size_t num_rows = num_passes_ == 1 ? 1 : headers_.height;
     raw_ = within_memory(source_, [&] { return Tensor<std::uint8_t>(Shape{num_rows, row_bytes_}); });
     for (int pass = 0; pass + 1 < num_passes_; ++pass) {
@@ -260,13 +261,13 @@ class PngRows final : public RowSource {
     return row;
   }
 
-  /// libpng clears two rows before it looks for data, and a row may be the whole image.
+  /// libpng clears two rows before it reads data, and a row may be the whole image.
   void check_length(const Headers& headers) const {
     constexpr std::size_t kMaxRatio = 1032;  // of deflate: a match of 258 bytes takes at least 2 bits
     const std::size_t pixel_bytes =
         checked_mul(png_get_rowbytes(png_.state, png_.info), headers.height, kWhere);
     if (pixel_bytes / kMaxRatio > source_.bytes.size())
-      refuse(source_, "truncated PNG: ", source_.bytes.size(), " bytes cannot hold the pixels");
+      refuse(source_, "truncated PNG: ", source_.bytes.size(), " bytes cannot contain the pixels");
   }
 
   void read_layout() {
@@ -307,7 +308,7 @@ class PngRows final : public RowSource {
     return layout_.depth == 16 ? be16(row + 2 * index) : row[index];
   }
 
-  /// A gray sample as Pillow's conversion to RGB leaves it: 16 bits are cut off at 255, fewer are spread to
+  /// A gray sample after Pillow's conversion to RGB: 16 bits are clamped to 255, fewer bits are scaled to
   /// 0..255.
   std::uint8_t grey_level(std::uint32_t value) const {
     switch (layout_.depth) {
@@ -366,7 +367,7 @@ class PngRows final : public RowSource {
   std::size_t row_bytes_ = 0;
   Tensor<std::uint8_t> raw_;  // one row as stored, or all of an interlaced image
   std::size_t next_y_ = 0;
-  ColumnRange columns_;  // that rows hold
+  ColumnRange columns_;  // of the rows
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Portable bitmaps, greymaps and pixmaps, P1 to P6, and float maps, Pf, as Pillow reads them.
+// Portable bitmaps, graymaps and pixmaps, P1 to P6, and float maps, Pf, as Pillow reads them.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -27,15 +27,14 @@ class Cursor {
   }
   void skip(std::size_t count) { at_ += count; }
 
-  /// The next integer after spaces and comments. Ends behind the one space that follows it.
+  /// The next integer after spaces and comments. Ends after the one space that follows it.
   std::uint32_t number(std::uint32_t most) {
     skip_blanks();
     std::uint32_t value = 0;
     std::size_t digits = 0;
     for (; rest() > 0 && !is_space(peek()) && peek() != '#'; ++at_, ++digits) {
       const std::uint8_t c = peek();
-      if (c < '0' || c > '9' || digits == 10)
-        refuse(source_, "corrupt PNM: a number is expected at byte ", at_);
+      if (c < '0' || c > '9' || digits == 10) refuse(source_, "corrupt PNM: expected a number at byte ", at_);
       const std::uint64_t longer = std::uint64_t{value} * 10 + (c - '0');
       if (longer > most) refuse(source_, "corrupt PNM: a number above ", most);
       value = static_cast<std::uint32_t>(longer);
@@ -45,7 +44,7 @@ class Cursor {
     return value;
   }
 
-  /// The next number with a fraction, as Python's float() reads it. Ends behind the one space that follows
+  /// The next number with a fraction, as read by Python's float(). Ends after the one space that follows
   /// it.
   double real() {
     skip_blanks();
@@ -56,7 +55,7 @@ class Cursor {
     double value = 0.0;
     const auto [end, error] = std::from_chars(text + first, text + at_, value);
     if (error != std::errc() || end != text + at_)
-      refuse(source_, "corrupt PNM: a number is expected at byte ", begin);
+      refuse(source_, "corrupt PNM: expected a number at byte ", begin);
     if (rest() > 0) ++at_;
     return value;
   }
@@ -66,7 +65,7 @@ class Cursor {
     skip_blanks();
     if (rest() == 0) refuse(source_, "truncated PNM: pixels are missing at the end");
     const std::uint8_t c = peek();
-    if (c != '0' && c != '1') refuse(source_, "corrupt PNM: 0 or 1 is expected at byte ", at_);
+    if (c != '0' && c != '1') refuse(source_, "corrupt PNM: expected 0 or 1 at byte ", at_);
     ++at_;
     return c == '1';
   }
@@ -87,7 +86,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-/// Python's round(value / most * range), which rounds half to even; greys above 8 bits are then cut off at
+/// Python's round(value / most * range), which rounds half to even; grays above 8 bits are then clamped to
 /// 255.
 std::uint8_t level(std::uint32_t value, std::uint32_t most, bool wide_grey) {
   const double range = wide_grey ? 65535.0 : 255.0;
@@ -100,7 +99,7 @@ class PnmRows final : public RowSource {
   explicit PnmRows(const Source& source) : source_(source), cursor_(source_) {
     if (source.bytes.size() < 3 || !is_space(source.bytes[2]))
       refuse(source, "not an image, or of an unknown format");
-    const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, greys, colors
+    const int kind = source.bytes[1] - '0';  // P1 to P3 plain text, P4 to P6 binary; bits, grays, colors
     const int content = (kind - 1) % 3;
     plain_ = kind <= 3;
     is_bitmap_ = content == 0;
@@ -118,7 +117,7 @@ class PnmRows final : public RowSource {
         : is_bitmap_ ? (std::uint64_t{size_.width} + 7) / 8 * size_.height
                      : num_samples * (most_ > 255 ? 2 : 1);
     if (cursor_.rest() < least)
-      refuse(source, "truncated PNM: ", cursor_.rest(), " bytes cannot hold the pixels");
+      refuse(source, "truncated PNM: ", cursor_.rest(), " bytes cannot contain the pixels");
   }
 
   ImageSize size() const override { return size_; }
@@ -177,7 +176,7 @@ class PnmRows final : public RowSource {
     return row_.data();
   }
 
-  /// `sample(i)` is the i-th of a row. Of a bitmap, 1 is black.
+  /// `sample(i)` is the i-th of a row. In a bitmap, 1 is black.
   template <typename Sample>
   void map_row(Sample sample, std::uint8_t* rgb) const {
     const auto shown = [&](std::uint32_t value) -> std::uint8_t {
@@ -203,12 +202,12 @@ class PnmRows final : public RowSource {
   std::uint32_t most_ = 1;
   std::array<std::uint8_t, 256> levels_{};  // of the first values
   std::vector<std::uint32_t> row_;          // samples of a row of plain text
-  ColumnRange columns_;                     // that rows hold
+  ColumnRange columns_;                     // of the rows
   std::size_t next_y_ = 0;
 };
 
-/// Gray floats of 32 bits, the lowest row first, cut off at 0 and 255; the sign of the scale is their byte
-/// order, its size does not count.
+/// Gray floats of 32 bits, the lowest row first, clamped to 0 .. 255; the sign of the scale is their byte
+/// order, its magnitude is ignored.
 Decoded decode_float_map(const Source& source) {
   Cursor cursor(source);
   cursor.skip(3);

@@ -1,4 +1,4 @@
-// TIFF through libtiff: samples come out as stored and are mapped here as Pillow maps them.
+// TIFF through libtiff: samples are output as stored and mapped here as Pillow maps them.
 #include <tiffio.h>
 
 #include <algorithm>
@@ -40,8 +40,8 @@ void read_strips(const Source& source, const TiffStream& stream, TIFF* tiff, con
   }
 }
 
-/// Tiles reach over the edges of the image. What lies outside is decoded too, so that it may be as large as
-/// the largest image again, or as one tile of 4096 x 4096 pixels.
+/// Tiles extend beyond the edges of the image. The outside part is decoded too; it may be as large as
+/// the largest image, or as one tile of 4096 x 4096 pixels.
 void check_tiles(const Source& source, const TiffLayout& layout, std::uint32_t tile_width,
                  std::uint32_t tile_height) {
   constexpr std::uint64_t kAlwaysRead = std::uint64_t{1} << 24;
@@ -92,19 +92,19 @@ void read_tiles(const Source& source, const TiffStream& stream, TIFF* tiff, cons
   }
 }
 
-/// Of a row of one plane.
+/// Bytes of a row of one plane.
 std::size_t row_bytes_of(const Source& source, TIFF* tiff, const TiffLayout& layout) {
   const std::size_t row_bits = layout.width * layout.bits * (layout.separate ? 1 : layout.num_samples);
   const std::size_t row_bytes = (row_bits + 7) / 8;
   if (static_cast<std::size_t>(TIFFScanlineSize(tiff)) != row_bytes)
-    refuse_unsupported(source, "TIFF with an unusual row layout is not read");
+    refuse_unsupported(source, "TIFF with an unusual row layout is not supported");
   return row_bytes;
 }
 
 TiffSamples read_samples(const Source& source, const TiffStream& stream, TIFF* tiff,
                          const TiffLayout& layout) {
   TiffSamples samples;
-  // Of extra samples in planes of their own only the opacity counts.
+  // Of extra samples in separate planes only the opacity is used.
   const std::size_t num_planes = layout.separate ? layout.num_colors + (layout.has_alpha ? 1 : 0) : 1;
   samples.row_bytes = row_bytes_of(source, tiff, layout);
   samples.plane_bytes = samples.row_bytes * layout.height;
@@ -114,7 +114,7 @@ TiffSamples read_samples(const Source& source, const TiffStream& stream, TIFF* t
   return samples;
 }
 
-/// Chroma of its own sampling, as in JPEGs of the old style: libtiff makes RGB of it.
+/// Subsampled chroma, as in old-style JPEG: libtiff converts it to RGB.
 void read_chroma(const Source& source, const TiffStream& stream, TIFF* tiff, Image& image) {
   TIFFRGBAImage rgba;
   char message[1024] = "";
@@ -151,7 +151,7 @@ void read_pixels(const Source& source, const TiffStream& stream, TIFF* tiff, con
   }
 }
 
-/// Strips one after another. Tiles and planes of samples come in another order than rows.
+/// Strips one after another. Tiles and planes of samples are not in row order.
 class TiffRows final : public RowSource {
  public:
   explicit TiffRows(const Source& source) : source_(source) {
@@ -214,13 +214,13 @@ class TiffRows final : public RowSource {
   TiffLayout layout_;
   TiffSamples strip_;
   std::uint32_t rows_per_strip_ = 1;
-  ColumnRange columns_;  // that rows hold
+  ColumnRange columns_;  // of the rows
   std::size_t next_y_ = 0;
 };
 
 // ----------------------------------------------------------------------------------------------------- bands
 
-/// A type of samples, and how a row of one band is read, whose samples lie `stride` apart.
+/// A sample type, and how a row of one band is read, with samples `stride` apart.
 struct BandType {
   std::uint16_t format;
   std::size_t bits;
@@ -253,10 +253,10 @@ const BandType& band_type(const Source& source, const TiffLayout& layout) {
     if (type.format == format && type.bits == layout.bits) return type;
   }
   refuse_unsupported(source, "TIFF with bands of ", layout.bits, " bits, format ", layout.format,
-                     " is not read: integers of 8, 16 and 32 bits and floats of 32 and 64 are");
+                     " is not supported; expected integers of 8, 16 or 32 bits, or floats of 32 or 64");
 }
 
-/// Those that give samples of any type; others are for colors or bits.
+/// Compressions for samples of any type; others are for colors or bits.
 bool takes_bands(std::uint16_t compression) {
   constexpr std::uint16_t kTaking[] = {COMPRESSION_NONE,     COMPRESSION_LZW,     COMPRESSION_ADOBE_DEFLATE,
                                        COMPRESSION_PACKBITS, COMPRESSION_DEFLATE, COMPRESSION_LZMA,
@@ -264,7 +264,7 @@ bool takes_bands(std::uint16_t compression) {
   return std::find(std::begin(kTaking), std::end(kTaking), compression) != std::end(kTaking);
 }
 
-/// Whether the samples of a TIFF are colors or gray of 8 bits: what a model of one channel sees of an image.
+/// Whether the samples of a TIFF are colors or gray of 8 bits: the input of a model of one channel.
 bool is_image_of_gray(const TiffLayout& layout) {
   const bool is_single = layout.num_samples == 1 && (layout.photometric == PHOTOMETRIC_MINISBLACK ||
                                                      layout.photometric == PHOTOMETRIC_MINISWHITE);
@@ -273,16 +273,17 @@ bool is_image_of_gray(const TiffLayout& layout) {
 
 void check_bands(const Source& source, const TiffLayout& layout, std::size_t num_bands) {
   VIT_CHECK(layout.num_samples == num_bands, kWhere.with(ErrorKind::mismatch), source.name, ": has ",
-            layout.num_samples, layout.num_samples == 1 ? " band" : " bands", ", and the model takes ",
+            layout.num_samples, layout.num_samples == 1 ? " band" : " bands", ", but the model takes ",
             num_bands, " channels");
   constexpr std::uint64_t kSamplesPerPixel = 4;  // as many as an image with opacity
   if (std::uint64_t{layout.width} * layout.height > kSamplesPerPixel * source.max_pixels / num_bands)
     refuse_unsupported(source, "too many pixels: ", layout.width, " x ", layout.height, " of ", num_bands,
                        " bands, the limit is ", kSamplesPerPixel * source.max_pixels, " samples");
   if (layout.orientation >= 2 && layout.orientation <= 8)
-    refuse_unsupported(source, "TIFF of bands that its tag rotates (", layout.orientation, ") is not read");
+    refuse_unsupported(source, "TIFF of bands that its tag rotates (", layout.orientation,
+                       ") is not supported");
   if (!takes_bands(layout.compression))
-    refuse_unsupported(source, "TIFF of bands with compression ", layout.compression, " is not read");
+    refuse_unsupported(source, "TIFF of bands with compression ", layout.compression, " is not supported");
 }
 
 }  // namespace

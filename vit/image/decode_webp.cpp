@@ -43,7 +43,7 @@ Decoded decode_webp(const Source& source) {
 
   WebPAnimDecoderOptions options{};
   if (WebPAnimDecoderOptionsInit(&options) == 0)
-    refuse_unsupported(source, "libwebp has another version than its header");
+    refuse_unsupported(source, "the version of libwebp differs from its header");
   options.color_mode = MODE_RGBA;
   const std::unique_ptr<WebPAnimDecoder, void (*)(WebPAnimDecoder*)> decoder(
       WebPAnimDecoderNew(&data, &options), WebPAnimDecoderDelete);

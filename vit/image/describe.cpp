@@ -1,4 +1,4 @@
-// The rules of a Preprocessor in words, for people who ask what happens to their images.
+// Human-readable description of the rules of a Preprocessor.
 #include <cmath>
 
 #include "vit/base/check.h"
@@ -44,7 +44,7 @@ std::string resize_words(const PreprocessConfig& config) {
   const std::string size = text(config.resize_height, " x ", config.resize_width);
   switch (config.resize) {
     case ResizeRule::none: return "no resize";
-    case ResizeRule::squash: return "resize to " + size + " whatever the aspect ratio";
+    case ResizeRule::squash: return "resize to " + size + " ignoring the aspect ratio";
     case ResizeRule::shortest_edge:
       return text("resize the shortest edge to ", config.resize_height,
                   config.longest_edge > 0 ? text(", the longest to ", config.longest_edge, " at most")
@@ -86,7 +86,7 @@ std::string resize_words(const PreprocessConfig& config) {
 std::string Preprocessor::describe() const {
   const PreprocessConfig& config = config_;
   internal::TextStream out;
-  out << (config.apply_orientation ? "turn upright by EXIF; " : "ignore EXIF orientation; ")
+  out << (config.apply_orientation ? "rotate upright by EXIF; " : "ignore EXIF orientation; ")
       << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
   if (config.pad_to_square) {
     out << "pad " << (config.square_at_corner ? "at the bottom and right " : "") << "to a square with ("
@@ -110,11 +110,11 @@ std::string Preprocessor::describe() const {
   } else if (!config.crop) {
     out << "no crop\n";
   } else if (config.crop_multiple > 0) {
-    out << "crop the centre to multiples of " << config.crop_multiple << '\n';
+    out << "crop the center to multiples of " << config.crop_multiple << '\n';
   } else {
-    out << "crop the centre " << config.crop_height << " x " << config.crop_width
+    out << "crop the center " << config.crop_height << " x " << config.crop_width
         << " (rows x columns), pad with (" << int{config.crop_pad_color[0]} << ", "
-        << int{config.crop_pad_color[1]} << ", " << int{config.crop_pad_color[2]} << ") where smaller\n";
+        << int{config.crop_pad_color[1]} << ", " << int{config.crop_pad_color[2]} << ") if smaller\n";
   }
   if (config.windows) out << "computed as overlapping squares along the longer edge\n";
   if (config.rescale) {

@@ -1,4 +1,4 @@
-// The one EXIF entry that matters here: orientation, in the TIFF structure of a camera's block or in an XMP
+// The only EXIF entry used here: orientation, in the TIFF structure of a camera's block or in an XMP
 // packet.
 #include <algorithm>
 #include <iterator>
@@ -11,7 +11,7 @@ namespace vit::internal::codecs {
 
 namespace {
 
-/// The types of TIFF whose values are integers to Pillow.
+/// The TIFF types whose values Pillow reads as integers.
 enum Type : std::uint32_t {
   kShort = 3,
   kLong = 4,

@@ -1,5 +1,5 @@
-// An image in memory: 8-bit pixels, rows from the top, no type of any other library. ImageView points at
-// pixels that somebody else owns, in any of five formats; Image owns RGB pixels. Image files become Images
+// An image in memory: 8-bit pixels, rows from the top, without types of other libraries. ImageView points to
+// pixels owned elsewhere, in any of five formats; Image owns RGB pixels. Image files become Images
 // that equal Pillow's Image.open(file).convert("RGB").
 // Letters: H = height, W = width.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace vit {
 
-/// Larger images are neither read nor made unless asked for; where Pillow speaks of a decompression bomb.
+/// Larger images are neither read nor created unless requested; Pillow's limit for decompression bombs.
 inline constexpr std::size_t kMaxImagePixels = 178'956'970;
 
 /// Size in pixels.
@@ -52,13 +52,13 @@ constexpr bool has_alpha(PixelFormat format) {
   return bytes_per_pixel(format) == 4;
 }
 
-/// How pixels lie in memory.
+/// Layout of pixels in memory.
 struct PixelLayout {
   PixelFormat format = PixelFormat::rgb;  // order of the bytes of a pixel
   std::size_t row_stride = 0;  // bytes from the start of one row to the next; 0 = rows without gaps
 };
 
-/// What becomes of transparency.
+/// Treatment of transparency.
 enum class Alpha {
   drop,      // ignored, as Pillow's convert("RGB") does
   on_white,  // composited on white, as Hugging Face's do_convert_rgb does with an image in memory
@@ -68,7 +68,7 @@ enum class Alpha {
 class VIT_API ImageView {
  public:
   ImageView() = default;
-  /// Throws Error if `pixels` is null though the image has pixels, or if a row does not fit its stride.
+  /// Throws Error if `pixels` is null although the image has pixels, or if the stride is shorter than a row.
   ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {});
 
   const std::uint8_t* data() const noexcept { return data_; }  // first byte of the first row
@@ -93,7 +93,7 @@ class VIT_API ImageView {
 class Image {
  public:
   Image() = default;
-  /// A black image. Throws Error if the size overflows, std::bad_alloc if there is no such memory.
+  /// A black image. Throws Error if the size overflows, std::bad_alloc if memory is short.
   Image(std::size_t height, std::size_t width) : pixels_(Shape{height, width, 3}) {}
 
   std::uint8_t* data() noexcept { return pixels_.data(); }              // first byte of the first row
@@ -106,7 +106,7 @@ class Image {
   ImageSize size() const noexcept { return {height(), width()}; }  // H x W
   bool empty() const noexcept { return pixels_.empty(); }          // no pixels
 
-  /// The image must outlive the view: there is none of a temporary.
+  /// The image must outlive the view; a temporary has no view.
   ImageView view() const& { return {data(), height(), width()}; }
   ImageView view() const&& = delete;
   operator ImageView() const& { return view(); }  // view()
@@ -121,36 +121,36 @@ VIT_API Image to_rgb(ImageView image, Alpha alpha = Alpha::drop);
 
 // ----------------------------------------------------------------------------------------------------- files
 
-// One source per format stands behind these; all of them check sizes before they allocate, print nothing, and
-// end in an Error that names the file and the cause.
+// Each format has its own source file; all decoders check sizes before they allocate, print nothing, and
+// throw an Error that names the file and the cause.
 
-/// What happens with the orientation that EXIF or else XMP notes (JPEG, PNG, WebP, AVIF). The orientation
-/// tag of a TIFF is part of its pixel layout and is always applied, as in Pillow; so is that of a HEIF's
+/// Treatment of the orientation in EXIF or else XMP (JPEG, PNG, WebP, AVIF). The orientation
+/// tag of a TIFF is part of its pixel layout and is always applied, as in Pillow; so is that of a HEIF
 /// container, as in pillow-heif.
 enum class Orientation {
   ignore,  // pixels as stored
   apply,   // rotated and mirrored upright
 };
 
-/// How a file becomes an Image.
+/// Options for decoding a file.
 struct DecodeOptions {
-  Orientation orientation = Orientation::ignore;  // what becomes of the EXIF orientation
-  Alpha alpha = Alpha::drop;                      // what becomes of transparency
+  Orientation orientation = Orientation::ignore;  // treatment of the EXIF orientation
+  Alpha alpha = Alpha::drop;                      // treatment of transparency
   std::size_t max_pixels = kMaxImagePixels;       // height * width; a larger image is an Error
 };
 
 /// Reads JPEG (gray, RGB, CMYK, YCCK; the first image of an MPO), PNG, TIFF (the first page), WebP and GIF
-/// (of an animation the first image), AVIF, HEIF (HEIC), BMP (with and without the file header), Windows
+/// (the first image of an animation), AVIF, HEIF (HEIC), BMP (with and without the file header), Windows
 /// icons (the largest image), PNM (P1 to P6, Pf) and JPEG 2000 (up to 16 bits). GIF, AVIF, HEIF and TIFF in
 /// CIELab need giflib, libavif, libheif and Little CMS (lcms2) when the library is built. Throws Error naming
 /// the file and the cause, of kind
-/// `io` if the file is missing or unreadable or memory is short, `format` if it is damaged, empty or no
-/// image, and `unsupported` if it has a format or a layout that is not read (PSD, JPEG XL, ...) or that this
-/// build has no library for, or more than max_pixels. Differs from Pillow on some damaged files: a wrong
-/// checksum in a PNG is an Error everywhere, not only in its header, while what is wrong behind the pixels or
-/// beside them (texts, the frames of an animated PNG, colors that no pixel of a BMP can name) is none.
+/// `io` if the file is missing or unreadable or memory is short, `format` if it is damaged, empty or not an
+/// image, `unsupported` if its format or layout is not supported (PSD, JPEG XL, ...) or needs a library that
+/// this build lacks, or if it has more than max_pixels. Differs from Pillow on some damaged files: a wrong
+/// checksum in a PNG is an Error everywhere, not only in its header, while defects after the pixels or
+/// in other parts (texts, the frames of an animated PNG, unused colors of a BMP) are ignored.
 VIT_API Image decode_file(const std::filesystem::path& path, const DecodeOptions& options = {});
-/// Decodes the bytes of an image file as decode_file() does; `name` stands for the file in messages.
+/// Decodes the bytes of an image file as decode_file() does; `name` is used for the file in messages.
 VIT_API Image decode_bytes(std::span<const std::byte> bytes, const DecodeOptions& options,
                            const std::string& name);
 

@@ -1,4 +1,4 @@
-// The bytes of an image file, for whoever needs them beside its pixels.
+// The bytes of an image file, for callers that need them in addition to its pixels.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace vit::internal {
 
-/// What decode_file() decodes. Throws Error as it does for a path that is no image file by its first bytes,
-/// or for a file that is too large for `options.max_pixels`.
+/// The bytes that decode_file() decodes. Throws Error as it does if the first bytes are no image's,
+/// or is too large for `options.max_pixels`.
 std::vector<std::byte> read_image_file(const std::filesystem::path& path, const DecodeOptions& options);
-/// Reads an image file into `bytes`, whose memory is used again. Also throws Error if memory is short.
+/// Reads an image file into `bytes`, whose memory is reused. Also throws Error if memory is short.
 void read_image_file(const std::filesystem::path& path, const DecodeOptions& options,
                      std::vector<std::byte>& bytes);
 

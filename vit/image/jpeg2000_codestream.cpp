@@ -1,5 +1,5 @@
-// What a JPEG 2000 codestream asks of its decoder, read from its markers before OpenJPEG sees it: OpenJPEG
-// makes what a header announces before it looks for data, and tells of a tile only when it has made it.
+// The cost of decoding a JPEG 2000 codestream, computed from its markers before OpenJPEG reads it: OpenJPEG
+// allocates what a header specifies before it looks for data, and reports a tile only after allocating it.
 // Marker names and geometry are those of ISO 15444-1, annexes A and B. The bounds, and the attack that each
 // stops:
 //   tiles               a file of 100 bytes with 65535 tiles costs 12 KB per tile, 800 MB
@@ -8,8 +8,8 @@
 //                       sample, 20 GB for an image of 13000 x 13000; in the main header or in that of a tile
 //   visits per sample   65535 layers or many orders of packets make OpenJPEG walk over all precincts again
 //   and
-//                       again, for minutes, though no packet is there
-// Everything else that is wrong with a codestream is left to OpenJPEG.
+//                       again, for minutes, although there is no packet
+// All other defects of a codestream are left to OpenJPEG.
 #include <algorithm>
 #include <array>
 
@@ -60,7 +60,7 @@ struct Style {
 
 struct Styles {
   std::array<Style, kMaxComponents> components;
-  double num_layers = 0.0;        // 0 = not told yet
+  double num_layers = 0.0;        // 0 = not read yet
   double num_progressions = 1.0;  // orders of packets; POC brings further ones
 };
 
@@ -74,7 +74,7 @@ constexpr std::uint64_t ceil_shift(std::uint64_t value, std::size_t exponent) {
   return (value + (std::uint64_t{1} << exponent) - 1) >> exponent;
 }
 
-/// The range on the samples of a band: `level` times halved, of the last halving the lower or upper half.
+/// The range on the samples of a band: halved `level` times, taking the lower or upper half at the last.
 Range band_range(Range range, std::size_t level, bool upper) {
   const std::uint64_t from = upper ? std::uint64_t{1} << (level - 1) : 0;
   return {ceil_shift(range.begin - std::min(range.begin, from), level),
@@ -87,7 +87,7 @@ double num_cells(Range range, std::size_t exponent) {
   return static_cast<double>(ceil_shift(range.end, exponent) - (range.begin >> exponent));
 }
 
-/// What OpenJPEG makes of one tile: things that take memory, and steps on its way through the packets.
+/// OpenJPEG's cost of one tile: objects that take memory, and steps through the packets.
 struct TileWork {
   double num_parts = 0.0;
   double num_visits = 0.0;
@@ -136,7 +136,7 @@ class Codestream {
     read_size();
   }
 
-  /// `length` bytes belong to the codestream for sure; OpenJPEG reads on behind them.
+  /// `length` bytes certainly belong to the codestream; OpenJPEG reads beyond them.
   void check(std::size_t length) {
     std::size_t at = read_main_header();
     while (true) {
@@ -145,7 +145,7 @@ class Codestream {
         at = read_tile_part(at);
         continue;
       }
-      if (marker == kEoc || at >= length) return;  // files without the end marker are read
+      if (marker == kEoc || at >= length) return;  // files without the end marker are accepted
       refuse_truncated();
     }
   }
@@ -166,20 +166,21 @@ class Codestream {
     const std::uint64_t height = y_.end - std::min(y_.begin, y_.end);
     check_size(source_, width, height);
     if (x_.begin != 0 || y_.begin != 0)
-      refuse_unsupported(source_, "JPEG 2000 whose image begins off the origin of its grid is not read");
+      refuse_unsupported(source_,
+                         "JPEG 2000 whose image does not start at the origin of its grid is not supported");
     const std::size_t count = be16(siz + 36);
     if (be16(siz) < 38 + 3 * count || code_.size() < 42 + 3 * count)
       refuse(source_, "truncated JPEG 2000: no whole header");
     if (count < 1 || count > kMaxComponents)
-      refuse_unsupported(source_, "JPEG 2000 with ", count, " components is not read");
+      refuse_unsupported(source_, "JPEG 2000 with ", count, " components is not supported");
     for (std::size_t c = 0; c < count; ++c) {
       const std::uint8_t* const component = siz + 38 + 3 * c;
       constexpr std::uint32_t kMaxBits = 16;
       const std::uint32_t bits = (component[0] & 0x7Fu) + 1;  // the highest bit: signed
       if (bits > kMaxBits || component[1] != 1 || component[2] != 1) {
         refuse_unsupported(source_, "JPEG 2000 with a component of ", bits, " bits, sampled ", +component[1],
-                           " x ", +component[2], ", is not read: at most ", kMaxBits,
-                           " bits in full resolution are");
+                           " x ", +component[2], ", is not supported; expected at most ", kMaxBits,
+                           " bits in full resolution");
       }
     }
     num_components_ = count;
@@ -190,14 +191,14 @@ class Codestream {
     if (tile_width_ == 0 || tile_height_ == 0 || tile_x_ > x_.begin || tile_y_ > y_.begin ||
         tile_x_ + tile_width_ <= x_.begin || tile_y_ + tile_height_ <= y_.begin) {
       refuse(source_, "corrupt JPEG 2000: tiles of ", tile_width_, " x ", tile_height_,
-             " pixels that miss the image");
+             " pixels outside the image");
     }
     columns_ = ceil_div(x_.end - tile_x_, tile_width_);
     const std::uint64_t num_tiles = checked_mul(columns_, ceil_div(y_.end - tile_y_, tile_height_), kWhere);
     constexpr std::uint64_t kMaxTiles = 65535;
     if (num_tiles > kMaxTiles) refuse(source_, "corrupt JPEG 2000: ", num_tiles, " tiles");
     // Some 600 bytes per code block: 300 MB for any image, and as much again as the samples of large ones
-    // take. Code blocks of 64 x 64 or 32 x 32 and tiles from 64 x 64 on stay far below.
+    // take. Code blocks of 64 x 64 or 32 x 32 and tiles from 64 x 64 on are far below.
     const double num_samples =
         static_cast<double>(width) * static_cast<double>(height) * static_cast<double>(count);
     max_parts_ = 0x1p19 + num_samples / 128.0;
@@ -223,7 +224,7 @@ class Codestream {
         if (main_.num_layers == 0.0) refuse_style();
         return at;
       }
-      if (!is_known(marker)) {  // OpenJPEG looks for the next marker that it knows, word by word
+      if (!is_known(marker)) {  // OpenJPEG searches for the next known marker, word by word
         at += 2;
         continue;
       }
@@ -301,7 +302,7 @@ class Codestream {
     const std::size_t tile = be16(code_.data() + at + 4);
     const std::size_t length = be32(code_.data() + at + 6);  // of the whole tile part; 0 = up to the end
     if (tile >= walks_.size()) {
-      refuse(source_, "corrupt JPEG 2000: tile ", tile, ", though the image has ", walks_.size());
+      refuse(source_, "corrupt JPEG 2000: tile ", tile, ", but the image has ", walks_.size());
     }
     if (length > code_.size() - at) refuse_truncated();
     const std::size_t end = length == 0 ? code_.size() : at + length;

@@ -1,5 +1,5 @@
-// The two roads from pixels to floats: through 8 bits and a table, or through float resizing. Sizes and
-// offsets are preprocess_plan.cpp.
+// The two paths from pixels to floats: 8-bit with a table, or float resizing. Sizes and
+// offsets are computed in preprocess_plan.cpp.
 #include "vit/image/preprocess.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using internal::Buffer;
 
 constexpr Where kWhere{"preprocess", ErrorKind::argument};
 
-/// Three channels in either order, as the resampler takes them; other formats are converted to RGB in
+/// Three channels in either order, for the resampler; other formats are converted to RGB in
 /// `buffer` first.
 ImageView three_channels(ImageView image, Alpha alpha, Buffer<std::uint8_t>& buffer) {
   if (image.format() == PixelFormat::rgb || image.format() == PixelFormat::bgr) return image;
@@ -98,10 +98,10 @@ class GrayRows final : public internal::RowSource {
 
  private:
   std::unique_ptr<internal::RowSource> rows_;
-  std::size_t width_ = 0;  // of the columns that rows hold
+  std::size_t width_ = 0;  // of the columns in the rows
 };
 
-/// Where channel `c` of R, G, B stands in a pixel, rgb or bgr.
+/// Position of channel `c` of R, G, B in a pixel, rgb or bgr.
 std::size_t channel_at(PixelFormat order, std::size_t c) {
   return order == PixelFormat::bgr ? 2 - c : c;
 }
@@ -114,14 +114,14 @@ struct PreprocessMemory::Buffers {
   Buffer<std::uint8_t> rgb;          // the input of another format, (H, W, 3)
   Buffer<std::uint8_t> squared;      // the input padded to a square, (S, S, 3)
   Buffer<std::uint8_t> second_step;  // of two resizes of the input
-  Buffer<std::uint8_t> resized;      // what is left of it after resize and crop, (h, w, 3)
+  Buffer<std::uint8_t> resized;      // the result of resize and crop, (h, w, 3)
   Buffer<float> planes;              // the same of a float resize, (3, h, w)
 
   std::size_t bytes() const noexcept {
     return resize.bytes() + file.capacity() + rgb.bytes() + squared.bytes() + second_step.bytes() +
            resized.bytes() + planes.bytes();
   }
-  /// One absurdly large image must not hold its memory for as long as the caller lives.
+  /// Releases the memory of one exceptionally large image, which would otherwise be kept.
   void give_back() {
     constexpr std::size_t kMaxKeptBytes = std::size_t{1} << 28;
     if (bytes() > kMaxKeptBytes) *this = {};
@@ -164,12 +164,12 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
           .max_pixels = config_.max_pixels};
 }
 
-/// What is resized: three channels, and a square where the rules want one.
+/// The input of the resize: three channels, padded to a square if the rules require it.
 ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   VIT_CHECK(num_channels() == 3 || is_gray(), kWhere.with(ErrorKind::mismatch),
-            "an image has red, green and blue, and the model takes ", num_channels(),
-            " channels; a TIFF of so many bands is expected, or prepared pixels");
+            "an image has red, green and blue, but the model takes ", num_channels(),
+            " channels; expected a TIFF with that many bands, or preprocessed pixels");
   ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
   if (is_gray()) {
     std::uint8_t* const gray = in.data() == image.data() ? copied_rgb(in, buffers.rgb) : buffers.rgb.data();
@@ -283,7 +283,7 @@ void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<floa
   }
 }
 
-/// What lies around an image that is smaller than the crop.
+/// The color around an image that is smaller than the crop.
 std::array<unsigned char, 3> Preprocessor::padding() const {
   std::array<unsigned char, 3> color = config_.crop_pad_color;
   if (is_gray()) make_gray(color.data(), 1);
@@ -341,7 +341,7 @@ void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order,
   }
 }
 
-/// Nothing if the decoder gives no rows or the rules need the whole image.
+/// Nothing if the decoder delivers no rows or the rules need the whole image.
 std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file, const std::string& name,
                                                  PreprocessMemory& memory) const {
   std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
@@ -375,7 +375,7 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
                      orientation, buffers.resize);
     }
   } catch (const Error&) {
-    return std::nullopt;  // run() throws it again, unless the file is damaged, which comes first
+    return std::nullopt;  // run() throws it again, unless the file is damaged, which is reported first
   }
   FilePixels out{.pixels = Tensor<float>(Shape{num_channels(), edges.rows.out, edges.columns.out}),
                  .image_size = in};
@@ -417,11 +417,11 @@ FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::s
   return out;
 }
 
-/// Bands as they are, but for bytes, which are rescaled.
+/// Bands unchanged, except bytes, which are rescaled.
 FilePixels Preprocessor::run_bands(const internal::Bands& bands, PreprocessMemory& memory,
                                    int threads) const {
   VIT_CHECK(!config_.pad_to_square, kWhere.with(ErrorKind::unsupported), config_.source,
-            ": bands are not padded to a square with a color");
+            ": bands cannot be padded to a square with a color");
   const Plan edges = plan(bands.size());
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const std::size_t plane = checked_mul(edges.rows.count, edges.columns.count, kWhere);

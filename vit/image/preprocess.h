@@ -1,6 +1,6 @@
-// From an image to what a model sees: resize, crop, pad, normalize, by the rules of the library that a
-// checkpoint comes from. The rules are PreprocessConfig; reading them from a checkpoint's files is the
-// business of the loader.
+// From an image to the model input: resize, crop, pad, normalize, by the rules of the library that a
+// checkpoint comes from. The rules are PreprocessConfig; the loader reads them from a checkpoint's
+// files.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Bands;
 
 /// Kernel of the resampling.
 enum class ResizeFilter {  // Pillow's enum order 0..5
-  nearest,                 // the pixel whose area holds the center
+  nearest,                 // the pixel whose area contains the center
   lanczos,                 // sinc with a sinc window, radius 3
   bilinear,                // triangle, radius 1
   bicubic,                 // a = -0.5, radius 2
@@ -38,7 +38,7 @@ enum class ResizeFilter {  // Pillow's enum order 0..5
   blurred_bilinear,
 };
 
-/// Whose arithmetic resizes the image.
+/// The library whose resizing is reproduced.
 enum class Resampler {
   pillow,             // 22-bit fixed point, two 8-bit passes
   torchvision_uint8,  // torch antialias kernel on 8-bit data
@@ -49,10 +49,10 @@ enum class Resampler {
 enum class PillowRelease {
   up_to_12_1,  // columns first
   from_12_2,   // rows first for images more than 100 times as high as wide
-  from_13_0,   // rows first where they shrink more than twice as much as columns
+  from_13_0,   // rows first if they shrink more than twice as much as columns
 };
 
-/// The size that an image is brought to before it is cropped.
+/// The size to which an image is resized before it is cropped.
 enum class ResizeRule {
   none,                   // kept as it is
   squash,                 // straight to (resize_height, resize_width)
@@ -63,7 +63,7 @@ enum class ResizeRule {
   contain_trunc,  // the same, truncated (Hugging Face max_height, max_width)
   nearer_scale,   // scale by that of the two ratios to the target which is nearer to 1 (Hugging Face's DPT)
   patches,  // scale so that max_patches patches are not exceeded, edges rounded up to whole patches (NaFlex)
-  area,     // edges to the nearest multiples of edge_multiple, scaled where the area is out of its limits
+  area,     // edges to the nearest multiples of edge_multiple, scaled if the area is out of its limits
             // (Qwen-VL)
   longest,  // no edge above longest_edge, then up to multiples of edge_multiple (Pixtral)
   patch_limit,  // at most max_patches patches, never enlarged (MoonViT)
@@ -73,57 +73,57 @@ enum class ResizeRule {
   box,
 };
 
-/// What ResizeRule::area does first with edges shorter than edge_multiple.
+/// The first step of ResizeRule::area for edges shorter than edge_multiple.
 enum class ShortEdges {
   kept,  // nothing
-  each,  // each is brought to it, and the other edge with it (PaddleOCR-VL)
+  each,  // each is enlarged to it, and the other edge in proportion (PaddleOCR-VL)
   both,  // both are multiplied so that none is shorter (GLM-4V)
 };
 
-/// Where the crop begins if an odd number of pixels is to be cut off.
+/// Start of the crop if an odd number of pixels is removed.
 enum class CropRounding {
   half_even,  // timm, torchvision
   floor,      // Hugging Face
 };
 
-/// Where an odd pixel of padding goes if the image is smaller than the crop.
+/// Side of an odd pixel of padding if the image is smaller than the crop.
 enum class PadRounding {
   extra_bottom_right,  // below and to the right of the image: timm, Hugging Face torchvision
   extra_top_left,      // above and to the left of it: Hugging Face pil
 };
 
-/// How 8-bit values become normalized floats; each form is bit-exact to its library.
+/// How 8-bit values are converted to normalized floats; each form is bit-exact to its library.
 enum class NormalizeRule {
   divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
   fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
   rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
 };
 
-/// In which order the model sees the planes of an image. Mean and standard deviation stay with their color.
+/// Order of the planes of the model input. Mean and standard deviation stay assigned to their color.
 enum class ChannelOrder {
   rgb,  // R, G, B
   bgr,  // B, G, R
 };
 
-/// The size that preprocessing makes.
+/// The size of preprocessed images.
 struct InputSize {
-  /// Where the size comes from.
+  /// Rule for the size.
   enum class Kind {
-    model,   // what the checkpoint's preprocessing makes
+    model,   // that of the checkpoint's preprocessing
     native,  // each image in its own size, edges floored to a multiple of the patch size by a center crop
     fixed,   // the checkpoint's resize and crop rules with another target
   };
-  Kind kind = Kind::model;  // where the size comes from
+  Kind kind = Kind::model;  // rule for the size
   std::size_t height = 0;   // of fixed, pixels
   std::size_t width = 0;    // of fixed, pixels
 };
 
-/// How an image becomes the pixels (K, H, W) that a model takes: K = 3, red, green and blue; K = 1, gray as
-/// Pillow's convert("L") makes it; any K, the bands of a TIFF of so many (and of one, where it has more than
-/// 8 bits). Bands are resized in float32 by torch's antialias kernel; those of 8 bits are rescaled by
-/// rescale_factor, others are values as they are; then (x - mean) / std.
+/// How an image is converted to the model input (K, H, W): K = 3, red, green and blue; K = 1, gray as
+/// in Pillow's convert("L"); any K, the bands of a TIFF with that many (also one, if it has more than
+/// 8 bits). Bands are resized in float32 by torch's antialias kernel; 8-bit bands are rescaled by
+/// rescale_factor, others are unchanged; then (x - mean) / std.
 struct PreprocessConfig {
-  Resampler resampler = Resampler::pillow;          // whose arithmetic resizes
+  Resampler resampler = Resampler::pillow;          // library that is reproduced
   PillowRelease pillow = PillowRelease::from_13_0;  // of Resampler::pillow
   ResizeFilter filter = ResizeFilter::bicubic;      // kernel of the resampling
 
@@ -141,9 +141,9 @@ struct PreprocessConfig {
   std::size_t edge_multiple = 0;              // of area, longest and token_count, pixels
   std::size_t min_area = 0;                   // of area, pixels
   std::size_t max_area = 0;                   // of area, pixels
-  std::size_t area_frames = 1;                // of area: frames of an image that its limits count (GLM-4V)
+  std::size_t area_frames = 1;                // of area: frames per image counted by its limits (GLM-4V)
   ShortEdges short_edges = ShortEdges::kept;  // of area
-  /// timm: for another target the resize goes to floor(target / crop_pct). 0: the ratio of resize to crop is
+  /// timm: for another target the resize is to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
   double crop_pct = 0.0;
 
@@ -151,8 +151,8 @@ struct PreprocessConfig {
   std::size_t crop_height = 224;  // pixels
   std::size_t crop_width = 224;   // pixels
   std::size_t crop_multiple = 0;  // > 0: crop to the largest multiples of it instead
-  /// > 0: before all else the longest edge becomes this, then both edges the nearest multiples of
-  /// size_multiple, each time by OpenCV's area filter or, where an edge grows, by its cubic one (Depth
+  /// > 0: first the longest edge is resized to this, then both edges to the nearest multiples of
+  /// size_multiple, each time by OpenCV's area filter or, if an edge grows, by its cubic one (Depth
   /// Anything 3).
   std::size_t opencv_longest_edge = 0;
   std::size_t pad_multiple = 0;  // > 0, without crop: pad to the next multiples of it
@@ -169,19 +169,19 @@ struct PreprocessConfig {
   bool rescale = true;                                             // false: pixel values stay 0..255
   double rescale_factor = 1.0 / 255.0;                             // of pixel values
   bool subtract_mean = true;                                       // false: no normalization
-  /// One for each channel of the result: R, G, B; one alone where the model sees gray; or one for each band
+  /// One for each channel of the result: R, G, B; a single one for gray models; or one for each band
   /// of other images.
   std::vector<double> mean{0.485, 0.456, 0.406};
   std::vector<double> std{0.229, 0.224, 0.225};  // as `mean`
 
   bool apply_orientation = false;  // rotate by the EXIF tag before anything else
   bool alpha_on_white = false;     // composite transparency on white instead of dropping it
-  /// Before the resize the image is put in the middle of a square of its longer edge, an odd pixel of the
-  /// rest at the bottom or right, as published taggers do with Image.paste.
+  /// Before the resize the image is centered in a square of its longer edge, an odd pixel of the
+  /// padding at the bottom or right, as published taggers do with Image.paste.
   bool pad_to_square = false;
   bool square_at_corner = false;  // into the upper left corner of that square instead (OWLv2)
   std::array<unsigned char, 3> square_pad_color{0, 0, 0};  // R, G, B
-  ChannelOrder channels = ChannelOrder::rgb;               // of the planes that the model sees
+  ChannelOrder channels = ChannelOrder::rgb;               // of the planes of the model input
   std::size_t max_pixels = kMaxImagePixels;                // of an image file; larger ones are an Error
 
   std::string source;  // file and class it was read from, for messages and `vit info`
@@ -210,12 +210,12 @@ struct Box {
 
 /// Whose arithmetic resizes images.
 enum class ResamplerChoice {
-  automatic,    // what the checkpoint's own library does: timm and OpenCLIP Pillow, Hugging Face torchvision
+  automatic,    // that of the checkpoint's own library: timm and OpenCLIP Pillow, Hugging Face torchvision
   pillow,       // timm's rules, or those of Hugging Face's pil backend
   torchvision,  // the 8-bit kernel of torch
 };
 
-/// What becomes of the orientation that an EXIF tag tells.
+/// Treatment of the EXIF orientation.
 enum class ExifChoice {
   automatic,  // timm and OpenCLIP ignore the orientation, Hugging Face applies it
   apply,      // always
@@ -224,8 +224,8 @@ enum class ExifChoice {
 
 // ---------------------------------------------------------------------------------------------------- images
 
-/// The rules of `config` for another target (see InputSize), H x W below. `patch_size` matters to native
-/// alone. All divisions round down:
+/// The rules of `config` for another target (see InputSize), H x W below. `patch_size` is used only for
+/// native. All divisions round down:
 ///
 ///   target  crop  crop_pct  resize                resize to                       crop to
 ///   native  any   any       any                   no resize                       multiples of patch_size
@@ -240,23 +240,23 @@ enum class ExifChoice {
 ///   H x W   yes   0         other                 resize_height H / crop_height   H x W
 ///                                                 by resize_width W / crop_width
 ///
-/// Of a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
+/// For a resize to a number of patches, H must equal W, and the number becomes that of such a square: the
 /// aspect ratio is kept. Rules with limits of area or edges become a squash to H x W, each rounded to the
-/// nearest multiple of edge_multiple or pad_multiple, at least one. A bound on the longest edge goes with the
-/// old target, except where crop_pct rules.
+/// nearest multiple of edge_multiple or pad_multiple, at least one. A bound on the longest edge is dropped
+/// with the old target, unless crop_pct is used.
 VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize& size,
                                          std::size_t patch_size);
 
-/// The rules with other limits of area, which ResizeRule::area has. Throws Error for other rules (mismatch)
+/// The rules with other limits of area, for ResizeRule::area. Throws Error for other rules (mismatch)
 /// and for limits that contradict each other.
 VIT_API PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimits& limits);
 
-/// "bicubic" for ResizeFilter::bicubic, as Pillow's documentation spells it.
+/// "bicubic" for ResizeFilter::bicubic, as spelled in Pillow's documentation.
 VIT_API const char* filter_name(ResizeFilter filter);
 
-/// Buffers and tables of weights that a caller's runs share: after an image of one size and format, others
-/// like it are preprocessed without an allocation. Tables of the last few sizes are kept; above 256 MiB
-/// everything is given back at the end of a run. Not to be shared between threads.
+/// Buffers and tables of weights shared by a caller's runs: after an image of one size and format, others
+/// like it are preprocessed without allocation. Tables of the last few sizes are kept; above 256 MiB
+/// everything is released at the end of a run. Must not be shared between threads.
 class VIT_API PreprocessMemory {
  public:
   PreprocessMemory();
@@ -264,7 +264,7 @@ class VIT_API PreprocessMemory {
   PreprocessMemory(PreprocessMemory&&) noexcept;
   PreprocessMemory& operator=(PreprocessMemory&&) noexcept;
 
-  /// Bytes held.
+  /// Bytes in use.
   std::size_t bytes() const noexcept;
 
  private:
@@ -273,9 +273,9 @@ class VIT_API PreprocessMemory {
   std::unique_ptr<Buffers> buffers_;
 };
 
-/// How a source image lies under its preprocessed pixels. Points are measured in pixels from the upper left
-/// corner, so the center of pixel 0 is at 0.5. The point (x, y) of the result shows the point (left + x *
-/// x_step, top + y * y_step) of the source; padding shows points outside of it.
+/// The map from preprocessed pixels to the source image. Points are measured in pixels from the upper left
+/// corner, so the center of pixel 0 is at 0.5. The point (x, y) of the result is the point (left + x *
+/// x_step, top + y * y_step) of the source; padding maps to points outside of it.
 struct SourceMap {
   double left = 0;    // source pixels
   double top = 0;     // source pixels
@@ -283,37 +283,37 @@ struct SourceMap {
   double y_step = 1;  // source pixels per pixel of the result
 };
 
-/// What became of an image file.
+/// The preprocessed pixels of an image file.
 struct FilePixels {
   Tensor<float> pixels;  // (K, H, W), normalized
-  ImageSize image_size;  // of the image, upright where the rules want it so
+  ImageSize image_size;  // of the image, upright if the rules rotate it
 };
 
-/// Immutable; one object may serve many threads. Images may have any PixelFormat: the result is that of the
+/// Immutable; threads may share one object. Images may have any PixelFormat: the result is that of the
 /// image converted to RGB, with transparency dropped or composited on white as the rules say, or of that
 /// converted to gray. Letters: K = num_channels().
 class VIT_API Preprocessor {
  public:
-  /// Throws Error for rules that contradict themselves or that no resampler has.
+  /// Throws Error for rules that contradict each other or that no resampler supports.
   explicit Preprocessor(const PreprocessConfig& config);
   /// The rules of with_input_size().
   Preprocessor(const PreprocessConfig& config, const InputSize& size, std::size_t patch_size)
       : Preprocessor(with_input_size(config, size, patch_size)) {}
 
-  const PreprocessConfig& config() const noexcept { return config_; }  // the rules that it follows
+  const PreprocessConfig& config() const noexcept { return config_; }  // its rules
   std::size_t num_channels() const noexcept { return config_.num_channels(); }
-  /// How files are to be decoded for these rules.
+  /// Options for decoding files for these rules.
   DecodeOptions decode_options() const noexcept;
 
   /// Size of the result for an image of `in`. Throws Error for an image that the rules cannot handle.
   ImageSize output_size(ImageSize in) const;
-  /// Where the pixels of the result come from. Throws Error as output_size() does.
+  /// The source positions of the pixels of the result. Throws Error as output_size() does.
   SourceMap source_map(ImageSize in) const;
 
-  /// Normalized planes of `image`, R, G, B unless the rules turn the order, written to `out` (K, H, W) with
+  /// Normalized planes of `image`, R, G, B unless the rules change the order, written to `out` (K, H, W) with
   /// (H, W) = output_size(). `threads`: 0 = all; the result does not depend on it. Throws Error for another
-  /// shape of `out`, an image that the rules cannot handle, and one that needs absurdly much memory on its
-  /// way.
+  /// shape of `out`, an image that the rules cannot handle, and one that would need excessive intermediate
+  /// memory.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
   /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
@@ -337,14 +337,14 @@ class VIT_API Preprocessor {
   /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }
   /// The 8-bit image after resize, crop and padding, before normalization; RGB for any order of the planes.
-  /// Throws Error for rules that resize in float (DINOv3 of Hugging Face) and so have none.
+  /// Throws Error for rules that resize in float (DINOv3 of Hugging Face), which have none.
   Image crop_stage(ImageView image, int threads = 1) const;
 
   /// The rules in words, a few lines without a newline at the end.
   std::string describe() const;
 
  private:
-  /// One edge: resized to `resized`, of which [begin, begin + count) lands at [at, at + count) of `out`
+  /// One edge: resized to `resized`, of which [begin, begin + count) is placed at [at, at + count) of `out`
   /// pixels.
   struct EdgePlan {
     std::size_t resized = 0;
@@ -364,7 +364,7 @@ class VIT_API Preprocessor {
   ImageView input(ImageView image, PreprocessMemory& memory) const;
   ImageSize input_size(ImageSize in) const;
   std::array<ImageSize, 2> opencv_sizes(ImageSize in) const;
-  /// The plane of the result that shows channel `c` of R, G, B, or of gray.
+  /// The plane of the result with channel `c` of R, G, B, or of gray.
   std::size_t plane_of(std::size_t c) const {
     return config_.channels == ChannelOrder::bgr && num_channels() == 3 ? 2 - c : c;
   }

@@ -13,7 +13,7 @@ namespace vit {
 namespace {
 
 constexpr Where kWhere{"preprocess", ErrorKind::argument};
-constexpr Where kMismatch = kWhere.with(ErrorKind::mismatch);  // the rules against what is asked for
+constexpr Where kMismatch = kWhere.with(ErrorKind::mismatch);  // the rules contradict the request
 
 std::size_t half_even(double value) {
   return static_cast<std::size_t>(std::nearbyint(value));
@@ -85,8 +85,8 @@ std::size_t to_multiple(double edge, std::size_t multiple) {
   return half_even(edge / static_cast<double>(multiple)) * multiple;
 }
 
-/// One scale for both edges, those rounded to multiples. Hugging Face's DPT takes of the two scales to the
-/// target the one that changes less, its authors the larger one, and edges that are not below the target.
+/// One scale for both edges, those rounded to multiples. Hugging Face's DPT takes from the two scales to the
+/// target the one that changes less; its authors take the larger one, and edges not below the target.
 ImageSize scaled_to_multiples(ImageSize in, const PreprocessConfig& config) {
   const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
   const double by_height = static_cast<double>(config.resize_height) / height;
@@ -107,7 +107,7 @@ ImageSize scaled_to_multiples(ImageSize in, const PreprocessConfig& config) {
 }
 
 /// Hugging Face's get_image_size_for_max_num_patches, timm's get_image_size_for_seq: the scale by bisection,
-/// in their order of operations, so that every size is theirs.
+/// in their order of operations, so that every size is the same.
 ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
   constexpr double kPrecision = 1e-5;
   const auto patch = static_cast<double>(config.patch_size);
@@ -125,13 +125,13 @@ ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
           static_cast<std::size_t>(patches_of(in.width, low)) * config.patch_size};
 }
 
-/// Rules whose sizes follow from each image, within limits.
+/// Rules whose sizes depend on each image, within limits.
 bool has_limits(ResizeRule rule) {
   return rule == ResizeRule::area || rule == ResizeRule::longest || rule == ResizeRule::patch_limit ||
          rule == ResizeRule::token_count;
 }
 
-/// The longest edge becomes the bound, the other one follows.
+/// Resizes the longest edge to the bound, the other one in proportion.
 ImageSize longest_edge(ImageSize in, std::size_t edge) {
   const double scale = static_cast<double>(edge) / static_cast<double>(std::max(in.height, in.width));
   const auto scaled = [&](std::size_t size) {
@@ -140,13 +140,13 @@ ImageSize longest_edge(ImageSize in, std::size_t edge) {
   return {scaled(in.height), scaled(in.width)};
 }
 
-/// The larger one of two that are as near.
+/// The larger one of two equally near ones.
 std::size_t nearest_multiple(std::size_t edge, std::size_t multiple) {
   const std::size_t below = edge / multiple * multiple;
   return below == 0 || below + multiple - edge <= edge - below ? below + multiple : below;
 }
 
-/// Rules that do not crop resize to the target itself, or to as many patches as it has.
+/// Rules that do not crop resize to the target itself, or to its number of patches.
 void replace_target(PreprocessConfig& config, const InputSize& size) {
   if (config.opencv_longest_edge != 0) {
     config.opencv_longest_edge = std::max(size.height, size.width);
@@ -159,10 +159,9 @@ void replace_target(PreprocessConfig& config, const InputSize& size) {
   VIT_CHECK(!by_edge || size.height == size.width, kMismatch, config.source,
             ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x", size.width);
   if (config.resize == ResizeRule::patches) {
-    VIT_CHECK(
-        size.height == size.width && size.height >= config.patch_size, kMismatch, config.source,
-        ": the rules keep the aspect ratio and bound the number of patches; ask for one size of at least ",
-        config.patch_size, ", whose square has so many, not ", size.height, "x", size.width);
+    VIT_CHECK(size.height == size.width && size.height >= config.patch_size, kMismatch, config.source,
+              ": the rules keep the aspect ratio and limit the number of patches; give one size of at least ",
+              config.patch_size, ", for a square with that many, not ", size.height, "x", size.width);
     config.max_patches = (size.height / config.patch_size) * (size.width / config.patch_size);
     return;
   }
@@ -221,7 +220,7 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
 
 PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimits& limits) {
   VIT_CHECK(config.resize == ResizeRule::area, kMismatch, config.source,
-            ": the rules have no limits of area; those of Qwen-VL, GLM-4V and PaddleOCR-VL do");
+            ": the rules have no limits of area; those of Qwen-VL, GLM-4V and PaddleOCR-VL have");
   PreprocessConfig out = config;
   out.min_area = limits.least;
   out.max_area = limits.most;
@@ -280,7 +279,7 @@ std::array<ImageSize, 2> Preprocessor::opencv_sizes(ImageSize in) const {
   return {first, {nearest_multiple(first.height, multiple), nearest_multiple(first.width, multiple)}};
 }
 
-/// The size of what is resized.
+/// The size of the input of the resize.
 ImageSize Preprocessor::input_size(ImageSize in) const {
   VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the image has no pixels");
   if (config_.opencv_longest_edge != 0) return opencv_sizes(in)[1];
@@ -314,7 +313,7 @@ ImageSize Preprocessor::output_size(ImageSize in) const {
 
 SourceMap Preprocessor::source_map(ImageSize in) const {
   const Plan edges = plan(in);
-  const ImageSize square = input_size(in);  // of which the image is a part where the rules pad
+  const ImageSize square = input_size(in);  // which contains the image if the rules pad
   const auto step = [](const EdgePlan& edge, std::size_t size) {
     return static_cast<double>(size) / static_cast<double>(edge.resized);
   };

@@ -142,12 +142,12 @@ void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window) {
   constexpr std::size_t kMaxEdge = std::numeric_limits<std::int32_t>::max();
   VIT_CHECK(in.height > 0 && in.width > 0, kResize, "the image has no pixels");
   VIT_CHECK(target.height > 0 && target.width > 0, kResize, "an image of ", in.width, " x ", in.height,
-            " cannot become ", target.width, " x ", target.height);
+            " cannot be resized to ", target.width, " x ", target.height);
   VIT_CHECK(
       target.height <= kMaxEdge && target.width <= kMaxEdge && in.height <= kMaxEdge && in.width <= kMaxEdge,
       kResizeLimit, in.width, " x ", in.height, " to ", target.width, " x ", target.height,
       ": edges end at 2^31 - 1 pixels");
-  // More than the libraries themselves could hold; keeps the work on windows of absurdly long images bounded.
+  // More than the libraries themselves support; bounds the work on windows of extremely long images.
   constexpr std::size_t kMaxTargetPixels = std::size_t{1} << 31;
   VIT_CHECK(target.height <= kMaxTargetPixels / target.width, kResizeLimit, in.width, " x ", in.height,
             " to ", target.width, " x ", target.height, ": above 2^31 pixels");

@@ -1,5 +1,5 @@
-// Resizes that reproduce the bytes of Pillow and of torchvision. Weights are resample_axis.h, inner loops
-// kernels/resample.h, what a series of resizes keeps resize_memory.h. Letters: H, W = height and width, C =
+// Resizes that reproduce the bytes of Pillow and of torchvision. Weights: resample_axis.h, inner loops:
+// kernels/resample.h, kept memory in resize_memory.h. Letters: H, W = height and width, C =
 // channels.
 #pragma once
 
@@ -25,7 +25,7 @@ struct ResampleOptions {
   ResampleLoops loops = ResampleLoops::vectorized;
 };
 
-/// A part of the resized image; only what it needs is computed.
+/// A part of the resized image; only the pixels it needs are computed.
 struct ResizeWindow {
   std::size_t top = 0;
   std::size_t left = 0;
@@ -33,7 +33,7 @@ struct ResizeWindow {
   std::size_t width = 0;
 };
 
-/// (H, W, C) bytes; channels are resized alike, in whatever order they stand.
+/// (H, W, C) bytes; channels are resized alike, in any order.
 struct PixelRows {
   const std::uint8_t* data = nullptr;
   std::size_t height = 0;
@@ -65,7 +65,7 @@ void resize_to_float(const PixelRows& in, float factor, ImageSize target, const 
 void resize_planes(TensorView<const float> in, ImageSize target, const ResizeWindow& window,
                    ResizeFilter filter, int threads, ResizeMemory& memory, TensorView<float> out);
 
-/// `in`, of three channels, as `target` to `out` (height, width, 3): INTER_CUBIC where one of its edges grows
+/// `in`, of three channels, as `target` to `out` (height, width, 3): INTER_CUBIC if one of its edges grows
 /// (rounded from double; OpenCV's fixed point differs by 1 here and there), else INTER_AREA.
 void resize_opencv(const PixelRows& in, ImageSize target, std::uint8_t* out);
 

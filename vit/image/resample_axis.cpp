@@ -77,7 +77,7 @@ FilterShape filter_shape(ResizeFilter filter) {
   fail(kResize, "filter nearest has no weights");
 }
 
-/// Inputs and normalised weights of one output, in double.
+/// Inputs and normalized weights of one output, in double.
 class AxisWeights {
  public:
   AxisWeights(const AxisSpan& span, const FilterShape& shape)
@@ -127,7 +127,7 @@ int torch_precision(const AxisSpan& span, const FilterShape& shape) {
   return precision;
 }
 
-// A filter reaches over all of a long edge; its weights must not take the memory of a machine.
+// A filter may cover all of a long edge; its weights must not exhaust memory.
 void check_num_weights(const AxisSpan& span, double radius) {
   const double scale = std::max(static_cast<double>(span.in) / static_cast<double>(span.out), 1.0);
   const double num_weights = static_cast<double>(span.end - span.begin) * (2.0 * radius * scale + 5.0);
@@ -148,13 +148,13 @@ FixedAxis::FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resamp
   VIT_CHECK(!torch || filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic ||
                 filter == ResizeFilter::lanczos,
             kResizeLimit,
-            "torchvision resizes 8-bit images with nearest, bilinear, bicubic and lanczos only");
+            "torchvision resizes 8-bit images only with nearest, bilinear, bicubic and lanczos");
   VIT_CHECK(span.in <= std::numeric_limits<std::int32_t>::max() &&
                 span.out <= std::numeric_limits<std::int32_t>::max(),
             kResizeLimit, "an edge from ", span.in, " to ", span.out, " pixels is too long");
   const FilterShape shape = filter_shape(filter);
   check_num_weights(span, shape.radius);
-  if (torch) check_num_weights({span.in, span.out, 0, span.out}, shape.radius);  // all go into the precision
+  if (torch) check_num_weights({span.in, span.out, 0, span.out}, shape.radius);  // all affect the precision
   shift_ = torch ? torch_precision(span, shape) : 22;
   VIT_CHECK(shift_ > 0, kResizeLimit, "an edge from ", span.in, " to ", span.out,
             " pixels leaves no precision for weights");
@@ -213,7 +213,7 @@ kernels::ResampleAxis FixedAxis::view() const noexcept {
 
 namespace {
 
-/// Weights of the taps at -1, 0, 1 and 2 for a point `t` behind tap 0, a = -0.75.
+/// Weights of the taps at -1, 0, 1 and 2 for a point `t` after tap 0, a = -0.75.
 std::array<float, 4> cubic_weights(double t) {
   constexpr double a = -0.75;
   const auto near = [](double x) { return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0; };
@@ -222,7 +222,7 @@ std::array<float, 4> cubic_weights(double t) {
           static_cast<float>(far(2.0 - t))};
 }
 
-/// Four taps for each output, wherever the image shrinks or grows; those beyond the image are the border's.
+/// Four taps for each output, for shrinking and growing; taps beyond the image use the border.
 void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
   const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
   const auto last = static_cast<std::ptrdiff_t>(span.in) - 1;
@@ -309,7 +309,7 @@ FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter, float blur) {
     return;
   }
   VIT_CHECK(filter == ResizeFilter::bilinear || filter == ResizeFilter::bicubic, "resize",
-            "float images are resized with bilinear and bicubic only");
+            "float images are resized only with bilinear and bicubic");
   const auto weight_of = filter == ResizeFilter::bilinear ? bilinear<float> : bicubic<float>;
   const float radius = filter == ResizeFilter::bilinear ? 1.0f : 2.0f;
   check_num_weights(span, static_cast<double>(radius));

@@ -1,4 +1,4 @@
-// Weights of one axis of an antialiased resize, as Pillow and torchvision compute them. Applying them is
+// Weights of one axis of an antialiased resize, as Pillow and torchvision compute them. They are applied in
 // kernels/resample.h (8 bit) and resample_float.cpp.
 #pragma once
 
@@ -24,14 +24,14 @@ struct AxisSpan {
 class FixedAxis {
  public:
   /// Pillow: w = round-half-away(weight * 2^22), weights in double.
-  /// torchvision: int16 weights with the largest precision p < 22 that holds the axis' largest weight.
-  /// `mirrored`: of an axis that is stored backwards: its inputs and the wanted outputs are counted from the
+  /// torchvision: int16 weights with the largest precision p < 22 that fits the axis' largest weight.
+  /// `mirrored`: the axis is stored in reverse: its inputs and the wanted outputs are counted from the
   /// other end. Throws Error for filters that the resampler does not have.
   FixedAxis(const AxisSpan& span, ResizeFilter filter, Resampler resampler, bool mirrored = false);
 
   /// Inputs are counted from first_input().
   kernels::ResampleAxis view() const noexcept;
-  /// Input pixels [first_input, first_input + num_inputs) are what the wanted outputs read.
+  /// The wanted outputs read the input pixels [first_input, first_input + num_inputs).
   std::size_t first_input() const noexcept { return first_input_; }
   std::size_t num_inputs() const noexcept { return num_inputs_; }
   std::size_t bytes() const noexcept;

@@ -73,7 +73,7 @@ Inputs inputs_of(const FloatAxis& axis) {
   return inputs;
 }
 
-/// The pass across rows: the weighted sum of the inputs of one output, each a row that `row_at` finds.
+/// The pass across rows: the weighted sum of the inputs of one output, each a row returned by `row_at`.
 template <typename RowAt>
 void sum_rows(const FloatAxis& axis, std::size_t output, std::size_t row_floats, float* sums,
               const RowAt& row_at) {

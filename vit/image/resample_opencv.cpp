@@ -19,7 +19,7 @@ struct Taps {
   std::vector<std::vector<Tap>> outputs;
 };
 
-/// Shares of the cells that lie under an output; a cell below a thousandth counts for nothing.
+/// Shares of the cells covered by an output; a share below a thousandth is ignored.
 Taps<float> area_taps(std::size_t in, std::size_t out) {
   constexpr double kLeast = 1e-3;
   const double scale = static_cast<double>(in) / static_cast<double>(out);
@@ -39,7 +39,7 @@ Taps<float> area_taps(std::size_t in, std::size_t out) {
   return taps;
 }
 
-/// a = -0.75; what lies beyond the image is its border.
+/// a = -0.75; the border is repeated beyond the image.
 Taps<double> cubic_taps(std::size_t in, std::size_t out) {
   constexpr double a = -0.75;
   const double scale = static_cast<double>(in) / static_cast<double>(out);
@@ -57,7 +57,7 @@ Taps<double> cubic_taps(std::size_t in, std::size_t out) {
   return taps;
 }
 
-/// The nearest integer, ties to even. Sums in double are a tie where they miss it by their own rounding.
+/// The nearest integer, ties to even. Sums in double count as ties if they miss them only by rounding.
 float to_integer(float value) {
   return std::nearbyint(value);
 }
@@ -66,7 +66,7 @@ double to_integer(double value) {
   return std::nearbyint(std::nearbyint(value * kSteps) / kSteps);
 }
 
-/// Rows first become as wide as the result, then they are added up.
+/// Rows are first resized to the width of the result, then summed.
 template <typename Number>
 void resize_by(const PixelRows& in, const Taps<Number>& rows, const Taps<Number>& columns,
                std::uint8_t* out) {

@@ -39,7 +39,7 @@ RowResize::RowResize(ImageSize in, ImageSize target, const ResizeWindow& window,
   const bool rows_change = rows.in != rows.out;
   if (!columns_change && !rows_change) return;
   if (options.filter == ResizeFilter::nearest) {
-    VIT_CHECK(orientation == 1, kResize, "filter nearest takes upright images");
+    VIT_CHECK(orientation == 1, kResize, "filter nearest requires upright images");
     passes_ = Passes::nearest;
     nearest_columns_ = &memory.nearest_columns.find(columns, options.resampler);
     nearest_rows_ = &memory.nearest_rows.find(rows, options.resampler);
@@ -127,7 +127,7 @@ void RowResize::resize_rows(RowSource& rows, std::uint8_t* out) const {
   const std::size_t out_bytes = checked_mul(out_width_, 3, kResize);
   const bool columns_first = passes_ == Passes::columns_first;
   const bool rows_first = passes_ == Passes::rows_first;
-  constexpr std::size_t kTogether = 4;  // rows that the pass along them takes together
+  constexpr std::size_t kTogether = 4;  // rows processed together by the horizontal pass
   const std::size_t wanted_bytes = 3 * wanted_.count();
   std::uint8_t* const strip = memory_.strip.take(columns_first ? checked_mul(kStripRows, held_bytes, kResize)
                                                  : rows_first  ? kTogether * wanted_bytes
@@ -136,7 +136,7 @@ void RowResize::resize_rows(RowSource& rows, std::uint8_t* out) const {
   SlidingRows<std::uint8_t> arrived(memory_.between, row_bytes, most_inputs_, kStripRows);
   const kernels::ResampleAxis axis = row_axis_->view();
   std::size_t output = 0;       // the next one of the row axis
-  std::size_t num_waiting = 0;  // rows of the strip that wait for the pass along them
+  std::size_t num_waiting = 0;  // rows of the strip that wait for the horizontal pass
   rows.skip(first_row_);
   while (output < axis.num_outputs) {
     const std::size_t count = std::min(kStripRows, num_rows_ - arrived.end());

@@ -1,5 +1,5 @@
-// Resizes of images whose rows arrive one after another: those of resample.h, byte for byte, of which only
-// the rows that the next output needs are in memory. One thread each.
+// Resizes of images whose rows arrive one after another: identical to resample.h byte for byte; only
+// the rows that the next output needs are in memory. Single-threaded.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace vit::internal {
 template <typename T>
 class SlidingRows {
  public:
-  /// `num_kept`: how many rows are looked back at at most; `num_new`: how many arrive at once at most.
+  /// `num_kept`: most earlier rows needed; `num_new`: most rows that arrive at once.
   SlidingRows(Buffer<T>& memory, std::size_t row_size, std::size_t num_kept, std::size_t num_new)
       : row_size_(row_size), num_rows_(2 * num_kept + num_new) {
     data_ = memory.take(checked_mul(num_rows_, row_size, "resize"));
@@ -25,7 +25,7 @@ class SlidingRows {
   std::size_t row_size() const { return row_size_; }
   std::size_t end() const { return end_; }
   const T* row(std::size_t y) const { return data_ + (y - first_) * row_size_; }
-  /// Where the rows [end(), end() + count) go. Rows before `keep` are gone afterwards.
+  /// Memory for the rows [end(), end() + count). Rows before `keep` are discarded.
   T* append(std::size_t count, std::size_t keep) {
     if (end_ - first_ + count > num_rows_) {
       keep = std::clamp(keep, first_, end_);
@@ -48,8 +48,8 @@ class SlidingRows {
 /// Rows of the source that are decoded together: a row of blocks of most JPEGs.
 constexpr std::size_t kStripRows = 16;
 
-/// resize() of an image of rows that are stored as an EXIF orientation says: `in`, `target` and `window` are
-/// upright. Integer sums do not depend on the order of their terms, so that weights of the mirrored axes do,
+/// resize() of an image of rows that are stored with an EXIF orientation: `in`, `target` and `window` are
+/// upright. Integer sums do not depend on the order of their terms, so weights of mirrored axes suffice,
 /// and only the result is rotated.
 class RowResize {
  public:
@@ -57,7 +57,7 @@ class RowResize {
   RowResize(ImageSize in, ImageSize target, const ResizeWindow& window, const ResampleOptions& options,
             int orientation, ResizeMemory& memory);
   /// Takes all of `rows`, which was not started, and writes the window to `out`, 3 bytes a pixel, as stored:
-  /// for rotate_upright(). What the memory holds must be what the constructor left. Throws Error if the file
+  /// for rotate_upright(). The memory must be unchanged since the constructor. Throws Error if the file
   /// of the rows is damaged.
   void run(RowSource& rows, std::uint8_t* out) const;
 
@@ -93,8 +93,8 @@ class FloatRowResize {
   /// Throws Error if resize_to_float() does.
   FloatRowResize(ImageSize in, float factor, ImageSize target, const ResizeWindow& window,
                  ResizeFilter filter, ResizeMemory& memory);
-  /// Takes all of `rows`, which was not started, and writes (3, window height, window width) to `out`. What
-  /// the memory holds must be what the constructor left. Throws Error if the file of the rows is damaged.
+  /// Takes all of `rows`, which was not started, and writes (3, window height, window width) to `out`. The
+  /// memory must be unchanged since the constructor. Throws Error if the file of the rows is damaged.
   void run(RowSource& rows, TensorView<float> out) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the resizes of whole images and of rows share: limits, and the order of passes.
+// Shared by the resizes of whole images and of rows: limits, and the order of passes.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace vit::internal {
 
-/// What is too large for a resize is `unsupported`, what makes no sense an `argument`.
+/// Sizes that are too large are `unsupported`, invalid ones an `argument`.
 constexpr Where kResize{"resize", ErrorKind::argument};
 constexpr Where kResizeLimit = kResize.with(ErrorKind::unsupported);
 
 /// Throws Error for an empty image or target, a window outside the target, and edges or targets that are
-/// absurdly large.
+/// excessively large.
 void check_resize(ImageSize in, ImageSize target, const ResizeWindow& window);
 
-/// Whether this Pillow shrinks the height before it touches the width.
+/// Whether this Pillow release resizes the height before the width.
 bool vertical_first(PillowRelease release, ImageSize in, ImageSize out);
 
 /// Throws Error if the image of `size` between two passes would take more than 1 GiB.

@@ -1,5 +1,5 @@
-// What the resizes of one caller keep from one to the next, so that a resize between sizes that were seen
-// before allocates nothing: tables of weights and buffers. Not to be shared between threads.
+// Memory kept between the resizes of one caller, so that a resize between sizes seen
+// before allocates nothing: tables of weights and buffers. Must not be shared between threads.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace vit::internal {
 
-/// Memory that grows on demand and never shrinks by itself.
+/// Memory that grows on demand and never shrinks automatically.
 template <typename T>
 class Buffer {
  public:
-  /// `count` elements of any value, good until the next call.
+  /// `count` uninitialized elements, valid until the next call.
   T* take(std::size_t count) {
     if (count > capacity_) {
       storage_ = Tensor<T>();  // first, so that both never exist
@@ -28,7 +28,7 @@ class Buffer {
     }
     return storage_.data();
   }
-  /// What was taken last.
+  /// The memory of the last take().
   T* data() { return storage_.data(); }
   std::size_t bytes() const noexcept { return capacity_ * sizeof(T); }
 
@@ -37,12 +37,12 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
-/// The tables of one axis for the last few spans, most recent first. `Choice` is what a table depends on
-/// besides its span.
+/// The tables of one axis for the last few spans, most recent first. `Choice` are parameters of a table
+/// in addition to its span.
 template <typename Axis, typename... Choice>
 class AxisTables {
  public:
-  /// Made when it is not there; good until the next call.
+  /// Created if it is missing; valid until the next call.
   const Axis& find(const AxisSpan& span, Choice... choice) {
     const Key key(span, choice...);
     const auto found =

@@ -38,7 +38,7 @@ bool is_readable(const TiffLayout& layout) {
   }
 }
 
-/// The compressions that Pillow reads. libtiff has more decoders, and the one for JBIG ends the program where
+/// The compressions that Pillow reads. libtiff has more decoders, and the one for JBIG ends the program if
 /// data are corrupt.
 bool is_readable_compression(std::uint16_t compression) {
   constexpr std::uint16_t kReadable[] = {
@@ -61,7 +61,7 @@ TiffLayout read_tiff_tags(const Source& source, TIFF* tiff) {
   check_size(source, layout.width, layout.height);
   layout.compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
   if (!is_readable_compression(layout.compression))
-    refuse_unsupported(source, "TIFF with compression ", layout.compression, " is not read");
+    refuse_unsupported(source, "TIFF with compression ", layout.compression, " is not supported");
   layout.little_endian = TIFFIsBigEndian(tiff) == 0;
   layout.bits = tag16(tiff, TIFFTAG_BITSPERSAMPLE, 1);
   layout.num_samples = tag16(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
@@ -79,7 +79,7 @@ TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
   TiffLayout layout = read_tiff_tags(source, tiff);
   if (layout.photometric == PHOTOMETRIC_YCBCR && layout.compression == COMPRESSION_JPEG && !layout.separate &&
       layout.num_samples == 3) {
-    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg turns YCbCr to RGB
+    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);  // libjpeg converts YCbCr to RGB
     layout.photometric = PHOTOMETRIC_RGB;
   }
   constexpr std::size_t kMaxSamples = 6;
@@ -87,7 +87,7 @@ TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
       !is_readable(layout)) {
     refuse_unsupported(source, "TIFF with ", layout.num_samples, " samples of ", layout.bits,
                        " bits, format ", layout.format, ", photometric interpretation ", layout.photometric,
-                       " is not read");
+                       " is not supported");
   }
   switch (layout.photometric) {
     case PHOTOMETRIC_RGB:
@@ -98,8 +98,7 @@ TiffLayout read_tiff_layout(const Source& source, TIFF* tiff) {
   std::uint16_t num_extra = 0;
   std::uint16_t* extra = nullptr;
   TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &num_extra, &extra);
-  const bool is_plain =
-      layout.format != SAMPLEFORMAT_INT;  // an extra sample beside signed ones is passed over
+  const bool is_plain = layout.format != SAMPLEFORMAT_INT;  // an extra sample next to signed ones is ignored
   if (layout.num_samples > layout.num_colors && layout.photometric != PHOTOMETRIC_SEPARATED && is_plain) {
     layout.has_alpha = num_extra == 0 || extra[0] != EXTRASAMPLE_UNSPECIFIED;
     layout.premultiplied = num_extra != 0 && extra[0] == EXTRASAMPLE_ASSOCALPHA;

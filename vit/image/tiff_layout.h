@@ -1,4 +1,4 @@
-// What the tags of a TIFF say of its samples.
+// The sample layout from the tags of a TIFF.
 #pragma once
 
 #include <tiffio.h>
@@ -10,7 +10,7 @@
 
 namespace vit::internal::codecs {
 
-/// The tags that decide what a sample means.
+/// The tags that define the meaning of samples.
 struct TiffLayout {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
@@ -28,10 +28,10 @@ struct TiffLayout {
   std::uint16_t* palette[3] = {};
 };
 
-/// Throws Error for a directory that is damaged, and for layouts that Pillow does not read either.
+/// Throws Error for a damaged directory, and for layouts that Pillow does not support either.
 TiffLayout read_tiff_layout(const Source& source, TIFF* tiff);
-/// The tags as they are, for samples that are no colors: every sample is one. Throws Error for a directory
-/// that is damaged and for compressions that are not read.
+/// The plain tags, for samples that are not colors: each is a band. Throws Error for a
+/// damaged directory and for unsupported compressions.
 TiffLayout read_tiff_tags(const Source& source, TIFF* tiff);
 
 }  // namespace vit::internal::codecs

@@ -15,7 +15,7 @@
 
 namespace vit::internal::codecs {
 
-/// Takes no memory until it is written.
+/// Uses no memory until it is written.
 using TiffBytes = Tensor<std::uint8_t>;
 
 /// All samples as stored: one plane of interleaved samples, or one plane per sample.
@@ -30,7 +30,7 @@ class TiffMapper {
  public:
   TiffMapper(const TiffLayout& layout, const TiffSamples& samples) : layout_(layout), samples_(samples) {}
 
-  /// One pixel's color, of CIELab what lab_to_rgb() takes; returns its opacity.
+  /// One pixel's color, for CIELab the input of lab_to_rgb(); returns its opacity.
   std::uint8_t map(std::size_t x, std::size_t y, std::uint8_t* rgb) const {
     switch (layout_.photometric) {
       case PHOTOMETRIC_PALETTE: {
@@ -48,7 +48,7 @@ class TiffMapper {
         for (std::size_t c = 0; c < 3; ++c) rgb[c] = high_byte(sample(x, y, c));
         break;
       case PHOTOMETRIC_CIELAB:
-        // a and b are signed. Pillow takes those of planes as if they were not.
+        // a and b are signed. Pillow treats those of planes as unsigned.
         for (std::size_t c = 0; c < 3; ++c) {
           const bool is_signed = c > 0 && !layout_.separate;
           rgb[c] = static_cast<std::uint8_t>(*sample(x, y, c).bytes ^ (is_signed ? 0x80 : 0));
@@ -83,7 +83,7 @@ class TiffMapper {
     std::memcpy(&value, place.bytes, sizeof value);
     return value;
   }
-  /// Two samples of 12 bits lie in three bytes, the high bits first.
+  /// Two samples of 12 bits are stored in three bytes, high bits first.
   static std::uint32_t twelve_bits(Place place) {
     const std::uint8_t* const p = place.bytes;
     return place.bit == 0 ? std::uint32_t{p[0]} << 4 | p[1] >> 4 : (p[0] & 15u) << 8 | p[1];
@@ -95,7 +95,7 @@ class TiffMapper {
   std::uint8_t high_byte(Place place) const {
     return layout_.bits == 16 ? static_cast<std::uint8_t>(number<std::uint16_t>(place) >> 8) : *place.bytes;
   }
-  /// Up to 8 bits are spread to 0..255, more are cut off there.
+  /// Up to 8 bits are scaled to 0..255, more are clamped.
   std::uint8_t gray(Place place) const {
     if (layout_.bits <= 8) {
       const auto level = static_cast<std::uint8_t>(small(place) * (255 / ((1u << layout_.bits) - 1)));

@@ -55,7 +55,7 @@ int keep_message(TIFF*, void* user, const char*, const char* format, va_list arg
   return 1;  // nothing is printed
 }
 
-/// Warnings are not shown. One counts: libtiff takes an image whose palette it cannot read for a gray one.
+/// Warnings are ignored except one: libtiff treats an image whose palette it cannot read as gray.
 int note_lost_palette(TIFF*, void* user, const char*, const char* format, va_list arguments) {
   TiffStream& stream = *static_cast<TiffStream*>(user);
   char message[sizeof stream.message];

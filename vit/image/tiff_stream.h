@@ -1,4 +1,4 @@
-// A TIFF in memory as libtiff reads it.
+// Access of libtiff to a TIFF in memory.
 #pragma once
 
 #include <tiffio.h>
@@ -11,7 +11,7 @@
 
 namespace vit::internal::codecs {
 
-/// The file as libtiff sees it, and the last message of libtiff.
+/// The file for libtiff, and its last message.
 struct TiffStream {
   std::span<const std::uint8_t> bytes;
   std::uint64_t position = 0;

@@ -9,7 +9,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"preprocess", ErrorKind::argument};
-constexpr double kMostEdge = 1e9;  // of an edge on the way, before limits of memory
+constexpr double kMostEdge = 1e9;  // of an intermediate edge, before limits of memory
 
 std::size_t whole(double edge) {
   return static_cast<std::size_t>(std::clamp(edge, 0.0, kMostEdge));
@@ -19,7 +19,7 @@ struct Edges {
   double height, width;
 };
 
-/// What becomes of edges shorter than `factor` before all else.
+/// First step for edges shorter than `factor`.
 Edges enlarge_short(Edges in, double factor, ShortEdges rule) {
   if (rule == ShortEdges::both && (in.height < factor || in.width < factor)) {
     const double scale = std::max(factor / in.height, factor / in.width);
@@ -43,7 +43,7 @@ ImageSize size_by_area(ImageSize image, const PreprocessConfig& config) {
                                  factor, config.short_edges);
   const double ratio = std::max(in.height, in.width) / std::min(in.height, in.width);
   VIT_CHECK(ratio <= kMostRatio, kWhere, "an image of ", image.width, " x ", image.height,
-            " is more than 200 times as long as it is wide, which the rules of ", config.source, " refuse");
+            " is more than 200 times as long as it is wide; the rules of ", config.source, " refuse it");
   double height = std::nearbyint(in.height / factor) * factor;
   double width = std::nearbyint(in.width / factor) * factor;
   if (frames * height * width > most) {
@@ -92,7 +92,7 @@ ImageSize size_by_token_count(ImageSize image, const PreprocessConfig& config) {
   double new_height = std::floor(scale * height / cell) * cell;
   double new_width = std::floor(scale * width / cell) * cell;
   VIT_CHECK(new_height > 0 || new_width > 0, kWhere, "an image of ", image.width, " x ", image.height,
-            " leaves no room for a token of ", config.edge_multiple, " pixels");
+            " is too small for a token of ", config.edge_multiple, " pixels");
   if (new_height == 0) {
     new_height = cell;
     new_width = std::min(std::floor(width / height) * cell, longest);

@@ -1,4 +1,4 @@
-// The sizes that processors of vision-language models bring images to: the aspect ratio is kept, edges are
+// The sizes to which processors of vision-language models resize images: the aspect ratio is kept, edges are
 // whole cells of patches, and the number of tokens has limits. All in double, in the order of the libraries'
 // operations.
 #pragma once
@@ -11,7 +11,7 @@ namespace vit::internal {
 /// Each throws Error for an image that the processor refuses.
 ///
 /// ResizeRule::area (Qwen-VL, GLM-4V, PaddleOCR-VL, ERNIE): edges to the nearest multiples, half to even;
-/// then, if the area is out of its limits, both scaled to meet them.
+/// then, if the area is out of its limits, both are scaled to fit.
 ImageSize size_by_area(ImageSize in, const PreprocessConfig& config);
 /// ResizeRule::longest (Pixtral, Mistral 3): no edge longer than longest_edge, then up to the next multiples.
 ImageSize size_by_longest(ImageSize in, const PreprocessConfig& config);

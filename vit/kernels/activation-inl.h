@@ -9,8 +9,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-/// What an activation is good for: full keeps nearly all digits of a float32; coarse is for numbers that are
-/// rounded to bfloat16 or 8 bits next, and loses little among what that loses.
+/// Accuracy of an activation: full keeps nearly all digits of a float32; coarse is for numbers that are
+/// rounded to bfloat16 or 8 bits next, with errors small compared to that rounding.
 enum class Accuracy { full, coarse };
 
 /// max(x, 0), which keeps NaN: Max may drop it.
@@ -18,14 +18,14 @@ HWY_INLINE V ramp(V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(D())), x);
 }
 
-/// x Phi(x), the exact GELU, off by at most 1e-7 |x|, as x (1 + erf(x / sqrt(2))) / 2 is in float. The tail
-/// keeps its digits longer: 9 ulp for x > -2, 30 ulp for x > -4; zero below -13.
+/// x Phi(x), the exact GELU, error at most 1e-7 |x|, like x (1 + erf(x / sqrt(2))) / 2 in float. The tail
+/// is more precise: 9 ulp for x > -2, 30 ulp for x > -4; zero below -13.
 ///   x Phi(x) = max(x, 0) - t Phi(-t),  t = |x|,   Phi(-t) = 2^p(t)
-/// The logarithm of Phi(-t) is so smooth that a polynomial meets it: p(0) = -1 is exact, the rest minimax in
+/// The logarithm of Phi(-t) is smooth enough for one polynomial: p(0) = -1 is exact, the rest minimax in
 /// the error of Phi(-t) relative to exp(-0.2 t^2) for t <= 9, and falls to the end of the range.
 HWY_INLINE V gelu(V x) {
   const V t = hn::Min(set(16.0f), hn::Abs(x));
-  // In pairs, which makes the chain of dependent instructions short; one by one at the end, for the rounding.
+  // In pairs, which shortens the chain of dependent instructions; one by one at the end, for the rounding.
   const V t2 = hn::Mul(t, t), t4 = hn::Mul(t2, t2);
   const V p23 = hn::MulAdd(set(-5.244593944e-2f), t, set(-4.592178883e-1f));
   const V p45 = hn::MulAdd(set(1.055932221e-5f), t, set(6.945021766e-3f));
@@ -50,7 +50,7 @@ HWY_INLINE V parabolas(V t, float width, const float (&c0)[kCount], const float 
   return hn::MulAdd(slope, t, look_up(c0, index));
 }
 
-/// gelu, off by at most 5e-5 and a rounding: Phi(-t) as sixteen parabolas side by side, each minimax in the
+/// gelu, error at most 5e-5 plus rounding: Phi(-t) as sixteen parabolas side by side, each minimax in the
 /// error of t Phi(-t); the last one ends in zero at kEnd.
 HWY_INLINE V coarse_gelu(V x) {
   constexpr float kWidth = 17.0f / 64, kEnd = 543.0f / 128;
@@ -71,8 +71,8 @@ HWY_INLINE V coarse_gelu(V x) {
   return hn::NegMulAdd(t, parabolas(t, kWidth, kC0, kC1, kC2), ramp(x));
 }
 #else
-/// gelu, off by at most 9e-5 and a rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
-/// Phi(t) for t <= 4.145, where it meets 1/2.
+/// gelu, error at most 9e-5 plus rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
+/// Phi(t) for t <= 4.145, where it reaches 1/2.
 HWY_INLINE V coarse_gelu(V x) {
   const V t = hn::Min(set(4.145f), hn::Abs(x));
   const V t2 = hn::Mul(t, t);
@@ -88,8 +88,8 @@ HWY_INLINE V coarse_gelu(V x) {
 #endif
 
 #if HWY_TARGET == HWY_AVX3
-/// x times the logistic function s of y, which has the sign of x and at least its size; off by at most 4e-5
-/// and a rounding.
+/// x times the logistic function s of y, which has the sign of x and at least its magnitude; error at most
+/// 4e-5 plus rounding.
 ///   x s(y) = max(x, 0) - |x| s(-t),  t = |y|,   s(-t) as 32 parabolas, minimax in the error of t s(-t)
 /// The last one ends in zero at kEnd.
 HWY_INLINE V coarse_times_sigmoid(V x, V y) {

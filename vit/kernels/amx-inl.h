@@ -1,11 +1,11 @@
 // Matrix products on the tiles of AMX: the operands are those of bf16-inl.h (pairs) and int8-lines-inl.h
-// (bytes), whose lines of 32 lanes are two rows of weight tiles side by side, so that nothing is packed anew.
+// (bytes), whose lines of 32 lanes are two rows of weight tiles side by side, so that nothing is repacked.
 //
 //   sums (16, 16 | 16)  +=  inputs (16 rows, 16 lanes)  *  lines (16 lanes, 16 | 16 columns)
 //
-// A lane of K holds two bfloat16 or four bytes. Tiles are configured once for 16 rows and once for what is
-// left of the rows; tiles of their own take what is left of K. Instructions are written as assembly: the
-// instruction set is asked for at run time and is no part of Highway's target.
+// A lane of K holds two bfloat16 or four bytes. Tiles are configured once for 16 rows and once for the
+// remaining rows; separate tiles handle the rest of K. Instructions are written as assembly: the
+// instruction set is detected at run time and is not part of Highway's target.
 #pragma once
 
 #include "vit/kernels/attention-inl.h"
@@ -24,7 +24,7 @@ constexpr size_t kTileHeight = 16;  // rows of sums
 constexpr size_t kRowBlock = 96;    // rows that share a panel, as kBlockRows; whole tiles
 constexpr size_t kLineStride = 2 * kTileLanes * sizeof(float);  // bytes from one line of weights to the next
 
-/// Palette 1: what LDTILECFG reads.
+/// Palette 1: the operand of LDTILECFG.
 struct alignas(64) TileConfig {
   uint8_t palette, start_row, reserved[14];
   uint16_t bytes_per_row[16];
@@ -32,7 +32,7 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// Tiles 0, 1: sums. 2, 3, 4: inputs and weights of whole tiles of K. 5, 6, 7: of what is left of it.
+// Tiles 0, 1: sums. 2, 3, 4: inputs and weights of whole tiles of K. 5, 6, 7: of the rest of it.
 HWY_INLINE void configure(size_t rows, size_t rest_lanes) {
   TileConfig config;
   __builtin_memset(&config, 0, sizeof(config));
@@ -54,7 +54,7 @@ HWY_INLINE void configure(size_t rows, size_t rest_lanes) {
   __asm__ volatile("ldtilecfg %0" : : "m"(config));
 }
 
-/// Gives the tiles back, so that nobody saves them with the thread.
+/// Releases the tiles, so that they are not saved with the thread.
 HWY_INLINE void release() {
   __asm__ volatile("tilerelease");
 }
@@ -82,7 +82,7 @@ struct Bf16Products {
   }
 };
 
-/// Bytes without a sign times bytes with one, sums of int32: exact.
+/// Unsigned times signed bytes, sums of int32: exact.
 struct ByteProducts {
   using Sum = int32_t;
   static HWY_INLINE void multiply_whole() {
@@ -134,7 +134,7 @@ HWY_INLINE void multiply_tile(const Factors& factors, TileStart start, typename 
 #undef VIT_TILE_LOAD
 #undef VIT_TILE_STORE
 
-/// `rows` rows, a tile after the other.
+/// `rows` rows, tile by tile.
 template <class Products>
 HWY_INLINE void multiply_rows(const Factors& factors, size_t rows, TileStart start,
                               typename Products::Sum* sums) {
@@ -218,7 +218,7 @@ inline void int8_gemm(const GemmArgs& args) noexcept {
   });
 }
 
-/// Products that take the operands of `other`, on tiles.
+/// Products on tiles, with the operands of `other`.
 constexpr LinearKernels on_tiles(const LinearKernels& other, const char* description,
                                  void (*gemm)(const GemmArgs&) noexcept) {
   LinearKernels kernels = other;
@@ -233,7 +233,7 @@ constexpr LinearKernels kBf16Linear =
 constexpr LinearKernels kInt8Linear =
     on_tiles(int8::kLinear<int8::VnniBytes>, "products of bytes (AMX)", int8_gemm);
 
-// Attention. Keys are rows of lanes already; values become rows of channels, which lie along the keys.
+// Attention. Keys already are rows of lanes; values become rows of channels along the keys.
 
 struct TileKeys : PairKeys {
   static HWY_INLINE void score(const AttentionBlock& block) {

@@ -16,8 +16,8 @@
 namespace vit::internal::kernels {
 namespace {
 
-// One row more than a tile, columns and K that no tile divides; every number is an integer that bfloat16 and
-// a quantized group of that range keep exactly.
+// One row more than a tile, columns and K that are no multiples of a tile; every number is an integer that
+// bfloat16 and a quantized group of that range represent exactly.
 constexpr std::size_t kRows = 17, kColumns = 19, kFeatures = 70, kMostBytes = 1 << 15;
 
 constexpr float input(std::size_t m, std::size_t k) {
@@ -97,7 +97,7 @@ bool amx_is_permitted() {
 }
 
 bool amx_product_is_right(const LinearKernels& bf16, const LinearKernels& int8) noexcept {
-  // bfloat16 is exact here; quantization steps of 10 / 254 and 6 / 127 leave less than 0.02 a product.
+  // bfloat16 is exact here; quantization steps of 10 / 254 and 6 / 127 cause errors below 0.02 per product.
   return largest_error(bf16) == 0.0 && largest_error(int8) < 0.05 * kFeatures;
 }
 

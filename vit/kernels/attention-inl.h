@@ -1,12 +1,12 @@
-// Attention of one head, computed on its side: queries lie along the vectors, so that softmax needs no sum
+// Attention of one head, computed transposed: queries lie along the vectors, so that softmax needs no sum
 // across lanes and neither keys nor values have to be transposed.
 //   S^T (keys, queries)     = K (keys, d) * Q^T (d, queries)        one panel of kPanel queries at a time
 //   O^T (d, queries)       += V^T (d, keys) * exp(S^T - maximum)    kBlockKeys keys at a time
 // A running maximum and sum per query make the softmax exact over any number of blocks; memory does not grow
-// with T. A block of keys and values serves the panels of kQueriesAtOnce queries, one after the other, before
-// the next one: long sequences would otherwise come from memory, all of them for every panel. Each query
-// meets the keys in order. Queries, keys, values and weights can be rounded, see attention-operands-inl.h and
-// attention-int8-inl.h; softmax is float32 still.
+// with T. A block of keys and values is used by the panels of kQueriesAtOnce queries, one after the other,
+// before the next one: otherwise long sequences would be read from memory completely for every panel. Each
+// query processes the keys in order. Queries, keys, values and weights can be rounded, see
+// attention-operands-inl.h and attention-int8-inl.h; softmax remains float32.
 #pragma once
 
 #include "vit/kernels/attention-int8-inl.h"
@@ -29,7 +29,7 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
 
 static_assert(kQueriesAtOnce % kPanel == 0);
 
-/// What a panel keeps between blocks of keys.
+/// The state of a panel between blocks of keys.
 HWY_INLINE size_t panel_floats(size_t head_dim) {
   return (2 * head_dim + 3) * kPanel;
 }
@@ -38,7 +38,7 @@ inline size_t attention_scratch_floats(size_t head_dim) noexcept {
   return kBlockKeys * kPanel + kQueriesAtOnce / kPanel * panel_floats(head_dim);
 }
 
-/// Of the panel that begins `first` queries behind the first of kQueriesAtOnce.
+/// Scratch of the panel that starts `first` queries after the first of kQueriesAtOnce.
 HWY_INLINE AttentionScratch scratch_of(const AttentionArgs& args, size_t first) {
   float* const kept = args.scratch + kBlockKeys * kPanel + first / kPanel * panel_floats(args.head_dim);
   float* const sums = kept + args.head_dim * kPanel;
@@ -61,7 +61,7 @@ void attention_pack(const KeyValueArgs& args) noexcept {
 template <class Operands>
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
-  float* const rotated = scratch.sums;  // (count, d), in memory that is not needed yet
+  float* const rotated = scratch.sums;  // (count, d), in memory not used yet
   for (size_t i = 0; i < count; ++i) {
     rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,
                  args.rotation, rotated + i * args.head_dim);
@@ -72,7 +72,7 @@ HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t cou
 constexpr float kLowest = -3.402823466e+38f;
 
 /// The maximum of `start` and the scores of a block, one vector of queries that begins at column `column`;
-/// four at a time, as one chain of maxima would wait for each of them.
+/// four at a time, because a single chain of maxima would be latency-bound.
 template <class Operands>
 HWY_INLINE V maximum_of(const AttentionBlock& block, size_t column, V start) {
   const auto score = [&](size_t k) HWY_ATTR { return Operands::exponent(block, column, k); };
@@ -88,8 +88,8 @@ HWY_INLINE V maximum_of(const AttentionBlock& block, size_t column, V start) {
   return hn::Max(hn::Max(max0, max1), hn::Max(max2, max3));
 }
 
-/// Turns the scores of a block, one vector of queries that begins at column `column`, into weights against
-/// the new maximum and rescales what came before.
+/// Converts the scores of a block, one vector of queries that begins at column `column`, into weights against
+/// the new maximum and rescales earlier sums.
 template <class Operands>
 HWY_INLINE void weigh(const AttentionBlock& block, size_t column) {
   const D d;
@@ -110,15 +110,15 @@ HWY_INLINE void weigh(const AttentionBlock& block, size_t column) {
   hn::Store(sum, d, kept_sum);
 }
 
-/// Keys that some of the queries [first, first + count) meet.
+/// End of the keys that the queries [first, first + count) attend to.
 HWY_INLINE size_t end_of_keys(const AttentionArgs& args, size_t first, size_t count) {
   return args.causal ? HWY_MIN(args.num_tokens, args.first_query + first + count) : args.num_tokens;
 }
 
-/// Scores of keys behind a query of the panel that begins at `first`: their weights are zero. Each query
-/// meets key 0, so that its first block has a maximum.
+/// Masks scores of keys after a query of the panel that starts at `first`: their weights are zero. Each query
+/// attends to key 0, so that its first block has a maximum.
 HWY_INLINE void hide_later_keys(const AttentionBlock& block, size_t first, size_t count) {
-  const size_t token = block.args.first_query + first;  // of the first query, which meets the keys up to it
+  const size_t token = block.args.first_query + first;  // of the first query, which attends to keys up to it
   for (size_t k = token < block.key ? 0 : token + 1 - block.key; k < block.keys; ++k) {
     float* const row = block.scratch.scores + k * kPanel;
     const size_t hidden = HWY_MIN(count, block.key + k - token);

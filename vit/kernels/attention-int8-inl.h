@@ -1,15 +1,15 @@
 // Queries, keys, values and weights of attention-inl.h as integers, for layers in int8: pairs of 16 bits,
-// which any x86 multiplies twice as fast as floats, and values and weights as bytes where one instruction
+// which any x86 multiplies twice as fast as floats, and values and weights as bytes if one instruction
 // multiplies and adds four of them (VNNI).
 //
-// A query or key of words has a step of its own, as the rows of int8.h. A value has one too, a power of two,
-// and a weight is a multiple of 2^-13 or 1/254 of the largest. What a key weighs against others includes the
-// step of its value, which goes into the exponent:
+// A query or key of words has its own step, like the rows of int8.h. A value has one too, a power of two,
+// and a weight is a multiple of 2^-13 or 1/254 of the largest. The weight of a key relative to others
+// includes the step of its value, which goes into the exponent:
 //   sum over k of weight[k] v[k][c] = sum over k of 2^(score[k] + e[k]) q[k][c],   v[k][c] = 2^e[k] q[k][c]
 //   sum over k of weight[k]         = sum over k of 2^(score[k] + e[k]) 2^-e[k]
-// so that a key with a large weight and small values, as attention sinks are, takes no steps from the others.
-// What rounding leaves of a weight is added to that of the next key in the same part of a lane: many small
-// weights keep their sum, and their values are taken from some of the keys for all. Sums over a block are
+// so that a key with a large weight and small values, like an attention sink, does not coarsen the others.
+// The rounding error of a weight is added to that of the next key in the same part of a lane: many small
+// weights keep their sum, and the values of some of the keys represent all. Sums over a block are
 // exact in int32; those of the blocks are added in float32, in order.
 #pragma once
 
@@ -30,8 +30,8 @@ HWY_INLINE void accumulate_int(const SomeGroup& group, size_t rows, size_t colum
   multiply_group<Form, 1, false>(group, rows, sums, kept);
 }
 
-/// Keys (T, lanes), a lane for two channels, and the scale of each. Form: Pairs, or one that multiplies as
-/// they do.
+/// Keys (T, lanes), a lane for two channels, and the scale of each. Form: Pairs, or one that multiplies
+/// in the same way.
 template <class Form>
 struct Int16Keys {
   static HWY_INLINE size_t lanes_of(size_t head_dim) { return (head_dim + 1) / 2; }
@@ -42,14 +42,14 @@ struct Int16Keys {
     return scales_at(num_tokens, head_dim) + round_to_line(2 * num_tokens);
   }
 
-  /// Of the numbers of queries and keys: products of `head_dim` of them cannot overflow.
+  /// Bound for the integers of queries and keys: products of `head_dim` of them cannot overflow.
   static HWY_INLINE float largest_factor(size_t head_dim) {
     const float square = 2147483000.0f / static_cast<float>(head_dim);  // less than 2^31 / d, rounded or not
     const float largest = hn::GetLane(hn::Floor(hn::Sqrt(set(square))));
     return HWY_MIN(largest, 32'767.0f);
   }
 
-  /// Queries or keys (count, d), at most kLanes, as rows of lanes, which may begin where they do.
+  /// Queries or keys (count, d), at most kLanes, as rows of lanes, which may start at the same address.
   static HWY_INLINE void quantize_rows(const float* rows, size_t count, size_t head_dim, Scaling& scaling,
                                        float* to) {
     for (size_t i = 0; i < count; ++i) scan_range(rows + i * head_dim, head_dim, scaling, i);
@@ -104,7 +104,7 @@ struct Int16Keys {
   }
 };
 
-/// Numbers to which kRounder was added, as integers side by side in lanes: kBits of `lower`, `upper`
+/// Numbers to which kRounder was added, as adjacent integers in lanes: kBits of `lower`, `upper`
 /// above them.
 template <int kBits>
 HWY_INLINE V side_by_side(V lower, V upper) {
@@ -129,11 +129,11 @@ struct Int16x2 {
   }
 };
 
-/// Keys and weights as bytes, weights without a sign: four keys to a lane.
+/// Keys and weights as bytes, weights unsigned: four keys to a lane.
 template <class SomeProducts>
 struct Int8x4 {
   using Products = SomeProducts;
-  static constexpr float kLargestWeight = 254.0f;  // and 1 that rounding may add
+  static constexpr float kLargestWeight = 254.0f;  // plus 1 that rounding may add
   static constexpr float kLargestValue = 127.0f;
 
   template <class Number>
@@ -143,7 +143,7 @@ struct Int8x4 {
   }
 };
 
-/// What a weight is a multiple of, for each query.
+/// The step of a weight, for each query.
 struct WeightSteps {
   HWY_ALIGN float lanes[kPanel];
 
@@ -154,13 +154,13 @@ struct WeightSteps {
   }
 };
 
-/// Inputs of which a lane lies `lane_step` bytes after the one before: columns as if they were rows.
+/// Inputs whose lanes are `lane_step` bytes apart: columns treated as rows.
 struct StridedGroup : Group {
   size_t lane_step;
   size_t k_step() const { return lane_step; }
 };
 
-/// Values (T / kKeys rounded up, d), a lane for kKeys keys, then of each key the exponent e and 2^-e.
+/// Values (T / kKeys rounded up, d), a lane for kKeys keys, then for each key the exponent e and 2^-e.
 template <class Lanes>
 struct QuantizedValues {
   static constexpr size_t kKeys = Lanes::Products::kStep;
@@ -173,8 +173,8 @@ struct QuantizedValues {
     return exponents_at(num_tokens, head_dim) + 2 * round_to_line(num_tokens);
   }
 
-  /// The least powers of two, 2^-60 or more, of which numbers in the ranges of `scaling` are at most
-  /// kLargestValue times as much: 2^-e to `factor`, e to `zero`; NaN for numbers that are not finite.
+  /// The smallest powers of two, at least 2^-60, such that numbers in the ranges of `scaling` are at most
+  /// kLargestValue times that: 2^-e to `factor`, e to `zero`; NaN for numbers that are not finite.
   static HWY_INLINE void choose_powers(Scaling& scaling) {
     const D d;
     const V lowest = hn::Load(d, scaling.lowest), highest = hn::Load(d, scaling.highest);
@@ -234,7 +234,7 @@ struct QuantizedValues {
     return hn::Add(hn::Load(D(), block.scratch.scores + key * kPanel + column), set(block.exponents[key]));
   }
 
-  /// What rounding left of the latest weight in each part of a lane.
+  /// The rounding error of the latest weight in each part of a lane.
   struct Rests {
     V rest0, rest1, rest2, rest3;
 

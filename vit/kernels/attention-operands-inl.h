@@ -1,4 +1,4 @@
-// What attention-inl.h multiplies: queries, keys, values and weights as float32 or, where there are products
+// The operands of attention-inl.h: queries, keys, values and weights as float32 or, if there are products
 // of bfloat16 pairs, rounded to them.
 #pragma once
 
@@ -14,14 +14,14 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-// Scores of a block (16 KiB for kPanel = 16) stay in the first-level cache; a multiple of every tile height.
+// Scores of a block (16 KiB for kPanel = 16) stay in the L1 cache; a multiple of every tile height.
 constexpr size_t kBlockKeys = 252;
 
 constexpr size_t round_to_line(size_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
-/// Of one panel of queries; the scores are those of one block and shared by all panels.
+/// Scratch of one panel of queries; the scores are those of one block, shared by all panels.
 struct AttentionScratch {
   float* queries;      // (d, kPanel)
   float* sums;         // (d, kPanel), the output before division
@@ -31,7 +31,7 @@ struct AttentionScratch {
   float* weight_sums;  // (kPanel), of the weights so far
 };
 
-/// Keys [key, key + keys) and the panel of queries that meets them.
+/// Keys [key, key + keys) and the panel of queries that attends to them.
 struct AttentionBlock {
   const AttentionArgs& args;
   const AttentionScratch& scratch;
@@ -44,7 +44,7 @@ struct AttentionBlock {
   bool is_first() const { return key == 0; }
 };
 
-/// What a head is computed with: Keys make the scores, Values the sums of values. Each packs its part of the
+/// The operands of a head: Keys compute the scores, Values the sums of values. Each packs its part of the
 /// tokens into packed_floats floats, whole cache lines.
 template <class Keys, class Values>
 struct Operands {
@@ -60,7 +60,7 @@ struct Operands {
                                       const AttentionScratch& scratch) {
     Keys::pack_queries(rotated, count, head_dim, scale, scratch);
   }
-  /// The keys from `key` on, those from `end` on excluded.
+  /// The keys from `key` to `end`, exclusive.
   static HWY_INLINE AttentionBlock block(const AttentionArgs& args, const AttentionScratch& scratch,
                                          size_t key, size_t end, size_t queries) {
     const float* const values = args.packed + Keys::packed_floats(args.num_tokens, args.head_dim);
@@ -68,14 +68,14 @@ struct Operands {
   }
   /// scores (keys, kPanel) of a block.
   static HWY_INLINE void score(const AttentionBlock& block) { Keys::score(block); }
-  /// What weigh() needs to know of the values.
+  /// Prepares the data about values that weigh() needs.
   static HWY_INLINE void prepare_weights(AttentionBlock& block) { Values::prepare_weights(block); }
-  /// What two to the power of is the share of key `key` of a block in the sums of values, up to a factor: its
-  /// score, and what Values add to it. One vector of queries that begins at column `column`.
+  /// The binary logarithm of the weight of key `key` of a block in the sums of values, up to a factor: its
+  /// score, plus a term from Values. For one vector of queries that starts at column `column`.
   static HWY_INLINE V exponent(const AttentionBlock& block, size_t column, size_t key) {
     return Values::exponent(block, column, key);
   }
-  /// exp2(exponent - maximum) in the place of the scores of a block, as Values take it; returns the sum of
+  /// Replaces the scores of a block by exp2(exponent - maximum), in the format of Values; returns the sum of
   /// the weights.
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
     return Values::weigh(block, column, maximum);
@@ -84,14 +84,14 @@ struct Operands {
   static HWY_INLINE void add_values(const AttentionBlock& block) { Values::add_values(block); }
 };
 
-/// Rows of lanes, overwritten where queries are missing, as the panel of queries.
+/// Transposes rows of lanes into the panel of queries; rows of missing queries are overwritten.
 HWY_INLINE void transpose_queries(float* rows, size_t count, size_t lanes, const AttentionScratch& scratch) {
   const size_t used = HWY_MIN(kPanel, (count + kLanes - 1) / kLanes * kLanes);
   for (size_t i = count * lanes; i < used * lanes; ++i) rows[i] = 0.0f;
   transpose(rows, lanes, used, lanes, scratch.queries, kPanel);
 }
 
-/// Keys and queries as rows of lanes that are a float32, or a pair of bfloat16. Parts: how rows are packed.
+/// Keys and queries as rows of lanes, each a float32 or a pair of bfloat16. Parts: how rows are packed.
 template <class Parts, class Form>
 struct LaneKeys {
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
@@ -125,7 +125,7 @@ struct PlainScores {
   }
 };
 
-/// Values as lanes that are a float32, or a pair of bfloat16: kColumns of them share a line.
+/// Values as lanes, each a float32 or a pair of bfloat16: kColumns of them share a line.
 template <class Parts, class Form>
 struct LaneValues : PlainScores {
   static_assert(kBlockKeys % Form::kColumns == 0);
@@ -154,7 +154,7 @@ struct FloatParts {
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     copy_row(args.values + t * args.value_stride, args.head_dim, line);
   }
-  /// A query as a row of lanes, which may begin where the query does: here it is one.
+  /// A query as a row of lanes, which may start at the query's address: here it is the query.
   static HWY_INLINE void pack_query(const float*, size_t, float*) {}
 };
 

@@ -1,5 +1,5 @@
-// Matrix products of bfloat16 weights: two numbers lie in a lane of 32 bits, and the loop of tile-inl.h takes
-// them apart.
+// Matrix products of bfloat16 weights: two numbers share a lane of 32 bits, and the loop of tile-inl.h
+// separates them.
 //
 //   columns: | w[k][c + kLanes], w[k][c] |  lower and upper half of a lane: a line is one vector. The upper
 //            half is a float32 once the lower one is masked out, the lower one once it is shifted up.
@@ -21,8 +21,8 @@ namespace bf16 {
 using DU = hn::RebindToUnsigned<D>;
 using VU = hn::Vec<DU>;
 
-/// Numbers rounded to the upper half of their lanes, round half to even. What a NaN keeps in its upper half
-/// may be the bits of infinity: its quiet bit is set.
+/// Numbers rounded to the upper half of their lanes, round half to even. The upper half of a NaN
+/// may equal that of infinity, so its quiet bit is set.
 HWY_INLINE VU rounded(V value) {
   const DU d;
   const VU bits = hn::BitCast(d, value);
@@ -61,7 +61,7 @@ struct ColumnLines {
 /// Two vectors rounded, round half to even, one after the other in one vector: pairs of neighbors.
 HWY_INLINE V neighbors(V first, V second) {
   V both;
-  // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+  // Written as assembly: the instruction set is detected at run time and is not part of Highway's target.
   __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both.raw) : "v"(second.raw), "v"(first.raw));
   return both;
 }
@@ -75,7 +75,7 @@ HWY_INLINE V pairs(V lower, V upper) {
   return V{_mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), halves))};
 }
 
-/// count numbers as pairs of neighbors, one more zero where count is odd; `lanes` may be `in`.
+/// count numbers as pairs of neighbors, plus a zero if count is odd; `lanes` may be `in`.
 HWY_INLINE void round_row(const float* in, size_t count, float* lanes) {
   for (size_t k = 0; k < count; k += 2 * kLanes) {
     const size_t rest = count - k;
@@ -117,7 +117,7 @@ struct PairLines {
   static size_t row_bytes(size_t in_features) noexcept { return pair_row_bytes(in_features); }
   static HWY_INLINE V first(const float* line) { return hn::Load(D(), line); }
   static HWY_INLINE V second(const float* line) { return hn::Load(D(), line + kLanes); }
-  // Written as assembly: the instruction set is asked for at run time and is no part of Highway's target.
+  // Written as assembly: the instruction set is detected at run time and is not part of Highway's target.
   static HWY_INLINE V multiply_add(V factor, V line, V sum) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(line.raw));
     return sum;

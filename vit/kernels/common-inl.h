@@ -1,4 +1,4 @@
-// What every instruction set has: the rows of its tables and the arithmetics that need no extension.
+// Common to all instruction sets: the rows of their tables and the arithmetics that need no extension.
 #pragma once
 
 #include "vit/kernels/attention-inl.h"

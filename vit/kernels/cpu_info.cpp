@@ -17,7 +17,7 @@ namespace vit::internal::kernels {
 
 bool cpu_has_avx_vnni() {
 #if defined(__x86_64__) || defined(__i386__)
-  // Not every compiler's run-time support knows it. Leaf 7 says how many subleaves it has.
+  // Not every compiler's run-time support detects it. Leaf 7 gives its number of subleaves.
   __builtin_cpu_init();
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__builtin_cpu_supports("avx2") || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
@@ -30,7 +30,7 @@ bool cpu_has_avx_vnni() {
 std::vector<std::string> cpu_instruction_sets() {
   std::vector<std::string> names;
 #if defined(__x86_64__) || defined(__i386__)
-  // The compiler's run-time support asks CPUID and, for the wide registers, XGETBV.
+  // The compiler's run-time support queries CPUID and, for the wide registers, XGETBV.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("sse4.2")) names.emplace_back("sse4.2");
   if (__builtin_cpu_supports("avx")) names.emplace_back("avx");
@@ -99,9 +99,9 @@ double measure_fma_peak_gflops(int threads, const KernelTable& table) {
                  [&](std::size_t task, int) { operations[task] = multiply_adds(rounds, &sinks[task]); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  // Pieces of about 2 ms on one thread: beside other programs the start of a team alone may take longer than
-  // that, and pieces chosen by its time would measure nothing else. The best of several pieces is the one
-  // that others disturbed least.
+  // Pieces of about 2 ms on one thread: next to other programs just starting a team may take longer than
+  // that, and pieces sized by that time would measure nothing else. The best of several pieces is the one
+  // least disturbed by others.
   constexpr std::size_t kOneTask = 1;
   std::size_t rounds = 1000;
   while (std::min({seconds_of(kOneTask, rounds), seconds_of(kOneTask, rounds),

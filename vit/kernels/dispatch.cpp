@@ -37,7 +37,7 @@ const KernelTable& find_kernels(std::string_view name) {
   const auto& compiled = compiled_targets();
   const bool known = std::any_of(compiled.begin(), compiled.end(),
                                  [&](const CompiledTarget& target) { return target.table.name == name; });
-  fail("find_kernels", known ? "this machine cannot run the kernels '" : "no kernels named '", name,
+  fail("find_kernels", known ? "this machine does not support the kernels '" : "no kernels named '", name,
        "'; available: ", names_of(available_kernels()));
 }
 

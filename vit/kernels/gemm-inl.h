@@ -16,11 +16,11 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-// Longest chain of additions; the sums of such blocks of k are added up in order. Long enough that starting
-// and finishing a tile costs little; the panel then streams from the second-level cache, one line for twelve
+// Longest chain of additions; the sums of such blocks of k are added in order. Long enough that starting
+// and finishing a tile costs little; the panel then streams from the L2 cache, one line for twelve
 // multiply-adds.
 constexpr size_t kBlockK = 768;
-// Rows that share a panel before the next one is fetched: their 108 x 768 numbers fit the second-level cache
+// Rows that share a panel before the next one is fetched: their 108 x 768 numbers fit in the L2 cache
 // as well.
 constexpr size_t kBlockRows = 108;
 
@@ -45,7 +45,7 @@ inline bool float_pack(const PackArgs& args) noexcept {
   return true;
 }
 
-/// One vector of sums through the epilogue; `count` < kLanes where the matrix ends within it.
+/// One vector of sums through the epilogue; `count` < kLanes if the matrix ends within it.
 template <Accuracy kAccuracy, Activation kActivation, bool kFull>
 HWY_INLINE void finish_vector(const Epilogue& e, V value, size_t row, size_t column, size_t count,
                               float* out) {
@@ -76,10 +76,10 @@ struct PanelBlock {
   size_t row, rows, column, columns;
 };
 
-/// What follows bias and activation in nearly all products: nothing, or one other matrix.
+/// The step after bias and activation in nearly all products: nothing, or one other matrix.
 enum class EpilogueTail { nothing, multiplier, residual, scaled_residual };
 
-/// Whether `e` is nothing but bias, activation and a last step, which then is `tail`.
+/// Whether `e` consists only of bias, activation and a last step, stored in `tail`.
 HWY_INLINE bool tail_of(const Epilogue& e, EpilogueTail& tail) {
   tail = e.multiplier  ? EpilogueTail::multiplier
          : !e.residual ? EpilogueTail::nothing
@@ -88,8 +88,8 @@ HWY_INLINE bool tail_of(const Epilogue& e, EpilogueTail& tail) {
   return e.multiplier ? !e.scale && !e.residual : e.residual || !e.scale;
 }
 
-/// Where the sums of a whole panel go: all pointers at its first row and column. `bias` may be null; `other`
-/// is the matrix of the last step.
+/// Destination of the sums of a whole panel: all pointers at its first row and column. `bias` may be null;
+/// `other` is the matrix of the last step.
 struct PanelOutput {
   const float* bias;
   const float* scale;
@@ -142,8 +142,8 @@ HWY_INLINE void with_tail(EpilogueTail tail, const Use& use) {
   }
 }
 
-/// Formulas are long chains of dependent instructions, of which the processor looks only so far ahead: as
-/// little as possible between them.
+/// Formulas are long chains of dependent instructions, and the processor's out-of-order window is limited: as
+/// few instructions as possible between them.
 template <Accuracy kAccuracy, Activation kActivation, EpilogueTail kTail>
 HWY_INLINE void finish_panel(const float* sums, size_t rows, const PanelOutput& output) {
   for (size_t r = 0; r < rows; ++r) {
@@ -177,7 +177,7 @@ HWY_NOINLINE void finish_block_with(const GemmArgs& args, const PanelBlock& bloc
   }
 }
 
-/// Sends a block through the epilogue to the output.
+/// Applies the epilogue to a block and writes the output.
 template <Accuracy kAccuracy>
 HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   switch (args.epilogue.activation) {
@@ -190,8 +190,8 @@ HWY_INLINE void finish_block(const GemmArgs& args, const PanelBlock& block) {
   }
 }
 
-/// Takes the sums of a tile out of the registers through bias and last step to the output, so that the stores
-/// of one tile go on below the multiplications of the next. Activations would not: they are bound by their
+/// Writes the sums of a tile from registers to the output, through bias and last step, so that the stores
+/// of one tile overlap the multiplications of the next. Activations would not: they are bound by their
 /// own multiplications.
 template <EpilogueTail kTail>
 struct OutputSink {
@@ -210,8 +210,8 @@ struct OutputSink {
   }
 };
 
-/// The last block of k of a panel that has no activation. Whole tiles go directly to the output, the rest by
-/// way of its sums.
+/// The last block of k of a panel that has no activation. Whole tiles are written directly to the output, the
+/// rest through its sums.
 template <class Form>
 HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, RightOperand right,
                                    const Prefetch& prefetch, EpilogueTail tail, const PanelBlock& block,
@@ -280,9 +280,9 @@ void gemm(const GemmArgs& args) noexcept {
                                                       .pack = float_pack,
                                                       .gemm = gemm<FloatLines>};
 
-/// As many independent chains as a tile has sums, nothing but multiply-adds.
+/// As many independent chains of multiply-adds as a tile has sums.
 inline double multiply_adds(size_t rounds, float* sink) noexcept {
-  // Starts that differ, or the compiler would see through twelve equal chains.
+  // Different start values, or the compiler would merge the twelve equal chains.
   SixRows c{set(1.0f), set(1.1f), set(1.2f), set(1.3f), set(1.4f), set(1.5f),
             set(1.6f), set(1.7f), set(1.8f), set(1.9f), set(2.0f), set(2.1f)};
   const V factor = set(0.5f);

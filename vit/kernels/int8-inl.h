@@ -1,4 +1,4 @@
-// Matrix products of int8 weights with the rows that quantize-inl.h writes. Tiles are those of tile-inl.h; a
+// Matrix products of int8 weights with the rows written by quantize-inl.h. Tiles are those of tile-inl.h; a
 // step covers kStep columns of K.
 #pragma once
 
@@ -22,13 +22,13 @@ HWY_INLINE VI load_inputs(const std::byte* from) {
   return hn::Set(DI(), lane);
 }
 
-/// Sums of up to six rows, named one by one as in tile-inl.h.
+/// Sums of up to six rows, as separate variables, see tile-inl.h.
 struct SixSums {
   VI c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
 };
 
-/// Ends a row: what follows may not be mixed with it. Compilers otherwise broadcast all rows at once and run
-/// out of registers, which halves the speed.
+/// Ends a row: later code may not be interleaved with it. Compilers otherwise broadcast all rows at once and
+/// run out of registers, which halves the speed.
 HWY_INLINE void end_row([[maybe_unused]] VI& c0, [[maybe_unused]] VI& c1,
                         [[maybe_unused]] const std::byte*& next) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -56,7 +56,7 @@ HWY_INLINE void multiply_six(const std::byte*& a, size_t step, VI b0, VI b1, Six
   if constexpr (kRows > 5) multiply_row<Form, kVectors>(a, 5 * step, b0, b1, c.c50, c.c51);
 }
 
-/// One group of one panel, and the rows that it meets.
+/// One group of one panel, and the rows multiplied with it.
 struct Group {
   const std::byte* in;       // of the first row
   size_t in_step;            // bytes between rows
@@ -66,14 +66,14 @@ struct Group {
   const int32_t* lines;  // (steps, kPanel)
   size_t steps;
   TileStart start;
-  const int8_t* next;  // what follows in memory, for the next group; need not be valid
+  const int8_t* next;  // the following memory, for the next group; need not be valid
 
   /// Bytes between the inputs of two steps.
   static constexpr size_t k_step() { return sizeof(int32_t); }
 };
 
-/// Products of one row with one vector of columns, scaled as the weights: their sums without what the zero of
-/// the inputs added, exact integers until they are scaled. header: of these columns.
+/// Products of one row with one vector of columns, scaled like the weights: their sums without the
+/// contribution of the zero of the inputs, exact integers until they are scaled. header: of these columns.
 template <class Form>
 HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* header) {
   const D d;
@@ -82,7 +82,7 @@ HWY_INLINE V scaled_as_weights(VI sums, const InputScale& scale, const float* he
   return hn::Mul(sum, hn::Load(d, header));
 }
 
-/// Scales the sums of a group and adds those that earlier groups left in `sums`.
+/// Scales the sums of a group and adds those of earlier groups in `sums`.
 template <class Form, size_t kVectors, class Sink>
 HWY_INLINE void finish_row(VI c0, VI c1, const Group& group, const InputScale& scale, size_t row,
                            const float* sums, const Sink& sink) {
@@ -122,15 +122,15 @@ HWY_INLINE SixSums no_sums() {
   return {zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
 }
 
-/// One group of rows [row, row + kRows), the first kVectors vectors of each, added to `sums` where it is not
-/// the first; goes to `sink`.
+/// One group of rows [row, row + kRows), the first kVectors vectors of each, added to `sums` unless it is
+/// the first; passed to `sink`.
 template <class Form, size_t kRows, size_t kVectors, class SomeGroup, class Sink>
 HWY_INLINE void multiply_tile(const SomeGroup& group, size_t row, const float* sums, const Sink& sink) {
   constexpr size_t kUpper = kRows < 6 ? kRows : 6;
   constexpr size_t kLower = kRows < 6 ? 0 : kRows - 6;
   SixSums upper = no_sums(), lower = no_sums();
   const size_t in_step = group.in_step;
-  // Two pointers: with offsets to twelve rows from one, compilers run out of registers in the loop.
+  // Two pointers: with offsets to twelve rows from a single one, compilers run out of registers in the loop.
   const std::byte* a = group.in + row * in_step;
   const std::byte* a_lower = kLower > 0 ? a + 6 * in_step : a;
   const int32_t* b = group.lines;
@@ -164,7 +164,7 @@ HWY_NOINLINE void multiply_rest(const SomeGroup& group, size_t row, size_t rows,
   }
 }
 
-/// Bytes of the next group that a row fetches.
+/// Bytes of the next group prefetched per row.
 template <class Form>
 constexpr size_t kBytesPerRow = kLineBytes<Form>*(kInt8Group / Form::kStep) / kFetchingRows;
 

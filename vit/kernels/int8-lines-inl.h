@@ -1,4 +1,4 @@
-// How int8 weights lie in memory and how one step of a product multiplies them with inputs.
+// The memory layout of int8 weights, and one step of a product with inputs.
 //
 //   panel:  scales and sums of every group | k0: kPanel x kStep weights | k1: ... |    a step reads one line
 #pragma once
@@ -17,9 +17,9 @@ namespace int8 {
 template <class Form>
 constexpr size_t kLineBytes = kPanel* Form::kStep;  // weights of one step
 
-/// What stands before the weights of a panel, for every group: the scales of its columns and, where inputs
-/// have a zero, the sums of their weights, by which an input that stands for 0 counts too much (integers
-/// below 2^24, kept as floats).
+/// The header before the weights of a panel, for every group: the scales of its columns and, if inputs
+/// have a zero, the sums of their weights, the excess of an input that represents 0 (integers
+/// below 2^24, stored as floats).
 template <class Form>
 constexpr size_t kHeaderLanes = (Form::kHasZero ? 2 : 1) * kPanel;  // of a group
 
@@ -87,7 +87,7 @@ HWY_INLINE VI add_products(Pairs, VI sum, VI inputs, VI weights) {
 #endif
 }
 
-/// Weights of a group as lanes of kStep numbers, kPanel lanes for a step: widened into `memory` once for all
+/// Weights of a group as lanes of kStep numbers, kPanel lanes per step: widened into `memory` once for all
 /// rows.
 HWY_INLINE const int32_t* unpack_lines(Pairs, const int8_t* lines, size_t steps, int32_t* memory) {
   for (size_t i = 0; i < steps * kPanel; i += kLanes) {
@@ -109,8 +109,8 @@ HWY_INLINE const int32_t* unpack_lines(Bytes, const int8_t* lines, size_t, int32
 #if HWY_TARGET == HWY_AVX2
 alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-// Twelve sums, two vectors of weights, inputs and products are all sixteen registers: the ones stay in
-// memory, which compilers would not think of.
+// Twelve sums, two vectors of weights, inputs and products fill all sixteen registers: the ones stay in
+// memory, which compilers do not do on their own.
 HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
   VI products;
   __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
@@ -132,8 +132,8 @@ HWY_INLINE VI add_products(Bytes, VI sum, VI inputs, VI weights) {
 #endif
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-// Written as assembly: the instruction set is asked for at run time and is no part of Highway's target. Those
-// of AVX-512 and of AVX differ in their encoding alone.
+// Written as assembly: the instruction set is detected at run time and is not part of Highway's target. Those
+// of AVX-512 and of AVX differ only in their encoding.
 #if HWY_TARGET == HWY_AVX3
 #define VIT_MULTIPLY_ADD(name, sum, inputs, weights) \
   __asm__(name " %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw))
@@ -152,7 +152,7 @@ HWY_INLINE VI add_products(VnniPairs, VI sum, VI inputs, VI weights) {
   return sum;
 }
 
-/// Inputs that are signed, with weights that are not.
+/// Signed inputs with unsigned weights.
 struct VnniSignedBytes {
   static constexpr size_t kStep = 4;
   static constexpr bool kHasZero = false;

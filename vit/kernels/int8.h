@@ -1,4 +1,4 @@
-// How int8 stands for numbers; the products are int8-inl.h. Letters: M = rows, N =
+// The int8 representation of numbers; the products are in int8-inl.h. Letters: M = rows, N =
 // output columns, K = input columns, G = groups of K.
 //
 // A weight has one scale per output column and group of kInt8Group columns of K, an input row one per group:
@@ -31,7 +31,7 @@ struct InputScale {
   friend bool operator==(const InputScale&, const InputScale&) = default;
 };
 
-/// The scales of a converted row stand behind its values: G of them, in the last int8_scale_bytes(K) bytes.
+/// The scales of a converted row follow its values: G of them, in the last int8_scale_bytes(K) bytes.
 constexpr std::size_t int8_scale_bytes(std::size_t in_features) {
   return (int8_groups(in_features) * sizeof(InputScale) + 63) / 64 * 64;
 }

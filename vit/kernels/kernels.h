@@ -1,6 +1,6 @@
-// Every hot loop of the library behind one table of function pointers. A table is chosen once, by name or by
-// what the machine can do; callers split the work over threads. Kernels know rows, columns, tiles and heads,
-// nothing of models. Letters: M = rows, N = output columns, K = input columns, T = tokens, d = width of a
+// Every hot loop of the library through one table of function pointers. A table is chosen once, by name or by
+// the machine's capabilities; callers split the work over threads. Kernels handle rows, columns, tiles and
+// heads, not models. Letters: M = rows, N = output columns, K = input columns, T = tokens, d = width of a
 // head. All matrices are row-major with a stride between rows, counted in floats. No function of a table
 // allocates, throws or keeps state.
 //
@@ -18,8 +18,8 @@
 
 namespace vit::internal::kernels {
 
-/// What follows a matrix product while a tile is still in registers:
-/// out = residual + scale * (multiplier * activation(product + bias)); a null pointer leaves its term out.
+/// The operations after a matrix product while a tile is still in registers:
+/// out = residual + scale * (multiplier * activation(product + bias)); a null pointer omits its term.
 struct Epilogue {
   const float* bias = nullptr;  // (N)
   Activation activation = Activation::none;
@@ -30,7 +30,7 @@ struct Epilogue {
   std::size_t residual_stride = 0;
 };
 
-/// Rows of float32 to rows as a product takes them.
+/// Converts rows of float32 to the row format of a product.
 struct ConvertArgs {
   const float* in = nullptr;  // (rows, K)
   std::size_t in_stride = 0;
@@ -52,8 +52,8 @@ struct GemmArgs {
   const std::byte* in = nullptr;  // (M, K): rows of float32, or of convert_rows; must not overlap out
   std::size_t in_step = 0;        // bytes from one row to the next
   std::size_t rows = 0;
-  /// A row of `in` is one piece, or several of the same length, each piece_step bytes behind the one before,
-  /// as the rows of a convolution's window lie. More than one of float32 rows only; rows may overlap.
+  /// A row of `in` is one piece, or several of the same length, each piece_step bytes after the one before,
+  /// like the rows of a convolution's window. More than one only for float32 rows; rows may overlap.
   std::size_t pieces = 1;
   std::size_t piece_step = 0;
   const std::byte* packed = nullptr;  // W (N, K) as written by pack of the same kernels, 64-byte aligned
@@ -68,14 +68,14 @@ struct GemmArgs {
 /// Products of rows with a weight, in one arithmetic.
 struct LinearKernels {
   const char* description;    // "products of int16 pairs"
-  std::size_t panel_columns;  // output columns that lie together in a packed weight
-  std::size_t tile_rows;      // rows that gemm computes together
-  /// Bytes of a converted row, a multiple of 64; 0 where gemm takes float32 as it is.
+  std::size_t panel_columns;  // output columns stored together in a packed weight
+  std::size_t tile_rows;      // rows computed together by gemm
+  /// Bytes of a converted row, a multiple of 64; 0 if gemm takes float32 directly.
   std::size_t (*row_bytes)(std::size_t in_features) noexcept;
-  void (*convert_rows)(const ConvertArgs& args) noexcept;  // null where row_bytes is 0
+  void (*convert_rows)(const ConvertArgs& args) noexcept;  // null if row_bytes is 0
   /// Bytes of `columns` packed columns; columns is a multiple of panel_columns.
   std::size_t (*packed_bytes)(std::size_t columns, std::size_t in_features) noexcept;
-  /// False if a number of the weight has no place in this arithmetic: int8 takes finite ones alone.
+  /// False if a weight is not representable; int8 requires finite weights.
   bool (*pack)(const PackArgs& args) noexcept;
   void (*gemm)(const GemmArgs& args) noexcept;
 };
@@ -94,9 +94,9 @@ struct LayerNormArgs {
   std::size_t out_stride = 0;
 };
 
-/// Factors of a rotary embedding for one head. Angle j of a token rotates the pair that `pairing` names:
-/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. Where channels turn apart, there are d angles, and
-/// x_p' takes that of p, x_q' that of q. Null pointers: nothing is rotated.
+/// Factors of a rotary embedding for one head. Angle j of a token rotates the pair defined by `pairing`:
+/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. If channels rotate separately, there are d angles,
+/// and x_p' uses that of p, x_q' that of q. Null pointers: nothing is rotated.
 struct Rotation {
   const float* cos = nullptr;  // (tokens - num_prefix, d / 2), contiguous
   const float* sin = nullptr;
@@ -119,9 +119,9 @@ struct KeyValueArgs {
   float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
 };
 
-/// Queries of a call that meet a block of keys and values (126 KB where heads are 64 wide) together while it
-/// is in the second-level cache: at most these, 0.5 KB kept of each. Each byte that comes from farther away
-/// serves half as many operations as there are queries: of 128, a core needs less than 4 GB/s.
+/// Queries processed per block of keys and values (126 KB for heads 64 wide) while it is in the L2 cache:
+/// at most this many, with 0.5 KB of state each. Each byte read from L3 or memory
+/// is used for half as many operations as there are queries: with 128, a core needs less than 4 GB/s.
 constexpr std::size_t kQueriesAtOnce = 512;
 
 /// Keys that some queries do not read.
@@ -160,11 +160,11 @@ struct AttentionKernels {
   void (*probabilities)(const AttentionArgs& args) noexcept;
 };
 
-/// What blocks compute with. Another arithmetic is another of these.
+/// The kernels of the blocks, one struct per arithmetic.
 struct Arithmetic {
   const LinearKernels* linear;
   AttentionKernels attention;
-  /// For the few products on which all others build: more digits, hardly more time.
+  /// For the few products that all others depend on: higher precision at negligible cost.
   const LinearKernels* fine;
 };
 
@@ -175,11 +175,11 @@ struct KernelTable {
   ResampleKernels resample;
   MapKernels maps;
   const Arithmetic* float32;
-  /// Weights rounded to bfloat16; inputs, queries, keys and values too where this table has products of
+  /// Weights rounded to bfloat16; inputs, queries, keys and values too if this table has products of
   /// bfloat16 pairs. Sums are float32.
   const Arithmetic* bfloat16;
-  /// Linear layers as int8.h tells. Attention takes the formats that this table multiplies fastest: bfloat16
-  /// or integers of 8 or 16 bits, or float32 where none is faster.
+  /// Linear layers as described in int8.h. Attention uses the formats that this table multiplies fastest:
+  /// bfloat16 or integers of 8 or 16 bits, or float32 if none is faster.
   const Arithmetic* int8;
 };
 
@@ -192,10 +192,10 @@ constexpr const Arithmetic& arithmetic_of(const KernelTable& table, Precision pr
   return *table.float32;
 }
 
-/// Tables that this machine can run, fastest first; the last one is "reference", naive loops in double
+/// Tables that this machine supports, fastest first; the last one is "reference", naive loops in double
 /// precision.
 const std::vector<const KernelTable*>& available_kernels();
-/// The table of that name. Throws Error if no such table was built or this machine cannot run it.
+/// The table of that name. Throws Error if no such table was built or this machine does not support it.
 const KernelTable& find_kernels(std::string_view name);
 /// The table named by the environment variable VIT_KERNELS, else the fastest. Throws Error as find_kernels
 /// does.

@@ -1,4 +1,4 @@
-// Linear interpolation of maps whose pixels are rows of channels, first down the columns, then along the
+// Linear interpolation of maps whose pixels are rows of channels, first vertically, then along the
 // rows. Letters: C = channels of a pixel.
 #pragma once
 
@@ -13,7 +13,7 @@ struct BlendArgs {
   const float* b = nullptr;  // (count)
   float weight = 0.0f;
   std::size_t count = 0;
-  float* out = nullptr;  // (count), no part of a or b
+  float* out = nullptr;  // (count), not overlapping a or b
 };
 
 /// Pixel i of `out` is pixel first[i] of `in` times (1 - weight[i]), plus pixel second[i] times weight[i].
@@ -24,7 +24,7 @@ struct InterpolateArgs {
   const std::uint32_t* first = nullptr;   // (pixels)
   const std::uint32_t* second = nullptr;  // (pixels)
   const float* weight = nullptr;          // (pixels)
-  float* out = nullptr;                   // (pixels, C), no part of in
+  float* out = nullptr;                   // (pixels, C), not overlapping in
 };
 
 struct MapKernels {

@@ -33,7 +33,7 @@ HWY_INLINE void store_first(V value, size_t count, float* HWY_RESTRICT to) {
   for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-/// The larger of the two; NaN stays NaN. Of the instructions for a maximum those of x86 alone keep it.
+/// The larger of the two; NaN stays NaN. Only the maximum instructions of x86 keep it.
 HWY_INLINE V at_least(float bound, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   return hn::Max(set(bound), x);
@@ -67,7 +67,7 @@ HWY_INLINE V power_of_two(hn::Vec<DI> n) {
   return hn::BitCast(D(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(DI(), 127))));
 }
 
-/// 1.5 * 2^23: adding it rounds to an integer, which the low bits of the sum then hold.
+/// 1.5 * 2^23: adding it rounds to an integer, stored in the low bits of the sum.
 constexpr float kRounder = 12582912.0f;
 
 /// 2^x for x <= 0, 1 ulp; zero for anything below -126.5. NaN stays NaN.
@@ -92,16 +92,16 @@ HWY_INLINE V exp_of(V x) {
   const hn::Vec<DI> n = hn::NearestInt(hn::Mul(clamped, set(kLog2E)));
   const V n_float = hn::ConvertTo(D(), n);
   const V r = hn::NegMulAdd(n_float, set(kLn2Low), hn::NegMulAdd(n_float, set(kLn2High), clamped));
-  const hn::Vec<DI> half = hn::ShiftRight<1>(n);  // 2^n in two factors, either of them a normal number
+  const hn::Vec<DI> half = hn::ShiftRight<1>(n);  // 2^n as two factors, both normal numbers
   return hn::Mul(hn::Mul(exp_of_remainder(r), power_of_two(half)), power_of_two(hn::Sub(n, half)));
 }
 
 #if HWY_TARGET == HWY_AVX3
-/// The numbers of a table of sixteen that the low four bits of `index` name; the others do not matter.
+/// The entries of a table of sixteen selected by the low four bits of `index`; other bits are ignored.
 HWY_INLINE V look_up(const float (&table)[kLanes], hn::Vec<DI> index) {
   return V{_mm512_permutexvar_ps(index.raw, hn::Load(D(), table).raw)};
 }
-/// The numbers of a table of 32 that the low five bits of `index` name.
+/// The entries of a table of 32 selected by the low five bits of `index`.
 HWY_INLINE V look_up(const float (&table)[2 * kLanes], hn::Vec<DI> index) {
   const V lower = hn::Load(D(), table), upper = hn::Load(D(), table + kLanes);
   return V{_mm512_permutex2var_ps(lower.raw, index.raw, upper.raw)};
@@ -110,11 +110,11 @@ HWY_INLINE hn::Vec<DI> look_up(const int32_t (&table)[kLanes], hn::Vec<DI> index
   return hn::Vec<DI>{_mm512_permutexvar_epi32(index.raw, hn::Load(DI(), table).raw)};
 }
 
-/// 2^x for x <= 0, off by at most 6e-7 of it: for weights that are rounded to bfloat16 next. At least 2^-126.
+/// 2^x for x <= 0, relative error up to 6e-7: for weights that are rounded to bfloat16 next. At least 2^-126.
 /// NaN stays NaN.
 /// 2^x = 2^n 2^(i/16) 2^r, |r| <= 1/32.
 HWY_INLINE V coarse_exp2_of_negative(V x) {
-  // 2^(i/16) less i where the shift below puts it, above the 19 lower bits.
+  // 2^(i/16) minus i at the position of the shift below, above the 19 lower bits.
   alignas(64) static constexpr int32_t kPowers[16] = {
       0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
       0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
@@ -128,7 +128,7 @@ HWY_INLINE V coarse_exp2_of_negative(V x) {
   return hn::Mul(p, hn::BitCast(D(), hn::Add(power, hn::ShiftLeft<19>(sixteenths))));
 }
 #else
-/// Without such tables in registers the exact one is as fast.
+/// Without such tables in registers the exact version is as fast.
 HWY_INLINE V coarse_exp2_of_negative(V x) {
   return exp2_of_negative(x);
 }

@@ -1,4 +1,4 @@
-// PackedMatrix: a weight reordered once at load into the panels that its kernels read.
+// PackedMatrix: a weight reordered once at load into the panels of its kernels.
 #pragma once
 
 #include "vit/base/tensor.h"
@@ -9,14 +9,14 @@ namespace vit::internal::kernels {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  /// Copies, converts and reorders `weight` (N, K), in parallel. The source may go afterwards; `kernels` must
-  /// outlive this. Throws Error if the weight is empty, not of rank 2, or holds numbers that the kernels
-  /// cannot keep.
+  /// Copies, converts and reorders `weight` (N, K), in parallel. The source may be freed afterwards;
+  /// `kernels` must outlive this. Throws Error if the weight is empty, not of rank 2, or contains numbers
+  /// that the kernels cannot represent.
   PackedMatrix(TensorView<const float> weight, const LinearKernels& kernels);
 
   std::size_t out_features() const noexcept { return out_features_; }
   std::size_t in_features() const noexcept { return in_features_; }
-  /// What packed this matrix and alone can read it.
+  /// The kernels that packed this matrix; only they can read it.
   const LinearKernels& kernels() const noexcept { return *kernels_; }
 
   std::size_t bytes() const { return panels_.num_elements(); }

@@ -17,8 +17,8 @@ using VI = hn::Vec<DI>;
 /// Pairs of int16, whose products cannot overflow in int32: for any processor.
 struct Pairs {
   static constexpr const char* kDescription = "products of int16 pairs";
-  static constexpr size_t kStep = 2;                     // columns of K that one 32-bit lane holds
-  static constexpr bool kHasZero = false;                // a quantized input may stand for 0 without being 0
+  static constexpr size_t kStep = 2;                     // columns of K in one 32-bit lane
+  static constexpr bool kHasZero = false;                // a quantized input may represent 0 without being 0
   static constexpr int kLargest = 32'767;                // input_largest
   static constexpr int kPairLargest = 255;               // pair_largest: above that of any weights
   using Value = int16_t;                                 // of a quantized input
@@ -55,7 +55,7 @@ constexpr size_t value_bytes(size_t in_features) {
   return round_up(in_features * sizeof(typename Form::Value), 64);
 }
 
-/// ... and of the scales behind them.
+/// ... and of the scales after them.
 template <class Form>
 size_t row_bytes(size_t in_features) noexcept {
   return value_bytes<Form>(in_features) + int8_scale_bytes(in_features);
@@ -88,7 +88,7 @@ HWY_INLINE void scan_range(const float* in, size_t count, Scaling& scaling, size
   scaling.highest[lane] = hn::GetLane(hn::MaxOfLanes(d, highest));
 }
 
-/// The factor 0 makes all numbers zero; what it makes of one that is not finite is as good, since the step
+/// The factor 0 makes all numbers zero; its result for one that is not finite does not matter, since the step
 /// then is NaN. input_largest: steps from 0 to the largest magnitude.
 template <class Form>
 HWY_INLINE void choose_steps(Scaling& scaling, float input_largest = Form::kLargest) {
@@ -115,7 +115,7 @@ HWY_INLINE void choose_steps(Scaling& scaling, float input_largest = Form::kLarg
   hn::Store(zero, d, scaling.zero);
 }
 
-/// The numbers times `factor`, rounded by way of kRounder, and `zero` added.
+/// The numbers times `factor`, rounded with kRounder, plus `zero`.
 template <class Form>
 HWY_INLINE void quantize_group(const float* in, size_t count, float factor, float zero,
                                typename Form::Value* to) {

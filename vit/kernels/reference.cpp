@@ -1,5 +1,5 @@
-// The table "reference": what every kernel computes, in naive loops and double precision, rounded once to
-// float at the end. It is the oracle of the tests and selectable like any other table; speed is no concern
+// The table "reference": the definition of every kernel, in naive loops and double precision, rounded once to
+// float at the end. It is the oracle of the tests and selectable like any other table; speed does not matter
 // here.
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ bool float_pack(const PackArgs& args) noexcept {
   return true;
 }
 
-/// A product behind its epilogue.
+/// A product after its epilogue.
 float finished(double sum, const Epilogue& e, std::size_t m, std::size_t n) {
   if (e.bias) sum += e.bias[n];
   sum = activated(sum, e.activation);
@@ -156,8 +156,8 @@ double score_of(const AttentionArgs& args, const float* query, std::size_t token
   return sum * args.scale;
 }
 
-/// Calls visit(token, weight) with the softmax weights of query `r`, rotated; the tokens that it does not
-/// meet have the weight 0.
+/// Calls visit(token, weight) with the softmax weights of query `r`, rotated; tokens it does not
+/// attend to have the weight 0.
 template <typename Visit>
 void for_each_weight(const AttentionArgs& args, std::size_t r, const float* query, Visit&& visit) {
   const std::size_t end = args.causal ? std::min(args.num_tokens, args.first_query + r + 1) : args.num_tokens;
@@ -225,7 +225,7 @@ bool bf16_pack(const PackArgs& args) noexcept {
   return true;
 }
 
-/// Value: of a quantized input.
+/// Value: type of a quantized input.
 template <typename Value>
 std::size_t int8_value_bytes(std::size_t in_features) {
   return round_up(in_features * sizeof(Value), 64);
@@ -256,13 +256,13 @@ bool int8_pack(const PackArgs& args) noexcept {
   return true;
 }
 
-/// Whole numbers a step of 1 / factor apart, `zero` for 0.
+/// Integers with a step of 1 / factor, `zero` for 0.
 struct Steps {
   float factor;
   InputScale scale;
 };
 
-// Found in float, like those of the vectors: the integers are the same in every table.
+// Computed in float, like those of the vectors: the integers are the same in every table.
 
 /// Symmetric around 0.
 Steps steps_over(float lowest, float highest, std::int16_t) {
@@ -355,7 +355,7 @@ constexpr LinearKernels kBf16Linear = [] {
   return linear;
 }();
 
-/// Value: of an input. kPairLargest: quantize_weights.
+/// Value: type of an input. kPairLargest: quantize_weights.
 template <typename Value, int kPairLargest>
 constexpr LinearKernels kInt8Linear{.description = "naive loops",
                                     .panel_columns = 1,

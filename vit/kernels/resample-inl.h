@@ -1,4 +1,4 @@
-// The two resampling passes: along the rows on the widest vectors, a row to a block of 128 bits, across the
+// The two resampling passes: along the rows on the widest vectors, one row per block of 128 bits, across the
 // rows on vectors of one block. A weight is split as high * 2^11 + low, so that products of 16-bit pairs (one
 // instruction for two taps) are exact.
 #pragma once
@@ -37,7 +37,7 @@ struct PairSums {
   hn::Vec<D> first;
   hn::Vec<D> second;
 
-  // Written out: on aarch64, g++ 12 compiles the implicit one for another instruction set.
+  // Explicit: on aarch64, g++ 12 compiles the implicit one for another instruction set.
   HWY_INLINE PairSums() : first(hn::Zero(D())), second(hn::Zero(D())) {}
 };
 
@@ -58,7 +58,7 @@ HWY_INLINE hn::Vec<D> finish(const PairSums<D>& low, const PairSums<D>& high, hn
   return hn::ShiftRightSame(sum, shift);
 }
 
-/// Sixteen bytes of each of kRows rows, one row to a block of the vector.
+/// Sixteen bytes of each of kRows rows, one row per block of the vector.
 template <int kRows>
 HWY_INLINE hn::Vec<hn::FixedTag<std::uint8_t, 16 * kRows> > load_blocks(const std::uint8_t* bytes,
                                                                         std::size_t stride) {
@@ -126,7 +126,7 @@ void columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t row
                  const ResampleAxis& axis) {
   constexpr std::size_t kRows = 4;  // 4 x (2 or 4) sums of one row each stay in 16 registers
   constexpr int kRowsOfVector = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
-  // Sixteen bytes are loaded where twelve are used: the last outputs of a row are left to the plain loop.
+  // Sixteen bytes are loaded but only twelve used: the last outputs of a row are left to the plain loop.
   std::size_t num_inside = 0;
   while (num_inside < axis.num_outputs) {
     const std::size_t steps = (static_cast<std::size_t>(axis.count[num_inside]) + 3) / 4;
@@ -179,7 +179,7 @@ HWY_INLINE void row_of_bytes(const std::uint8_t* taps, std::size_t in_stride, st
     const std::uint8_t* const row = taps + j * in_stride;
     const auto upper = hn::LoadU(d8, row);
     const auto lower =
-        hn::LoadU(d8, j + 1 < count ? row + in_stride : row);  // weight zero where there is no row
+        hn::LoadU(d8, j + 1 < count ? row + in_stride : row);  // weight zero if there is no row
     const auto left = hn::InterleaveLower(d8, upper, lower);
     const auto right = hn::InterleaveUpper(d8, upper, lower);
     const hn::Vec<D16> pixels[4] = {hn::BitCast(d16, hn::InterleaveLower(d8, left, zero)),

@@ -1,5 +1,5 @@
 // Weighted sums of 8-bit pixels in fixed point, along rows and across rows: the two passes of an antialiased
-// resize. The weights are made by whoever calls; every implementation gives the same bytes, because integer
+// resize. The caller computes the weights; every implementation gives the same bytes, because integer
 // sums do not round.
 #pragma once
 
@@ -19,7 +19,7 @@ struct ResampleAxis {
   const std::size_t* offset = nullptr;    // (num_outputs)
   const std::int32_t* weights = nullptr;  // |w| < 2^26
   /// `weights` as pairs of int16, two to an int32, lower half first; entry offset_i / 2 + k holds taps
-  /// 2k, 2k+1. w = high * 2^11 + low. high is null where all weights fit low.
+  /// 2k, 2k+1. w = high * 2^11 + low. high is null if all weights fit low.
   const std::int32_t* low = nullptr;
   const std::int32_t* high = nullptr;
   int shift = 0;
@@ -42,7 +42,7 @@ void resample_columns_reference(const ResampleRows& rows, std::size_t num_rows, 
 void resample_rows_reference(const ResampleRows& rows, std::size_t row_bytes,
                              const ResampleAxis& axis) noexcept;
 
-/// The two passes of a kernel table; those of every table give the same bytes.
+/// The two passes of a kernel table; every table gives the same bytes.
 struct ResampleKernels {
   /// Along the rows, three channels; `row_bytes` (3 x input width) bytes of every input row are readable.
   void (*columns_rgb)(const ResampleRows& rows, std::size_t num_rows, std::size_t row_bytes,

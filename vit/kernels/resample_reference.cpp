@@ -1,4 +1,4 @@
-// The two resampling passes as plain loops: the definition that the vector version is compared with.
+// The two resampling passes as plain loops: the definition with which the vector version is compared.
 #include "vit/kernels/resample.h"
 
 namespace vit::internal::kernels {

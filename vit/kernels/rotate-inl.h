@@ -69,7 +69,7 @@ HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// As rotate_neighbors, with angles of each channel.
+/// Like rotate_neighbors, with an angle per channel.
 HWY_INLINE void turn_apart(const float* in, size_t pairs, const float* cos, const float* sin, float* out) {
   for (size_t j = 0; j < pairs; ++j) {
     const float p = in[2 * j], q = in[2 * j + 1];

@@ -1,4 +1,4 @@
-// Kernels that go over entire rows: layer norm, and the softmax of attention probabilities.
+// Kernels over entire rows: layer norm, and the softmax of attention probabilities.
 // Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
 #pragma once
 
@@ -48,7 +48,7 @@ HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, floa
   return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
 }
 
-/// kShifts: there is a beta, and the mean is taken off; else RMSNorm.
+/// kShifts: there is a beta, and the mean is subtracted; else RMSNorm.
 template <bool kShifts>
 HWY_INLINE void norm_rows(const LayerNormArgs& args) {
   const D d;

@@ -1,8 +1,8 @@
-// Highway for one instruction set: the one that the including file names in VIT_KERNELS_TARGET. A file for
-// each lets them compile side by side.
+// Highway for one instruction set, given by the including file in VIT_KERNELS_TARGET. A file for
+// each lets them compile in parallel.
 //
 // Code between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE has internal linkage and uses nothing of the
-// standard library, so that no inline function compiled for a newer machine can stand in for the common one
+// standard library, so that no inline function compiled for a newer machine can replace the common one
 // at link time.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "vit/kernels/target_list.h"
 
-// What foreach_target.h does for each of its targets.
+// As foreach_target.h does for each of its targets.
 #if HWY_TARGETS & VIT_KERNELS_TARGET
 #undef HWY_TARGET
 #define HWY_TARGET VIT_KERNELS_TARGET

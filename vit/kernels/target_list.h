@@ -1,9 +1,9 @@
-// Which instruction sets the kernels are compiled for: HWY_TARGETS, as Highway finds them for this
+// The instruction sets for which kernels are compiled: HWY_TARGETS, as determined by Highway for this
 // architecture and compiler.
 #pragma once
 
-// Not worth a copy of their own: SSSE3 beside SSE4, scalable vectors. Ice Lake's extensions do not name VNNI
-// of AVX-512 in Highway 1.0; it, that of AVX, and BF16 are asked for at run time.
+// Not worth a separate copy: SSSE3 next to SSE4, scalable vectors. Ice Lake's extensions do not include VNNI
+// of AVX-512 in Highway 1.0; it, that of AVX, and BF16 are detected at run time.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 

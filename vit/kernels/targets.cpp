@@ -1,5 +1,5 @@
-// Lists the kernel tables of this build, whose parts targets/*.cpp hold, and asks the processor which of them
-// it runs.
+// Lists the kernel tables of this build, whose parts are in targets/*.cpp, and checks which of them the
+// processor supports.
 #include "vit/kernels/targets.h"
 
 #include "vit/kernels/amx.h"

@@ -7,17 +7,17 @@
 
 namespace vit::internal::kernels {
 
-/// What all tables of one instruction set share.
+/// Shared by all tables of one instruction set.
 struct TargetKernels {
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
   MapKernels maps;
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
-  /// done; `sink` keeps the compiler from dropping them.
+  /// done; `sink` keeps the compiler from removing them.
   double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;
 };
 
-/// Tables compiled for instruction sets, fastest first, whether or not this machine can run them.
+/// Tables compiled for instruction sets, fastest first, whether or not this machine supports them.
 struct CompiledTarget {
   KernelTable table;
   bool supported;
@@ -27,7 +27,7 @@ const std::vector<CompiledTarget>& compiled_targets();
 
 /// Naive loops in double precision: the definition and the oracle.
 const KernelTable& reference_kernels();
-/// Its int8 products with inputs of bytes, and neighbouring weights whose sum is at most pair_largest (128 or
+/// Its int8 products with inputs of bytes, and neighboring weights whose sum is at most pair_largest (128 or
 /// 255); the table has those with inputs of 16 bits.
 const LinearKernels& reference_byte_kernels(int pair_largest);
 

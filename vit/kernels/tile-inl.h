@@ -1,6 +1,6 @@
 // The one multiply loop: a tile of kTileRows x kPanel sums kept in registers. Shared by gemm and attention.
-// Every sum runs over k from 0 upwards in one multiply-add chain, whatever the size of the tile it belongs
-// to.
+// Every sum runs over k from 0 upwards in one multiply-add chain, independent of the size of its tile.
+//
 #pragma once
 
 #include "vit/kernels/activation-inl.h"
@@ -22,7 +22,7 @@ constexpr size_t kTileRows = 6;
 
 enum class TileStart { zero, stored };
 
-/// The left operand of a tile: lane (row, k) stands at data[row * row_step + k * k_step].
+/// The left operand of a tile: lane (row, k) is data[row * row_step + k * k_step].
 struct LeftOperand {
   const float* data;
   size_t row_step;
@@ -47,13 +47,13 @@ struct FloatLines {
   static HWY_INLINE V multiply_add(V factor, V line, V sum) { return hn::MulAdd(factor, line, sum); }
 };
 
-/// Lanes that `columns` columns of K take, and so lines of a panel.
+/// Lanes needed for `columns` columns of K, which are the lines of a panel.
 template <class Form>
 constexpr size_t lanes_for(size_t columns) {
   return (columns + Form::kColumns - 1) / Form::kColumns;
 }
 
-/// What the next tiles will touch, prefetched while the multiplications run: `stream`, a part of it in each
+/// Memory used by the next tiles, prefetched while the multiplications run: `stream`, a part of it in each
 /// step, and the kPanel numbers at `rows` for each row of the tile. Addresses need not be valid.
 struct Prefetch {
   const char* stream;
@@ -61,13 +61,13 @@ struct Prefetch {
   size_t row_stride;
 };
 constexpr size_t kLineFloats = 16;  // of a 64-byte cache line
-/// Rows that, together, fetch as much as they multiply with.
+/// Rows that together prefetch as much as they multiply with.
 constexpr size_t kFetchingRows = 96;
 /// Bytes of `stream` per step.
 template <class Form>
 constexpr size_t kBytesPerStep = Form::kLine * sizeof(float) * kTileRows / kFetchingRows;
 
-/// Sums of up to six rows. Named one by one: compilers keep an array of vectors in memory.
+/// Sums of up to six rows. Separate variables: compilers keep an array of vectors in memory.
 struct SixRows {
   V c00, c01, c10, c11, c20, c21, c30, c31, c40, c41, c50, c51;
 };
@@ -89,8 +89,8 @@ HWY_INLINE void multiply_six(const float* HWY_RESTRICT a, size_t row_step, V b0,
   if constexpr (kRows > 5) multiply_row<Form, kVectors>(a + 5 * row_step, b0, b1, c.c50, c.c51);
 }
 
-/// Leaves the sums of a tile in memory, rows of kPanel; adds them to those that are there where `start` says
-/// so.
+/// Stores the sums of a tile in memory, rows of kPanel; adds them to existing sums depending on
+/// `start`.
 struct ScratchSink {
   TileStart start;
   float* sums;
@@ -156,7 +156,7 @@ HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, 
   if constexpr (kLower > 0) store_six<kLower, kVectors>(lower, row + 6, sink);
 }
 
-/// What whole tiles leave of `rows`.
+/// The rest of `rows` after whole tiles.
 template <class Form, size_t kVectors>
 HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, ScratchSink sink) {
   const size_t row = rows / kTileRows * kTileRows;
@@ -178,9 +178,9 @@ HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand righ
   }
 }
 
-/// The tile that comes as number i: one after the other or, for operands that come from far away, from both
-/// ends to the middle. Where tiles follow each other at even distances, hardware fetches ahead the outputs of
-/// rows that would come next, and behind the last of them those that another core is writing.
+/// The i-th tile to compute: one after the other or, for operands outside the L2 cache, from both
+/// ends to the middle. If tiles follow each other at even distances, hardware prefetches the outputs of
+/// the next rows, and after the last of them those that another core is writing.
 template <bool kPrefetch>
 HWY_INLINE size_t visited_tile(size_t i, size_t tiles) {
   if constexpr (!kPrefetch) return i;
@@ -206,8 +206,8 @@ HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right,
   if (rows % kTileRows != 0) multiply_rest<Form, kVectors>(left, rows, right, kept);
 }
 
-/// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel says how much
-/// of the panel counts; the sums beyond may or may not be written.
+/// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel is the used
+/// part of the panel; the sums beyond may or may not be written.
 template <class Form>
 HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size_t columns,
                          ScratchSink kept) {
@@ -215,7 +215,7 @@ HWY_INLINE void multiply(LeftOperand left, size_t rows, RightOperand right, size
   multiply_rows<Form, 1, false>(left, rows, right, {}, kept);
 }
 
-/// multiply() for operands that are not in the second-level cache.
+/// multiply() for operands outside the L2 cache.
 template <class Form>
 HWY_INLINE void multiply_and_prefetch(LeftOperand left, size_t rows, RightOperand right, size_t columns,
                                       const Prefetch& prefetch, ScratchSink kept) {

@@ -14,7 +14,7 @@ constexpr double kSeconds = 2e-4;    // of a measurement
 
 Tensor<float> filled(const Shape& shape) {
   Tensor<float> out(shape);
-  // No sums overflow, and no value is one that processors treat in a special way.
+  // No sums overflow, and no value needs special handling by processors.
   for (std::size_t i = 0; i < out.num_elements(); ++i)
     out.data()[i] = 0.25f + 0.5f * static_cast<float>(i % 7);
   return out;
@@ -48,7 +48,7 @@ TileMeter::TileMeter(int threads, const LinearKernels& arithmetic)
 
 double TileMeter::measure_gflops() {
   std::vector<double> gflops(num_tasks_);
-  // Each thread by its own clock: how long a team takes to begin is no property of the tile.
+  // Each thread uses its own clock: the time to start a team is not a property of the tile.
   parallel_for(num_tasks_, threads_, [&](std::size_t task, int) { gflops[task] = run(task).gflops; });
   return std::accumulate(gflops.begin(), gflops.end(), 0.0);
 }

@@ -1,5 +1,5 @@
-// TileMeter: the rate of a small matrix product, always the same, as a measure of what the machine gives at
-// the moment.
+// TileMeter: the rate of a small matrix product, always the same, as a measure of the current speed of
+// the machine.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace vit::internal::kernels {
 
-/// Runs one product of a few tiles again and again, on every thread its own, with operands that stay in the
-/// first-level cache: nothing but the core, its clock and whoever shares it decides how fast that is. Beside
-/// the rate of a model it tells a slow hour from slow code.
+/// Runs one product of a few tiles repeatedly, a separate one per thread, with operands that stay in the
+/// L1 cache: its speed depends only on the core, its clock and other users of the core. Next to
+/// the rate of a model it separates a slow machine from slow code.
 class TileMeter {
  public:
   /// On `threads` threads (0 = all). `arithmetic` must outlive this.
   TileMeter(int threads, const LinearKernels& arithmetic);
 
-  /// 1e9 operations per second, the sum of what the threads reach; takes about 0.2 ms.
+  /// 1e9 operations per second, summed over the threads; takes about 0.2 ms.
   double measure_gflops();
 
  private:

@@ -1,5 +1,5 @@
-// The int8 arithmetic of a target with VNNI, for AVX2 and for AVX-512: the file that includes this has set
-// the target, whose other arithmetic is in a file of its own.
+// The int8 arithmetic of a target with VNNI, for AVX2 and for AVX-512: the including file has set
+// the target, whose other arithmetic is in a separate file.
 #pragma once
 
 #include "vit/kernels/attention-inl.h"

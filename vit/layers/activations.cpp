@@ -11,7 +11,7 @@ namespace {
 constexpr Where kWhere{"Activations", ErrorKind::argument};
 
 /// Floats from one row to the next. Rows whose distance is a multiple of the page size would compete for the
-/// same few lines of the caches where products read them side by side: those get one line more.
+/// same few cache lines when products read several of them: those get one extra line.
 std::size_t row_stride(std::size_t columns) {
   constexpr std::size_t kLineFloats = 16, kPageFloats = 1024;
   return columns % kPageFloats == 0 ? columns + kLineFloats : columns;
@@ -26,7 +26,7 @@ std::size_t rows_of(const ActivationShape& shape) {
   return shape.num_rows != 0 ? shape.num_rows : checked_mul(shape.num_images, shape.num_tokens, kWhere);
 }
 
-/// Packed floats of all heads of one image, and scratch floats of one thread, where `width` is cut into
+/// Packed floats of all heads of one image, and scratch floats of one thread, where `width` is divided into
 /// `num_heads` heads.
 struct HeadFloats {
   std::size_t packed = 0;
@@ -100,7 +100,7 @@ void Activations::reserve(const ActivationShape& shape, const kernels::Arithmeti
   // Enough heads at a time to feed the threads, few enough for their keys and values to stay in cache.
   const auto threads = static_cast<std::size_t>(resolve_threads(shape.threads));
   packed_images_ = std::clamp<std::size_t>(ceil_div(4 * threads, shape.num_heads), 1, shape.num_images);
-  arithmetic_ = nullptr;  // an allocation that fails leaves no shape behind
+  arithmetic_ = nullptr;  // a failed allocation leaves no shape
   arena_.lay_out([&](Arena::Taker& arena) { lay_out(arena, shape, arithmetic); });
   shape_ = shape;
   arithmetic_ = &arithmetic;

@@ -15,7 +15,7 @@ constexpr Where kWhere{"Attention", ErrorKind::mismatch};
 
 // Whole tiles of queries for any vector width.
 constexpr std::size_t kTokensPerTask = 32;
-// Keys and values of which a core finds most in the last-level cache, on a machine that it shares.
+// Keys and values that mostly stay in the last-level cache on a shared machine.
 constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
 
 /// `count` columns of fused rows from the `first` on: q, k or v.
@@ -23,20 +23,20 @@ TensorView<const float> view_columns(const TensorView<float>& qkv, std::size_t f
   return {qkv.data() + first, {qkv.num_rows(), count}, qkv.row_stride()};
 }
 
-/// attend() with its sizes worked out.
+/// attend() with its sizes computed.
 class AttentionPass {
  public:
   AttentionPass(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
                 TensorView<float> out, const kernels::AttentionKernels& kernels, const Pass& pass)
       : rows_(rows), input_(input), num_heads_(num_heads), out_(out), kernels_(kernels), pass_(pass) {
     const std::size_t channels = out.num_columns(), num_rows = input.sequences.rows();
-    VIT_CHECK(num_heads > 0 && channels % num_heads == 0, kAttend, channels, " channels cannot be cut into ",
-              num_heads, " heads");
+    VIT_CHECK(num_heads > 0 && channels % num_heads == 0, kAttend, channels,
+              " channels cannot be divided into ", num_heads, " heads");
     head_dim_ = channels / num_heads;
     const std::size_t key_channels = rows.keys.num_columns();
     num_key_heads_ = key_channels / head_dim_;
     VIT_CHECK(num_key_heads_ > 0 && key_channels % head_dim_ == 0 && num_heads % num_key_heads_ == 0, kAttend,
-              key_channels, " channels of keys cannot serve ", num_heads, " heads of ", head_dim_);
+              key_channels, " channels of keys cannot be shared by ", num_heads, " heads of ", head_dim_);
     VIT_CHECK(num_rows > 0, kAttend, "no sequences or no tokens");
     VIT_CHECK(rows.keys.num_rows() == num_rows && rows.values.num_rows() == num_rows &&
                   rows.values.num_columns() == key_channels,
@@ -85,7 +85,7 @@ class AttentionPass {
   }
 
  private:
-  /// Sequences that follow each other and whose keys and values are packed together.
+  /// Consecutive sequences whose keys and values are packed together.
   struct Group {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -101,7 +101,7 @@ class AttentionPass {
     return num_key_heads_ * group.packed_floats * sizeof(float);
   }
 
-  /// As many as there is room for and as stay in a cache, or as feed the threads. None after the last.
+  /// As many as fit in memory and in a cache, or as keep the threads busy. Empty after the last.
   Group group_from(std::size_t first) const {
     const Sequences& sequences = input_.sequences;
     const Activations& memory = pass_.activations;
@@ -164,7 +164,7 @@ class AttentionPass {
               input_.num_prefix, " prefix tokens, there are ", sequences.rows(), " tokens");
     for (std::size_t i = 0; i < sequences.size(); ++i) {
       VIT_CHECK(sequences.first_row(i) % image + sequences.length(i) <= image, kAttend, "sequence ", i,
-                " of ", sequences.length(i), " tokens begins at token ", sequences.first_row(i) % image,
+                " of ", sequences.length(i), " tokens starts at token ", sequences.first_row(i) % image,
                 " of an image with ", image, " tokens");
     }
   }
@@ -205,7 +205,7 @@ class AttentionPass {
             .pairing = rope.pairing};
   }
 
-  /// The head of keys and values that serves a head of queries.
+  /// The key-value head of a query head.
   std::size_t key_head_of(std::size_t head) const { return head / (num_heads_ / num_key_heads_); }
 
   float* packed_of(const Group& group, std::size_t sequence, std::size_t key_head) const {
@@ -214,8 +214,8 @@ class AttentionPass {
   }
 
   /// Calls run(sequence, head, first token, last token, thread) as tasks of part_size tokens, where sequences
-  /// of the group have count_of(sequence) of them, at most `most`. Those of the same tokens follow each
-  /// other: threads find rows again that they computed. Of long sequences those of the same head do: its keys
+  /// of the group have count_of(sequence) of them, at most `most`. Those of the same tokens are consecutive:
+  /// threads find rows in cache that they computed. For long sequences those of the same head are: its keys
   /// and values may still be in a cache, those of all heads are not.
   template <typename Count, typename Run>
   void for_each_part(const Group& group, std::size_t num_heads, std::size_t most, std::size_t part_size,
@@ -232,8 +232,8 @@ class AttentionPass {
     });
   }
 
-  /// Queries of a task, which share keys and values: more of them where those come from memory, but tasks
-  /// enough for the threads to end together.
+  /// Queries of a task, which share keys and values: more of them if those come from memory, but enough tasks
+  /// for the threads to end together.
   std::size_t queries_per_task(const Group& group, std::size_t most_queries) const {
     constexpr std::size_t kTasksPerThread = 16, kQueriesFromCache = 128;
     const bool in_cache = group.packed_floats * sizeof(float) <= kCachedBytes;
@@ -337,12 +337,12 @@ Attention::Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> 
       num_heads_(num_heads),
       kernels_(&kernels) {
   VIT_CHECK(num_heads > 0 && attention_dim() % num_heads == 0, kWhere, attention_dim(),
-            " channels cannot be cut into ", num_heads, " heads");
+            " channels cannot be divided into ", num_heads, " heads");
   const std::size_t head_dim = attention_dim() / num_heads;
   VIT_CHECK(qkv_.in_features() == embed_dim() && qkv_.out_features() >= attention_dim() + 2 * head_dim &&
                 (qkv_.out_features() - attention_dim()) % (2 * head_dim) == 0 &&
                 num_heads % (key_dim() / head_dim) == 0,
-            kWhere, "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not fit together");
+            kWhere, "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not match");
   VIT_CHECK(!norm_ || norm_->num_features() == attention_dim(), kWhere, "inner norm over ",
             norm_ ? norm_->num_features() : 0, " of ", attention_dim(), " channels");
 }
@@ -350,7 +350,7 @@ Attention::Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> 
 void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                              const Pass& pass) const {
   const Sequences& sequences = input.sequences;
-  // Rows of queries that lie apart without order are computed with the others: a small part of the last
+  // Irregularly spaced rows of queries are computed with the others: a small part of the last
   // block.
   const bool in_order = sequences.have_one_length() && input.queries.have_one_length();
   if (input.all_are_queries() || !in_order) return qkv_.multiply(normed, qkv, pass);
@@ -362,13 +362,13 @@ void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& in
                                        sequences.longest() * normed.rows.row_stride());
     const TensorView<float> queries(qkv.row(token), Shape{sequences.size(), all},
                                     sequences.longest() * qkv.row_stride());
-    // Converted anew: the rows of one query lie apart in `normed`, whose converted rows are no longer needed.
+    // Converted again: the rows of one query are not contiguous in `normed`, whose converted rows are unused.
     qkv_.multiply_range(qkv_.convert(rows, pass), queries, {0, width}, pass);
   }
 }
 
-/// The columns of qkv (rows, 3A) head by head, in place; rows that are no queries have some numbers there, of
-/// which nothing is read.
+/// The columns of qkv (rows, 3A) head by head, in place; rows that are not queries have arbitrary numbers
+/// there, which are not read.
 void Attention::normalize_heads(TensorView<float> qkv, const Pass& pass) const {
   const std::optional<LayerNorm>* const norms[] = {&head_norms_.queries, &head_norms_.keys,
                                                    &head_norms_.values};

@@ -1,7 +1,7 @@
-// Multi-head self-attention with rotary position, and its core for queries that come from elsewhere
+// Multi-head self-attention with rotary position, and its core for queries from elsewhere
 // (pooling). Letters: B = sequences, T = tokens, R = queries of a sequence, H = heads, d = width of a head,
-// A = H d, G = K d: K heads of keys and values, each for H / K of the queries that follow each other, C =
-// channels. Where lengths differ, B * T and B * R are the sums.
+// A = H d, G = K d: K heads of keys and values, each for H / K consecutive query heads, C =
+// channels. If lengths differ, B * T and B * R are the sums.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace vit::internal {
 
-/// Requests the attention probabilities of one head of a sequence, for all queries or some that follow each
-/// other.
+/// Requests the attention probabilities of one head of a sequence, for all queries or some consecutive
+/// ones.
 struct AttentionTap {
   std::size_t sequence = 0;
   std::size_t head = 0;
@@ -49,13 +49,13 @@ struct AttentionInput {
   std::span<const AttentionTap> taps{};
 
   bool all_are_queries() const { return queries.rows() == sequences.rows(); }
-  /// The first token of sequence i that is a query.
+  /// The first query token of sequence i.
   std::size_t first_query(std::size_t i) const {
     return queries_last ? sequences.length(i) - queries.length(i) : 0;
   }
 };
 
-/// Queries, keys and values of B sequences; heads lie side by side in the columns.
+/// Queries, keys and values of B sequences; heads are adjacent in the columns.
 struct AttentionRows {
   TensorView<const float> queries{};  // (tokens, A)
   Sequences query_tokens;             // tokens of each sequence that have a row in `queries`, R or more
@@ -63,12 +63,12 @@ struct AttentionRows {
   TensorView<const float> values{};   // (B * T, G)
 };
 
-/// out (B * R, A) = the heads' softmax(q k^T / sqrt(d)) v, side by side. Takes scratch from activations
+/// out (B * R, A) = the heads' softmax(q k^T / sqrt(d)) v, concatenated. Takes scratch from activations
 /// reserved for T tokens and these heads. Throws Error if shapes disagree.
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
             TensorView<float> out, const kernels::AttentionKernels& kernels, const Pass& pass);
 
-/// Norms over the channels of each head, where a model has them.
+/// Norms over the channels of each head, if a model has them.
 struct HeadNorms {
   std::optional<LayerNorm> queries{}, keys{}, values{};  // (d)
 };
@@ -80,11 +80,11 @@ class Attention {
   Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> norm, Linear proj,
             std::size_t num_heads, const kernels::AttentionKernels& kernels);
 
-  /// From now on q, k and v are those of three layers that clip, (A, C), (G, C) and (G, C), which stand for
+  /// From now on q, k and v are computed by three layers that clip, (A, C), (G, C) and (G, C), instead of
   /// qkv.
   void set_clipped(std::vector<Linear> layers) { clipped_ = std::move(layers); }
 
-  /// out.add_to += out.scale * proj(attend(qkv(norm(x)))). x (B * T, C), a row for every token; add_to (B *
+  /// out.add_to += out.scale * proj(attend(qkv(norm(x)))). x (B * T, C), one row per token; add_to (B *
   /// R, C), the rows of the queries only, which may be x. Uses activations.normed, .qkv and .heads.
   void forward(const NormedRows& x, const AttentionInput& input, const Residual& out, const Pass& pass) const;
 
@@ -100,7 +100,7 @@ class Attention {
   std::size_t key_dim() const noexcept { return (qkv_.out_features() - attention_dim()) / 2; }
 
  private:
-  /// Keys and values of all rows, queries of those that are, in activations.qkv.
+  /// Keys and values of all rows, queries of the query rows, in activations.qkv.
   AttentionRows compute_qkv(const NormedRows& x, const AttentionInput& input, const Pass& pass) const;
   void normalize_heads(TensorView<float> qkv, const Pass& pass) const;
   void multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,

@@ -10,13 +10,13 @@ namespace {
 
 constexpr Where kWhere{"Convolution", ErrorKind::mismatch};
 
-/// A part of the outputs whose weights stay in the second-level cache while rows of the map pass.
+/// A part of the outputs whose weights stay in the L2 cache while rows of the map are processed.
 std::size_t columns_at_once(std::size_t in_features, std::size_t panel) {
   constexpr std::size_t kWeightFloats = std::size_t{1} << 17;  // half a MiB
   return std::max(kWeightFloats / in_features / panel, std::size_t{1}) * panel;
 }
 
-/// Rows of the map that a task computes: few enough for even shares, enough for the weights to pay.
+/// Rows of the map that a task computes: few enough for even shares, enough to amortize the weights.
 std::size_t rows_per_task(MapSize out, int threads) {
   constexpr std::size_t kPixels = 256, kTasksPerThread = 8;
   const std::size_t even =
@@ -24,7 +24,7 @@ std::size_t rows_per_task(MapSize out, int threads) {
   return std::clamp<std::size_t>(even, 1, std::max<std::size_t>(1, ceil_div(kPixels, out.width)));
 }
 
-/// (O, I, k, k) as (O, k, k, I): the numbers that meet a row of the window lie together.
+/// (O, I, k, k) as (O, k, k, I): the weights of a row of the window are contiguous.
 Tensor<float> window_rows(TensorView<const float> weight) {
   VIT_CHECK(
       weight.rank() == 4 && weight.dim(2) == weight.dim(3) && (weight.dim(2) == 1 || weight.dim(2) == 3),
@@ -70,8 +70,8 @@ void Convolution::check(const FeatureMap& in, const FeatureMap& out, const MapEp
   VIT_CHECK(in.channels() == in_channels_ && out.channels() == out_channels() &&
                 out.size() == out_size(in.size()) && (edge_ == 1 || in.has_border()),
             kWhere, "a kernel (", out_channels(), ", ", in_channels_, ", ", edge_, ", ", edge_,
-            ") with stride ", stride_, " cannot take a map of ", in.height(), " x ", in.width(), " x ",
-            in.channels(), " to one of ", out.height(), " x ", out.width(), " x ", out.channels());
+            ") with stride ", stride_, " cannot be applied to a map of ", in.height(), " x ", in.width(),
+            " x ", in.channels(), " to one of ", out.height(), " x ", out.width(), " x ", out.channels());
   VIT_CHECK(epilogue.residual.empty() ||
                 (epilogue.residual.size() == out.size() && epilogue.residual.channels() == out.channels()),
             kWhere, "a residual of another size than the result");
@@ -171,7 +171,7 @@ void TransposedConvolution::forward(const FeatureMap& in, const FeatureMap& out,
   VIT_CHECK(
       in.channels() == in_channels() && out.channels() == out_channels() && out.size() == out_size(in.size()),
       kWhere, "a transposed kernel (", in_channels(), ", ", out_channels(), ", ", edge_, ", ", edge_,
-      ") cannot take a map of ", in.height(), " x ", in.width(), " x ", in.channels(), " to one of ",
+      ") cannot be applied to a map of ", in.height(), " x ", in.width(), " x ", in.channels(), " to one of ",
       out.height(), " x ", out.width(), " x ", out.channels());
   const std::size_t outputs = edge_ * out_channels();
   parallel_for(in.height(), threads, [&](std::size_t y, int) {

@@ -1,4 +1,4 @@
-// Convolutions of feature maps as products of rows: the window of a pixel is read where it lies, so no map is
+// Convolutions of feature maps as products of rows: the window of a pixel is read in place, so no map is
 // copied. Letters: I, O = channels in and out, k = edge of the kernel.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vit::internal {
 
-/// out = residual + activation(convolution + bias); an empty residual leaves it out.
+/// out = residual + activation(convolution + bias); an empty residual is omitted.
 struct MapEpilogue {
   Activation activation = Activation::none;
   FeatureMap residual{};        // (H', W', O), may be out
@@ -45,7 +45,7 @@ class Convolution {
   void check(const FeatureMap& in, const FeatureMap& out, const MapEpilogue& epilogue) const;
 
   std::size_t in_channels_, edge_, stride_;
-  kernels::PackedMatrix weight_;  // (O, k k I): rows of the window one behind the other
+  kernels::PackedMatrix weight_;  // (O, k k I): concatenated rows of the window
   Tensor<float> bias_;            // (O) or empty
 };
 

@@ -7,8 +7,8 @@
 namespace vit::internal {
 
 GemmTasks::GemmTasks(const GemmShape& shape) : rows_(shape.rows), outputs_(shape.outputs) {
-  // A block of rows should stay in the second-level cache while the weight streams past it; the tasks should
-  // outnumber the threads several times so that a slow core does not hold up the others.
+  // A block of rows should stay in the L2 cache while the weight streams past it; the tasks should
+  // outnumber the threads several times so that a slow core does not delay the others.
   constexpr std::size_t kRowsInCache = 108, kFewRows = 48;
   constexpr std::size_t kTasksPerThread = 32;
   row_blocks_ = ceil_div(rows_, kRowsInCache);

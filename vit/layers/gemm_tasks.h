@@ -1,18 +1,17 @@
-// GemmTasks: how a product is cut into tasks for threads. Runs nothing itself.
+// GemmTasks: divides a product into tasks for threads. Runs nothing itself.
 //
-// Blocks of rows times blocks of whole panels. Two threads, four blocks of rows, three of columns; the number
-// is that of the task:
+// Blocks of rows times blocks of whole panels. An example with two threads, four blocks of rows and three of
+// columns; the numbers are those of the tasks:
 //
 //               columns
-//   part 0  | 0 | 2 | 4 |   thread 0 starts here: all blocks of rows of a part meet some columns before they
-//   meet
-//           | 1 | 3 | 5 |   the next, so that those of the weight come from memory once
+//   part 0  | 0 | 2 | 4 |   thread 0 starts here: all row blocks of a part finish one group of columns
+//           | 1 | 3 | 5 |   before the next, so that the weight is read from memory once
 //   part 1  | 6 | 8 |10 |   thread 1 starts here
 //           | 7 | 9 |11 |
 //
-// There are as many parts as threads, where rows suffice; parallel_for starts each thread on a part of its
-// own. A single block for each thread is cut to the row, so that none has a tile more than the others;
-// several are cut into whole tiles, which are faster.
+// There are as many parts as threads, if there are enough rows; parallel_for starts each thread on its own
+// part. A single block per thread is divided by rows, so that none has a tile more than the others;
+// several are divided into whole tiles, which are faster.
 #pragma once
 
 #include <cstddef>

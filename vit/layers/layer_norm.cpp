@@ -42,8 +42,8 @@ void LayerNorm::forward_rows(TensorView<const float> in, TensorView<float> out, 
 void LayerNorm::check(const TensorView<const float>& in, const TensorView<float>& out) const {
   VIT_CHECK(in.num_columns() == num_features() && out.num_columns() == num_features() &&
                 out.num_rows() == in.num_rows(),
-            "LayerNorm", "over ", num_features(), " channels cannot take ", in.shape().to_string(), " to ",
-            out.shape().to_string());
+            "LayerNorm", "over ", num_features(), " channels cannot be applied to ", in.shape().to_string(),
+            " to ", out.shape().to_string());
 }
 
 }  // namespace vit::internal

@@ -8,7 +8,7 @@
 
 namespace vit::internal {
 
-/// RMSNorm where it has no beta.
+/// RMSNorm if it has no beta.
 class LayerNorm {
  public:
   /// gamma and beta (C) are copied; without a beta it is RMSNorm. Throws Error if gamma is empty or beta has

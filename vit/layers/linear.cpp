@@ -33,7 +33,7 @@ void clip_rows(TensorView<float> rows, std::size_t first, std::size_t count, flo
   }
 }
 
-/// Of layers that clip, whose activation cannot be part of the product.
+/// The activation of layers that clip, which cannot be fused with the product.
 float activated(float x, Activation activation) {
   switch (activation) {
     case Activation::none: return x;
@@ -69,14 +69,14 @@ void Linear::forward(TensorView<const float> in, TensorView<float> out, const Pa
 
 template <typename Compute>
 LinearInput Linear::convert_rows(TensorView<const float> in, const Pass& pass, const Compute& compute) const {
-  VIT_CHECK(in.num_columns() == in_features(), kWhere, "a weight ", describe(), " cannot take ",
+  VIT_CHECK(in.num_columns() == in_features(), kWhere, "a weight ", describe(), " cannot be applied to ",
             in.shape().to_string());
   const kernels::LinearKernels& kernels = weight_.kernels();
   const std::size_t rows = in.num_rows(), row_bytes = kernels.row_bytes(in_features());
   const TensorView<std::byte>& memory = pass.activations.converted;
   VIT_CHECK(
       row_bytes == 0 || (!memory.empty() && checked_mul(rows, row_bytes, kWhere) <= memory.num_elements()),
-      kWhere, "no memory for ", in.shape().to_string(), " as ", kernels.description, " take it");
+      kWhere, "no memory for ", in.shape().to_string(), " in the format of ", kernels.description);
   const TensorView<std::byte> converted(row_bytes != 0 ? memory.data() : nullptr, {rows, row_bytes});
   parallel_for_parts(rows, kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
     compute(first, count);
@@ -156,11 +156,11 @@ void Linear::check_product(const LinearInput& in, const TensorView<float>& out, 
   const std::size_t rows = in.rows.num_rows();
   VIT_CHECK(
       in.rows.num_columns() == in_features() && out.num_columns() == out_features() && out.num_rows() == rows,
-      kWhere, "a weight ", describe(), " cannot take ", in.rows.shape().to_string(), " to ",
+      kWhere, "a weight ", describe(), " cannot be applied to ", in.rows.shape().to_string(), " to ",
       out.shape().to_string());
   const std::size_t row_bytes = weight_.kernels().row_bytes(in_features());
   VIT_CHECK(row_bytes == 0 || (!in.converted.empty() && in.converted.shape() == Shape({rows, row_bytes})),
-            kWhere, "rows that are not converted for ", weight_.kernels().description);
+            kWhere, "rows are not converted for ", weight_.kernels().description);
   for (const TensorView<const float>& same : {epilogue.multiplier, epilogue.residual}) {
     VIT_CHECK(same.empty() || (same.num_columns() == out_features() && same.num_rows() == rows), kWhere,
               "multiplier or residual ", same.shape().to_string(), " for an output ",

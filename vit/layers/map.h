@@ -1,4 +1,4 @@
-// FeatureMap: pixels of a picture of features, channels side by side, with a border of zeros one pixel wide,
+// FeatureMap: pixels of a feature image with interleaved channels, with a border of zeros one pixel wide,
 // which is the padding of a 3x3 convolution.
 //
 //   row -1     | 0 0 0 0 0 0 |
@@ -22,14 +22,14 @@ struct MapSize {
   bool operator==(const MapSize&) const = default;
 };
 
-/// A view: copying it copies no numbers.
+/// A view: copying it copies no elements.
 class FeatureMap {
  public:
   FeatureMap() = default;
   FeatureMap(float* pixels, MapSize size, std::size_t channels, std::size_t row_stride, bool has_border)
       : pixels_(pixels), size_(size), channels_(channels), row_stride_(row_stride), has_border_(has_border) {}
 
-  /// Memory of an arena. The numbers are those of whoever had it before: clear_border() comes first.
+  /// Memory of an arena with unspecified contents: call clear_border() first.
   static FeatureMap take(Arena::Taker& arena, MapSize size, std::size_t channels) {
     return over(arena.take<float>({num_floats(size, channels)}), size, channels);
   }
@@ -44,7 +44,7 @@ class FeatureMap {
         checked_mul(checked_add(size.height, 2, kWhere), checked_add(size.width, 2, kWhere), kWhere),
         channels, kWhere);
   }
-  /// Rows of tokens (height * width, channels), one behind the other: for products of single pixels, without
+  /// Consecutive rows of tokens (height * width, channels): for products of single pixels, without
   /// a border.
   static FeatureMap of_tokens(TensorView<float> tokens, MapSize size) {
     const std::size_t channels = tokens.num_columns();
@@ -59,7 +59,7 @@ class FeatureMap {
   bool empty() const noexcept { return pixels_ == nullptr; }
   /// Floats from one row to the next.
   std::size_t row_stride() const noexcept { return row_stride_; }
-  /// Pixel 0 of row y, from -1 to height() where there is a border.
+  /// Pixel 0 of row y, from -1 to height() if there is a border.
   float* row(std::ptrdiff_t y) const noexcept {
     return pixels_ + y * static_cast<std::ptrdiff_t>(row_stride_);
   }

@@ -16,14 +16,14 @@ Mlp::Mlp(MlpInput in, std::optional<LayerNorm> norm, Linear fc2, Activation acti
   const Linear& fc1 = in_.fc1;
   const Linear& gate = in_.gate ? *in_.gate : fc1;
   VIT_CHECK(fc2_.in_features() == hidden_dim() && fc2_.out_features() == fc1.in_features(), kWhere, "fc1 ",
-            fc1.describe(), " and fc2 ", fc2_.describe(), " do not fit together");
+            fc1.describe(), " and fc2 ", fc2_.describe(), " do not match");
   VIT_CHECK(gate.in_features() == fc1.in_features() && gate.out_features() == fc1.out_features(), kWhere,
-            "gate ", gate.describe(), " and fc1 ", fc1.describe(), " do not fit together");
+            "gate ", gate.describe(), " and fc1 ", fc1.describe(), " do not match");
   VIT_CHECK(!norm_ || norm_->num_features() == hidden_dim(), kWhere, "inner norm over ",
             norm_ ? norm_->num_features() : 0, " of ", hidden_dim(), " channels");
 }
 
-/// Gate and value read the normalized rows with bounds of their own: those are made twice.
+/// Gate and value read the normalized rows with separate bounds, so the rows are computed twice.
 void Mlp::forward_clipped(const NormedRows& x, const Residual& out, const Pass& pass) const {
   Activations& a = pass.activations;
   const StageTimer timer(pass.times, Stage::mlp);

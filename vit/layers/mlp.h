@@ -11,11 +11,11 @@ namespace vit::internal {
 
 /// The first products of an MLP, C -> F each.
 struct MlpInput {
-  std::optional<Linear> gate{};  // plain without
+  std::optional<Linear> gate{};  // plain if absent
   Linear fc1;
 };
 
-/// fc2(norm(act(fc1 x))), or fc2(norm(act(gate x) * fc1 x)) where there is a gate.
+/// fc2(norm(act(fc1 x))), or fc2(norm(act(gate x) * fc1 x)) if there is a gate.
 class Mlp {
  public:
   /// norm over the hidden vector (F), if any; fc2 (F -> C). Throws Error if shapes disagree.

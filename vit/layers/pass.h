@@ -1,4 +1,4 @@
-// Pass: what every layer of one forward pass shares.
+// Pass: shared by all layers of one forward pass.
 #pragma once
 
 #include "vit/layers/activations.h"

@@ -1,4 +1,4 @@
-// PassWatch: how far forward passes are, told to somebody who may end them.
+// PassWatch: progress and cancellation of forward passes.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,25 @@
 
 namespace vit::internal {
 
-/// Thrown out of a pass that its watcher wants to end; never leaves the library.
+/// Thrown out of a pass that is cancelled; never leaves the library.
 struct PassCancelled {};
 
-/// Follows the passes of one call. Serves one thread, that of the caller.
+/// Follows the passes of one call. Used only by the caller's thread.
 class PassWatch {
  public:
-  /// `on_progress` is told how many images are computed, the last ones in part; `is_cancelled` is asked
-  /// whether to end, as long as no image is whole that would be lost. Both may be empty.
+  /// `on_progress` gets the number of computed images, including fractions; `is_cancelled` is called to check
+  /// for cancellation, as long as no completed image would be lost. Both may be empty.
   PassWatch(std::function<void(double images)> on_progress, std::function<bool()> is_cancelled)
       : on_progress_(std::move(on_progress)), is_cancelled_(std::move(is_cancelled)) {}
 
-  /// A pass over `num_images` images begins, which reports its blocks.
+  /// Starts a pass over `num_images` images, which reports its blocks.
   void begin(std::size_t num_images) { num_in_pass_ = num_images; }
-  /// Of the blocks of this pass, `done` of `count` are. Throws PassCancelled.
+  /// Reports that `done` of `count` blocks of this pass are computed. Throws PassCancelled.
   void add_block(std::size_t done, std::size_t count) {
     report(static_cast<double>(num_in_pass_) * static_cast<double>(done) / static_cast<double>(count));
     if (num_images_ == 0 && done < count && is_cancelled_ && is_cancelled_()) throw PassCancelled();
   }
-  /// `num_images` images are whole.
+  /// Reports `num_images` completed images.
   void add_images(std::size_t num_images) {
     num_images_ += num_images;
     report(0);

@@ -15,7 +15,7 @@ LinearAxis LinearAxis::take(Arena::Taker& arena, std::size_t out) {
 
 void LinearAxis::fill(std::size_t in, Alignment alignment) const {
   const std::size_t out = first.num_columns();
-  // the scale and the product with it in float32, as torch has them
+  // the scale and the product with it in float32, as in torch
   const float scale = alignment == Alignment::edges ? static_cast<float>(in) / static_cast<float>(out)
                       : out > 1                     ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
                                                     : 0.0f;

@@ -11,13 +11,13 @@
 
 namespace vit::internal {
 
-/// Which points of two maps of different size lie on each other.
+/// Which points of two maps of different size correspond.
 enum class Alignment {
   corners,  // the centers of the first and of the last pixels
   edges,    // the outer edges; points beyond the centers take the border's pixel
 };
 
-/// Where the pixels of one axis come from: pixel i is first[i] times (1 - weight[i]) plus second[i] times
+/// The sources of the pixels of one axis: pixel i is first[i] times (1 - weight[i]) plus second[i] times
 /// weight[i].
 struct LinearAxis {
   TensorView<std::uint32_t> first;
@@ -28,7 +28,7 @@ struct LinearAxis {
   void fill(std::size_t in, Alignment alignment) const;
 };
 
-/// What maps are resized with, laid out for two sizes.
+/// The tables for resizing maps between two sizes.
 struct MapResize {
   LinearAxis rows, columns;
   TensorView<float> blended;  // (threads, in width * channels)
@@ -44,7 +44,7 @@ struct MapResize {
            float* out) const;
 };
 
-/// in (H, W, C) -> out (H', W', C), by a `resize` that is filled for these.
+/// in (H, W, C) -> out (H', W', C), with a `resize` prepared for these sizes.
 void resize_map(const FeatureMap& in, const FeatureMap& out, const MapResize& resize, int threads,
                 const kernels::MapKernels& kernels);
 

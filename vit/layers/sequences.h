@@ -1,5 +1,5 @@
 // Sequences: the rows of a pass that attend to each other. An image, a text, or a window of either is one
-// sequence: rows without a gap. So windows need no mask, and attention costs the sum over the sequences.
+// sequence of contiguous rows. So windows need no mask, and attention costs the sum over the sequences.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ class Sequences {
   /// `count` sequences of `length` rows each. Throws Error if their rows overflow.
   Sequences(std::size_t count, std::size_t length)
       : size_(count), longest_(length), rows_(checked_mul(count, length, "Sequences")) {}
-  /// Sequence i is the rows from starts[i] to before starts[i + 1], where the first begins at row 0: (size +
-  /// 1) numbers that increase, read for as long as this is used. Throws Error for others.
+  /// Sequence i is the rows from starts[i] to before starts[i + 1], where the first starts at row 0: (size +
+  /// 1) increasing numbers, which must outlive this object. Throws Error for others.
   explicit Sequences(std::span<const std::size_t> starts) : starts_(starts) {
-    VIT_CHECK(!starts.empty(), "Sequences", "no row at which the first sequence begins");
+    VIT_CHECK(!starts.empty(), "Sequences", "no start row of the first sequence");
     size_ = starts.size() - 1;
     rows_ = starts.back() - starts.front();
     for (std::size_t i = 0; i < size_; ++i) {
-      VIT_CHECK(starts[i] < starts[i + 1], "Sequences", "sequence ", i, " begins at row ", starts[i],
+      VIT_CHECK(starts[i] < starts[i + 1], "Sequences", "sequence ", i, " starts at row ", starts[i],
                 " and ends at row ", starts[i + 1]);
       longest_ = std::max(longest_, length(i));
     }

@@ -1,4 +1,4 @@
-// Measures where the time of a forward pass goes, if somebody asks.
+// Measures the time of the stages of a forward pass, when enabled.
 #pragma once
 
 #include <chrono>

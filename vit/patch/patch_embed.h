@@ -1,5 +1,5 @@
-// From pixels to the tokens that enter the encoder: patches, projection, positions, and the prefix tokens in
-// front. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size, K =
+// From pixels to the input tokens of the encoder: patches, projection, positions, preceded by the prefix
+// tokens. Letters: B images, N patches, T = prefix + N tokens, C = embed_dim, P = patch_size, K =
 // num_channels.
 #pragma once
 

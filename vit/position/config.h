@@ -1,5 +1,5 @@
-// What a model does about positions: plain data with defaults, part of ModelConfig. What each choice computes
-// is left to rope.h and tables.h. Letters: C = embed_dim, d = channels of a head, N = patches of a grid.
+// The position encodings of a model: plain data with defaults, part of ModelConfig. The computation of each
+// choice is in rope.h and tables.h. Letters: C = embed_dim, d = channels of a head, N = patches of a grid.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ enum class AddedTable {
   columns_and_rows,    // (2, L, C): the sum of a row for the column of a patch and one for its row (Gemma 4)
 };
 
-/// How a learned table is brought to another grid (PyTorch kernels of the reference libraries).
+/// How a learned table is resampled to another grid (PyTorch kernels of the reference libraries).
 enum class TableResampling {
   bicubic_antialias,  // a = -0.5, widened when shrinking: timm, DINOv2 with registers
   bicubic,  // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
@@ -40,9 +40,9 @@ enum class TableReuse {
   equal_count_and_square,  // as many patches, and the new grid is square
 };
 
-/// By which coordinates a channel pair of queries and keys is rotated.
+/// The coordinates that rotate a channel pair of queries and keys.
 enum class RopeKind {
-  none,    // not at all
+  none,    // no rotation
   axial,   // that of one axis
   mixed,   // both, with learned frequencies of each layer and head
   volume,  // time, row and column, each for a third of the channels (V-JEPA 2)
@@ -55,7 +55,7 @@ enum class CoordinateRule {
   centered,             // 2 (i + 0.5 + offset) / G - 1
 };
 
-/// Which axis the first half of the pairs belongs to.
+/// The axis of the first half of the pairs.
 enum class AxisOrder {
   x_then_y,  // columns first
   y_then_x,  // rows first
@@ -63,25 +63,25 @@ enum class AxisOrder {
 
 /// The frequencies of two axes of F = d / 4 pairs each, with base theta.
 enum class AxisFrequencies {
-  shared,       // theta^(-4k/d) of both
-  alternating,  // theta^(-4k/d) of the first axis, theta^(-(4k + 2)/d) of the second (Pixtral)
+  shared,       // theta^(-4k/d) for both
+  alternating,  // theta^(-4k/d) for the first axis, theta^(-(4k + 2)/d) for the second (Pixtral)
 };
 
 /// The names are those of `rope_scaling` in transformers; s is the length of an axis over its trained length.
 enum class RopeScalingRule {
-  none,    // patches are counted: coordinates beyond the trained grid are new to the model
+  none,    // extrapolated: coordinates beyond the trained grid are new to the model
   linear,  // coordinates are divided by s: the trained range, with smaller steps (Chen et al. 2023)
   ntk,     // low frequencies are divided by s, high ones less or not at all (bloc97 2023; per axis: FiT)
   yarn,    // by the turns that a pair makes over the trained grid (Peng et al. 2023; per axis: FiT)
 };
 
-/// What s is of the two axes of a grid.
+/// The value of s on the two axes of a grid.
 enum class RopeScalingAxes {
-  each,    // columns and rows by their own (VisionNTK, VisionYaRN of FiT, Lu et al. 2024)
-  common,  // both by the larger of the two
+  each,    // separate for columns and rows (VisionNTK, VisionYaRN of FiT, Lu et al. 2024)
+  common,  // the larger of the two for both
 };
 
-/// A factor on the logits of attention that depends on the number of patches alone.
+/// A factor on the logits of attention that depends only on the number of patches.
 enum class RopeTemperature {
   none,  // no factor
   log,   // max(1, ln N / ln N_trained): keeps attention from spreading over more tokens (Su 2021)
@@ -89,19 +89,19 @@ enum class RopeTemperature {
 
 /// Rotary positions on grids other than the trained one; position/rope.h has the formulas.
 struct RopeScaling {
-  RopeScalingRule rule = RopeScalingRule::none;  // what becomes of coordinates and frequencies
-  RopeScalingAxes axes = RopeScalingAxes::each;  // what s is
+  RopeScalingRule rule = RopeScalingRule::none;  // change of coordinates and frequencies
+  RopeScalingAxes axes = RopeScalingAxes::each;  // definition of s
   double factor = 0.0;                           // s of both axes; 0 = the grid over the trained grid
-  /// yarn: pairs of more turns over the trained length stay as they are, those of fewer than beta_slow are
-  /// divided by s. The defaults are those of the paper, of sequences of thousands of tokens.
+  /// yarn: pairs of more turns over the trained length are unchanged, those of fewer than beta_slow are
+  /// divided by s. The defaults are those of the paper, for sequences of thousands of tokens.
   double beta_fast = 32.0;
   double beta_slow = 1.0;  // turns
-  /// yarn, axial: the ramp begins and ends at whole indices of the ladder, not before its first, as in the
-  /// published code of YaRN and FiT and by default in transformers. The fastest pair then always stays.
+  /// yarn, axial: the ramp starts and ends at whole indices of the frequencies, not before the first, as in
+  /// the published code of YaRN and FiT and by default in transformers: the fastest pair is unchanged.
   bool truncate = false;
-  /// yarn: what queries and keys are multiplied by; nothing = max(1, 0.1 ln s + 1), s = sqrt(s_x s_y).
+  /// yarn: factor on queries and keys; nothing = max(1, 0.1 ln s + 1), s = sqrt(s_x s_y).
   std::optional<double> attention_factor{};
-  RopeTemperature temperature = RopeTemperature::none;  // goes with every rule
+  RopeTemperature temperature = RopeTemperature::none;  // for any rule
 
   bool operator==(const RopeScaling&) const = default;
 };
@@ -120,7 +120,7 @@ struct PositionConfig {
   bool between_blocks = false;
 
   RopeKind rope = RopeKind::none;                         // rotation of queries and keys
-  CoordinateRule coordinates = CoordinateRule::index;     // what the angles are proportional to
+  CoordinateRule coordinates = CoordinateRule::index;     // the angles are proportional to it
   double coordinate_offset = 0.0;                         // added to the index of a patch
   GridSize reference_grid;                                // G_ref of scaled_to_reference
   AxisOrder axis_order = AxisOrder::x_then_y;             // axis of the first half of the pairs
@@ -128,11 +128,11 @@ struct PositionConfig {
   double theta = 100.0;                                   // base of the frequencies
   double angle_scale = 1.0;                               // 2 pi for DINOv3, whose frequencies count turns
   AxisFrequencies frequencies = AxisFrequencies::shared;  // of the two axes
-  /// The class token turns too, by d / 2 learned angles of its own (MLCD); others of the prefix stay.
+  /// The class token is rotated too, by d / 2 separate learned angles (MLCD); other prefix tokens are not.
   bool class_angles = false;
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
-  /// Grids other than the trained one, that of image_height x image_width; nothing = as `coordinates` say.
+  /// Grids other than the trained one, image_height x image_width; nothing = the default of `coordinates`.
   std::optional<RopeScaling> rope_scaling{};
 };
 

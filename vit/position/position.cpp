@@ -24,7 +24,7 @@ Tensor<float> copy_rows(TensorView<const float> rows, std::size_t begin, std::si
   return copy;
 }
 
-/// The rows (N, C) of patches counted row by row, in the order of the sequence.
+/// The rows (N, C) of patches in raster order, reordered to the sequence.
 Tensor<float> in_order(TensorView<const float> rows, std::span<const std::uint32_t> patches) {
   Tensor<float> out(rows.shape());
   for (std::size_t i = 0; i < patches.size(); ++i)
@@ -80,10 +80,10 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
             weights.added_table.shape().to_string());
   VIT_CHECK((config.rope == RopeKind::mixed) == !weights.mixed_frequencies.empty(), kWhere,
             "learned rotation frequencies ", weights.mixed_frequencies.shape().to_string(),
-            config.rope == RopeKind::mixed ? ", expected some" : " though the config has no use for them");
+            config.rope == RopeKind::mixed ? ", expected some" : " although the config does not use them");
   const bool wants_periods = config.rope == RopeKind::axial && config.stored_periods;
   VIT_CHECK(wants_periods == !weights.periods.empty(), kWhere, weights.periods.size(), " stored periods",
-            wants_periods ? ", expected some" : " though the config has no use for them");
+            wants_periods ? ", expected some" : " although the config does not use them");
   const std::size_t num_angles = config.class_angles ? shape.head_dim / 2 : 0;
   VIT_CHECK(weights.class_angles.size() == num_angles, kWhere, weights.class_angles.size(),
             " angles of the class token, expected ", num_angles);
@@ -91,10 +91,10 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
                 (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
             kWhere, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
   VIT_CHECK(!config.rope_scaling || config.rope != RopeKind::none, kWhere.with(ErrorKind::argument),
-            "scaling of rotary positions is asked for, but the model has none");
+            "RoPE scaling is requested, but the model has no rotary positions");
   VIT_CHECK(config.rope != RopeKind::mixed || !config.rope_scaling || !config.rope_scaling->truncate,
             kWhere.with(ErrorKind::argument),
-            "truncate rounds places on a ladder of frequencies; those of this model are learned");
+            "truncate needs ordered frequencies; those of this model are learned");
   if (config.added != AddedTable::none) load_table(weights.added_table, shape.embed_dim);
   VIT_CHECK(config.between_blocks == !weights.between_tables.empty(), kWhere, "tables between blocks ",
             weights.between_tables.shape().to_string(),
@@ -205,7 +205,7 @@ void Position::add_rope_tables(PositionContext& context) const {
     scale = grid_scale(context.grid_, trained_grid_, options, scaling);
     context.logit_factor_ = position::logit_factor(scaling, scale, context.grid_, trained_grid_);
   }
-  // A rule that gives the family's own numbers takes the family's own way to them, and so their bits.
+  // A rule that equals the family's default uses the family's code path, so results are bit-identical.
   const bool is_own = scaling.rule == default_scaling_rule(options.rule) && scaling.factor == 0.0 &&
                       (scaling.axes == RopeScalingAxes::each || scaling.rule == RopeScalingRule::none);
   const bool is_scaled = config_.rope_scaling && !is_own;

@@ -1,4 +1,4 @@
-// What a model does about positions, chosen once at load: rows to add, factors to rotate with, both or
+// The position encodings of a model, chosen once at load: rows to add, rotary factors, both or
 // neither. A grid of patches turns it into a PositionContext, which the blocks only read.
 // Letters: p = prefix rows of the learned table, N = patches, C = embed_dim, H = num_heads, d = head_dim.
 #pragma once
@@ -25,10 +25,10 @@ struct PositionShape {
   std::size_t head_dim = 0;
   std::size_t num_prefix = 0;  // tokens before the patches
   std::size_t window = 0;      // edge of the windows in which tokens attend, in patches; 0 = none
-  GridSize trained_grid{};     // read where config.rope_scaling is set
+  GridSize trained_grid{};     // used if config.rope_scaling is set
 };
 
-/// What a file stores for positions; views of memory owned elsewhere, empty where the model has none.
+/// The stored position tensors of a file; views of memory owned elsewhere, empty if the model has none.
 struct PositionWeights {
   TensorView<const float> added_table{};        // (p + N, C) for added_grid, or (2, L, C)
   TensorView<const float> between_tables{};     // (depth - 1, p + N, C), of all tokens
@@ -37,15 +37,15 @@ struct PositionWeights {
   std::span<const float> class_angles{};        // (d / 2), of the class token
 };
 
-/// Everything about positions that a forward pass of one grid needs. Immutable; safe to share between
+/// All position data that a forward pass of one grid needs. Immutable; safe to share between
 /// threads. Views and factors live as long as the context does.
 class PositionContext {
  public:
   GridSize grid() const noexcept { return grid_; }
 
-  /// Rows to add to the leading prefix tokens, (p, C); empty where none is added.
+  /// Rows to add to the leading prefix tokens, (p, C); empty if none is added.
   TensorView<const float> prefix_rows() const noexcept { return prefix_rows_.view(); }
-  /// Rows to add to the patches, (N, C); empty where none is added.
+  /// Rows to add to the patches, (N, C); empty if none is added.
   TensorView<const float> patch_rows() const noexcept { return patch_rows_.view(); }
 
   /// Rows to add to all tokens (T, C) that leave block `layer`; empty where none are added.
@@ -63,14 +63,14 @@ class PositionContext {
   /// this order.
   const position::WindowOrder* windows() const noexcept { return windows_ ? &*windows_ : nullptr; }
 
-  /// Whether the factors are those of all tokens, the prefix included.
+  /// Whether the factors include the prefix tokens.
   bool turns_prefix() const noexcept { return turns_prefix_; }
   bool has_rope() const noexcept { return !tables_.empty(); }
-  /// Factors for q and k of the patches in block `layer`, and of the prefix in front of them where its class
-  /// token turns: then there are as many as tokens. `cos` is null where nothing is rotated. Throws
-  /// Error where a model with factors per layer has no such layer.
+  /// Factors for q and k of the patches in block `layer`, preceded by those of the prefix if its class
+  /// token is rotated: then there is one per token. `cos` is null if nothing is rotated. Throws
+  /// Error if a model with factors per layer has no such layer.
   position::RopeFactors factors(std::size_t layer) const;
-  /// What the logits of attention are multiplied by (rope.h).
+  /// Factor on the logits of attention (rope.h).
   double logit_factor() const noexcept { return logit_factor_; }
 
  private:
@@ -90,8 +90,8 @@ class Position {
  public:
   /// No encoding at all.
   Position() = default;
-  /// Copies what it needs of the weights. Throws Error naming the shapes found and expected where the weights
-  /// do not fit the config, or are given though the config has no use for them.
+  /// Copies the weights it needs. Throws Error naming the shapes found and expected if the weights
+  /// do not match the config, or are given although the config does not use them.
   Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights);
 
   /// Rows and factors for a grid. Throws Error if a side of the grid is zero.
@@ -115,7 +115,7 @@ class Position {
   Tensor<float> table_;                                   // (p + N, C) or (2, L, C)
   std::vector<Tensor<float>> between_tables_;             // (p + N, C) of each block but the last, or none
   std::optional<position::RopeFrequencies> frequencies_;  // of axial: of the first axis
-  std::optional<position::RopeFrequencies> second_axis_;  // of the second, where it has its own
+  std::optional<position::RopeFrequencies> second_axis_;  // of the second, if it has its own
   std::vector<double> class_angles_;                      // (d / 2), or empty
   std::optional<position::MixedFrequencies> mixed_;       // of mixed
 };
@@ -125,14 +125,14 @@ class PositionCache {
  public:
   explicit PositionCache(Position position) : position_(std::move(position)) {}
 
-  /// The positions of `grid`, kept for as long as it is among the grids used last. Throws Error if a side of
-  /// the grid is zero.
+  /// The positions of `grid`, cached while it is among the most recently used grids. Throws Error if a side
+  /// of the grid is zero.
   std::shared_ptr<const PositionContext> for_grid(GridSize grid) const;
 
  private:
   Position position_;
   mutable std::mutex mutex_;
-  mutable std::list<std::shared_ptr<const PositionContext>> contexts_;  // used last first
+  mutable std::list<std::shared_ptr<const PositionContext>> contexts_;  // most recently used first
 };
 
 }  // namespace vit::internal

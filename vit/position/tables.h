@@ -1,7 +1,7 @@
-// Position encodings that are tables of rows, free of any model: learned ones brought to another grid with
-// the resampling arithmetic of the reference libraries, sines and cosines, and relative distances. Letters: p
-// = prefix rows (class, distillation), N = patches of a grid, C = channels; B = images, H = heads, L =
-// tokens, d = channels of a head, R = largest distance told apart.
+// Position encodings given as tables of rows, independent of models: learned ones resampled to another grid
+// with the resampling arithmetic of the reference libraries, sines and cosines, and relative distances.
+// Letters: p = prefix rows (class, distillation), N = patches of a grid, C = channels; B = images, H = heads,
+// L = tokens, d = channels of a head, R = largest distinguished distance.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Tap {
   double weight = 0.0;    // may be negative (bicubic)
 };
 
-/// What every output position of one axis is made of. Immutable.
+/// The source rows and weights of every output position of one axis. Immutable.
 class VIT_API AxisWeights {
  public:
   /// `taps` of every output position.
@@ -37,16 +37,16 @@ class VIT_API AxisWeights {
   std::vector<std::vector<Tap>> taps_;
 };
 
-/// Precision of the source coordinates from which weights follow.
+/// Precision of the source coordinates from which weights are computed.
 enum class SourceCoordinates {
   /// Rounded to float32 where PyTorch rounds them. A coordinate of 37 carries an error of 2e-6, which
-  /// moves a table of unit variance by up to 2e-5; with the same rounding it meets PyTorch's to 4e-6.
+  /// moves a table of unit variance by up to 2e-5; with the same rounding it agrees with PyTorch's to 4e-6.
   float32,
   exact,  // in double
 };
 
-/// Weights of one axis from `from` to `to` positions, align_corners = false but for the last. With c = from /
-/// to * (i + 0.5):
+/// Weights of one axis from `from` to `to` positions, align_corners = false except for the last. With c =
+/// from / to * (i + 0.5):
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
@@ -57,7 +57,7 @@ enum class SourceCoordinates {
 VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                                  SourceCoordinates coordinates = SourceCoordinates::float32);
 
-/// Whether the reference uses the table of grid `from` as it is for grid `to`:
+/// Whether the reference uses the table of grid `from` unchanged for grid `to`:
 ///   equal_grid              from == to (timm; original scripts of rope-vit, EVA-02, Perception Encoder)
 ///   equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
 VIT_API bool is_reused(GridSize from, GridSize to, TableReuse reuse);
@@ -87,7 +87,7 @@ VIT_API Tensor<T> sinusoidal_1d(std::size_t length, std::size_t dim, double base
 template <typename T>
 VIT_API Tensor<T> sinusoidal_2d(GridSize grid, std::size_t dim, double base = 10000.0);
 
-/// (N, dim) rows of a grid in quarters, as big_vision and vit-pytorch's SimpleViT have them: sines of the
+/// (N, dim) rows of a grid in quarters, as in big_vision and vit-pytorch's SimpleViT: sines of the
 /// column, cosines of the column, sines of the row, cosines of the row, each of the F = dim / 4 angles
 /// index * base^(-k / (F - 1)). Throws Error if 4 does not divide dim or base is less than 1.
 template <typename T>
@@ -95,14 +95,14 @@ VIT_API Tensor<T> sinusoidal_2d_quarters(GridSize grid, std::size_t dim, double 
 
 // ---------------------------------------------------------------------------------------- relative distances
 
-// Clipped relative distances as learned or fixed vectors on keys and values: an attention of its own, in
-// plain form.
+// Clipped relative distances as learned or fixed vectors on keys and values: a separate attention, in
+// reference form.
 
 /// Row of the tables for every query i and key j, (L, L): clip(j - i, -R, R) + R.
 VIT_API Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t max_distance);
 
 /// NEZHA's fixed table (2R + 1, d), for keys and values alike (Wei et al. 2019): row r, which
-/// belongs to the distance r - R, holds sin(r 10000^(-2i/d)) at channel 2i and the cosine at 2i + 1. T is
+/// belongs to the distance r - R, has sin(r 10000^(-2i/d)) at channel 2i and the cosine at 2i + 1. T is
 /// double or float.
 template <typename T>
 VIT_API Tensor<T> nezha_table(std::size_t max_distance, std::size_t head_dim);
@@ -117,10 +117,10 @@ struct RelativeTables {
 /// Settings of relative_attention.
 struct RelativeAttentionOptions {
   double scale = 0.0;  // of the scores; 0 means 1 / sqrt(d)
-  int threads = 1;     // 0 = all that the machine offers; results do not depend on it
+  int threads = 1;     // 0 = all of the machine; results do not depend on it
 };
 
-/// Output of relative_attention, and what it was averaged with.
+/// Output of relative_attention, and the probabilities.
 template <typename T>
 struct RelativeAttentionResult {
   Tensor<T> out;            // (B, H, L, d)

@@ -101,18 +101,18 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
 }
 
 /// Places of transformers' text towers where config.json does not state them.
-std::size_t default_places(const std::string& model_type) {
+std::size_t default_context_length(const std::string& model_type) {
   if (model_type == "siglip" || model_type == "siglip2" || model_type == "tipsv2") return 64;
   return model_type == "clip" || model_type == "metaclip_2" || model_type == "clip_text_model" ? 77 : 0;
 }
 
-std::size_t places_of(const Json& config) {
+std::size_t context_length_of(const Json& config) {
   const std::string model_type = config.find_string("model_type").value_or("");
   auto text = config.find("text_config_dict");
   if (!text) text = config.find("text_config");
   const Json& from = text ? *text : config;
   return from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20})
-      .value_or(default_places(model_type));
+      .value_or(default_context_length(model_type));
 }
 
 std::string without_fast(std::string name) {
@@ -228,7 +228,7 @@ bool describes_tokenizer(const std::filesystem::path& path) {
   // Image models have a config.json as well.
   const std::filesystem::path config = folder / "config.json";
   if (!std::filesystem::is_regular_file(config, ignored)) return false;
-  return default_places(load_json(config).find_string("model_type").value_or("")) > 0;
+  return default_context_length(load_json(config).find_string("model_type").value_or("")) > 0;
 }
 
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library) {
@@ -264,7 +264,7 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
                                                      : TextLibrary::transformers;
   const bool python = folder.library != TextLibrary::transformers;
   folder.name = transformers_class(folder, tokenizer_config, model_type);
-  if (config && !model_type.empty()) folder.context_length = places_of(*config);
+  if (config && !model_type.empty()) folder.context_length = context_length_of(*config);
   folder.pad_left = folder.name == "GemmaTokenizer" || folder.name == "Siglip2Tokenizer";
   if (open_clip && python) {
     read_open_clip_config(folder, *open_clip);

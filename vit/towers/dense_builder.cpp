@@ -57,7 +57,7 @@ class HeadBuilder {
     ChannelMap out;
     for (std::size_t i = 0; i < gamma.num_elements(); ++i) {
       VIT_CHECK(variance.data()[i] >= 0.0f, (Where{"load_checkpoint", ErrorKind::format}), prefix_, name,
-                ".running_var holds ", variance.data()[i], ", which is no variance");
+                ".running_var holds ", variance.data()[i], ", which is not a variance");
       out.scale.push_back(gamma.data()[i] / std::sqrt(double{variance.data()[i]} + kEps));
       out.shift.push_back(beta.data()[i] - mean.data()[i] * out.scale[i]);
     }
@@ -146,7 +146,7 @@ class HeadBuilder {
     return out;
   }
 
-  /// The columns of the product are those of the taps one behind the other, patch and class token each.
+  /// The columns of the product are the concatenated columns of the taps, patch and class token each.
   LinearMapLayers linear_layers(const LinearMapConfig& c, const DenseBranch& branch) const {
     const std::size_t width = backbone_.embed_dim, outputs = branch.outputs.front().channels;
     const bool with_class = c.readout == ClassReadout::concatenated;

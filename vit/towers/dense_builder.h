@@ -8,8 +8,8 @@
 
 namespace vit::internal {
 
-/// Packs the weights of the head on `backbone` for `kernels`, in float32; batch norms become part of the
-/// convolutions next to them. Throws Error if a shape does not fit.
+/// Packs the weights of the head on `backbone` for `kernels`, in float32; batch norms are folded into the
+/// convolutions next to them. Throws Error if a shape does not match.
 DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weights,
                            const ModelConfig& backbone, const kernels::KernelTable& kernels);
 

@@ -1,4 +1,4 @@
-// Passes that end in the maps of a dense head: its taps are blocks like those that a caller asks for.
+// Passes that compute the maps of a dense head: its taps are block outputs like those a caller can request.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Where kWhere{"VisionTransformer", ErrorKind::argument};
 
-/// Pixels (B, 3, H, W) with zeros around them, up to whole patches; themselves where they are such.
+/// Pixels (B, 3, H, W) with zeros around them, up to whole patches; unchanged if they are already.
 TensorView<const float> padded(TensorView<const float> pixels, std::size_t patch, Tensor<float>& memory) {
   const std::size_t images = pixels.dim(0), height = pixels.dim(2), width = pixels.dim(3);
   const std::size_t rows = round_up(height, patch), columns = round_up(width, patch);
@@ -67,7 +67,7 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
     outputs.maps() = {};
     return forward_tokens(pixels, request, threads, memory, outputs);
   }
-  VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) asked of a model without a dense head");
+  VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) requested from a model without a dense head");
   VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
             pixels.shape().to_string());
   ForwardMemory::Dense& dense = memory.dense;

@@ -1,5 +1,5 @@
-// JointHead: blocks without rotation behind the final norm, and the vector that is compared with texts, as
-// dino.txt has them. Letters: B images, T = prefix + N tokens, C = embed_dim.
+// JointHead: blocks without rotation after the final norm, and the vector that is compared with texts, as in
+// dino.txt. Letters: B images, T = prefix + N tokens, C = embed_dim.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class JointHead {
   JointHead(Encoder encoder, LayerNorm norm, std::size_t num_prefix);
 
   /// tokens (B, T, C), after the final norm, are changed in place; out (B, 2 C) gets the class token and the
-  /// mean of the patches, side by side.
+  /// mean of the patches, concatenated.
   void forward(TensorView<float> tokens, TensorView<float> out, const Pass& pass) const;
 
  private:

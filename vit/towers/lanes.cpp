@@ -30,7 +30,7 @@ Lanes::Lanes(const Sequences& items, int threads, std::size_t rows_per_pass, For
   if (cuts.back() != items.size()) cuts.push_back(items.size());
 }
 
-// All of them, so that no later call finds one that was idle in this one.
+// All of them, so that no later call has to grow one that was idle in this one.
 void Lanes::reserve(const ActivationShape& task_shape, const kernels::Arithmetic& arithmetic) {
   if (memory_.lanes_.size() < num_threads_) memory_.lanes_.resize(num_threads_);
   for (std::size_t i = 0; i < num_threads_; ++i)
@@ -51,7 +51,7 @@ Pass Lanes::begin_pass(std::size_t num_items) const {
   return pass;
 }
 
-// `num_lanes` lanes that ran side by side have a share of the time each.
+// Each of `num_lanes` lanes that ran in parallel gets a share of the time.
 void Lanes::end(std::size_t num_items, std::size_t num_lanes) {
   if (memory_.watch_ != nullptr) memory_.watch_->add_images(num_items);
   if (memory_.times_ == nullptr) return;

@@ -1,9 +1,9 @@
-// Lanes: who computes what of a call. Its items, images or texts, are cut into tasks of one thread each,
-// which never wait for each other, and passes of all threads together over what is left:
+// Lanes: how the work of a call is distributed. Its items, images or texts, are divided into tasks of one
+// thread, which never wait for each other, and passes of all threads together over the rest:
 //
 //   | task | task | task | task | pass | pass |
 //
-// Results do not depend on it.
+// Results do not depend on the distribution.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct MaskMemory {
 /// Working memory of forward passes, grown to the largest one seen; serves one call at a time.
 class ForwardMemory {
  public:
-  /// What the items of one thread, or of all threads together, need on their way.
+  /// Working memory for the items of one thread, or of all threads together.
   struct Lane {
     Activations activations;
     StageTimes times;
@@ -43,7 +43,7 @@ class ForwardMemory {
     MaskMemory masks;
   };
 
-  /// What a dense head needs after the blocks.
+  /// Working memory of a dense head after the blocks.
   struct Dense {
     Request request;                              // that of the tokens
     Tensor<float> pixels;                         // (B, 3, H, W), padded or cut
@@ -60,7 +60,7 @@ class ForwardMemory {
   /// Passes add their time per stage to `times`, which must outlive them; null = measure nothing.
   void measure_stages(StageTimes* times) noexcept { times_ = times; }
   StageTimes* times() const noexcept { return times_; }
-  /// Passes report to `watch`, which must outlive them; null = to none.
+  /// Passes report to `watch`, which must outlive them; null = none.
   void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
 
   Dense dense;
@@ -88,12 +88,12 @@ class Watched {
 /// The lanes of one call.
 class Lanes {
  public:
-  /// Divides items of so many rows. `threads`: 0 = all; `rows_per_pass`: of all threads together, 0 = any
+  /// Divides items with these rows. `threads`: 0 = all; `rows_per_pass`: of all threads together, 0 = any
   /// number.
   Lanes(const Sequences& items, int threads, std::size_t rows_per_pass, ForwardMemory& memory);
 
   /// Calls run(first item, number of items, Pass, Lane) for every part of the plan. A task needs activations
-  /// of `task_shape` at most, and what prepare(Lane) takes once for each lane.
+  /// of at most `task_shape`, and memory that prepare(Lane) reserves once per lane.
   template <typename Prepare, typename Run>
   void run(const ActivationShape& task_shape, const kernels::Arithmetic& arithmetic, Prepare&& prepare,
            Run&& run) {

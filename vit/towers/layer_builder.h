@@ -1,4 +1,4 @@
-// Layers out of weights: what image and text towers build alike. Each tensor is read, packed and dropped
+// Builds layers from weights, shared by image and text towers. Each tensor is read, packed and released
 // again.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace vit::internal {
 
-/// Makes layers of weights, with one arithmetic for blocks and float32 for all else. `config` must stay: its
-/// fields about blocks count.
+/// Builds layers from weights, with one arithmetic for blocks and float32 elsewhere. `config` must outlive
+/// it: its fields about blocks are used.
 class LayerBuilder {
  public:
   LayerBuilder(const ModelConfig& config, const kernels::KernelTable& kernels, Precision precision);
@@ -33,11 +33,11 @@ class LayerBuilder {
   LayerNorm plain_rms_norm(std::size_t width, float epsilon) const;
   std::optional<LayerNorm> optional_norm(const NormWeights& weights) const;
   std::vector<Block> blocks(std::span<const BlockWeights> weights) const;
-  /// In the finer arithmetic next to that of blocks.
+  /// In the finer arithmetic, unlike the blocks.
   MergerLayers merger(const MergerWeights& weights) const;
 
  private:
-  /// In the arithmetic of blocks, with bounds where there are some.
+  /// In the arithmetic of blocks, with bounds if there are any.
   Linear linear(const LinearWeights& weights, const WeightTensor& clip) const;
   Linear fc2(const BlockWeights& block) const;
   std::vector<Linear> clipped_qkv(const BlockWeights& block) const;

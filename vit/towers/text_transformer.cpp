@@ -87,11 +87,11 @@ std::size_t TextTransformer::pooled_place(std::span<const std::int32_t> ids) con
 
 TextExtent TextTransformer::extent_of(const TextIds& text) const {
   VIT_CHECK(text.ids.size() == config_.context_length, kWhere, "a row of ", text.ids.size(),
-            " ids for a text tower of ", config_.context_length, " places");
+            " ids for a text tower of ", config_.context_length, " positions");
   for (const std::int32_t id : text.ids) {
     VIT_CHECK(id >= 0 && static_cast<std::size_t>(id) < config_.vocabulary_size, kWhere, "the token id ", id,
               " is beyond the token table of ", config_.vocabulary_size,
-              " rows; do tokenizer and weights belong together?");
+              " rows; do tokenizer and weights match?");
   }
   const std::size_t pooled = pooled_place(text.ids);
   switch (config_.mask) {

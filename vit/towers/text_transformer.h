@@ -1,4 +1,4 @@
-// TextTransformer: rows of token ids in, vectors of texts out; the forward pass is on the page
+// TextTransformer: rows of token ids in, vectors of texts out; the forward pass is in
 // text_transformer.cpp. Letters: n texts, T = context_length, D = width, E = embedding_dim().
 #pragma once
 
@@ -18,33 +18,33 @@
 
 namespace vit::internal {
 
-/// A text as its tokenizer hands it over.
+/// A text from its tokenizer.
 struct TextIds {
   std::span<const std::int32_t> ids;  // (T)
   std::size_t first = 0;              // the first id that is not padding, and
-  std::size_t count = 0;              // how many there are
+  std::size_t count = 0;              // their number
 };
 
-/// The places of a text that are computed.
+/// The positions of a text that are computed.
 struct TextExtent {
   std::size_t begin = 0, count = 1;
   std::size_t pooled = 0;  // of them
-  bool is_empty = false;   // a text without tokens, of which one place stands in
+  bool is_empty = false;   // a text without tokens, represented by one position
 };
 
-/// Working memory of forward passes, grown to the largest one seen; serves one call at a time.
+/// Working memory of forward passes, grown to the largest one seen; used by one call at a time.
 struct TextMemory {
   ForwardMemory passes;
   std::vector<TextExtent> extents;
-  std::vector<std::size_t> starts;  // rows at which texts begin, and their number
+  std::vector<std::size_t> starts;  // rows at which texts start, and their number
 };
 
 /// An immutable text tower: many threads may call forward() at once, each with its own memory.
 class TextTransformer {
  public:
-  /// Packs the weights for `kernels`, tensor by tensor, all but the token table, of which rows are read from
-  /// the file that the tower keeps open. Blocks compute in `precision`, all else is float32. Throws Error
-  /// where the token table is not stored as one matrix.
+  /// Packs the weights for `kernels`, tensor by tensor, except the token table, whose rows are read from
+  /// the file that the tower keeps open. Blocks compute in `precision`, all else in float32. Throws Error
+  /// if the token table is not stored as one matrix.
   TextTransformer(TextConfig config, const TextTowerWeights& weights, const kernels::KernelTable& kernels,
                   Precision precision = Precision::float32);
 
@@ -52,11 +52,11 @@ class TextTransformer {
   const kernels::KernelTable& kernels() const noexcept { return *kernels_; }
   Precision precision() const noexcept { return precision_; }
 
-  /// Texts -> out (n, E). Of a text only the places are computed that its vector depends on. The bits of a
-  /// vector depend on its text alone, for any number of threads (0 = all). A warm pass allocates nothing.
-  /// Throws Error if a row has not T ids or an id is beyond the token table.
+  /// Texts -> out (n, E). Only the positions of a text that its vector depends on are computed. The bits of a
+  /// vector depend only on its text, for any number of threads (0 = all). A warm pass allocates nothing.
+  /// Throws Error if a row does not have T ids or an id is beyond the token table.
   void forward(std::span<const TextIds> texts, TensorView<float> out, int threads, TextMemory& memory) const;
-  /// How many of these texts, from the first on, are a group between two reports of progress.
+  /// How many of these texts, from the first on, form a group between two progress reports.
   std::size_t count_group(std::span<const TextIds> texts, int threads) const;
 
  private:
@@ -64,12 +64,12 @@ class TextTransformer {
   struct Texts;
   void run(const Texts& texts, const Pass& pass) const;
   void embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows, int threads) const;
-  /// Rows after the last block, of each text the last one if reads_last_row() -> out (texts, E).
+  /// Rows after the last block, only the last one of each text if reads_last_row() -> out (texts, E).
   void pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows, const Pass& pass) const;
   TextExtent extent_of(const TextIds& text) const;
   std::size_t pooled_place(std::span<const std::int32_t> ids) const;
   ActivationShape activation_shape(std::size_t num_texts, std::size_t num_rows, int threads) const;
-  /// Whether the vector of each text is its last row that is computed.
+  /// Whether the vector of each text is its last computed row.
   bool reads_last_row() const noexcept;
 
   TextConfig config_;

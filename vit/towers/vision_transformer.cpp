@@ -58,9 +58,9 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
   const bool is_whole = height % c.patch_size == 0 && width % c.patch_size == 0;
   const bool is_native = height == c.image_height && width == c.image_width;
   VIT_CHECK(is_whole || is_native || c.drops_remainder, kWhere, "an input of ", height, " x ", width,
-            " (height x width) is not whole patches of ", c.patch_size, " x ", c.patch_size, "; ",
+            " (height x width) is not a multiple of the patch size ", c.patch_size, " x ", c.patch_size, "; ",
             c.library.empty() ? "the model's library" : c.library,
-            " refuses such edges; with the input size \"native\" it becomes ", grid.rows * c.patch_size,
+            " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch_size,
             " x ", grid.columns * c.patch_size);
   if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
   return grid;
@@ -71,7 +71,7 @@ std::size_t VisionTransformer::num_leading_tokens(const Request& request) const 
   return needs_all ? 0 : layers_.head.num_leading_tokens();
 }
 
-/// Gives what leaves some blocks to the mergers that read it.
+/// Passes the outputs of some blocks to their mergers.
 class VisionTransformer::DeepStack final : public BlockReader {
  public:
   DeepStack(const VisionTransformer& model, const Images& images, const TokenGrid& grid, const Pass& pass)

@@ -1,4 +1,4 @@
-// VisionTransformer: normalized pixels in, logits and features out; the forward pass is on the page
+// VisionTransformer: normalized pixels in, logits and features out; the forward pass is in
 // vision_transformer.cpp. Letters: B images, H, W pixels, N patches, R leading tokens, T = prefix + N tokens,
 // C = embed_dim.
 #pragma once
@@ -22,8 +22,8 @@ namespace vit::internal {
 class VisionTransformer {
  public:
   /// Packs the weights for `kernels`, tensor by tensor; `weights` may be discarded afterwards. Blocks and
-  /// attention pooling compute in `precision`, patches are embedded in the `fine` arithmetic beside it, all
-  /// else is float32.
+  /// attention pooling compute in `precision`, patches are embedded in its `fine` arithmetic, everything
+  /// else in float32.
   VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
                     Precision precision = Precision::float32);
 
@@ -37,18 +37,18 @@ class VisionTransformer {
   /// larger ones as windows, it is the grid of one.
   GridSize grid_for(std::size_t height, std::size_t width) const;
 
-  /// The head that gives maps, or null.
+  /// The head that outputs maps, or null.
   const DenseHead* dense() const noexcept { return dense_ ? &*dense_ : nullptr; }
   void set_dense(DenseHead dense) { dense_.emplace(std::move(dense)); }
 
-  /// Leading tokens of an image that suffice for `request`, and that the last block computes alone; 0 = it
+  /// Number of leading tokens sufficient for `request`, so that the last block computes only those; 0 = it
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// Runs `pixels` (B, K, H, W), normalized as the checkpoint asks. The result for an image has the same bits
-  /// for any batch, place in the batch and number of threads (0 = all). If only logits or pooled vectors are
-  /// asked for and they read leading tokens alone, the last block computes those rows alone. A warm pass
-  /// allocates nothing. Throws Error if the request does not fit the model.
+  /// Runs `pixels` (B, K, H, W), normalized for the checkpoint. The result for an image has the same bits
+  /// for any batch, position in it and number of threads (0 = all). If only logits or pooled vectors are
+  /// requested and they read only leading tokens, the last block computes only those rows. A warm pass
+  /// allocates nothing. Throws Error if the model does not have a requested output.
   void forward(TensorView<const float> pixels, const Request& request, int threads, ForwardMemory& memory,
                Outputs& outputs) const;
 

@@ -1,4 +1,4 @@
-// Builds the layers of a model from its weights, tensor by tensor: each is read, packed and dropped again.
+// Builds the layers of a model from its weights, tensor by tensor: each is read, packed and released again.
 #include "vit/towers/vision_transformer_layers.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace vit::internal {
 namespace {
 
-/// Makes layers of weights: with one arithmetic for blocks and attention pooling, and float32 for all else.
+/// Builds layers from weights, with one arithmetic for blocks and attention pooling, and float32 elsewhere.
 class Builder {
  public:
   Builder(const ModelConfig& config, const ModelWeights& weights, const kernels::KernelTable& kernels,
@@ -123,7 +123,7 @@ class Builder {
     return Merger(config_.merger, layers_.merger(weights_.merger));
   }
 
-  /// The mergers between blocks normalize cells, whatever the last one does.
+  /// The mergers between blocks normalize cells, independent of the last one.
   std::vector<Merger> deepstack() const {
     MergerConfig config = config_.merger;
     config.norm = MergerNorm::cell;

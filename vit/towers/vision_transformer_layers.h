@@ -1,5 +1,5 @@
-// The layers of a Vision Transformer in the order of the data, built from its weights. How they are run
-// stands in vision_transformer.cpp.
+// The layers of a Vision Transformer in the order of the data, built from its weights. They are run
+// in vision_transformer.cpp.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,8 @@ struct ModelLayers {
 };
 
 /// Packs every tensor that the config has for `kernels`. Blocks and attention pooling compute in `precision`,
-/// the patch embedding in the `fine` arithmetic beside it, all others in float32. Throws Error if a shape
-/// does not fit.
+/// the patch embedding in its `fine` arithmetic, all others in float32. Throws Error if a shape
+/// does not match.
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
                          const kernels::KernelTable& kernels, Precision precision);
 

@@ -15,19 +15,19 @@ void check_options(const ClassOptions& options) {
   if (!options.texts.are_given()) {
     if (options.templates.are_given()) fail_usage("--template goes with --classes or --classes-file");
     if (!options.classifier.empty() && !options.labels.empty())
-      fail_usage("--labels: the head of --classifier has labels of its own");
+      fail_usage("--labels: the head of --classifier has its own labels");
     return;
   }
   if (!options.texts.list.empty() && !options.texts.file.empty())
-    fail_usage("--classes and --classes-file: give one of them");
+    fail_usage("--classes and --classes-file: give only one of them");
   if (options.are_vectors() && options.templates.are_given())
     fail_usage("--template: the vectors of ", options.texts.file.string(),
-               " are ready, templates came before");
-  if (!options.labels.empty()) fail_usage("--labels: the classes of --classes are called by their names");
-  if (!options.classifier.empty()) fail_usage("--classifier and --classes: give one of them");
+               " are already encoded; templates cannot be applied");
+  if (!options.labels.empty()) fail_usage("--labels: with --classes, classes have their own names");
+  if (!options.classifier.empty()) fail_usage("--classifier and --classes: give only one of them");
 }
 
-/// Texts in the vectors of the model; nothing after an interrupt.
+/// Encodes the texts with the model; nothing after an interrupt.
 std::optional<Classifier> encode_texts_as_classes(const CommonOptions& common, const ClassOptions& options) {
   const std::vector<std::string> names = read_class_names(options.texts);
   std::vector<std::string> templates = read_templates(options.templates);
@@ -35,9 +35,9 @@ std::optional<Classifier> encode_texts_as_classes(const CommonOptions& common, c
   const std::filesystem::path path = model_path(common);
   ImageAndText towers = ImageAndText::load(path, common.model_options, text_options(common));
   const std::optional<TextScore> score = towers.text->config().score;
-  VIT_CHECK(score, "classes", path.string(), ": a text tower only; no image can be compared with texts");
+  VIT_CHECK(score, "classes", path.string(), ": has only a text tower; images cannot be compared with texts");
   TextEncoder encoder(std::move(towers.text), {.threads = common.session.threads});
-  hold_interrupts();  // which end the encoding of many classes soon
+  hold_interrupts();  // an interrupt stops the encoding of many classes early
   std::optional<ClassVectors> classes = encode_classes(encoder, names, templates, common);
   if (!classes) return std::nullopt;
   return Classifier::of_texts(std::move(towers.image), std::move(*classes), *score);
@@ -69,7 +69,7 @@ void add_class_options(std::vector<Option>& list, ClassOptions& options) {
   list.push_back(labels_option(options.labels));
   list.push_back({.name = "--classifier",
                   .type_name = "HEAD",
-                  .help = "Classes that vit fit has learned for this model, instead of its own",
+                  .help = "Use the classes that vit fit learned for this model instead of its own",
                   .target = text_target(options.classifier)});
   list.push_back({.name = "--classes",
                   .type_name = "LIST",
@@ -78,9 +78,8 @@ void add_class_options(std::vector<Option>& list, ClassOptions& options) {
   list.push_back(
       {.name = "--classes-file",
        .type_name = "FILE",
-       .help =
-           "Classes in the forms of --labels, or .safetensors: vectors that vit embed --text-file --template "
-           "wrote",
+       .help = "Classes in the formats of --labels, or .safetensors: vectors from vit embed --text-file "
+               "--template",
        .target = text_target(options.texts.file)});
   add_template_options(list, options.templates);
 }

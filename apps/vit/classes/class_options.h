@@ -1,4 +1,4 @@
-// Which classes images are sorted into: those of the model, of a head that `vit fit` made, or texts.
+// The classes for images: those of the model, of a head from `vit fit`, or texts.
 #pragma once
 
 #include <filesystem>
@@ -21,9 +21,9 @@ struct ClassOptions {
   TemplateOptions templates;
 
   bool are_given() const { return !labels.empty() || !classifier.empty() || texts.are_given(); }
-  /// Whether the file of --classes-file holds vectors that are ready.
+  /// Whether --classes-file names a file of encoded vectors.
   bool are_vectors() const { return texts.file.extension() == ".safetensors"; }
-  /// All that are to be read.
+  /// All files to be read.
   std::vector<std::filesystem::path> files() const {
     return {labels, classifier, texts.file, templates.file};
   }
@@ -35,10 +35,10 @@ enum class ClassKind { own, head, texts };
 struct Classes {
   ClassKind kind = ClassKind::own;
   Classifier classifier;
-  Labels labels;  // of its classes, as folders and categories find them
+  Labels labels;  // of its classes, for looking up folders and categories
 };
 
-/// Loads the model and what the options ask for; classes that are texts are encoded with progress. Nothing
+/// Loads the model and the requested classes; texts are encoded with a progress display. Returns nothing
 /// after an interrupt. Throws UsageError if the model has no classifier and no classes are given, or if
 /// options contradict each other, and Error for files that do not fit the model.
 std::optional<Classes> load_classes(const CommonOptions& common, const ClassOptions& options);

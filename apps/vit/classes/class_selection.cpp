@@ -44,12 +44,12 @@ std::string listed(const std::vector<std::string>& categories) {
 void check_threshold(const Threshold& threshold, const std::vector<std::string>& categories) {
   if (threshold.category.empty()) return;
   const std::string name = printable(threshold.category);
-  if (categories.empty()) fail_usage("--threshold ", name, "=P: the labels have no categories; give P alone");
+  if (categories.empty()) fail_usage("--threshold ", name, "=P: the labels have no categories; give only P");
   if (std::ranges::find(categories, threshold.category) == categories.end())
-    fail_usage("--threshold ", name, "=P: no class is of this category; there are ", listed(categories));
+    fail_usage("--threshold ", name, "=P: no class has this category; categories: ", listed(categories));
 }
 
-/// A threshold for each class. Without a P of its own or for all, a category is left out.
+/// A threshold for each class. Categories without a threshold are left out unless there is a general P.
 std::vector<float> thresholds_of(const std::vector<Threshold>& given, const Labels& labels) {
   const std::vector<std::string>& categories = labels.categories();
   std::map<std::string_view, float> by_category;
@@ -80,17 +80,15 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
                       std::to_string(kDefaultTop))});
   list.push_back({.name = "--threshold",
                   .type_name = "P",
-                  .help =
-                      "All classes of probability P or more instead of the best K; CATEGORY=P for those of a "
-                      "category of --labels",
+                  .help = "All classes of probability P or more instead of the best K; CATEGORY=P for one "
+                          "category of --labels",
                   .target = list_target(options.thresholds, parse_threshold),
                   .occurs = Occurs::repeated});
   list.push_back(
       {.name = "--activation",
        .type_name = "NAME",
-       .help =
-           "Probabilities: softmax over all classes, sigmoid of each, none (the values of a regression), or "
-           "auto (as the model was trained)",
+       .help = "Probabilities: softmax over all classes, sigmoid of each, none (regression values), or "
+               "auto (as the model was trained)",
        .target = offering(parsed_target(options.activation, parse_activation, "auto"),
                           {"auto", "softmax", "sigmoid", "none"})});
 }
@@ -99,11 +97,11 @@ Selection make_selection(const SelectionOptions& options, const Classes& classes
   Selection selection(options.top.value_or(kDefaultTop));
   selection.activation = options.activation.value_or(classes.classifier.activation());
   if (classes.kind == ClassKind::head && selection.activation != ClassActivation::softmax)
-    fail_usage("--activation: the classes of --classifier exclude each other; they have a softmax");
+    fail_usage("--activation: the classes of --classifier are mutually exclusive and use a softmax");
   if (options.thresholds.empty()) return selection;
   if (selection.activation == ClassActivation::none)
-    fail_usage("--threshold P is of probabilities; this model gives values (a regression)");
-  if (options.top) fail_usage("--top and --threshold: give one of them");
+    fail_usage("--threshold P is a probability; this model outputs regression values");
+  if (options.top) fail_usage("--top and --threshold: give only one of them");
   selection.thresholds = thresholds_of(options.thresholds, classes.labels);
   return selection;
 }

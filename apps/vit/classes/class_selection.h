@@ -1,4 +1,4 @@
-// Which classes of an image are printed: the most probable ones, or all from a threshold on.
+// Selects the classes printed for an image: the most probable ones, or all from a threshold on.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace vit::app {
 
 /// P or CATEGORY=P.
 struct Threshold {
-  std::string category;  // "" = of all that have none of their own
+  std::string category;  // "" = for all without their own threshold
   float value = 0;
 };
 
@@ -22,11 +22,11 @@ struct Threshold {
 struct SelectionOptions {
   std::optional<std::size_t> top;
   std::vector<Threshold> thresholds;
-  std::optional<ClassActivation> activation;  // nothing = as the classes want it
+  std::optional<ClassActivation> activation;  // nothing = the default of the classes
 };
 void add_selection_options(std::vector<Option>& list, SelectionOptions& options);
 
-/// What the options select among the classes. Throws UsageError for options that contradict each other or the
+/// The selection that the options describe. Throws UsageError for options that contradict each other or the
 /// classes.
 Selection make_selection(const SelectionOptions& options, const Classes& classes);
 

@@ -42,7 +42,7 @@ bool has_synonym(std::string_view names, std::string_view wanted) {
   return false;
 }
 
-/// Indices of the names that the predicate takes.
+/// Indices of the names that satisfy the predicate.
 template <class Predicate>
 std::vector<std::size_t> matches(const std::vector<std::string>& names, const Predicate& takes) {
   std::vector<std::size_t> out;
@@ -66,7 +66,7 @@ Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
   } else if (has_imagenet) {
     read_file(imagenet);
   }
-  if (ids_.empty() && has_imagenet) {  // folders named by synset, whatever the names come from
+  if (ids_.empty() && has_imagenet) {  // folders named by synset, regardless of the names' source
     ids_ = read_class_list(imagenet).ids;
   }
 }

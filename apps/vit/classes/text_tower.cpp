@@ -11,11 +11,11 @@
 namespace vit::app {
 namespace {
 
-constexpr std::size_t kTextsAtOnce = 64;  // between two looks at progress and interrupts
+constexpr std::size_t kTextsAtOnce = 64;  // between two updates of progress and checks for interrupts
 
 constexpr const char* kNotFinite = "the vector is not finite; damaged weights?";
 
-/// Says once that texts are cut.
+/// Warns once that texts are truncated.
 class TruncationNotice {
  public:
   explicit TruncationNotice(const TextTower& tower) : tower_(tower) {}
@@ -31,7 +31,7 @@ class TruncationNotice {
   bool is_given_ = false;
 };
 
-/// encode_classes() of the library: of an interrupted run the first classes.
+/// encode_classes() of the library; after an interrupt, only the first classes.
 ClassVectors encode_averages(TextEncoder& encoder, std::vector<std::string> classes,
                              std::span<const std::string> templates, Progress& progress) {
   const TextTower& tower = encoder.tower();
@@ -96,8 +96,8 @@ NamedVectors encode_named(TextEncoder& encoder, std::span<const std::string> tex
 }  // namespace
 
 void warn_truncated(std::size_t places, const Tokenizer& tokenizer, std::string_view text) {
-  print_failure("", vit::text("texts of more than ", places, " tokens are cut, as ",
-                              to_string(tokenizer.library()), " cuts them; the first: ", text));
+  print_failure("", vit::text("texts of more than ", places, " tokens are truncated, as in ",
+                              to_string(tokenizer.library()), "; the first: ", text));
 }
 
 NamedVectors encode_texts(TextEncoder& encoder, std::span<const std::string> texts,

@@ -1,4 +1,4 @@
-// Vectors of many texts by the text tower of --model, with progress. Where the texts come from is
+// Encodes many texts with the text tower of --model, with progress. The texts are read by
 // inputs/texts.h.
 #pragma once
 
@@ -17,16 +17,16 @@
 
 namespace vit::app {
 
-/// Says that texts of more than `places` tokens are cut, and which was the first.
+/// Warns that texts of more than `places` tokens are truncated, and names the first one.
 void warn_truncated(std::size_t places, const Tokenizer& tokenizer, std::string_view text);
 
-/// The vectors of texts, each in the one template if there is one, not normalized; of several templates the
-/// mean of their normalized vectors, normalized again. Texts that are no UTF-8 are reported and left out.
-/// After an interrupt those that are done.
+/// The vectors of texts, each inserted into the template if there is one, not normalized; for several, the
+/// mean of their normalized vectors, normalized again. Texts that are not UTF-8 are reported and left out.
+/// After an interrupt, only the completed ones.
 NamedVectors encode_texts(TextEncoder& encoder, std::span<const std::string> texts,
                           std::span<const std::string> templates, Progress& progress);
 
-/// encode_classes() of the library with a bar of its own; nothing after an interrupt.
+/// encode_classes() of the library with a progress bar; nothing after an interrupt.
 std::optional<ClassVectors> encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
                                            std::span<const std::string> templates,
                                            const CommonOptions& common);

@@ -39,11 +39,11 @@ using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kExamples =
-    "A pass is what vit classify computes for a batch (vit embed where there is no classifier), without "
+    "A pass is the computation of vit classify for a batch (vit embed if there is no classifier), without "
     "reading images.\n"
-    "GFLOP/s count the operations that are computed: where one token is classified, the last block skips the "
-    "others. The tile is one small matrix product in the first-level cache, measured between the passes:\n"
-    "where it is far below the peak, other programs or the clock slow the core down.\n"
+    "GFLOP/s count the operations computed: if only one token is classified, the last block skips the "
+    "others. The tile is a small matrix product in the L1 cache, measured between the passes:\n"
+    "if it is far below the peak, other programs or a lower clock rate slow the core down.\n"
     "Examples:\n"
     "  vit bench --architecture vit_base_patch16_rope_224\n"
     "  vit bench --model vit_base/ --sizes 224,384,256x512 --batch 1,8 --threads 1,2\n"
@@ -51,7 +51,7 @@ constexpr const char* kExamples =
 
 struct BenchOptions {
   CommonOptions common;
-  std::vector<InputSize> sizes;  // none: the one of --size
+  std::vector<InputSize> sizes;  // none: the size of --size
   std::vector<std::size_t> batches{1};
   std::vector<int> threads{0};
   double seconds = 1.0;
@@ -65,7 +65,7 @@ struct Combination {
   int threads = 1;
 };
 
-/// Seconds of single passes, and what they say.
+/// Seconds of single passes, and statistics of them.
 struct Timing {
   std::vector<double> seconds;      // sorted
   std::vector<double> tile_gflops;  // of a fixed tile between the passes, sorted
@@ -107,7 +107,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// One session that runs the same pass again and again.
+/// One session that runs the same pass repeatedly.
 class Pass {
  public:
   Pass(const std::shared_ptr<const Model>& model, const Combination& combination)
@@ -125,7 +125,7 @@ class Pass {
     double spent = 0;
     for (int i = 0; i < kMinPasses || spent < budget; ++i) spent += seconds();
   }
-  /// Passes, and between them what `meter` measures: about 5 % of the time goes there.
+  /// Runs passes, interleaved with measurements of `meter`, which take about 5 % of the time.
   Timing measure(double budget, kernels::TileMeter& meter) {
     constexpr std::size_t kMinPasses = 5, kMaxPasses = 10000;
     constexpr double kMeterPart = 0.05;
@@ -149,8 +149,8 @@ class Pass {
     std::sort(timing.tile_gflops.begin(), timing.tile_gflops.end());
     return timing;
   }
-  /// Milliseconds per image and stage, of the fastest of some passes: the one that other programs disturbed
-  /// least.
+  /// Milliseconds per image and stage, of the fastest of several passes: the one disturbed
+  /// least by other programs.
   ordered_json stages(std::size_t batch) {
     constexpr int kPasses = 7;
     double fastest = std::numeric_limits<double>::infinity();
@@ -227,13 +227,13 @@ ordered_json run_combination(const BenchOptions& options, const std::shared_ptr<
   const double executed =
       of_head + count_flops(config, grid, model->num_leading_tokens(request_for(*model))).total();
   reset_peak_memory();
-  double peak = measure_peak_gflops(combination.threads);  // the machine's, whatever --kernels says
+  double peak = measure_peak_gflops(combination.threads);  // the machine's, regardless of --kernels
   Pass pass(model, combination);
   pass.warm_up(options.seconds / 5);
   const kernels::KernelTable& table = kernels::find_kernels(model->kernels());
   kernels::TileMeter meter(combination.threads, *kernels::arithmetic_of(table, model->precision()).linear);
   const Timing timing = pass.measure(options.seconds, meter);
-  // Clock rates drift: the ceiling is the better of what was there before and after.
+  // Clock rates drift: the peak is the larger of the measurements before and after.
   peak = std::max(peak, measure_peak_gflops(combination.threads));
 
   const double images = static_cast<double>(combination.batch);

@@ -33,7 +33,7 @@ constexpr const char* kExamples =
     "  find photos -name '*.jpg' | vit classify --format json - > labels.jsonl\n"
     "  vit classify --format csv prepared.npy\n"
     "  vit classify --format csv --shard 0/4 shard-*.tar > part-0.csv\n"
-    "Several classes for each image (taggers), with the threshold of a category of its labels:\n"
+    "Multiple labels per image (taggers), with a separate threshold for a category of labels:\n"
     "  vit classify --model tagger/ --labels tagger/selected_tags.csv --pad white --channels bgr \\\n"
     "    --activation sigmoid --threshold 0.35 --threshold 4=0.85 photos/\n"
     "Classes in your own words, for models of images and texts (CLIP, SigLIP, Perception Encoder, ...):\n"
@@ -116,7 +116,7 @@ std::string lines_of(const Row& row, PrintFormat format, bool are_probabilities)
   return as_text(row, are_probabilities, /*colors=*/::isatty(STDOUT_FILENO) == 1);
 }
 
-/// What a run has loaded and gathered.
+/// The state of a run.
 class Classification {
  public:
   explicit Classification(const ClassifyOptions& options) : options_(options) {}
@@ -157,9 +157,9 @@ class Classification {
 
  private:
   bool are_probabilities() const { return selection_.activation != ClassActivation::none; }
-  /// Once, above the first part of a table.
+  /// Once, before the first part of a table.
   void print_header() {
-    const bool is_first = !options_.shard || options_.shard->index == 0;  // parts are joined
+    const bool is_first = !options_.shard || options_.shard->index == 0;  // parts are concatenated
     if (options_.format == PrintFormat::csv && is_first && !std::exchange(has_header_, true))
       print_result("file,rank,index,label,probability\n");
   }
@@ -197,7 +197,7 @@ Command classify_command() {
                   .options = {inputs_option(options->inputs),
                               {.name = "--format",
                                .type_name = "FORMAT",
-                               .help = "text, json (one object a line) or csv",
+                               .help = "text, json (one object per line) or csv",
                                .target = choice_target(options->format, kPrintFormats)},
                               html_option(options->html)},
                   .run = [options] { return classify(*options); }};

@@ -31,15 +31,16 @@ namespace {
 
 constexpr const char* kFooter =
     "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
-    "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled where a "
+    "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled if the "
     "model\n"
-    "has no projection (SigLIP); names in the file's metadata (.npz: the array names) say what each row is.\n"
-    "FOLDER/ holds part-00000.npy (or .safetensors), part-00000.jsonl with one object a row (file, width, "
+    "has no projection (SigLIP); names in the file's metadata (.npz: the array names) identify the rows.\n"
+    "FOLDER/ contains part-00000.npy (or .safetensors), part-00000.jsonl with one object per row (file, "
+    "width, "
     "height,\n"
-    "sha256; or error, and the row is NaN), ... and run.json. A part appears whole or not at all; --resume "
-    "goes "
-    "on after\n"
-    "the last whole part.\n"
+    "sha256; or error, with a row of NaN), ... and run.json. Parts are written atomically; --resume "
+    "continues\n"
+    "after the\n"
+    "last complete part.\n"
     "Examples:\n"
     "  vit embed photos/ --output photos.npz\n"
     "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
@@ -64,14 +65,14 @@ struct EmbedOptions {
   TextInputs texts;
   TemplateOptions templates;
 
-  /// Whether the output is a folder of parts. A name without extension is one where the options of parts are
+  /// Whether the output is a folder of parts. A name without extension is one if options of parts are
   /// given.
   bool has_parts() const {
     return means_folder(output) || ((format || part_size) && !output.has_extension());
   }
 };
 
-/// Why nobody can use these features; "" if one can.
+/// Reason the features are unusable, or "".
 std::string defect_of_arrays(std::span<const ResultArray> arrays) {
   for (const ResultArray& array : arrays) {
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
@@ -112,19 +113,19 @@ void check_usage(const EmbedOptions& options, ResultFormat format) {
   const bool has_parts = options.has_parts();
   if (!has_texts && !has_images) fail_usage("INPUT is required");
   if (options.resume && format != ResultFormat::jsonl && !has_parts)
-    fail_usage("--resume continues .jsonl files and FOLDER/ only");
+    fail_usage("--resume continues only .jsonl files and FOLDER/");
   if (options.resume && has_texts)
-    fail_usage("--resume continues runs of images; give the texts a run of their own");
-  if (has_parts && has_texts) fail_usage("--output: FOLDER/ takes images; give the texts a run of their own");
+    fail_usage("--resume continues runs of images; encode texts in a separate run");
+  if (has_parts && has_texts) fail_usage("--output: FOLDER/ takes images; encode texts in a separate run");
   if (options.shard && has_texts && has_images)
-    fail_usage("--shard: parts of images or of texts, not both; give the texts a run of their own");
+    fail_usage("--shard: parts of images or of texts, not both; encode texts in a separate run");
   if (!has_images && !options.features.empty())
     fail_usage("--features: there are no images; INPUT is required");
   if (format == ResultFormat::npy && has_texts && has_images)
     fail_usage("--output: .npy takes images or texts, not both; use .npz or .safetensors");
 }
 
-/// Throws UsageError for features that arrays of .npy do not take.
+/// Throws UsageError for features that .npy cannot hold.
 void check_features(const EmbedOptions& options, ResultFormat format, const FeatureList& features) {
   if (format != ResultFormat::npy) return;
   const bool has_parts = options.has_parts();
@@ -140,10 +141,10 @@ void check_features(const EmbedOptions& options, ResultFormat format, const Feat
 /// Texts before they are encoded.
 struct TextsToEncode {
   std::vector<std::string> names;      // as given
-  std::vector<std::string> templates;  // into which they are put; none: they stand for themselves
+  std::vector<std::string> templates;  // they are inserted into; none: used as they are
 };
 
-/// None where no option gives texts.
+/// Empty if no option gives texts.
 TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
   if (!options.texts.are_given()) {
     if (options.templates.are_given()) fail_usage("--template goes with --text or --text-file");
@@ -154,7 +155,7 @@ TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
   return out;
 }
 
-/// The vectors of the texts, to the writer; the exit code.
+/// Writes the vectors of the texts; returns the exit code.
 int write_texts(const EmbedOptions& options, const TextsToEncode& texts,
                 std::shared_ptr<const TextTower> tower, ResultWriter& writer) {
   TextEncoder encoder(std::move(tower), {.threads = options.common.session.threads});
@@ -189,14 +190,14 @@ std::vector<ResultArray> row_shapes(ImageRun& run, const FeatureList& features) 
   return rows;
 }
 
-/// The image tower, and with it the text tower where there are texts.
+/// The image tower, and the text tower if there are texts.
 ImageAndText load_towers(const EmbedOptions& options, bool with_text) {
   if (!with_text) return {.image = load_model(options.common), .text = nullptr};
   return ImageAndText::load(model_path(options.common), options.common.model_options,
                             text_options(options.common));
 }
 
-/// What decides about the numbers of this run.
+/// Everything that the results of this run depend on.
 RunFacts run_facts(const EmbedOptions& options, const Model& model, const FeatureList& features) {
   RunFacts facts{.model = run_model(options.common, model, features.names()), .others = {}};
   facts.others.emplace_back("normalized", options.normalize ? "yes" : "no");
@@ -210,7 +211,7 @@ RunFacts run_facts(const EmbedOptions& options, const Model& model, const Featur
   return facts;
 }
 
-/// The features of one image, normalized if asked for; `scratch` holds those that are.
+/// The features of one image, normalized if requested; `scratch` holds normalized copies.
 std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureList& features,
                                      const ImageOutputs& outputs, std::vector<std::vector<float>>& scratch) {
   std::vector<ResultArray> arrays = features.arrays(outputs);
@@ -218,7 +219,7 @@ std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureL
   return arrays;
 }
 
-/// Images, and the texts of the same call, to a file or to the parts of a folder.
+/// Writes features of images, and texts of the same call, to a file or to the parts of a folder.
 class Embedding {
  public:
   Embedding(const EmbedOptions& options, ResultFormat format, TextsToEncode texts)
@@ -230,7 +231,7 @@ class Embedding {
     features_ = parse_features(options_.features, run.model().config());
     check_features(options_, format_, features_);
     check_preprocessing(run.inputs(), run.model());
-    hold_interrupts();  // from here on there are files that are not whole
+    hold_interrupts();  // from here on there are incomplete files
     if (options_.has_parts()) {
       open_parts(run);
     } else {
@@ -325,7 +326,7 @@ ResultFormat parse_format(const std::string& value) {
   fail_value("npy or safetensors", value);
 }
 
-/// Images, which may be missing beside texts.
+/// Images, which are optional if there are texts.
 Option optional_inputs(std::vector<std::string>& inputs) {
   Option option = inputs_option(inputs);
   option.is_required = false;
@@ -357,14 +358,14 @@ Command embed_command() {
             .flag = &options->normalize},
            {.name = "--part-size",
             .type_name = "N",
-            .help = "Inputs of a part of FOLDER/",
+            .help = "Inputs per part of FOLDER/",
             .target = parsed_target(
                 options->part_size,
                 [](const std::string& value) { return parse_integer(value, 1, kMaxPartSize); },
                 std::to_string(kPartSize))},
            {.name = "--format",
             .type_name = "FORMAT",
-            .help = "Of the parts of FOLDER/: npy, which takes one feature, or safetensors",
+            .help = "Format of the parts of FOLDER/: npy, which takes one feature, or safetensors",
             .target = offering(parsed_target(options->format, parse_format, "npy"), {"npy", "safetensors"})},
            shard_option(options->shard),
            {.name = "--resume",

@@ -1,4 +1,4 @@
-// vit fit: learns classes of one's own on features of a frozen model.
+// vit fit: learns custom classes on features of a frozen model.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr const char* kFooter =
-    "FOLDER holds one folder for each label: pets/cat/1.jpg, pets/dog/1.jpg\n"
+    "FOLDER contains one subfolder per label: pets/cat/1.jpg, pets/dog/1.jpg\n"
     "Methods:\n"
     "  logistic  multinomial logistic regression with an L2 penalty on standardized features: the optimum "
     "of\n"
@@ -45,9 +45,9 @@ constexpr const char* kFooter =
     "  centroid  nearest centroid of standardized features\n"
     "Labels with fewer than 5 images are missing from some folds; if no label has two, there is no\n"
     "cross-validation, and the strength is 1.\n"
-    "Memory for n images, C features and K labels: 4 n C bytes for the features; logistic: and\n"
-    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB; knn: and 4 n C bytes; centroid: and 12 K C bytes. What\n"
-    "the system cannot give is refused before the images are read.\n"
+    "Memory for n images, C features and K labels: 4 n C bytes for the features, plus for logistic\n"
+    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB, for knn 4 n C bytes, for centroid 12 K C bytes.\n"
+    "Insufficient memory is reported before the images are read.\n"
     "Examples:\n"
     "  vit fit pets/ --output pets.safetensors\n"
     "  vit classify --classifier pets.safetensors photo.jpg\n"
@@ -109,7 +109,7 @@ struct TrainingRows {
   std::vector<float> numbers;  // (n, num_features)
   std::vector<std::uint32_t> classes;
 
-  /// Of at most `most` rows in all: memory is taken once.
+  /// At most `most` rows in total: memory is allocated once.
   void add(std::span<const float> features, std::uint32_t label, std::size_t most) {
     num_features = features.size();
     if (numbers.empty()) numbers.reserve(most * num_features);
@@ -119,7 +119,7 @@ struct TrainingRows {
   TensorView<const float> view() const { return {numbers.data(), Shape{classes.size(), num_features}}; }
 };
 
-/// Labels of which no image could be read are removed, and the classes numbered again.
+/// Removes labels without a readable image and renumbers the classes.
 std::vector<std::string> remove_empty_labels(const std::vector<std::string>& labels,
                                              std::vector<std::uint32_t>& classes, Progress& progress) {
   std::vector<bool> has_image(labels.size());
@@ -132,14 +132,14 @@ std::vector<std::string> remove_empty_labels(const std::vector<std::string>& lab
   }
   if (kept.size() < labels.size()) {
     progress.clear();
-    print_failure("", text("labels without an image that could be read are left out: ",
-                           labels.size() - kept.size(), " of ", labels.size()));
+    print_failure("", text("labels without a readable image are left out: ", labels.size() - kept.size(),
+                           " of ", labels.size()));
   }
   for (std::uint32_t& c : classes) c = number[c];
   return kept;
 }
 
-/// What the cross-validation cannot do with these labels; "" if nothing.
+/// Limitations of the cross-validation with these labels, or "".
 std::string fold_note(const ClassifierHead& head, std::span<const std::uint32_t> classes) {
   if (head.num_folds == 0) {
     return head.strength ? text("no label has two images: no cross-validation, strength ", *head.strength)
@@ -182,7 +182,7 @@ std::string as_text(const ClassifierHead& head, const fs::path& output) {
   return out + ": " + printable(output.string()) + "\n";
 }
 
-/// Now rather than after hours of embedding.
+/// Checks before hours of embedding instead of after.
 void check_memory(const FitCommandOptions& options, const LabeledImages& images, std::size_t num_features) {
   const std::size_t num_images = images.classes.size();
   internal::check_fit_memory(options.method, num_images, num_features, images.labels.size(),
@@ -211,7 +211,7 @@ void check_usage(const FitCommandOptions& options) {
   check_output_place(options.output);  // before the model is loaded
 }
 
-/// What a run has listed and gathered.
+/// The state of a run.
 class Fitting {
  public:
   explicit Fitting(const FitCommandOptions& options)
@@ -277,12 +277,12 @@ int fit(const FitCommandOptions& options) {
 void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
   list.push_back({.name = "FOLDER",
                   .type_name = "",
-                  .help = "Folder with one folder of images for each label",
+                  .help = "Folder with one subfolder of images per label",
                   .target = text_target(options.folder),
                   .is_required = true});
   list.push_back({.name = "-o,--output",
                   .type_name = "HEAD",
-                  .help = "File of the classifier head, ends in .safetensors",
+                  .help = "File for the classifier head, ends in .safetensors",
                   .target = text_target(options.output),
                   .is_required = true});
   list.push_back({.name = "--method",
@@ -318,7 +318,7 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
 Command fit_command() {
   const auto options = std::make_shared<FitCommandOptions>();
   Command command{.name = "fit",
-                  .summary = "Learn labels of your own from a folder of labeled images",
+                  .summary = "Learn your own labels from a folder of labeled images",
                   .footer = kFooter,
                   .options = {},
                   .run = [options] { return fit(*options); }};

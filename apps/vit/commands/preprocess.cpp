@@ -1,4 +1,4 @@
-// vit preprocess: what the model sees, to a file.
+// vit preprocess: writes the model input to a file.
 #include <array>
 #include <exception>
 #include <memory>
@@ -31,7 +31,7 @@ using namespace internal;
 namespace {
 
 constexpr const char* kExamples =
-    "The configuration files of a checkpoint folder suffice as --model.\n"
+    "The configuration files of a checkpoint folder are sufficient for --model.\n"
     "Examples:\n"
     "  vit preprocess photo.jpg --output photo.png\n"
     "  vit preprocess --model vit_base/ photos/ --output pixels.npz\n"
@@ -48,7 +48,7 @@ struct PreprocessOptions {
   Stage stage = Stage::automatic;
 };
 
-/// One input after the stage asked for, or why there is nothing.
+/// One input after the requested stage, or the reason it failed.
 struct Prepared {
   Tensor<float> pixels;  // (K, H, W), normalized
   Image cropped;
@@ -66,7 +66,7 @@ struct Prepared {
   }
 };
 
-/// `preprocessor` is null if no file of the model tells the rules.
+/// `preprocessor` is null if no file of the model defines the rules.
 Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_cropped) noexcept {
   Prepared prepared;
   try {
@@ -75,8 +75,7 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
       prepared.pixels = input.pixels->load(input.pixels_index);
       return prepared;
     }
-    VIT_CHECK(preprocessor != nullptr, "preprocess",
-              "no file of the model tells how images are preprocessed");
+    VIT_CHECK(preprocessor != nullptr, "preprocess", "no file of the model defines the preprocessing");
     if (is_cropped) {
       const Image image = decode_input(input, preprocessor->decode_options());
       prepared.cropped = preprocessor->crop_stage(image);
@@ -91,7 +90,7 @@ Prepared prepare(const Input& input, const Preprocessor* preprocessor, bool is_c
   return prepared;
 }
 
-/// Where results go: a file of arrays or one image.
+/// The output: a file of arrays or one image.
 class OutputFile {
  public:
   OutputFile(const std::filesystem::path& path, ResultFormat format, const std::string& name,
@@ -101,7 +100,7 @@ class OutputFile {
       writer_ = make_result_writer(
           {.path = path, .format = format, .names = {name}, .row_shapes = std::move(row_shapes)});
   }
-  /// Why the format cannot take it; "" where it did.
+  /// Why the format cannot hold it, or "" if it was added.
   std::string add(const Input& input, Prepared prepared) {
     if (writer_) return writer_->add(input.name, std::array{prepared.array()});
     image_ = std::move(prepared.cropped);
@@ -119,7 +118,7 @@ class OutputFile {
   Image image_;
 };
 
-/// The shape of a row, of an image of any size, where a part without inputs needs it.
+/// The shape of a row, from an image of any size, if a part without inputs needs it.
 std::optional<std::vector<ResultArray>> row_shapes(const PreprocessOptions& options,
                                                    const Preprocessor* preprocessor, bool is_cropped) {
   if (!options.shard) return std::nullopt;
@@ -130,13 +129,13 @@ std::optional<std::vector<ResultArray>> row_shapes(const PreprocessOptions& opti
 }
 
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
-  if (format == ResultFormat::png && options.shard) fail_usage("--shard: a .png takes one image");
+  if (format == ResultFormat::png && options.shard) fail_usage("--shard: a .png holds one image");
   if (format == ResultFormat::png && options.stage == Stage::pixels)
     fail_usage("--output: .png files hold the stage cropped; found --stage pixels");
   return format == ResultFormat::png || options.stage == Stage::cropped;
 }
 
-/// A run without a model: rules, and where their results go.
+/// A run without a model: preprocessing rules and the output of their results.
 class Preprocessing {
  public:
   Preprocessing(const PreprocessOptions& options, ResultFormat format)
@@ -144,16 +143,15 @@ class Preprocessing {
 
   bool load(ImageRun& run) {
     if (format_ == ResultFormat::png && run.inputs().size() > 1) {
-      fail_usage("--output: a .png takes one image, found ", run.inputs().size(),
+      fail_usage("--output: a .png holds one image, found ", run.inputs().size(),
                  "; use .npz or .safetensors");
     }
     preprocessor_ = find_preprocessor(options_.common);
     const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
     if (preprocessor == nullptr && (is_cropped_ || are_images(run.inputs())))
       fail_without_preprocess_config(model_path(options_.common));
-    VIT_CHECK(
-        !is_cropped_ || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
-        ": resizes in float, so there is no 8-bit stage cropped; take --stage pixels and an array file");
+    VIT_CHECK(!is_cropped_ || preprocessor->has_crop_stage(), "preprocess", preprocessor->config().source,
+              ": resizes in float, so there is no 8-bit stage cropped; use --stage pixels and an array file");
     hold_interrupts();
     output_.emplace(options_.output, format_, is_cropped_ ? "cropped" : "pixels",
                     row_shapes(options_, preprocessor, is_cropped_));

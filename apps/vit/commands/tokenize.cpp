@@ -1,4 +1,4 @@
-// vit tokenize: the ids that a model's tokenizer makes of texts, as JSON lines.
+// vit tokenize: the token ids of texts, as JSON lines.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,11 +20,12 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "One JSON object a line: {\"text\": ..., \"ids\": [...], \"tokens\": [...]}. With --model ids are padded "
+    "One JSON object per line: {\"text\": ..., \"ids\": [...], \"tokens\": [...]}. With --model ids are "
+    "padded "
     "and cut\n"
-    "to the context length of the model, with --tokenizer alone neither.\n"
-    "Libraries differ in what they do to a text first: open_clip repairs it as ftfy does, decodes HTML and\n"
-    "removes punctuation for some models, transformers does none of that. The default is the library of the "
+    "to the context length of the model, with only --tokenizer neither.\n"
+    "Libraries clean texts differently: open_clip repairs them as ftfy does, decodes HTML and\n"
+    "removes punctuation for some models; transformers does none of that. The default is the library of the "
     "folder.\n"
     "Examples:\n"
     "  vit tokenize --model siglip2/ --text \"a photo of a cat\"\n"
@@ -66,7 +67,7 @@ int tokenize(const TokenizeOptions& options) {
   const Tokenizer tokenizer = load_tokenizer(options);
   const std::size_t places = options.common.model.empty() ? 0 : tokenizer.context_length();
   if (!options.common.model.empty() && places == 0) {
-    fail("tokenize", options.common.model.string(), ": nothing says how many tokens the text tower takes");
+    fail("tokenize", options.common.model.string(), ": no file gives the context length of the text tower");
   }
   std::string lines;
   bool is_warned = false, failed = false;
@@ -81,7 +82,7 @@ int tokenize(const TokenizeOptions& options) {
         lines += json_line(text, row.ids, tokenizer);
       }
     } catch (const Error& error) {
-      // Damaged texts do not stop the others.
+      // A damaged text does not stop the others.
       print_failure(text, error.message());
       failed = true;
     }

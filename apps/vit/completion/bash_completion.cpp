@@ -9,7 +9,7 @@
 namespace vit::app {
 namespace {
 
-// A word behind = is a word of its own, because = is among COMP_WORDBREAKS. `compopt -o default` lets
+// The text after = is a separate word, because = is in COMP_WORDBREAKS. `compopt -o default` lets
 // readline complete a file name, with its own quoting.
 constexpr std::string_view kStart = R"(# bash completion for vit; made from its command line by the build
 

@@ -1,5 +1,5 @@
-// Completion of the command line by bash and zsh: scripts made from the commands as data, so that they offer
-// what --help lists and nothing else.
+// Completion of the command line in bash and zsh: scripts generated from the commands as data, so they offer
+// exactly what --help lists.
 #pragma once
 
 #include <span>

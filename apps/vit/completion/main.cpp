@@ -1,4 +1,4 @@
-// Writes the completion scripts of the program when it is built: vit_completion bash|zsh FILE.
+// Writes the completion scripts of the program at build time: vit_completion bash|zsh FILE.
 #include <fstream>
 #include <iostream>
 #include <string>

@@ -1,4 +1,4 @@
-// What both scripts of completion.h ask of an option.
+// Properties of an option that both scripts of completion.h need.
 #pragma once
 
 #include <string>

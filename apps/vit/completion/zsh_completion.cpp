@@ -1,4 +1,4 @@
-// The function for zsh: every command is a call of _arguments, whose language this file writes.
+// The function for zsh: every command is a call of _arguments, whose syntax this file writes.
 #include <string>
 #include <string_view>
 
@@ -22,7 +22,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// ":NAME:ACTION", what follows the name of an option or the number of a positional argument.
+/// ":NAME:ACTION", the text after the name of an option or the number of a positional argument.
 std::string value_spec(const Option& option) {
   const std::string shown = is_positional(option) ? option.name : option.type_name;
   std::string action = " ";  // nothing to offer

@@ -25,7 +25,7 @@ std::size_t encoded_size(std::string_view bytes) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string out(encoded_size(bytes) + 1, '\0');  // OpenSSL ends it with a zero
+  std::string out(encoded_size(bytes) + 1, '\0');  // OpenSSL adds a terminating zero
   const int length =
       ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                         reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
@@ -33,7 +33,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// What a Content-Security-Policy calls the one script or style that may run.
+/// The Content-Security-Policy source of the only script or style that may run.
 std::string hash_source(std::string_view content) {
   const std::string digits = sha256(std::as_bytes(std::span(content)));
   std::string bytes;
@@ -56,12 +56,12 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// A score with the digits that people look at, for a shorter page.
+/// A score rounded to the displayed digits, for a smaller page.
 double rounded(float score) {
   return std::round(1e6 * double{score}) / 1e6;
 }
 
-/// JSON that may stand between tags: no text in it can end them.
+/// JSON that may be placed between tags: no text in it can close them.
 std::string script_data(const ordered_json& json) {
   const std::string plain = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   std::string out;
@@ -75,7 +75,7 @@ std::string script_data(const ordered_json& json) {
   return out;
 }
 
-/// The thumbnails of a page, one behind the other, as many as there is room for.
+/// The concatenated thumbnails of a page, as many as fit.
 class ThumbnailText {
  public:
   /// The thumbnails must outlive the object.
@@ -107,7 +107,8 @@ class ThumbnailText {
   std::size_t room_;
   std::size_t num_left_out_ = 0;
   std::string text_;
-  std::map<std::string_view, std::size_t> places_;  // of thumbnails in the text, which several items may show
+  std::map<std::string_view, std::size_t>
+      places_;  // of thumbnails in the text, which several items may share
 };
 
 ordered_json item_json(const PageItem& item, ThumbnailText& thumbnails) {
@@ -147,7 +148,7 @@ ordered_json page_json(const HtmlPage& page, std::size_t max_bytes, ThumbnailTex
   return out;
 }
 
-/// The frame with its @NAME@ replaced; what is put in is not looked at.
+/// The frame with its @NAME@ replaced; inserted text is not searched.
 std::string fill(std::string_view frame,
                  std::span<const std::pair<std::string_view, std::string_view>> parts) {
   std::string out;
@@ -168,7 +169,7 @@ std::string fill(std::string_view frame,
 }  // namespace
 
 std::string render(const HtmlPage& page, std::size_t max_bytes) {
-  ThumbnailText none(0);  // how large the page is without any, places of thumbnails and a notice allowed for
+  ThumbnailText none(0);  // size of the page without thumbnails, with room for their positions and a notice
   std::size_t num_items = 0;
   for (const PageSection& section : page.sections) num_items += section.items.size() + section.leads.size();
   const std::size_t rest = script_data(page_json(page, max_bytes, none)).size() + 40 * num_items +

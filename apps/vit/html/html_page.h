@@ -1,5 +1,5 @@
-// A page of images that --html writes: one file that needs nothing beside it. What the images are called, and
-// what is told of them, is for the commands; how a page looks and works is page.html, page.css and page.js.
+// The page of images that --html writes: one self-contained file. Names and descriptions of the images come
+// from the commands; the appearance and behavior are in page.html, page.css and page.js.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ struct PageItem {
   std::string link;  // address of its file, or ""
   Thumbnail thumbnail;
   std::string note;
-  std::optional<float> score;     // what images are ordered by
+  std::optional<float> score;     // sort key of the images
   std::vector<PageLabel> labels;  // best first
 };
 
-/// An item of which nothing but the name is known yet.
+/// An item with only a name.
 inline PageItem named_item(std::string name) {
   return {.name = std::move(name), .link = {}, .thumbnail = {}, .note = {}, .score = {}, .labels = {}};
 }
@@ -40,7 +40,7 @@ inline PageItem named_item(std::string name) {
 struct PageSection {
   std::string title;
   std::string note;
-  std::vector<PageItem> leads;  // beside the heading: what was searched for
+  std::vector<PageItem> leads;  // next to the heading: the query images
   std::vector<PageItem> items;
 };
 
@@ -55,9 +55,9 @@ struct HtmlPage {
   std::vector<PageSection> sections{};
 };
 
-/// The page. `max_bytes` bounds it as far as leaving out thumbnails, the last ones first, can do.
+/// The page. To stay below `max_bytes`, thumbnails are left out, the last ones first.
 std::string render(const HtmlPage& page, std::size_t max_bytes = kMaxPageBytes);
-/// Writes the page whole or not at all. Throws Error that names the file.
+/// Writes the page atomically. Throws Error that names the file.
 void write_page(const std::filesystem::path& path, const HtmlPage& page);
 
 }  // namespace vit::app

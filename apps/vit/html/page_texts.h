@@ -6,7 +6,7 @@
 
 namespace vit::app {
 
-extern const std::string_view kPageFrame;  // with @NAME@ where a part goes
+extern const std::string_view kPageFrame;  // with @NAME@ as placeholders
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageScript;
 

@@ -31,11 +31,10 @@ std::string count_of(std::size_t count, const std::string& noun) {
 }
 
 Option html_option(std::filesystem::path& path) {
-  return {
-      .name = "--html",
-      .type_name = "FILE",
-      .help = "Write the results as a page too: one file with thumbnails, to filter, order and look through",
-      .target = text_target(path)};
+  return {.name = "--html",
+          .type_name = "FILE",
+          .help = "Also write the results as one HTML page with thumbnails, which can be filtered and sorted",
+          .target = text_target(path)};
 }
 
 void check_html(const std::filesystem::path& path, std::span<const Input> inputs,

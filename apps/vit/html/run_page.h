@@ -1,5 +1,5 @@
-// What commands share that write a page of their results, --html: the option, the pictures of inputs, and
-// what is told of the run.
+// Shared by commands that write a page of their results, --html: the option, the thumbnails of inputs, and
+// the description of the run.
 #pragma once
 
 #include <filesystem>
@@ -24,13 +24,13 @@ Option html_option(std::filesystem::path& path);
 void check_html(const std::filesystem::path& path, std::span<const Input> inputs,
                 const CommonOptions& options);
 
-/// Gives every item of the page the thumbnail, the link and, where it has no note, the size of the image of
-/// its name: one of `inputs`, or what an earlier run called so.
+/// Gives every item of the page the thumbnail, the link and, if it has no note, the size of the image with
+/// its name: one of `inputs`, or of an earlier run.
 void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options);
-/// An address of the file of an input that a browser opens; "" where it has none of its own.
+/// A URL of the file of an input for browsers; "" if it has no file of its own.
 std::string file_link(const Input& input);
 
-/// Adds the model to the facts of the page, its pictures where it shows thumbnails, and writes it.
+/// Adds the model to the facts of the page, its thumbnails if it shows them, and writes it.
 void write_run_page(const std::filesystem::path& path, HtmlPage page, std::span<const Input> inputs,
                     const CommonOptions& options);
 

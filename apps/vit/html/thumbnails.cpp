@@ -20,8 +20,8 @@ namespace {
 
 constexpr float kQuality = 72.0f;
 constexpr std::size_t kSmallestEdge = 96, kLargestEdge = 320;
-/// Photographs of this quality take about 0.13 bytes for each pixel of the square around them, base64 4 / 3
-/// of that; pages that still grow too large leave thumbnails out.
+/// Photographs of this quality take about 0.13 bytes per pixel of the enclosing square, base64 4 / 3
+/// of that; pages that still become too large omit thumbnails.
 constexpr double kBytesPerPixel = 0.18;
 constexpr std::size_t kInputsAtOnce = 64;
 
@@ -34,7 +34,7 @@ std::size_t edge_for(std::size_t num_inputs, std::size_t page_bytes) {
 Thumbnail make_thumbnail(const Input& input, std::size_t max_edge) {
   Thumbnail out;
   if (input.pixels || input.path.empty()) {
-    out.failure = input.pixels ? "preprocessed pixels" : "the image is not found";
+    out.failure = input.pixels ? "preprocessed pixels" : "image not found";
     return out;
   }
   try {

@@ -1,4 +1,4 @@
-// Small pictures of inputs for pages: decoded once more, upright, on white, as WebP.
+// Thumbnails of inputs for pages: decoded again, upright, on white, as WebP.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace vit::app {
 struct Thumbnail {
   std::string webp;     // "" if there is none
   std::string failure;  // why
-  ImageSize size;       // of the image that it shows
+  ImageSize size;       // of the original image
 };
 
 struct ThumbnailOptions {
@@ -27,11 +27,11 @@ struct ThumbnailOptions {
 /// WebP of an image, shrunk to `max_edge` pixels if it is larger. Throws Error if it cannot be made.
 std::string encode_thumbnail(ImageView image, std::size_t max_edge);
 
-/// One for each input, in their order. An input that has no image, or one that cannot be read, has a failure
-/// instead; so have all that an interrupt left undone.
+/// One per input, in order. An input that has no image, or one that cannot be read, has a failure
+/// instead; so have all that an interrupt skipped.
 std::vector<Thumbnail> make_thumbnails(std::span<const Input> inputs, const ThumbnailOptions& options);
 
-/// The inputs that an earlier run called by these names, as far as they are still there; one without a path
+/// The inputs that had these names in an earlier run, if they still exist; one without a path
 /// is gone.
 std::vector<Input> find_inputs(std::span<const std::string> names);
 

@@ -13,15 +13,15 @@ std::vector<fs::path> class_folders(const fs::path& root, const std::string& ope
   std::error_code error;
   VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
   VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
-            ": is a file; a folder with one folder of images for each class is expected, archives are "
-            "unpacked before");
+            ": is a file; expected a folder with one subfolder of images per class; unpack archives "
+            "first");
   std::vector<fs::path> folders = entries_of(root, error);
   VIT_CHECK(!error, operation, root.string(), ": ", error.message());
   std::erase_if(folders, [](const fs::path& path) {
     std::error_code unreadable;
     return left_by_others(path.filename().string()) != nullptr || !fs::is_directory(path, unreadable);
   });
-  VIT_CHECK(!folders.empty(), operation, root.string(), ": holds no folders; one for each class is expected");
+  VIT_CHECK(!folders.empty(), operation, root.string(), ": contains no folders; expected one per class");
   return folders;
 }
 

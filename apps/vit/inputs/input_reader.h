@@ -1,5 +1,5 @@
-// Reading inputs: what the stream takes of each, wherever it lies, and digests of the files where they are
-// asked for.
+// Reads inputs: the image source of each, wherever it is stored, and digests of the files if they are
+// requested.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace vit::app {
 
-/// The image of an input that is no preprocessed pixels. Throws Error if it cannot be read.
+/// The image of an input other than preprocessed pixels. Throws Error if it cannot be read.
 Image decode_input(const Input& input, const DecodeOptions& options);
 
-/// The normalized planes of an input that is no preprocessed pixels. Throws Error if it cannot be read.
+/// The normalized planes of an input other than preprocessed pixels. Throws Error if it cannot be read.
 Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor);
 
 enum class Digests { none, sha256 };
@@ -30,9 +30,9 @@ class InputReader {
   explicit InputReader(std::span<const Input> inputs, Digests digests = Digests::none)
       : inputs_(inputs), digests_(digests) {}
 
-  /// In any thread.
+  /// Callable from any thread.
   ImageSource source(std::size_t index);
-  /// The SHA-256 of the bytes of an input that was read: of its file, or of its member of an archive. Once.
+  /// The SHA-256 of the bytes of an input that was read: of its file or archive member. Can be taken once.
   std::string take_digest(std::size_t index);
 
  private:

@@ -33,7 +33,7 @@ constexpr std::string_view kImageExtensions[] = {
     ".png", ".apng", ".bmp", ".dib",  ".tif",   ".tiff", ".webp", ".ppm", ".pgm", ".pbm",
     ".pnm", ".pfm",  ".gif", ".avif", ".avifs", ".heic", ".heif", ".hif", ".ico"};
 
-constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has a name of its own: 100 MB of them
+constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has its own name: 100 MB in total
 constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
 
 std::string lower(std::string text) {
@@ -45,27 +45,28 @@ std::string lower_extension(const fs::path& path) {
   return lower(path.extension().string());
 }
 
-/// What was met below a folder.
+/// What was found below a folder.
 struct Found {
   std::set<fs::path> folders;  // canonical paths; each is read once
   std::vector<std::string> images;
-  std::map<std::string, std::size_t> others;  // what is passed over, by extension or kind
+  std::map<std::string, std::size_t> others;  // skipped files, by extension or kind
 };
 
-/// What a link leads to, and what a folder does not tell. A dangling link is no folder; as an image it is
-/// reported when it is read.
+/// The type of a link's target, or one that the folder does not record. A dangling link is no folder; it is
+/// reported when it is read as an image.
 fs::file_type type_behind(const fs::path& path, fs::file_type told) {
   if (told != fs::file_type::symlink && told != fs::file_type::unknown) return told;
   std::error_code unreadable;
   return fs::status(path, unreadable).type();
 }
 
-/// Adds what lies below `folder` where that was not met before, and the folders that cannot be read.
+/// Adds the contents of `folder` unless it was visited before, and the folders that cannot be read.
 void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& failures) {
   std::error_code error;
   const fs::path canonical = fs::canonical(folder, error);
   if (!error && !found.folders.insert(canonical).second) return;
-  std::vector<FolderEntry> entries;  // sorted: of several links to one folder the first counts, in every run
+  std::vector<FolderEntry>
+      entries;  // sorted: of several links to one folder the same one counts in every run
   if (!error) entries = list_folder(folder, error);
   if (error) failures.push_back({folder.string(), error.message()});
   for (const FolderEntry& entry : entries) {
@@ -85,7 +86,7 @@ void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& fa
   }
 }
 
-/// "3 files are passed over: 2 .mov, 1 without extension", most frequent first.
+/// "3 files are skipped: 2 .mov, 1 without extension", most frequent first.
 std::string passed_over(const std::map<std::string, std::size_t>& others) {
   std::vector<std::pair<std::string, std::size_t>> kinds(others.begin(), others.end());
   std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
@@ -102,10 +103,10 @@ std::string passed_over(const std::map<std::string, std::size_t>& others) {
     list += text(i == 0 ? "" : ", ", count, " ", extension.empty() ? "without extension" : extension);
   }
   if (rest > 0) list += text(", ", rest, " of other kinds");
-  return text(total, total == 1 ? " file is" : " files are", " passed over, not read as images: ", list);
+  return text(total, total == 1 ? " file is" : " files are", " skipped, not images: ", list);
 }
 
-/// Whether a path names a .tar file that must be decompressed before: members are read in place.
+/// Whether a path names a compressed .tar file, whose members cannot be read in place.
 bool is_compressed_tar(const fs::path& path) {
   const std::string name = lower(path.filename().string());
   return std::ranges::any_of(
@@ -123,7 +124,7 @@ const char* left_by_others_inside(const std::string& path) {
   return nullptr;
 }
 
-/// Adds the members that are images, and counts the others; what breaks the archive leaves those before.
+/// Adds the members that are images, and counts the others; members before damage are kept.
 void add_tar(const std::string& argument, InputList& list) {
   const auto archive = std::make_shared<const TarArchive>(argument);
   std::map<std::string, std::size_t> others;
@@ -139,7 +140,7 @@ void add_tar(const std::string& argument, InputList& list) {
       } else if (!has_image_extension(entry.name)) {
         ++others[lower_extension(entry.name)];
       } else if (entry.kind == TarEntry::Kind::sparse) {
-        list.failures.push_back({name, "is stored as a sparse file, which is not read"});
+        list.failures.push_back({name, "is stored as a sparse file, which is not supported"});
       } else {
         list.inputs.push_back({.name = name,
                                .path = archive->path().string(),
@@ -161,7 +162,7 @@ void add_path(const std::string& argument, InputList& list) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::is_directory(status) && has_image_extension(path)) {
     list.inputs.push_back(
-        {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading tells
+        {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading reports it
     return;
   }
   VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
@@ -170,7 +171,7 @@ void add_path(const std::string& argument, InputList& list) {
     const std::size_t failures_before = list.failures.size();
     const std::vector<std::string> images = images_below(path, list);
     VIT_CHECK(!images.empty() || list.failures.size() > failures_before, "read folder",
-              "no images below this folder");
+              "no images in this folder");
     for (const std::string& image : images)
       list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
   } else if (lower_extension(path) == ".npy") {
@@ -185,7 +186,8 @@ void add_path(const std::string& argument, InputList& list) {
     add_tar(argument, list);
   } else {
     VIT_CHECK(!is_compressed_tar(path), (Where{"tar", ErrorKind::unsupported}),
-              "compressed archives are not read: members are read in place; decompress it to a .tar before");
+              "compressed archives are not supported, because members are read in place; decompress it to a "
+              ".tar first");
     list.inputs.push_back({.name = argument, .path = argument, .pixels = nullptr});
   }
 }
@@ -198,25 +200,25 @@ void try_path(const std::string& argument, InputList& list) {
   }
 }
 
-/// Adds the paths on `standard_input`, one a line.
+/// Adds the paths on `standard_input`, one per line.
 void read_list(std::istream& standard_input, InputList& list) {
   struct stat status;
   if (&standard_input == &std::cin && ::fstat(STDIN_FILENO, &status) == 0 && S_ISDIR(status.st_mode)) {
-    list.failures.push_back({"-", "standard input is a folder, expected paths, one a line"});
+    list.failures.push_back({"-", "standard input is a folder, expected paths, one per line"});
     return;
   }
   const std::size_t before = list.inputs.size() + list.failures.size();
   std::vector<char> line(kMaxPathBytes);
   std::size_t number = 0;
   const auto refuse = [&](std::string_view why) {
-    list.failures.push_back({"-", text("line ", number, " of standard input is no path: ", why)});
+    list.failures.push_back({"-", text("line ", number, " of standard input is not a path: ", why)});
   };
   while (!standard_input.eof()) {
     standard_input.getline(line.data(), static_cast<std::streamsize>(line.size()));
     ++number;
     if (standard_input.bad()) return refuse("it cannot be read");
     const bool is_whole = standard_input.eof() || !standard_input.fail();
-    // What was read, without the end of the line, which counts.
+    // The number of characters read, without the counted end of line.
     const auto length =
         static_cast<std::size_t>(standard_input.gcount()) - (standard_input.eof() || !is_whole ? 0 : 1);
     std::string_view path(line.data(), length);
@@ -227,13 +229,13 @@ void read_list(std::istream& standard_input, InputList& list) {
       standard_input.clear();
       standard_input.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
     } else if (path.find('\0') != std::string_view::npos) {
-      refuse("it holds a zero byte; paths are expected one a line");
+      refuse("it contains a zero byte; expected one path per line");
     } else if (!path.empty()) {
       try_path(std::string(path), list);
     }
   }
   if (list.inputs.size() + list.failures.size() == before) {
-    list.failures.push_back({"-", "standard input holds no paths"});
+    list.failures.push_back({"-", "standard input contains no paths"});
   }
 }
 
@@ -247,14 +249,14 @@ void take_once(InputList& list) {
     auto operator<=>(const Place&) const = default;
   };
   std::set<Place> known;
-  std::string former;  // many inputs may lie in one file
+  std::string former;  // many inputs may share one file
   struct stat status {};
   bool exists = false;
   const std::size_t before = list.inputs.size();
   std::string example;
   std::erase_if(list.inputs, [&](const Input& input) {
     if (former != input.path || former.empty()) {
-      exists = ::stat(input.path.c_str(), &status) == 0;  // what is missing is reported when it is read
+      exists = ::stat(input.path.c_str(), &status) == 0;  // a missing file is reported when it is read
       former = input.path;
     }
     const std::uint64_t image = input.archive ? input.member.offset : input.pixels_index;
@@ -268,7 +270,7 @@ void take_once(InputList& list) {
       left_out == 1 ? ""
                     : text(", as ", left_out - 1, left_out == 2 ? " other file was" : " other files were");
   list.notes.push_back(
-      {example, text("was reached before by another path or link", others, "; each is taken once")});
+      {example, text("was already reached by another path or link", others, "; each is used once")});
 }
 
 std::size_t Shard::begin(std::size_t size) const {
@@ -282,7 +284,7 @@ std::size_t Shard::end(std::size_t size) const {
 void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
-  const std::string* former = nullptr;  // many inputs may lie in one file
+  const std::string* former = nullptr;  // many inputs may share one file
   for (const Input& input : inputs) {
     if (former != nullptr && *former == input.path) continue;
     former = &input.path;

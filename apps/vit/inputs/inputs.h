@@ -1,5 +1,5 @@
-// Turns the INPUT arguments into a list of images, in a stable order with stable names. Decoding is for the
-// stream.
+// Turns the INPUT arguments into a list of images, in a stable order with stable names. Decoding is done by
+// the stream.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@
 
 namespace vit::app {
 
-/// One image to be done.
+/// One image to be processed.
 struct Input {
   std::string name;  // in results and messages: the path, "x.npy[3]" or "x.tar/MEMBER"
-  std::string path;  // of the file that holds it; text takes a fifth of the memory of a std::filesystem::path
+  std::string path;  // of its file; a string takes a fifth of the memory of a std::filesystem::path
   std::shared_ptr<const PixelFile> pixels;  // set for preprocessed pixels
   std::size_t pixels_index = 0;
-  std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, which lies at `member`
+  std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, stored at `member`
   TarRange member{};
 };
 
-/// An argument that gives no images.
+/// An argument without images.
 struct InputFailure {
   std::string name;
   std::string cause;
@@ -36,25 +36,25 @@ struct InputFailure {
 struct InputList {
   std::vector<Input> inputs;
   std::vector<InputFailure> failures;
-  std::vector<InputFailure> notes;  // what people should know and is no failure: files that are passed over
+  std::vector<InputFailure> notes;  // messages that are not failures: skipped files
 };
 
-/// Files stand for themselves (.npy for each image in it, .tar for each member that is an image by its name,
-/// in the order of the archive), folders for all images below them sorted by path, "-" for the paths on
-/// `standard_input`, one a line.
+/// A file is one input (.npy: each image in it, .tar: each member that is an image by its name,
+/// in the order of the archive), a folder is all images below it sorted by path, "-" is the paths on
+/// `standard_input`, one per line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
-/// Keeps the first of inputs that are one: the same file reached by several paths or links, the same image of
+/// Removes duplicates and keeps the first: the same file reached by several paths, or the same image in
 /// it. Those left out are counted in the notes.
 void take_once(InputList& list);
 
-/// The part of a run that one of several processes does.
+/// The part of a run that one of several processes computes.
 struct Shard {
   std::size_t index = 0;
   std::size_t count = 1;
 
-  /// The range of this part among `size` items: all parts in order are the whole, and their sizes differ by
-  /// one at most.
+  /// The range of this part among `size` items: all parts in order cover the whole, and their sizes differ by
+  /// at most one.
   std::size_t begin(std::size_t size) const;
   std::size_t end(std::size_t size) const;
 };
@@ -67,12 +67,12 @@ void take_shard(std::vector<T>& items, const Shard& shard) {
   items.erase(at(shard.end(size)), items.end());
   items.erase(items.begin(), at(shard.begin(size)));
 }
-/// Keeps the inputs of a part. What gives no images is told by every part.
+/// Keeps the inputs of a part. Arguments without images are reported by every part.
 inline void take_shard(InputList& list, const Shard& shard) {
   take_shard(list.inputs, shard);
 }
 
-/// Throws UsageError where `output` leads to the file of an input, which the results would replace.
+/// Throws UsageError if `output` leads to the file of an input, which the results would replace.
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);
 
 /// Whether there are images among the inputs and no preprocessed pixels.
@@ -81,17 +81,17 @@ bool are_images(std::span<const Input> inputs);
 /// Whether the extension is one of an image, in any case.
 bool has_image_extension(const std::filesystem::path& path);
 
-/// The kind of an entry of a folder that systems and programs leave there for themselves, and that is no
-/// image whatever its extension: "hidden" (also macOS's ._NAME, .ipynb_checkpoints, ...) or "__MACOSX"; null
+/// The kind of a folder entry that systems and programs create for their own use, and that is not an
+/// image: "hidden" (also macOS's ._NAME, .ipynb_checkpoints, ...) or "__MACOSX", whatever the extension; null
 /// for others.
 const char* left_by_others(std::string_view name);
 
-/// What `folder` holds, sorted by path; what was found before an error is returned with it.
+/// The entries of `folder`, sorted by path; entries found before an error are returned with it.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, std::error_code& error);
 
 /// All images below `folder`, sorted by path. Links to folders are followed; a folder that several paths
 /// lead to is read once. Folders that cannot be read are added to the failures of `list`, a count of the
-/// files that are no images to its notes.
+/// files that are not images to its notes.
 std::vector<std::string> images_below(const std::filesystem::path& folder, InputList& list);
 
 }  // namespace vit::app

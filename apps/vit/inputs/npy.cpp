@@ -95,18 +95,19 @@ std::string bracketed(std::span<const std::size_t> shape) {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
-/// What lies in a .npy is what the model computes with: whoever converts raw pixels gets wrong numbers.
+/// A .npy is used as model input without preprocessing: raw pixels would give wrong results.
 void check_dtype(const std::string& descr) {
   constexpr std::string_view kWhat =
-      "a .npy holds prepared pixels, float32 ('<f4'): resized, scaled and normalized as the model wants them";
+      "a .npy must contain preprocessed pixels, float32 ('<f4'): resized, scaled and normalized for the "
+      "model";
   const std::string found = text("; found '", printable(descr), "'");
   if (descr == "<f4") return;
   if (descr == ">f4" || descr == "<f8" || descr == ">f8" || descr == "<f2" || descr == ">f2")
-    fail("npy", kWhat, found, "; of prepared pixels, convert with .astype('<f4')");
+    fail("npy", kWhat, found, "; convert preprocessed pixels with .astype('<f4')");
   fail(
       "npy", kWhat, found,
-      ", which looks like raw pixels; save them as an image (.png, .tif) and give that, or normalize them as "
-      "vit info describes (vit preprocess does it for an image)");
+      ", which looks like raw pixels; save them as an image (.png, .tif) and pass that, or normalize them as "
+      "described by vit info (vit preprocess does it for an image)");
 }
 
 std::uint32_t little_endian(std::string_view bytes) {
@@ -163,7 +164,7 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
   std::error_code no_size;
   const std::uintmax_t file_bytes = std::filesystem::file_size(path, no_size);
-  VIT_CHECK(!no_size, "npy", "cannot tell the length of the file: ", no_size.message());
+  VIT_CHECK(!no_size, "npy", "cannot determine the length of the file: ", no_size.message());
   VIT_CHECK(file_bytes > 0, "npy", "the file is empty");
   std::string start(8, '\0');
   file.read(start.data(), 8);
@@ -175,7 +176,7 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   const std::size_t header_bytes = little_endian(read_exactly(file, length_bytes));
   VIT_CHECK(header_bytes <= kMaxHeaderBytes, "npy", "a header of ", header_bytes,
-            " bytes is not one of pixels");
+            " bytes is too long for pixels");
   const NpyHeader header = parse_npy_header(read_exactly(file, header_bytes));
   data_offset_ = 8 + length_bytes + header_bytes;
 
@@ -191,7 +192,7 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   height_ = shape[2];
   width_ = shape[3];
   VIT_CHECK(num_images_ > 0 && num_channels_ > 0 && height_ > 0 && width_ > 0, "npy", "the array ",
-            bracketed(header.shape), " holds no image");
+            bracketed(header.shape), " contains no image");
   VIT_CHECK(height_ <= kMaxInputEdge && width_ <= kMaxInputEdge, "npy", "edges of ", bracketed(header.shape),
             " exceed ", kMaxInputEdge);
   VIT_CHECK(num_channels_ <= kMaxChannels, "npy", num_channels_, " channels of ", bracketed(header.shape),

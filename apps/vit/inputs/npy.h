@@ -12,8 +12,8 @@
 
 namespace vit::app {
 
-/// Preprocessed pixels in a .npy file: float32, little-endian, C order, (B, K, H, W) or (K, H, W) with as
-/// many planes K as the model takes. Reads images one at a time; safe to share between threads.
+/// Preprocessed pixels in a .npy file: float32, little-endian, C order, (B, K, H, W) or (K, H, W), where
+/// K is the number of channels of the model. Reads images one at a time; safe to share between threads.
 class PixelFile {
  public:
   /// Reads and checks the header against the length of the file. Throws Error naming what is wrong.
@@ -32,7 +32,7 @@ class PixelFile {
   std::size_t width_ = 0;
 };
 
-/// What the header of a .npy file says.
+/// The contents of the header of a .npy file.
 struct NpyHeader {
   std::string descr;  // "<f4"
   bool fortran_order = false;
@@ -42,10 +42,10 @@ struct NpyHeader {
 /// Parses the dictionary of a header: exactly the keys descr, fortran_order and shape. Throws Error.
 NpyHeader parse_npy_header(std::string_view dictionary);
 
-/// Magic, version 1.0 and the dictionary, padded so that the data begin at a multiple of 64 bytes.
+/// Magic, version 1.0 and the dictionary, padded so that the data start at a multiple of 64 bytes.
 std::string npy_header(std::string_view descr, std::span<const std::size_t> shape);
 
-/// A one-dimensional array of strings (dtype <U, UTF-32) as a whole .npy file.
+/// A one-dimensional array of strings (dtype <U, UTF-32) as a complete .npy file.
 std::string npy_strings(std::span<const std::string> values);
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// The text of files that are read where they are written, by streams.
+// Reads the rest of text streams.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace vit::app {
 
-/// What a stream on `path` has left. Throws Error (io) that names the path if the system fails to read: a
+/// The rest of a stream on `path`. Throws Error (io) that names the path if the system fails to read: a
 /// folder has no text.
 inline std::string read_rest(std::istream& in, const std::filesystem::path& path) {
   try {

@@ -1,4 +1,4 @@
-// The side of TarArchive that needs no library: which file it is, and the bytes of members.
+// The part of TarArchive that needs no library: the identity of the file, and the bytes of members.
 #include "apps/vit/inputs/tar_archive.h"
 
 #include <fcntl.h>
@@ -15,9 +15,9 @@ namespace vit::app {
 namespace {
 
 constexpr Where kWhere{"tar", ErrorKind::io};
-constexpr std::uint64_t kMaxMemberBytes = std::uint64_t{16} << 30;  // more than any image file that is read
+constexpr std::uint64_t kMaxMemberBytes = std::uint64_t{16} << 30;  // more than any supported image file
 
-/// Opens a regular file and tells its status.
+/// Opens a regular file and returns its status.
 FileHandle open_regular(const std::filesystem::path& path, struct stat& status) {
   // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -64,7 +64,7 @@ std::vector<std::byte> TarArchive::read(TarRange range) const {
                                 static_cast<off_t>(range.offset + done));
     if (got < 0 && errno == EINTR) continue;
     VIT_CHECK(got >= 0, kWhere, path_.string(), ": reading failed: ", std::strerror(errno));
-    VIT_CHECK(got > 0, kWhere, path_.string(), ": ends inside of the member");
+    VIT_CHECK(got > 0, kWhere, path_.string(), ": ends inside the member");
     done += static_cast<std::size_t>(got);
   }
   return bytes;

@@ -1,6 +1,6 @@
-// Image files inside of an uncompressed .tar file, such as a shard of WebDataset: what its headers list, and
-// the bytes of one member. Members are read in place, in any order and by several threads; nothing is
-// unpacked. The headers are libarchive's.
+// Image files inside an uncompressed .tar file, such as a WebDataset shard: the entries of its headers, and
+// the bytes of members. Members are read in place, in any order and by several threads; nothing is
+// unpacked. libarchive reads the headers.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace vit::app {
 
-/// Where the bytes of a member lie in its archive.
+/// The byte range of a member in its archive.
 struct TarRange {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -25,7 +25,7 @@ struct TarRange {
 struct TarEntry {
   enum class Kind {
     file,
-    sparse,  // a file with holes, whose bytes do not lie in one piece
+    sparse,  // a file with holes, whose bytes are not contiguous
     folder,
     other,  // a link or a device
   };
@@ -36,13 +36,13 @@ struct TarEntry {
 
 class TarArchive {
  public:
-  /// Throws Error if there is no such file, or it is no regular one.
+  /// Throws Error if there is no such file, or it is not a regular file.
   explicit TarArchive(std::filesystem::path path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Calls `visit` for each entry in order, those of equal names too. Throws Error if the archive is
-  /// damaged, cut short, compressed or no archive, after the entries before; and in builds without
+  /// Calls `visit` for each entry in order, including those with equal names. Throws Error if the archive is
+  /// damaged, truncated, compressed or not an archive, after the entries before; and in builds without
   /// libarchive.
   void list(const std::function<void(const TarEntry&)>& visit) const;
   /// The bytes of a member. Throws Error if they cannot be read, or the archive has changed since it was
@@ -50,7 +50,7 @@ class TarArchive {
   std::vector<std::byte> read(TarRange range) const;
 
  private:
-  /// Throws Error if the file is not the one that the constructor found.
+  /// Throws Error if the file is not the one that the constructor opened.
   FileHandle open() const;
 
   std::filesystem::path path_;

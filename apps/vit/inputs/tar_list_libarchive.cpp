@@ -19,7 +19,7 @@ struct ArchiveCloser {
   void operator()(archive* reader) const noexcept { ::archive_read_free(reader); }
 };
 
-/// A name in messages, on one line and not endless.
+/// A name for messages, on one line and of limited length.
 std::string shown(const std::string& name) {
   constexpr std::size_t kMaxShown = 200;
   return printable(name.size() <= kMaxShown ? name : name.substr(0, kMaxShown) + "...");
@@ -30,13 +30,13 @@ std::string reason(archive* reader) {
   return text == nullptr ? "unknown defect" : text;
 }
 
-/// Throws Error unless libarchive could do it.
+/// Throws Error unless libarchive succeeded.
 void check(int result, archive* reader, const std::string& place) {
   if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
     return;  // a warning: a name that this locale cannot spell
   const std::string cause = reason(reader);
   if (cause == "Unrecognized archive format")
-    fail(kWhere, place, ": is no .tar file; a compressed one must be decompressed before");
+    fail(kWhere, place, ": is not a .tar file; decompress a compressed one first");
   fail(kWhere, place, ": ", cause);
 }
 
@@ -48,7 +48,7 @@ TarEntry entry_of(archive* reader, archive_entry* header) {
   if (type == AE_IFDIR) entry.kind = TarEntry::Kind::folder;
   if (type != AE_IFREG || ::archive_entry_hardlink(header) != nullptr) return entry;
   entry.kind = ::archive_entry_sparse_count(header) > 0 ? TarEntry::Kind::sparse : TarEntry::Kind::file;
-  // The header is consumed and nothing behind it.
+  // The header is consumed, but nothing after it.
   entry.range = {.offset = static_cast<std::uint64_t>(::archive_filter_bytes(reader, 0)),
                  .size = static_cast<std::uint64_t>(::archive_entry_size(header))};
   return entry;
@@ -71,9 +71,9 @@ void TarArchive::list(const std::function<void(const TarEntry&)>& visit) const {
     const TarEntry entry = entry_of(reader.get(), header);
     VIT_CHECK(entry.kind != TarEntry::Kind::file ||
                   (entry.range.offset <= size_ && entry.range.size <= size_ - entry.range.offset),
-              kWhere, path_.string(), ": is cut short inside of the member ", shown(entry.name));
+              kWhere, path_.string(), ": is truncated inside the member ", shown(entry.name));
     visit(entry);
-    place = path_.string() + ": damaged behind the member " + shown(entry.name);
+    place = path_.string() + ": damaged after the member " + shown(entry.name);
   }
 }
 

@@ -1,4 +1,4 @@
-// What stands in for libarchive in builds without it.
+// Replacement for builds without libarchive.
 #include "apps/vit/inputs/tar_archive.h"
 #include "vit/base/check.h"
 

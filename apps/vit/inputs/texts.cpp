@@ -26,11 +26,11 @@ std::string text_of_json(std::string_view line, const std::string& name) {
   return std::string(object.at("text").as_string());
 }
 
-/// The lines of a file, empty ones too, or the member "text" of each object of JSON lines.
+/// The lines of a file, including empty ones, or the member "text" of each object of JSON lines.
 std::vector<std::string> read_file(const std::filesystem::path& path, bool json) {
   const SourceFile file(path, "texts");
   VIT_CHECK(file.size() <= kMaxFileBytes, "texts", path.string(), ": ", file.size(), " bytes, more than the ",
-            kMaxFileBytes, " that are read");
+            kMaxFileBytes, " allowed");
   const std::string content = file.text();
   std::string_view rest = without_byte_order_mark(content);
   std::vector<std::string> texts;
@@ -48,7 +48,7 @@ std::vector<std::string> read_file(const std::filesystem::path& path, bool json)
   return texts;
 }
 
-/// Wrong usage where the option says it, an Error where a file does.
+/// Reports a defect as wrong usage if it is in an option, as an Error if it is in a file.
 struct TextSource {
   std::string name;
   bool is_file = false;
@@ -79,11 +79,11 @@ void check_names(const std::vector<std::string>& names, const TextSource& source
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
     check_utf8(name, source);
-    if (!seen.insert(name).second) source.refuse("the class '", printable(name), "' is there twice");
+    if (!seen.insert(name).second) source.refuse("the class '", printable(name), "' appears twice");
   }
 }
 
-/// The lines or texts that say something.
+/// The non-blank lines or texts.
 std::vector<std::string> without_blanks(std::vector<std::string> lines) {
   std::erase_if(lines,
                 [](const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; });
@@ -140,7 +140,7 @@ void add_template_options(std::vector<Option>& list, TemplateOptions& options) {
   list.push_back(
       {.name = "--template",
        .type_name = "TEXT",
-       .help = vit::text("Text with {} for the name of a class; the vectors of several are averaged. "
+       .help = vit::text("Text with {} for the name of a class; the vectors of several are averaged.  "
                          "Default: \"",
                          kDefaultTemplate, "\""),
        .target = list_target(options.templates, [](const std::string& value) { return value; }),

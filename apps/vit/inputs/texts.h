@@ -1,5 +1,5 @@
-// Texts that the caller gives: on the command line, one per line of a file, or as JSON lines; names of
-// classes, and the templates that make texts of them.
+// Texts given by the user: on the command line, one per line of a file, or as JSON lines; names of
+// classes, and the templates they are inserted into.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ struct TextInputs {
   bool are_given() const { return !texts.empty() || !file.empty(); }
 };
 void add_text_options(std::vector<Option>& list, TextInputs& inputs);
-/// The texts of the command line, then those of the file: `.txt` holds one per line, `.jsonl` objects with
-/// the member "text", of which others are ignored. Throws UsageError where there is neither, or the file is
+/// The texts of the command line, then those of the file: `.txt` has one per line, `.jsonl` objects with
+/// the member "text"; other members are ignored. Throws UsageError if there is neither, or the file is
 /// of another kind, and Error that names file and line for one that is not UTF-8 or JSON.
 std::vector<std::string> read_texts(const TextInputs& inputs);
 
@@ -29,8 +29,8 @@ struct TemplateOptions {
   bool are_given() const { return !templates.empty() || !file.empty(); }
 };
 void add_template_options(std::vector<Option>& list, TemplateOptions& options);
-/// Those of the command line, then those of the file, one a line; none where none is given. Throws
-/// UsageError, and Error for one of the file, if a template has no {}.
+/// Those of the command line, then those of the file, one per line; none if none is given. Throws
+/// UsageError, or Error for those of the file, if a template has no {}.
 std::vector<std::string> read_templates(const TemplateOptions& options);
 
 struct ClassNames {
@@ -39,7 +39,7 @@ struct ClassNames {
 
   bool are_given() const { return !list.empty() || !file.empty(); }
 };
-/// The names, of which there is one at least and none twice. Throws UsageError, and Error for those of a
+/// The names: at least one, without duplicates. Throws UsageError, or Error for those of a
 /// file.
 std::vector<std::string> read_class_names(const ClassNames& names);
 

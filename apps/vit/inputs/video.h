@@ -1,4 +1,4 @@
-// Frames of video files, read with OpenCV; a build without it says so.
+// Frames of video files, read with OpenCV; a build without it throws Error.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ bool has_video_extension(const std::filesystem::path& path);
 /// A video being read from its beginning. Not to be shared between threads.
 class Video {
  public:
-  /// Throws Error if the file cannot be opened, or is no video that OpenCV's decoders know.
+  /// Throws Error if the file cannot be opened, or is not a video that OpenCV can decode.
   explicit Video(const std::filesystem::path& path);
   ~Video();
   Video(Video&&) noexcept;
@@ -23,7 +23,7 @@ class Video {
 
   /// The next frame, in RGB; false at the end. Throws Error for a frame of more than `max_pixels`.
   bool read(Image& frame, std::size_t max_pixels);
-  /// Frames that the file announces; 0 = unknown.
+  /// Number of frames according to the file; 0 = unknown.
   std::size_t num_frames() const;
 
  private:

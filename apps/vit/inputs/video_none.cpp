@@ -1,4 +1,4 @@
-// A build without OpenCV.
+// Replacement for builds without OpenCV.
 #include "apps/vit/inputs/video.h"
 #include "vit/base/check.h"
 

@@ -24,13 +24,13 @@ Video::Video(const std::filesystem::path& path) : capture_(std::make_unique<Capt
             ": no such file");
   capture_->path = path.string();
   try {
-    // Without a network, and no pattern of numbered files: the name of one file.
+    // The name of one file: no network addresses, no patterns of numbered files.
     capture_->video.open(std::filesystem::absolute(path).string(), cv::CAP_FFMPEG);
     if (!capture_->video.isOpened()) capture_->video.open(capture_->path, cv::CAP_OPENCV_MJPEG);
   } catch (const cv::Exception& failure) {
     fail(kWhere, capture_->path, ": ", failure.err);
   }
-  VIT_CHECK(capture_->video.isOpened(), kWhere, capture_->path, ": no video that OpenCV's decoders know");
+  VIT_CHECK(capture_->video.isOpened(), kWhere, capture_->path, ": not a video that OpenCV can decode");
 }
 
 Video::~Video() = default;

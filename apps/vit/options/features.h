@@ -1,4 +1,4 @@
-// The outputs that --features names: what they ask the model for, and where they lie in the results.
+// The outputs selected by --features: the request for the model, and the arrays of the results.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vit::app {
 
-/// Outputs of one run, each once, in the order asked for.
+/// Outputs of one run, each once, in the requested order.
 struct FeatureList {
   std::vector<OutputKey> keys;
   Request request;
@@ -22,19 +22,19 @@ struct FeatureList {
   std::vector<ResultArray> arrays(const ImageOutputs& outputs) const;
 };
 
-/// Parses a list with commas; empty = merged where the model has it, else default_output(), else patches.
-/// Throws UsageError for an unknown name and for what this model does not have.
+/// Parses a comma-separated list; empty = merged if the model has it, else default_output(), else patches.
+/// Throws UsageError for an unknown name and for outputs that this model does not have.
 FeatureList parse_features(std::string_view list, const ModelConfig& config);
-/// The one vector of each image that a name stands for; empty = default_output(). Throws UsageError for what
-/// is no vector.
+/// The named output, which must be one vector per image; empty = default_output(). Throws UsageError for
+/// anything else.
 Output parse_vector_feature(std::string_view name, const ModelConfig& config);
-/// Whether each image has one vector of this, of the same length.
+/// Whether each image has one vector of this output, of the same length.
 bool is_vector(Output output);
 
-/// The names of all outputs that take no number, for completion; of vectors only.
+/// The names of all vector outputs without an index, for completion.
 std::vector<std::string> feature_names();
 std::vector<std::string> vector_names();
-/// The table of outputs for --help, a line for each.
+/// The table of outputs for --help, one line each.
 std::string features_help();
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// How a model was loaded, as text that is kept with what was made of it: a later run needs no options again.
+// How a model was loaded, as text stored with results, so that a later run does not need the options again.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace vit::app {
 
-/// A JSON object: the absolute path of --model, and what options say that the model is and how its images are
+/// A JSON object: the absolute path of --model, and the options that define the model and how its images are
 /// preprocessed. Options with their default values are left out.
 std::string model_source(const CommonOptions& options);
 
-/// Gives the options what `source`, a text of model_source(), says, unless --model is given. Throws Error
-/// naming `place` if the text is something else.
+/// Sets the options from `source`, a text of model_source(), unless --model is given. Throws Error
+/// naming `place` if the text is anything else.
 void inherit_model(CommonOptions& options, const std::string& source, const std::string& place);
 
 }  // namespace vit::app

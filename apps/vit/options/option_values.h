@@ -1,4 +1,4 @@
-// Values of options: text to numbers, choices and lists, with one wording for what is expected and found.
+// Values of options: parses text into numbers, choices and lists, with uniform error messages.
 #pragma once
 
 #include <charconv>
@@ -17,7 +17,7 @@ namespace vit::app {
 /// Throws UsageError("expected EXPECTED, found 'VALUE'").
 [[noreturn]] void fail_value(const std::string& expected, std::string_view value);
 
-/// The value; an empty one is most often a variable that was not set.
+/// The value; an empty one, most often an unset variable, is an error.
 const std::string& not_empty(const std::string& value);
 /// Decimal digits without leading zeros, from `min` to `max`.
 std::size_t parse_integer(const std::string& value, std::size_t min, std::size_t max);
@@ -50,7 +50,7 @@ inline constexpr Named<PrintFormat> kPrintFormats[]{
 inline constexpr Named<PrintFormat> kPrintFormatsWithoutCsv[]{{"text", PrintFormat::text},
                                                               {"json", PrintFormat::json}};
 
-/// One of `choices`, which must outlive the target; the default shown is the one that `destination` holds.
+/// One of `choices`, which must outlive the target; the default shown is the value of `destination`.
 template <typename T, std::size_t N>
 Target choice_target(T& destination, const Named<T> (&choices)[N]) {
   std::string names, default_text;
@@ -72,13 +72,13 @@ Target choice_target(T& destination, const Named<T> (&choices)[N]) {
           default_text, offered};
 }
 
-/// The target with `choices`, which its own parser must take.
+/// The target with `choices`, which its parser must accept.
 inline Target offering(Target target, std::vector<std::string> choices) {
   target.choices = std::move(choices);
   return target;
 }
 
-/// What parse(value) makes of the one value.
+/// Stores parse(value) of the single value.
 template <typename T, typename Parse>
 Target parsed_target(T& destination, Parse parse, std::string default_text = "") {
   return {
@@ -86,7 +86,7 @@ Target parsed_target(T& destination, Parse parse, std::string default_text = "")
       std::move(default_text)};
 }
 
-/// What parse(value) makes of each value, in place of what `destination` held.
+/// Stores parse(value) of each value, replacing the contents of `destination`.
 template <typename T, typename Parse>
 Target list_target(std::vector<T>& destination, Parse parse) {
   return {[&destination, parse](const std::vector<std::string>& values) {

@@ -53,7 +53,7 @@ std::size_t parse_edge(std::string_view digits) {
   return is_number && value <= kMaxInputEdge ? value : 0;
 }
 
-/// What read() makes of a value; its Error is wrong usage.
+/// Stores read(value); its Error becomes wrong usage.
 template <typename Read>
 auto checked_by_library(const Read& read) {
   try {
@@ -72,7 +72,7 @@ std::string parse_kernels(const std::string& name) {
 }
 
 std::string parse_architecture(const std::string& name) {
-  // of dino.txt the name tells the heads of the text tower (..._dinotxt_tet1280d20h24l): no row of a table
+  // a dino.txt name gives the heads of the text tower (..._dinotxt_tet1280d20h24l): not in the table
   if (not_empty(name).find("_dinotxt_") != std::string::npos) return name;
   if (name.starts_with("depth_anything_")) return name;  // a head on an architecture of the table
   if (is_tower_architecture(name)) return name;
@@ -154,19 +154,18 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back(
       {.name = "--channels",
        .type_name = "ORDER",
-       .help = "Order in which the model takes the colors: rgb or bgr",
+       .help = "Channel order of the model: rgb or bgr",
        .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
        .group = kPreprocessGroup});
   for (const auto& [name, values] : {std::pair("--mean", &preprocess.mean), {"--std", &preprocess.std}})
-    list.push_back(
-        {.name = name,
-         .type_name = "LIST",
-         .help = "One number for each channel of the model, or one for all; default: as the checkpoint "
-                 "says",
-         .target =
-             list_target(*values, [](const std::string& value) { return parse_real(value, -1e6, 1e6); }),
-         .occurs = Occurs::list,
-         .group = kPreprocessGroup});
+    list.push_back({.name = name,
+                    .type_name = "LIST",
+                    .help = "One number per channel of the model, or one for all; default: as the checkpoint "
+                            "says",
+                    .target = list_target(
+                        *values, [](const std::string& value) { return parse_real(value, -1e6, 1e6); }),
+                    .occurs = Occurs::list,
+                    .group = kPreprocessGroup});
   list.push_back({.name = "--max-pixels",
                   .type_name = "N",
                   .help = "Largest image that is decoded; larger ones are errors",
@@ -226,25 +225,25 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
                   .group = kModelGroup});
   list.push_back({.name = "--layout",
                   .type_name = "FILE",
-                  .help = "JSON file that says what a checkpoint of your own is: vit/weights/layouts.md",
+                  .help = "JSON file that describes a custom checkpoint: vit/weights/layouts.md",
                   .target = text_target(load.layout),
                   .group = kModelGroup});
   list.push_back({.name = "--prefix",
                   .type_name = "NAME",
                   .help =
-                      "Which of several models in one file, by what stands in front of its names; default: "
+                      "Selects one of several models in a file by the prefix of its tensor names; default: "
                       "averaged weights, else the teacher, else the only one",
                   .target = text_target(load.prefix),
                   .group = kModelGroup});
   list.push_back({.name = "--adapter",
                   .type_name = "FOLDER",
-                  .help = "LoRA adapter of PEFT, joined to the weights while loading",
+                  .help = "LoRA adapter of PEFT, merged into the weights while loading",
                   .target = text_target(load.adapter),
                   .group = kModelGroup});
   list.push_back(
       {.name = "--rope-scaling",
        .type_name = "RULE",
-       .help = "Rotary positions at other sizes than the trained one: none, linear, ntk or yarn, "
+       .help = "RoPE extrapolation rule for other sizes than trained: none, linear, ntk or yarn, "
                "with [,key=value...]; default: as the checkpoint's library",
        .target = offering(parsed_target(load.rope_scaling, parse_scaling), {"none", "linear", "ntk", "yarn"}),
        .group = kModelGroup});
@@ -257,15 +256,16 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back(
       {.name = "--tokenizer",
        .type_name = "PATH",
-       .help = "Folder of a tokenizer, or file with CLIP's merges; supplies the vocabulary where the model "
-               "comes without one",
+       .help = "Folder of a tokenizer, or file with CLIP's merges; supplies the vocabulary if the model "
+               "has none",
        .target = text_target(options.tokenizer),
        .group = kModelGroup});
-  list.push_back({.name = "--library",
-                  .type_name = "NAME",
-                  .help = "Whose rules clean the texts: auto (the model's), transformers, open_clip, openai",
-                  .target = choice_target(options.library, kLibraries),
-                  .group = kModelGroup});
+  list.push_back(
+      {.name = "--library",
+       .type_name = "NAME",
+       .help = "Library whose text cleaning rules apply: auto (the model's), transformers, open_clip, openai",
+       .target = choice_target(options.library, kLibraries),
+       .group = kModelGroup});
 }
 
 void add_common_options(std::vector<Option>& list, CommonOptions& options, BatchOptions batch_options) {
@@ -278,7 +278,7 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options, Batch
 }
 
 void remember_options(std::vector<Option>& list, std::size_t first, CommonOptions& options) {
-  // those that RunModel keeps, and one that changes no number
+  // those that RunModel keeps, and one that does not affect results
   constexpr std::string_view kOthers[] = {"--model", "--size", "--pad", "--channels", "--max-pixels"};
   for (Option& option : std::span(list).subspan(first)) {
     if (std::ranges::find(kOthers, option.name) != std::end(kOthers)) continue;
@@ -298,12 +298,12 @@ void remember_options(std::vector<Option>& list, std::size_t first, CommonOption
 void repeat_options(std::span<const Option> list,
                     const std::map<std::string, std::vector<std::string>>& saved,
                     const CommonOptions& options, const std::string& source) {
-  const auto given = options.given;  // the targets write there
+  const auto given = options.given;  // the targets write to it
   for (const auto& [name, values] : saved) {
     if (given.contains(name)) continue;
     const auto option = std::ranges::find(list, name, &Option::name);
     VIT_CHECK(option != list.end() && option->target.store, (Where{"options", ErrorKind::unsupported}),
-              source, ": has the option ", printable(name), ", which this release does not know");
+              source, ": has the option ", printable(name), ", which this release does not support");
     try {
       option->target.store(values);
     } catch (const UsageError& error) {
@@ -313,13 +313,12 @@ void repeat_options(std::span<const Option> list,
 }
 
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options) {
-  list.push_back(
-      {.name = "--sandbox",
-       .type_name = "",
-       .help = "For images from strangers: the process can read its inputs and the model, write beside its "
-               "outputs, and do nothing else (Linux)",
-       .flag = &options.sandbox,
-       .group = kRunGroup});
+  list.push_back({.name = "--sandbox",
+                  .type_name = "",
+                  .help = "Sandbox for untrusted images: restricts the process to reading its inputs and the "
+                          "model and writing to the folders of its outputs (Linux)",
+                  .flag = &options.sandbox,
+                  .group = kRunGroup});
   add_common_options(list, options);
 }
 
@@ -335,19 +334,20 @@ Option inputs_option(std::vector<std::string>& inputs) {
 }
 
 Option shard_option(std::optional<Shard>& shard) {
-  return {.name = "--shard",
-          .type_name = "I/N",
-          .help =
-              "Only part I, from 0, of N contiguous parts of the inputs; the N outputs joined in order are "
-              "that of one run",
-          .target = parsed_target(shard, parse_shard)};
+  return {
+      .name = "--shard",
+      .type_name = "I/N",
+      .help =
+          "Process only part I, from 0, of N contiguous parts of the inputs; the N outputs in order equal "
+          "that of one run",
+      .target = parsed_target(shard, parse_shard)};
 }
 
 Option labels_option(std::filesystem::path& labels) {
   return {.name = "--labels",
           .type_name = "FILE",
           .help =
-              "Names of the classes: one a line; JSON, a list or an object by index or by name; CSV or TSV "
+              "Names of the classes: one per line; JSON, a list or an object by index or by name; CSV or TSV "
               "with a "
               "header",
           .target = text_target(labels)};
@@ -367,7 +367,7 @@ InputSize parse_size(const std::string& size) {
 
 void check_has_weights(const CommonOptions& options) {
   if (options.is_architecture_alone())
-    fail_usage("--architecture names the architecture of a weight file: give --model");
+    fail_usage("--architecture is the architecture of a weight file: give --model");
 }
 
 void check_no_weights(const std::filesystem::path& output, const CommonOptions& options) {
@@ -384,7 +384,7 @@ std::filesystem::path model_path(const CommonOptions& options) {
   if (!options.model.empty()) return options.model;
   const std::filesystem::path shipped = data_dir() / "model";
   VIT_CHECK(std::filesystem::exists(shipped), "load model", shipped.string(),
-            ": the model that ships with vit is not there; name one with --model");
+            ": bundled model not found; give one with --model");
   return shipped;
 }
 

@@ -1,4 +1,4 @@
-// The options that all commands share, read into what the library takes.
+// The options shared by all commands, parsed into the option structs of the library.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ inline constexpr int kMaxThreads = 1024;
 inline constexpr std::size_t kMaxBatch = 4096;
 
 struct CommonOptions {
-  std::filesystem::path model;  // empty = the model that ships with the program
+  std::filesystem::path model;  // empty = the model shipped with the program
   ModelOptions model_options{};
   std::filesystem::path tokenizer{};             // of the text tower; empty = the model's own
-  TextLibrary library = TextLibrary::automatic;  // whose rules clean texts
+  TextLibrary library = TextLibrary::automatic;  // whose cleaning rules apply
   SessionOptions session{};                      // threads, images per batch, input size
   ProgressMode progress = ProgressMode::automatic;
   bool quiet = false;
   bool sandbox = false;
-  /// Options of the command line that say how the model is loaded and its images are preprocessed, but for
-  /// --model and what RunModel keeps, and their values: for runs that use the model again.
+  /// Options of the command line for loading the model and preprocessing its images, except for
+  /// --model and those that RunModel keeps, with their values: for later runs with the same model.
   std::map<std::string, std::vector<std::string>> given{};
 
   /// Whether only --architecture is given: random weights, or no weights at all.
@@ -39,26 +39,26 @@ struct CommonOptions {
   ProgressMode progress_mode() const { return quiet ? ProgressMode::never : progress; }
 };
 
-/// Which of the shared options a command lists in another form of its own.
+/// Whether a command replaces some of the shared options by lists.
 enum class BatchOptions { single, lists };
 
-/// Adds the options that say what a model is: every command that takes --model takes all of them.
+/// Adds the options that describe a model: every command that takes --model takes all of them.
 void add_model_options(std::vector<Option>& list, CommonOptions& options);
 /// Adds the shared options, grouped, to those of a command; those of the model are among them.
 void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
-/// Adds the shared options and --sandbox, for commands that call confine() once they know their images.
+/// Adds the shared options and --sandbox, for commands that call confine() once their images are known.
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
-/// Lets the options from `first` on that say what a model is be kept in `given` as well; paths absolute.
+/// Records the model options from `first` on in `given` as well, with absolute paths.
 void remember_options(std::vector<Option>& list, std::size_t first, CommonOptions& options);
-/// Stores `saved`, the `given` of an earlier run, in the options of `list` that the command line leaves open.
-/// Throws Error that names `source` for an option that is not in the list, or a value that it cannot have.
+/// Stores `saved`, the `given` of an earlier run, in options of `list` that the command line does not set.
+/// Throws Error that names `source` for an option that is not in the list, or an invalid value.
 void repeat_options(std::span<const Option> list,
                     const std::map<std::string, std::vector<std::string>>& saved,
                     const CommonOptions& options, const std::string& source);
 /// The positional INPUT...
 Option inputs_option(std::vector<std::string>& inputs);
-/// --shard I/N; a run without it has no value, and is the whole.
+/// --shard I/N; without it there is no value and the run covers all inputs.
 Option shard_option(std::optional<Shard>& shard);
 /// --labels FILE
 Option labels_option(std::filesystem::path& labels);
@@ -66,19 +66,19 @@ Option labels_option(std::filesystem::path& labels);
 /// model, native, S or HxW. Throws UsageError.
 InputSize parse_size(const std::string& size);
 
-/// Throws UsageError for a command that needs weights, which --architecture alone does not give.
+/// Throws UsageError for a command that needs weights if only --architecture is given.
 void check_has_weights(const CommonOptions& options);
 /// Throws UsageError if `output` is a weight file of the model, which the results would replace.
 void check_no_weights(const std::filesystem::path& output, const CommonOptions& options);
 
-/// --model, or the model that ships with the program. Throws Error if that is missing.
+/// --model, or the model shipped with the program. Throws Error if that is missing.
 std::filesystem::path model_path(const CommonOptions& options);
-/// With --sandbox: from now on this process reads the model, the inputs and `others`, and writes beside the
-/// outputs. See enter_sandbox().
+/// With --sandbox: from now on this process reads only the model, the inputs and `others`, and writes next to
+/// the outputs. See enter_sandbox().
 void confine(const CommonOptions& options, std::span<const Input> inputs,
              std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs);
 std::shared_ptr<const Model> load_model(const CommonOptions& options);
-/// What the text tower is loaded with, the image tower being loaded with `options`.
+/// The options for loading the text tower of the model of `options`.
 TextOptions text_options(const CommonOptions& options);
 
 }  // namespace vit::app

@@ -9,7 +9,7 @@
 namespace vit::app {
 namespace {
 
-/// "; did you mean X?", or "" where nothing is near: one byte in three may differ, or one name begins the
+/// "; did you mean X?", or "" if nothing is similar: one byte in three may differ, or one name starts the
 /// other.
 std::string did_you_mean(const std::string& word, std::span<const std::string> known) {
   const std::string bounded = word.substr(0, 100);
@@ -37,8 +37,8 @@ std::string unknown_option(const std::string& option, std::span<const std::strin
 std::string unknown_command(const std::string& word, std::span<const std::string> known) {
   std::error_code failure;
   if (std::filesystem::exists(word, failure))
-    return "\"" + word + "\" is no command; to classify it: vit classify " + word;
-  return "\"" + word + "\" is no command" + did_you_mean(word, known);
+    return "\"" + word + "\" is not a command; to classify it: vit classify " + word;
+  return "\"" + word + "\" is not a command" + did_you_mean(word, known);
 }
 
 }  // namespace vit::app

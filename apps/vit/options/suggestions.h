@@ -1,4 +1,4 @@
-// What was meant by a command or an option that does not exist.
+// Suggestions for a command or an option that does not exist.
 #pragma once
 
 #include <span>
@@ -6,10 +6,10 @@
 
 namespace vit::app {
 
-/// One line about an option, "--topk" or "--topk=3", that is none of `known`.
+/// One line about an option, "--topk" or "--topk=3", that is not in `known`.
 std::string unknown_option(const std::string& option, std::span<const std::string> known);
 
-/// One line about a first argument that is none of `known` commands; it may be the file that was meant.
+/// One line about a first argument that is not in `known` commands; it may be an input file.
 std::string unknown_command(const std::string& word, std::span<const std::string> known);
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// What the caller of the program asked for makes no sense: exit code 2 instead of 1.
+// Wrong usage of the program: exit code 2 instead of 1.
 #pragma once
 
 #include <stdexcept>

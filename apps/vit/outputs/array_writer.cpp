@@ -55,9 +55,9 @@ std::string ArrayWriter::add(const std::string& file, std::span<const ResultArra
     return column.shapes.empty() || column.shapes.front() == array.shape;
   };
   if (options_.format == ResultFormat::npy && !is_alike(columns_.front(), arrays.front())) {
-    return text(columns_.front().name, " is ", arrays.front().shape.to_string(), ", of the images before ",
+    return text(columns_.front().name, " is ", arrays.front().shape.to_string(), ", for the images before ",
                 columns_.front().shapes.front().to_string(),
-                ", and .npy takes one shape; use .npz or .safetensors");
+                ", but .npy holds one shape; use .npz or .safetensors");
   }
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     Column& column = columns_[i];
@@ -116,7 +116,7 @@ void ArrayWriter::finish() {
 }
 
 void ArrayWriter::write_npy(std::span<const Array> arrays) const {
-  VIT_CHECK(arrays.size() == 1, "write", options_.path.string(), ": .npy takes one array, found ",
+  VIT_CHECK(arrays.size() == 1, "write", options_.path.string(), ": .npy holds one array, found ",
             arrays.size());
   AtomicFile file(options_.path, "write");
   file.write(as_byte_span(npy_header(npy_dtype(arrays[0].dtype), arrays[0].shape)));

@@ -11,8 +11,8 @@
 
 namespace vit::app {
 
-/// Collects each array in a scratch file and sorts them into the final one at the end. Where all rows of a
-/// name have one shape they become one array (n, ...); otherwise one array for each row, NAME.0, NAME.1, ...
+/// Collects each array in a scratch file and combines them in the final file at the end. If all rows of a
+/// name have the same shape they become one array (n, ...); otherwise one array per row, NAME.0, NAME.1, ...
 class ArrayWriter : public ResultWriter {
  public:
   explicit ArrayWriter(const ResultWriterOptions& options);
@@ -39,7 +39,7 @@ class ArrayWriter : public ResultWriter {
     std::span<const std::byte> bytes;
   };
   std::vector<Array> arrays();
-  /// Whether there are rows of images or texts, or would be if any had been added.
+  /// Whether the file has rows of images or texts, or would have if any had been added.
   bool has_files() const;
   bool has_texts() const;
   void write_npy(std::span<const Array> arrays) const;

@@ -23,7 +23,7 @@ ColorMap spectral() {
     const double t = at - static_cast<double>(low);
     for (std::size_t c = 0; c < 3; ++c) {
       const double value = kSpectral[low][c] * (1.0 - t) + kSpectral[low + 1][c] * t;
-      out[i][c] = static_cast<unsigned char>(value + 1e-9);  // matplotlib cuts
+      out[i][c] = static_cast<unsigned char>(value + 1e-9);  // matplotlib truncates
     }
   }
   return out;

@@ -11,14 +11,14 @@ namespace vit::app {
 using Color = std::array<unsigned char, 3>;  // R, G, B
 using ColorMap = std::array<Color, 256>;
 
-/// "Spectral", "viridis", ..., each also with "_r", which turns it around. Throws UsageError with the known
+/// "Spectral", "viridis", ..., each also with "_r", which reverses it. Throws UsageError with the known
 /// names.
 ColorMap color_map(std::string_view name);
-/// The known names, without those that are turned around.
+/// The known names, without reversed ones.
 std::vector<std::string> color_map_names();
 
-/// The palettes of class maps: "voc" (21 classes and more, by the bits of the index) and "ade20k" (150). A
-/// class beyond has the color of VOC's rule.
+/// The palettes of class maps: "voc" (21 classes or more, from the bits of the index) and "ade20k" (150). A
+/// further class has the color of VOC's rule.
 Color voc_color(std::size_t index);
 Color ade20k_color(std::size_t index);
 

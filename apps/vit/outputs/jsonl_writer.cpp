@@ -20,7 +20,7 @@ std::filesystem::path facts_path(const std::filesystem::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".run.json");
 }
 
-/// Numbers as nested lists: (2, 3) -> [[a, b, c], [d, e, f]]. Advances `data` behind what was written.
+/// Numbers as nested lists: (2, 3) -> [[a, b, c], [d, e, f]]. Advances `data` past the written numbers.
 void append_nested(std::string& out, const float*& data, const Shape& shape, std::size_t dimension) {
   if (dimension == shape.rank()) return append_json_float(out, *data++);
   out += '[';
@@ -56,7 +56,7 @@ JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
 void JsonlWriter::check_facts() const {
   const std::filesystem::path path = facts_path(options_.path);
   std::ifstream file(path, std::ios::binary);
-  if (!options_.facts || !file.is_open()) return;  // of an earlier release
+  if (!options_.facts || !file.is_open()) return;  // from an earlier release
   parse_run_facts(read_rest(file, path), path.string()).check_same(*options_.facts, options_.path.string());
 }
 
@@ -73,13 +73,13 @@ void JsonlWriter::check_finished() {
   std::ifstream finished(options_.path, std::ios::binary);
   VIT_CHECK(finished.is_open(), "resume", options_.path.string(), ": cannot be read");
   finished.exceptions(std::ios::badbit);
-  // The rest of the line is read only where it begins well: other files may have one line alone.
+  // The rest of the line is read only if its start is valid: other files may be a single line.
   std::string line(kLineStart.size(), '\0'), rest;
   finished.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(static_cast<std::size_t>(finished.gcount()));
   if (line == kLineStart) {
     std::getline(finished, rest);
-    if (finished.eof()) return;  // cut short, to be dropped
+    if (finished.eof()) return;  // incomplete, to be dropped
   }
   if (!line.empty()) check_first_line(line + rest, options_.path.string());
 }
@@ -92,17 +92,17 @@ void JsonlWriter::check_first_line(const std::string& line, const std::string& r
   bool same_names = first.size() == options_.names.size() + 1;
   for (const std::string& name : options_.names) same_names = same_names && first.find(name).has_value();
   VIT_CHECK(same_names, "resume", read_file,
-            ": holds other features than this run asks for; give the same --features or another --output");
+            ": contains other features than this run requests; give the same --features or another --output");
   for (const std::string& name : options_.names) kept_widths_[name] = innermost_size(first.at(name));
 }
 
 void JsonlWriter::take_over(const std::filesystem::path& read_path) {
   const std::string read_file = read_path.string();
   std::ifstream lines(ResumableFile::partial_path(options_.path), std::ios::binary);
-  lines.exceptions(std::ios::badbit);  // without memory a line is not the last
+  lines.exceptions(std::ios::badbit);  // out of memory must not look like the end
   std::size_t complete_bytes = 0, number = 0;
   for (std::string line;
-       std::getline(lines, line) && !lines.eof();) {  // a last line without its end was cut short
+       std::getline(lines, line) && !lines.eof();) {  // a last line without a line break is incomplete
     const std::string place = text(read_file, ": line ", ++number);
     if (number == 1) check_first_line(line, read_file);
     VIT_CHECK(line.starts_with(kLineStart) && line.ends_with('}'), "resume", place,
@@ -139,7 +139,7 @@ std::string JsonlWriter::add(const std::string& file, std::span<const ResultArra
   std::string line(kLineStart);
   append_json_string(line, file);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    VIT_CHECK(arrays[i].dtype == Dtype::f32, "write", "JSON lines hold float32, found ",
+    VIT_CHECK(arrays[i].dtype == Dtype::f32, "write", "JSON lines store float32, found ",
               to_string(arrays[i].dtype));
     line += ", ";
     append_json_string(line, options_.names[i]);
@@ -177,8 +177,8 @@ std::string JsonlWriter::summary() const {
   const std::string texts = num_texts_ == 0 ? "" : text(num_texts_, " texts");
   if (options_.names.empty()) return texts;
   if (num_texts_ != 0) out = texts + ", " + out;
-  return out + text(" of ", num_added_, " images",
-                    num_kept_ == 0 ? "" : text(", ", num_kept_, " were there already"));
+  return out +
+         text(" of ", num_added_, " images", num_kept_ == 0 ? "" : text(", ", num_kept_, " already existed"));
 }
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// Results as JSON lines: {"file": ..., NAME: nested lists, ...}, one line per image; can be continued.
+// Results as JSON lines: {"file": ..., NAME: nested lists, ...}, one line per image; can be resumed.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace vit::app {
 class JsonlWriter : public ResultWriter {
  public:
   /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error if they are not
-  /// results of the same names, or options.facts are not those that `.NAME.run.json` beside PATH tells.
+  /// results of the same names, or options.facts differ from `.NAME.run.json` next to PATH.
   explicit JsonlWriter(const ResultWriterOptions& options);
 
   bool take_done(const std::string& file) override;
@@ -26,23 +26,23 @@ class JsonlWriter : public ResultWriter {
   std::string summary() const override;
 
  private:
-  /// Throws Error if what the last run that wrote lines has left tells other facts.
+  /// Throws Error if the run facts left by the last run differ.
   void check_facts() const;
-  /// Leaves the facts of this run, before its first line is written.
+  /// Writes the facts of this run, before its first line.
   void write_facts();
-  /// Throws Error if the finished file does not begin with results of the same names: it may be large, and
+  /// Throws Error if the finished file does not start with results of the same names: it may be large, and
   /// is copied only then.
   void check_finished();
   /// Throws Error if this first line has other result names. Messages call its file `read_file`.
   void check_first_line(const std::string& line, const std::string& read_file);
-  /// Reads the names of the lines that are complete and cuts off one that is not. Messages call the file
+  /// Reads the names of complete lines and truncates an incomplete one. Messages call the file
   /// `read_path`.
   void take_over(const std::filesystem::path& read_path);
 
   ResultWriterOptions options_;
   ResumableFile file_;
   std::map<std::string, std::size_t>
-      done_;  // "file" as it stands in the lines -> number of lines not yet taken
+      done_;  // "file" as written in the lines -> number of lines not yet taken
   std::map<std::string, std::size_t> kept_widths_;  // numbers of a row, by the first line that was kept
   std::size_t num_kept_ = 0;
   std::size_t num_added_ = 0;

@@ -27,7 +27,7 @@ void write_whole(const std::filesystem::path& path, std::string_view head, std::
   file.commit();
 }
 
-/// What libpng writes to, and where it goes when it gives up.
+/// The output of libpng, and its error jump target.
 struct PngTarget {
   std::vector<std::byte> bytes{};
   std::string message{};
@@ -59,23 +59,24 @@ struct PngPixels {
   std::span<const std::byte> rows;  // most significant byte first
 };
 
-/// Everything with a destructor is made before libpng may jump.
+/// All objects with destructors are created before libpng may jump.
 void write_png_pixels(const std::filesystem::path& path, const PngPixels& pixels) {
   PngTarget target;
   std::vector<png_color> palette;
   for (const Color& color : pixels.colors) palette.push_back({color[0], color[1], color[2]});
   PngStructs structs{.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target, fail_png, nullptr)};
   structs.info = structs.png != nullptr ? png_create_info_struct(structs.png) : nullptr;
-  VIT_CHECK(structs.info != nullptr, kWhere, path.string(), ": libpng does not start");
+  VIT_CHECK(structs.info != nullptr, kWhere, path.string(), ": libpng cannot be initialized");
   const std::size_t row_bytes = pixels.width * static_cast<std::size_t>(pixels.bits) / 8;
   if (setjmp(target.on_error) != 0)
-    fail(kWhere, path.string(), ": the PNG could not be made: ", target.message);
+    fail(kWhere, path.string(), ": the PNG could not be written: ", target.message);
   png_set_write_fn(structs.png, &target, append_png, nullptr);
   png_set_IHDR(structs.png, structs.info, static_cast<png_uint_32>(pixels.width),
                static_cast<png_uint_32>(pixels.height), pixels.bits,
                palette.empty() ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-  png_set_compression_level(structs.png, 3);  // a third of the time of 6 for some percent of the size
+  png_set_compression_level(structs.png,
+                            3);  // a third of the time of level 6 at the cost of a few percent in size
   if (!palette.empty())
     png_set_PLTE(structs.png, structs.info, palette.data(), static_cast<int>(palette.size()));
   png_write_info(structs.png, structs.info);

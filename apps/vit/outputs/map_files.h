@@ -1,5 +1,5 @@
-// Maps of numbers as files: PNG of 8 and 16 bits, PFM, .npy, point clouds as PLY. Each appears whole or not
-// at all. Letters: H, W = height and width.
+// Maps of numbers as files: PNG of 8 and 16 bits, PFM, .npy, point clouds as PLY. Each is written
+// atomically. Letters: H, W = height and width.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vit::app {
 
-/// A map of integers (H, W) and how many bits a PNG gives each.
+/// A map of integers (H, W), stored with the given number of bits.
 void write_gray_png(const std::filesystem::path& path, TensorView<const std::uint16_t> values, int bits);
 /// A map of indices (H, W) with the color of each; index 255 is white.
 void write_palette_png(const std::filesystem::path& path, TensorView<const std::uint8_t> indices,
@@ -30,12 +30,12 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 void write_ply(const std::filesystem::path& path, TensorView<const float> depth, const Image& image,
                double focal);
 
-/// Millimetres of metres, 65535 at most; or lowest .. highest as 0 .. 65535.
+/// Meters to millimeters, at most 65535; or lowest .. highest as 0 .. 65535.
 Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth);
 Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,
                                     double largest);
 
-/// The colors of lowest .. highest, by bytes that are cut as matplotlib's users cut them.
+/// The colors of lowest .. highest, with values truncated to bytes as is usual with matplotlib.
 Image colored(TensorView<const float> values, float lowest, float highest, const ColorMap& colors);
 
 }  // namespace vit::app

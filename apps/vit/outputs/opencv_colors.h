@@ -1,4 +1,4 @@
-// The color maps that OpenCV has under matplotlib's names; none in a build without it.
+// OpenCV's color maps by matplotlib's names; none in a build without it.
 #pragma once
 
 #include <optional>

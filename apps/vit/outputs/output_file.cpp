@@ -47,14 +47,14 @@ void write_all(std::FILE* file, std::span<const std::byte> bytes, const fs::path
   }
 }
 
-/// Whether the name is still that of the open file; not so once another run has renamed it away.
+/// Whether the name still refers to the open file; false once another run has renamed it.
 bool is_same_file(int descriptor, const fs::path& path) {
   struct stat opened, named;
   return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// Appends what the file at `from` holds, and has it on the disk.
+/// Appends the contents of the file at `from` and syncs it to disk.
 void append_file(const fs::path& from, std::FILE* file, const fs::path& path) {
   std::ifstream source(from, std::ios::binary);
   VIT_CHECK(source.is_open(), "resume", from.string(), ": cannot be read");
@@ -69,7 +69,7 @@ void append_file(const fs::path& from, std::FILE* file, const fs::path& path) {
 }  // namespace
 
 FileHandle open_locked(const fs::path& path, int flags) {
-  // Without O_NONBLOCK, opening a pipe could wait for whom it leads to.
+  // Without O_NONBLOCK, opening a pipe could wait for the other end.
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0666);
   VIT_CHECK(descriptor >= 0 || errno != ELOOP, "write", path.string(),
             ": is a symbolic link, expected a regular file");
@@ -95,10 +95,10 @@ void check_output_place(const fs::path& path) {
   VIT_CHECK(!fs::is_directory(status), "write", path.string(), ": is a folder");
   VIT_CHECK(!fs::exists(status) || fs::is_regular_file(status), "write", path.string(),
             ": is a pipe or device, expected a regular file");
-  // The longest name that is written beside the file: AtomicFile's, with process and serial number.
+  // The longest name that is created in the folder: AtomicFile's, with process and serial number.
   struct stat unused;
   const std::string longest = path.string() + ".part-4294967295-4294967295";
-  if (::lstat(longest.c_str(), &unused) != 0 && errno != ENOENT) fail_errno(path, "is no possible name");
+  if (::lstat(longest.c_str(), &unused) != 0 && errno != ENOENT) fail_errno(path, "is not a valid name");
   ::close(open_nameless(path));
 }
 
@@ -125,13 +125,13 @@ ResumableFile::~ResumableFile() {
 void ResumableFile::copy_finished() {
   VIT_CHECK(size_ == 0, "resume", partial_path(path_).string(), ": is written already");
   const fs::path partial = partial_path(path_);
-  // Named when whole: an interruption here must not look like a shorter run. Locked before it has the name,
-  // as the file that has it now is until then: no other run finds one that is free.
+  // Named when complete: an interruption must not look like a shorter run. Locked before it has the name,
+  // and the file that has it now is locked until then, so no other run finds an unlocked file.
   const fs::path copy = text(partial.string(), "-", ::getpid());
   FileHandle file = open_locked(copy, O_CREAT | O_EXCL);
   try {
     append_file(path_, file.get(), copy);
-    if (std::rename(copy.c_str(), partial.c_str()) != 0) fail_errno(partial, "cannot be put in its place");
+    if (std::rename(copy.c_str(), partial.c_str()) != 0) fail_errno(partial, "cannot be renamed");
   } catch (...) {
     ::unlink(copy.c_str());
     throw;
@@ -150,7 +150,7 @@ void ResumableFile::write(std::string_view text) {
 void ResumableFile::truncate(std::size_t bytes) {
   if (std::fflush(file_.get()) != 0 || ::ftruncate(::fileno(file_.get()), static_cast<off_t>(bytes)) != 0 ||
       ::fseeko(file_.get(), 0, SEEK_END) != 0) {
-    fail_errno(partial_path(path_), "cannot be cut");
+    fail_errno(partial_path(path_), "cannot be truncated");
   }
   size_ = bytes;
 }
@@ -164,8 +164,7 @@ void ResumableFile::commit() {
   if (::fsync(::fileno(file_.get())) != 0) fail_errno(partial_path(path_), "writing failed");
   VIT_CHECK(is_same_file(::fileno(file_.get()), partial_path(path_)), "write", partial_path(path_).string(),
             ": was removed or replaced while this run was writing it");
-  if (std::rename(partial_path(path_).c_str(), path_.c_str()) != 0)
-    fail_errno(path_, "cannot be put in its place");
+  if (std::rename(partial_path(path_).c_str(), path_.c_str()) != 0) fail_errno(path_, "cannot be renamed");
   committed_ = true;
 }
 
@@ -174,7 +173,7 @@ Spool::Spool(const fs::path& beside) : beside_(beside) {
   file_.reset(::fdopen(descriptor, "w+b"));
   if (!file_) {
     ::close(descriptor);
-    fail_errno(beside, "cannot make a scratch file");
+    fail_errno(beside, "cannot create a scratch file");
   }
 }
 

@@ -1,5 +1,5 @@
-// Where results wait until they are complete: a partial file that a later run can continue, and nameless
-// scratch files for arrays that get their final order at the end. Whole files in one go are written by
+// Storage of results until they are complete: a partial file that a later run can continue, and nameless
+// scratch files for arrays that get their final order at the end. Files written at once use
 // vit/io/atomic_file.h.
 #pragma once
 
@@ -17,24 +17,24 @@ struct FileCloser {
 };
 using FileHandle = std::unique_ptr<std::FILE, FileCloser>;
 
-/// Throws Error unless a file can be made at `path`: its folder exists and takes files, and no folder, pipe
+/// Throws Error unless a file can be created at `path`: its folder is writable, and no folder, pipe
 /// or device has that name.
 void check_output_place(const std::filesystem::path& path);
 
-/// Opens a regular file for reading and writing, with these flags of open(2) besides, and takes its lock.
+/// Opens a regular file for reading and writing, with additional flags of open(2), and locks it.
 /// Throws Error if it is something else, or another run has the lock.
 FileHandle open_locked(const std::filesystem::path& path, int flags);
 
-/// Writes to PATH.partial; commit() renames it to PATH. What was written without commit() stays there for a
+/// Writes to PATH.partial; commit() renames it to PATH. Without commit() the data stays there for a
 /// run that continues it. One run at a time: the file is locked.
 class ResumableFile {
  public:
   enum class Start {
-    empty,     // what an earlier run left in PATH.partial is discarded
-    continued  // kept, and writing goes on at its end
+    empty,     // the contents of PATH.partial are discarded
+    continued  // kept, and writing continues at the end
   };
 
-  /// Throws Error if the place cannot be written, if PATH.partial is no regular file, or if another
+  /// Throws Error if PATH cannot be written, if PATH.partial is not a regular file, or if another
   /// run is writing it.
   explicit ResumableFile(const std::filesystem::path& path, Start start = Start::empty);
   ~ResumableFile();
@@ -43,13 +43,13 @@ class ResumableFile {
 
   static std::filesystem::path partial_path(const std::filesystem::path& path);
 
-  /// Begins with what PATH holds, where nothing was written yet. Such a copy is of no use to a later run
+  /// Starts with a copy of PATH, if nothing was written yet. Such a copy is useless to a later run
   /// unless more is written.
   void copy_finished();
   void write(std::string_view text);
-  /// Drops everything behind the first `bytes` bytes.
+  /// Drops everything after the first `bytes` bytes.
   void truncate(std::size_t bytes);
-  /// Hands everything to the operating system, so that it survives the end of this process.
+  /// Passes everything to the operating system, so that it survives the end of this process.
   void flush();
   /// Bytes written so far, or found at the start.
   std::size_t size() const noexcept { return size_; }
@@ -64,7 +64,7 @@ class ResumableFile {
   bool committed_ = false;
 };
 
-/// A scratch file without a name in the folder of `beside`: it vanishes with the process, however that ends.
+/// A nameless scratch file in the folder of `beside`: it vanishes when the process ends for any reason.
 class Spool {
  public:
   explicit Spool(const std::filesystem::path& beside);

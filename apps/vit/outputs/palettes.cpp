@@ -1,4 +1,4 @@
-// Colors of classes as segmentation tools print them.
+// Colors of classes as used by segmentation tools.
 #include <algorithm>
 #include <iterator>
 
@@ -40,7 +40,7 @@ static_assert(std::size(kAde20k) == 150);
 
 Color voc_color(std::size_t index) {
   Color color{};
-  // three bits of the index at a time go to red, green and blue, from the top down
+  // each three bits of the index go to red, green and blue, starting with the top bit
   for (int bit = 7; bit >= 0; --bit, index >>= 3) {
     for (std::size_t c = 0; c < 3; ++c)
       color[c] = static_cast<unsigned char>(color[c] | (((index >> c) & 1u) << bit));

@@ -37,7 +37,7 @@ std::string part_name(std::size_t part) {
   return name;
 }
 
-/// The number of a file that is called as parts are; nothing for others.
+/// The number of a file named like a part; nothing for others.
 std::optional<std::size_t> part_number(const fs::path& path) {
   const std::string extension = path.extension().string(), stem = path.stem().string();
   if (extension != ".npy" && extension != ".safetensors" && extension != ".jsonl") return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<std::size_t> part_number(const fs::path& path) {
   return number;
 }
 
-/// Whether an interrupted run leaves files of such names: parts before they are whole, scratch files.
+/// Whether an interrupted run leaves files with such names: incomplete parts, scratch files.
 bool is_left_over(const std::string& name) {
   return name.starts_with(".part-") || name.starts_with(".vit-scratch-") ||
          (name.starts_with("part-") && name.find(".part-") != name.npos);
@@ -72,7 +72,7 @@ struct PartsFolder::Part {
   Part(const fs::path& lines_path, const ResultWriterOptions& options)
       : path(options.path), lines(lines_path, "write"), arrays(options) {}
 
-  fs::path path;  // of the arrays before they have their name
+  fs::path path;  // of the arrays before they are renamed
   AtomicFile lines;
   ArrayWriter arrays;
   std::size_t num_rows = 0;
@@ -93,7 +93,7 @@ PartsFolder::PartsFolder(PartsOptions options, std::span<const Input> inputs)
   fs::create_directories(options_.folder, error);
   std::error_code unknown;
   VIT_CHECK(fs::is_directory(options_.folder, unknown), (Where{"write", ErrorKind::io}),
-            options_.folder.string(), ": the folder cannot be made: ", error.message());
+            options_.folder.string(), ": the folder cannot be created: ", error.message());
   open();
   if (options_.resume) take_over(inputs);
   num_rows_ = num_kept_;
@@ -124,11 +124,11 @@ void PartsFolder::open() {
   for (const fs::path& entry : files_of(options_.folder)) has_parts = has_parts || part_number(entry);
   if (has_parts && !options_.resume)
     fail_usage("--output: ", options_.folder.string(),
-               " holds parts of an earlier run; --resume goes on with it, or name another folder");
+               " contains parts of an earlier run; continue it with --resume, or give another folder");
   if (options_.resume && !found.empty())
     return parse_run_facts(found, path.string()).check_same(options_.facts, options_.folder.string());
-  VIT_CHECK(!has_parts, kWhere, path.string(), ": is empty or missing, so nobody knows what made the parts; ",
-            "name another folder");
+  VIT_CHECK(!has_parts, kWhere, path.string(),
+            ": is empty or missing, so the origin of the parts is unknown; ", "give another folder");
   const std::string json = options_.facts.json();
   const int descriptor = ::fileno(run_.get());
   VIT_CHECK(::ftruncate(descriptor, 0) == 0 &&
@@ -141,7 +141,7 @@ void PartsFolder::take_over(std::span<const Input> inputs) {
   for (const fs::path& entry : files_of(options_.folder)) {
     const std::optional<std::size_t> number = part_number(entry);
     VIT_CHECK(!number || rows_of(*number) > 0, kWhere, entry.string(),
-              ": is of a run over more inputs than the ", num_inputs_, " of this one; name another folder");
+              ": is from a run over more inputs than the ", num_inputs_, " of this one; give another folder");
   }
   std::size_t part = 0;
   while (rows_of(part) > 0 && take_over_part(part, inputs)) ++part;
@@ -152,7 +152,7 @@ bool PartsFolder::take_over_part(std::size_t part, std::span<const Input> inputs
   std::error_code error;
   if (!fs::exists(path, error) || !fs::exists(path_of(part, extension()), error)) return false;
   std::ifstream file(path, std::ios::binary);
-  file.exceptions(std::ios::badbit);  // without memory a line is not the last
+  file.exceptions(std::ios::badbit);  // out of memory must not look like the end
   std::vector<InputFailure> failures;
   std::size_t row = 0;
   for (std::string line; std::getline(file, line); ++row) {
@@ -161,11 +161,11 @@ bool PartsFolder::take_over_part(std::size_t part, std::span<const Input> inputs
     const std::string_view name = leading_json_string(rest);
     VIT_CHECK(line.starts_with(kLineStart) && !name.empty(), kWhere.with(ErrorKind::format), place,
               " was not written by vit embed");
-    VIT_CHECK(row < rows_of(part), kWhere, path.string(), ": is of a run over more inputs than the ",
-              num_inputs_, " of this one; name another folder");
+    VIT_CHECK(row < rows_of(part), kWhere, path.string(), ": is from a run over more inputs than the ",
+              num_inputs_, " of this one; give another folder");
     const std::string& expected = inputs[num_kept_ + row].name;
-    VIT_CHECK(name == json_string(expected), kWhere, place, " is ", name, ", and this input of the run is ",
-              json_string(expected), "; give the same inputs or name another folder");
+    VIT_CHECK(name == json_string(expected), kWhere, place, " is ", name, ", but this input of the run is ",
+              json_string(expected), "; give the same inputs or another folder");
     if (rest.substr(name.size()).starts_with(kErrorKey))
       failures.push_back({expected, std::string(parse_json(line, place).at("error").as_string())});
   }
@@ -188,7 +188,7 @@ std::string PartsFolder::add(const std::string& file, ImageSize size, const std:
   if (options_.format == ResultFormat::npy && arrays.front().shape != options_.row_shapes.front().shape) {
     const std::string cause =
         text(options_.names.front(), " is ", arrays.front().shape.to_string(), ", expected ",
-             options_.row_shapes.front().shape.to_string(), ", and .npy takes one shape; use safetensors");
+             options_.row_shapes.front().shape.to_string(), ", but .npy holds one shape; use safetensors");
     add_failed(file, cause);
     return cause;
   }
@@ -228,12 +228,12 @@ void PartsFolder::add_line(const std::string& line) {
 void PartsFolder::write_part() {
   const std::size_t number = (num_rows_ - 1) / options_.part_size;
   part_->arrays.finish();
-  // Both files are on the disk; now they get their names, the arrays last: a part whose arrays are there has
+  // Both files are on disk; now they get their names, the arrays last: a part whose arrays exist has
   // its lines.
   part_->lines.commit();
   const fs::path path = path_of(number, extension());
   VIT_CHECK(std::rename(part_->path.c_str(), path.c_str()) == 0, (Where{"write", ErrorKind::io}),
-            path.string(), ": cannot be put in its place: ", std::strerror(errno));
+            path.string(), ": cannot be renamed: ", std::strerror(errno));
   part_.reset();
 }
 
@@ -245,7 +245,7 @@ std::string PartsFolder::summary() const {
   std::string names;
   for (const std::string& name : options_.names) names += (names.empty() ? "" : ", ") + name;
   return text(names, " of ", num_rows_ - num_kept_, " inputs",
-              num_kept_ == 0 ? "" : text(", ", num_kept_, " were there already"));
+              num_kept_ == 0 ? "" : text(", ", num_kept_, " already existed"));
 }
 
 }  // namespace vit::app

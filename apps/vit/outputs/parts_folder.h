@@ -1,6 +1,6 @@
 // Results of very many inputs as a folder of parts: part-00000.npy or .safetensors with the arrays, and
-// part-00000.jsonl with one object a row; run.json tells what made them. A part appears whole or not at all,
-// and a later run goes on after the last whole one.
+// part-00000.jsonl with one object per row; run.json records the run. Parts are written atomically,
+// and a later run continues after the last complete one.
 #pragma once
 
 #include <cstddef>
@@ -23,37 +23,37 @@ namespace vit::app {
 struct PartsOptions {
   std::filesystem::path folder;
   ResultFormat format = ResultFormat::npy;  // or safetensors
-  std::size_t part_size = 10000;            // rows of each part but the last
+  std::size_t part_size = 10000;            // rows of each part except the last
   bool resume = false;
   std::vector<std::string> names;       // of the arrays
   std::vector<ResultArray> row_shapes;  // of their rows, without data
   RunFacts facts;                       // of the run; format and part size are added
 };
 
-/// Whether `path` means a folder: one that exists, or a name that ends in a slash.
+/// Whether `path` is a folder: an existing one, or a name that ends in a slash.
 bool means_folder(const std::filesystem::path& path);
 
 class PartsFolder {
  public:
-  /// Makes the folder and locks it. With options.resume the whole parts of an earlier run over the same
-  /// inputs are kept, and what an interrupted one has left besides is removed. Throws UsageError if the
-  /// folder holds parts and is not to be continued; Error if its parts are of another model, other options or
+  /// Creates the folder and locks it. With options.resume the complete parts of an earlier run over the same
+  /// inputs are kept, and other files of an interrupted one are removed. Throws UsageError if the
+  /// folder contains parts and is not continued; Error if its parts are of another model, other options or
   /// other inputs, another run is writing it, or nothing can be written.
   PartsFolder(PartsOptions options, std::span<const Input> inputs);
   ~PartsFolder();
   PartsFolder(const PartsFolder&) = delete;
   PartsFolder& operator=(const PartsFolder&) = delete;
 
-  /// Rows that are there: of the first inputs.
+  /// Number of existing rows, for the first inputs.
   std::size_t num_kept() const noexcept { return num_kept_; }
-  /// Those of them that are errors, and why.
+  /// The failures among them, with their causes.
   const std::vector<InputFailure>& kept_failures() const noexcept { return kept_failures_; }
 
-  /// Takes the results of the next input. Returns why the format cannot hold them, and then the row tells
-  /// that; "" where it can.
+  /// Adds the results of the next input. Returns why the format cannot hold them, as recorded in the
+  /// row, or "".
   std::string add(const std::string& file, ImageSize size, const std::string& digest,
                   std::span<const ResultArray> arrays);
-  /// Takes the next input as a row of NaN.
+  /// Adds the next input as a row of NaN.
   void add_failed(const std::string& file, const std::string& cause);
   /// Writes the last part, which may be short.
   void finish();
@@ -65,7 +65,7 @@ class PartsFolder {
   const char* extension() const;
   std::size_t rows_of(std::size_t part) const;
   void open();
-  /// Counts the whole parts, and refuses those of other inputs.
+  /// Counts the complete parts, and refuses those of other inputs.
   void take_over(std::span<const Input> inputs);
   bool take_over_part(std::size_t part, std::span<const Input> inputs);
   void remove_rest();

@@ -21,7 +21,7 @@ void write_png(const std::filesystem::path& path, const Image& image) {
   std::vector<std::byte> bytes(size);
   const bool is_written =
       png_image_write_to_memory(&header, bytes.data(), &size, 0, image.data(), 0, nullptr) != 0;
-  VIT_CHECK(is_written, "write", path.string(), ": the PNG could not be made: ", header.message);
+  VIT_CHECK(is_written, "write", path.string(), ": the PNG could not be written: ", header.message);
   internal::AtomicFile file(path, "write");
   file.write(std::span(bytes).first(size));
   file.commit();

@@ -7,7 +7,7 @@
 
 namespace vit::app {
 
-/// Writes the image in one go. Throws Error that names the file.
+/// Writes the image. Throws Error that names the file.
 void write_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace vit::app

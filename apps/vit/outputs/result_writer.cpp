@@ -45,7 +45,7 @@ std::span<const std::byte> ResultArray::bytes() const {
 }
 
 std::unique_ptr<ResultWriter> make_result_writer(const ResultWriterOptions& options) {
-  VIT_CHECK(options.format != ResultFormat::png, "write", "an image is no file of arrays");
+  VIT_CHECK(options.format != ResultFormat::png, "write", "an image is not a file of arrays");
   if (options.format == ResultFormat::jsonl) return std::make_unique<JsonlWriter>(options);
   return std::make_unique<ArrayWriter>(options);
 }

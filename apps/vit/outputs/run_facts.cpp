@@ -53,7 +53,7 @@ std::string described(const RunModel& of) {
 void RunModel::check_same(const RunModel& other, const std::string& where) const {
   VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
                 dtype == other.dtype && pad == other.pad && channels == other.channels,
-            kWhere, where, ": made by ", printable(described(*this)), ", and this run has ",
+            kWhere, where, ": made by ", printable(described(*this)), ", but this run has ",
             printable(described(other)));
   VIT_CHECK(settings.empty() || other.settings.empty() || settings == other.settings, kWhere, where,
             ": made by ", printable(described(*this)),
@@ -102,7 +102,7 @@ void RunFacts::check_same(const RunFacts& other, const std::string& where) const
     const auto found = std::ranges::find(others, key, &std::pair<std::string, std::string>::first);
     const std::string former = found == others.end() ? "unknown" : found->second;
     VIT_CHECK(former == value, kWhere, where, ": made with ", key, " ", printable(former),
-              ", and this run has ", value);
+              ", but this run has ", value);
   }
 }
 

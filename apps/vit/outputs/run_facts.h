@@ -1,5 +1,5 @@
-// What decides about the numbers of a run: kept beside results that later runs continue or search, and
-// compared with theirs.
+// Everything that the results of a run depend on: stored with results that later runs continue or search, and
+// compared with those runs.
 #pragma once
 
 #include <span>
@@ -25,7 +25,7 @@ struct RunModel {
   /// Of all values of configuration and preprocessing, which other options change too; "" = not noted (0.2).
   std::string settings = "";
 
-  /// Throws Error that names both if results of `other` do not compare with these. `where` names the files.
+  /// Throws Error that names both if results of `other` are not comparable. `where` names the files.
   void check_same(const RunModel& other, const std::string& where) const;
   /// The members of a JSON object, without its braces.
   std::string members() const;
@@ -33,12 +33,12 @@ struct RunModel {
 RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features);
 RunModel parse_run_model(const internal::Json& json);
 
-/// A RunModel, and what else decides.
+/// A RunModel and further facts.
 struct RunFacts {
   RunModel model;
   std::vector<std::pair<std::string, std::string>> others;  // JSON members of the object and their values
 
-  /// As that of RunModel.
+  /// As RunModel::check_same().
   void check_same(const RunFacts& other, const std::string& where) const;
   /// One line.
   std::string json() const;

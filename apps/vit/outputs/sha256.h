@@ -1,4 +1,4 @@
-// The SHA-256 of bytes, with and without a key, by OpenSSL.
+// SHA-256 and HMAC-SHA256 by OpenSSL.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Text as results need it: numbers that read back exactly, JSON and CSV strings, names that are safe on a
+// Text formatting of results: numbers that round-trip exactly, JSON and CSV strings, names that are safe on a
 // terminal.
 #pragma once
 
@@ -9,22 +9,22 @@
 
 namespace vit::app {
 
-/// Shortest decimal form that reads back as the same float32, always recognisable as a real number ("8.0",
-/// "-0.0", "1e-05"). JSON knows no infinities and no NaN: they become null.
+/// Shortest decimal form that round-trips to the same float32, always recognizable as a real number ("8.0",
+/// "-0.0", "1e-05"). JSON has no infinities and no NaN: they become null.
 void append_json_float(std::string& out, float value);
 /// [x0, y0, x1, y1], each as a float.
 void append_json_box(std::string& out, const Box& box);
 /// A JSON string with quotes; ASCII controls escaped, bytes that are not UTF-8 replaced by U+FFFD.
 void append_json_string(std::string& out, std::string_view value);
 std::string json_string(std::string_view value);
-/// The quoted string at the start of `text`, with its quotes; empty where there is none.
+/// The quoted string at the start of `text`, with its quotes; empty if there is none.
 std::string_view leading_json_string(std::string_view text);
-/// A field of RFC 4180: quoted where it holds a comma, a quote or a line break.
+/// A field of RFC 4180: quoted if it contains a comma, a quote or a line break.
 std::string csv_field(std::string_view value);
-/// `value` with control characters, those that break lines or turn the direction of writing, and bytes
-/// that are not UTF-8 shown as \n, \t, \xNN, so that a file name cannot break a line or steer the terminal.
+/// `value` with control characters, those that break lines or change the writing direction, and bytes
+/// that are not UTF-8 shown as \n, \t, \xNN, so that a file name cannot break a line or control the terminal.
 std::string printable(std::string_view value);
-/// UTF-8 to code points; what is not UTF-8 becomes U+FFFD, one for each byte.
+/// UTF-8 to code points; each byte that is not UTF-8 becomes U+FFFD.
 std::u32string decode_utf8(std::string_view value);
 /// 1234567 -> "1,234,567".
 std::string with_thousands(unsigned long long value);

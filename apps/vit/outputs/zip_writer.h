@@ -1,4 +1,4 @@
-// Writes a .zip archive of stored members, as numpy.savez does: no compression, zip64 where sizes need it.
+// Writes a .zip archive of stored members, as numpy.savez does: no compression, zip64 if sizes require it.
 #pragma once
 
 #include <cstddef>

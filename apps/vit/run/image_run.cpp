@@ -60,7 +60,7 @@ void ImageRun::for_each_input(const Request& request, const ConsumeSized& consum
       progress_->add_failed(list_.inputs[image.index].name, failure);
     }
   };
-  // inputs that were refused before the run count for the bar, but not for the stream
+  // inputs refused before the run count for the bar, but not for the stream
   const auto num_refused = static_cast<double>(progress_->num_failed());
   const auto show = [&](double done, std::size_t) { progress_->show_partial(num_refused + done); };
   for_each_image(*session_, list_.inputs.size(), source, request, take,

@@ -1,6 +1,6 @@
 // One run of classify, evaluate or embed over many images: loads the model, reports what fails, shows
-// progress, ends early after an interrupt, and knows the exit code. Reading and computing are for_each_image
-// of vit/session.h.
+// progress, ends early after an interrupt, and gives the exit code. for_each_image() of vit/session.h reads
+// and computes.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class ImageRun {
  public:
   /// Loads the model. `name` is the command's. Throws UsageError if only --architecture is given.
   ImageRun(std::string name, const CommonOptions& options);
-  /// With a model that is loaded already.
+  /// With an already loaded model.
   ImageRun(std::string name, const CommonOptions& options, std::shared_ptr<const Model> model);
 
-  /// With inputs that are listed; the model is loaded when it is asked for, or given by set_model().
+  /// With listed inputs; the model is loaded on demand, or set by set_model().
   ImageRun(std::string name, const CommonOptions& options, InputList list);
 
-  /// The model of --model, loaded now unless it is there.
+  /// The model of --model, loaded now unless it is already loaded.
   const std::shared_ptr<const Model>& load();
   void set_model(std::shared_ptr<const Model> model) { model_ = std::move(model); }
   /// The inputs, to be changed before start().
@@ -39,15 +39,15 @@ class ImageRun {
   const Model& model() const noexcept { return *model_; }
   const std::shared_ptr<const Model>& model_pointer() const noexcept { return model_; }
   const std::vector<Input>& inputs() const noexcept { return list_.inputs; }
-  /// After start(). Throws Error if no file of the model tells how images are preprocessed.
+  /// After start(). Throws Error if no file of the model defines the preprocessing.
   const Preprocessor& preprocessor() const { return session_->preprocessor(); }
 
-  /// Takes the inputs and reports those that give no images. From now on an interrupt asks for an early end.
-  /// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
+  /// Takes the inputs and reports those without images. From now on an interrupt requests an early end.
+  /// Throws Error if the inputs are images and no file of the model defines the preprocessing.
   void start(InputList list, Digests digests = Digests::none);
   void start(Digests digests = Digests::none);  // of list()
 
-  /// Takes the results of inputs()[index]. Returns why they are of no use; "" if they are.
+  /// Takes the results of inputs()[index]. Returns why they are unusable, or "".
   using Consume = std::function<std::string(std::size_t index, const ImageOutputs& outputs)>;
   /// Calls `consume` for each image that could be computed, in the order of the inputs, and reports the
   /// others.
@@ -57,10 +57,10 @@ class ImageRun {
   void for_each_sized(const Request& request, const ConsumeSized& consume);
   /// As for_each_sized(), also for failed inputs: without outputs, with the failure to be returned.
   void for_each_input(const Request& request, const ConsumeSized& consume);
-  /// The SHA-256 of an input that was read, if start() was told to keep digests. Once.
+  /// The SHA-256 of an input that was read, if start() was asked to keep digests. Can be taken once.
   std::string take_digest(std::size_t index) { return reader_->take_digest(index); }
 
-  /// Calls `consume` with the results of a black image of the model's own size: which shapes they have.
+  /// Calls `consume` with the results of a black image of the model's own size, to find their shapes.
   void run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume);
 
   Progress& progress() { return *progress_; }
@@ -77,16 +77,16 @@ class ImageRun {
   std::optional<Progress> progress_;
 };
 
-/// Throws Error if the inputs are images and no file of the model tells how they are preprocessed.
+/// Throws Error if the inputs are images and no file of the model defines the preprocessing.
 void check_preprocessing(std::span<const Input> inputs, const Model& model);
 
 /// Whether none of the numbers is a NaN or infinite.
 bool are_finite(std::span<const float> numbers);
 
-/// Why no class can be told from these logits; "" if one can.
+/// Why no class can be derived from these logits, or "".
 std::string defect_of(std::span<const float> logits);
 
-/// What `work` throws as an Error, "" if nothing: the failure of one input, which does not end a run.
+/// The message of an Error thrown by `work`, or "": the failure of one input, which does not end a run.
 template <typename Work>
 std::string failure_of(const Work& work) {
   try {

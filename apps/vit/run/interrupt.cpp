@@ -32,8 +32,8 @@ void catch_signal(int number, int flags) {
 
 void catch_interrupts() {
   ::signal(SIGXFSZ, SIG_IGN);
-  catch_signal(SIGINT, static_cast<int>(SA_RESETHAND));  // the second one finds the default action
-  // Service managers send these to a process and to its group: the second one is no impatience.
+  catch_signal(SIGINT, static_cast<int>(SA_RESETHAND));  // the second one has the default action
+  // Service managers send these to a process and to its group: a second one must not end the process.
   catch_signal(SIGTERM, 0);
   catch_signal(SIGHUP, 0);
 }

@@ -1,4 +1,4 @@
-// Prepares items ahead on other threads and hands them out in order, so that reading images overlaps with
+// Prepares items ahead on other threads and returns them in order, so that reading images overlaps with
 // writing.
 #pragma once
 
@@ -26,7 +26,7 @@ struct StreamLimits {
 
 /// Calls prepare(0), prepare(1), ... prepare(count - 1) on several threads; next() returns the results in
 /// this order. `prepare` must not throw (put errors into the item) and Item needs bytes(), the memory it
-/// holds.
+/// uses.
 template <typename Item>
 class OrderedStream {
  public:
@@ -37,7 +37,7 @@ class OrderedStream {
       for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error& error) {
       stop();
-      fail("threads", "the system gives no more than ", threads_.size(),
+      fail("threads", "the system provides no more than ", threads_.size(),
            " threads; try a smaller --threads: ", error.what());
     } catch (...) {  // out of memory
       stop();

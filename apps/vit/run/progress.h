@@ -1,4 +1,4 @@
-// What a run tells people on stderr: a bar on terminals, one line for each failed input.
+// Progress on stderr: a bar on terminals, one line for each failed input.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace vit::app {
 
-enum class ProgressMode { automatic, always, never };  // automatic: where stderr is a terminal
+enum class ProgressMode { automatic, always, never };  // automatic: if stderr is a terminal
 
 class Progress {
  public:
-  /// `total` images, or what `unit` calls them, are to be done; `what` names the work, "embed".
+  /// `total` images, or items called `unit`, are to be processed; `what` names the work, "embed".
   Progress(std::string what, std::size_t total, ProgressMode mode, std::string unit = "images");
   ~Progress();
   Progress(const Progress&) = delete;
@@ -23,13 +23,13 @@ class Progress {
   void show_partial(double ended);
   /// One line "vit: NAME: CAUSE".
   void add_failed(std::string_view name, std::string_view cause);
-  /// Removes the bar and says `summary` where progress is shown.
+  /// Removes the bar and prints `summary` if progress is shown.
   void finish(std::string_view summary);
 
   std::size_t num_done() const noexcept { return num_done_; }
   std::size_t num_failed() const noexcept { return num_failed_; }
   double seconds() const;
-  /// Removes the bar, so that other text can be printed; it comes back with the next count.
+  /// Removes the bar, so that other text can be printed; it reappears with the next count.
   void clear();
 
  private:
@@ -43,17 +43,17 @@ class Progress {
   bool drawn_ = false;
   std::size_t num_done_ = 0;
   std::size_t num_failed_ = 0;
-  double partial_ = 0;  // images done, failed and under way
+  double partial_ = 0;  // images done, failed and in progress
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_draw_{};
 };
 
-/// An Error of the library says "[operation] NAME: cause"; beside a name that stands in front already, the
-/// cause is all that tells something.
+/// The message of a library Error is "[operation] NAME: cause"; if the name is already printed, only the
+/// cause is kept.
 std::string_view without_repeated_name(std::string_view name, std::string_view cause);
 
-/// "vit: NAME: CAUSE" on stderr, on one line whatever the texts hold. An empty name is left out; a cause that
-/// begins with the operation and the name, as messages of the library do, is cut to what follows.
+/// "vit: NAME: CAUSE" on stderr, always on one line. An empty name is left out; a cause that
+/// starts with the operation and the name, like messages of the library, is reduced to the rest.
 void print_failure(std::string_view name, std::string_view cause);
 
 }  // namespace vit::app

@@ -1,5 +1,5 @@
-// --sandbox: hostile bytes that take over a decoder find a process that can read its inputs, write beside its
-// outputs, and nothing else: no other file, no network, no other program.
+// --sandbox: hostile input that exploits a decoder controls a process that can read its inputs, write next to
+// its outputs, and nothing else: no other file, no network, no other program.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,14 @@
 
 namespace vit::app {
 
-/// What a command still opens. Paths that do not exist and empty ones are passed over.
+/// The files that a command may still open. Nonexistent and empty paths are ignored.
 struct SandboxRules {
-  std::vector<std::filesystem::path> reads;    // files, or folders with all below them
-  std::vector<std::filesystem::path> outputs;  // files and folders to be written: whatever their folders hold
+  std::vector<std::filesystem::path> reads;  // files, or folders with all below them
+  std::vector<std::filesystem::path>
+      outputs;  // files and folders to be written, with all contents of their folders
 };
 
-/// What processes enter a sandbox by, made once for many. Throws Error of kind unsupported where the kernel
+/// The sandbox that processes enter, created once for many. Throws Error of kind unsupported if the kernel
 /// or the build offers no sandbox.
 class Confinement {
  public:
@@ -23,7 +24,7 @@ class Confinement {
   Confinement(const Confinement&) = delete;
   Confinement& operator=(const Confinement&) = delete;
 
-  /// From now on, for this thread and those that it starts: to be called while it is the only one.
+  /// Confines this thread and those it starts from now on; call it while it is the only thread.
   void enter(const SandboxRules& rules) const;
 
  private:
@@ -31,9 +32,9 @@ class Confinement {
   std::unique_ptr<const Parts> parts_;
 };
 
-/// Goes on in a child process of one thread that is confined by Landlock (files, TCP, signals) and seccomp
-/// (calls of the system); this process waits for it and ends as it ends. To be called before there is another
-/// thread to be confined and before a file is written. Throws Error of kind unsupported where the kernel or
+/// Continues in a single-threaded child process confined by Landlock (files, TCP, signals) and seccomp
+/// (system calls); this process waits for it and ends with its exit status. Call it before there is another
+/// thread to be confined and before a file is written. Throws Error of kind unsupported if the kernel or
 /// the build offers no sandbox.
 void enter_sandbox(const SandboxRules& rules);
 

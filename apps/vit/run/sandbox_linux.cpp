@@ -43,7 +43,7 @@ constexpr Where kWhere{"sandbox", ErrorKind::unsupported};
 // Landlock as the kernel documents it (Documentation/userspace-api/landlock.rst): headers of a distribution
 // may be older than its kernel.
 struct RulesetAttributes {
-  std::uint64_t files = 0;    // rights that are taken from this process unless a rule grants them
+  std::uint64_t files = 0;    // rights that are removed from this process unless a rule grants them
   std::uint64_t network = 0;  // since version 4
   std::uint64_t scopes = 0;   // since version 6
 };
@@ -68,7 +68,7 @@ class Landlock {
   Landlock() {
     const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1);
     if (version < 1)
-      fail_errno("the kernel offers no Landlock, which Linux has since 5.13 where it is enabled");
+      fail_errno("the kernel has no Landlock, which needs Linux 5.13 or later and must be enabled");
     RulesetAttributes attributes{.files = kAllOfFirstVersion};
     if (version >= 2) attributes.files |= kRefer;
     if (version >= 3) attributes.files |= kTruncate;
@@ -78,16 +78,16 @@ class Landlock {
     handled_ = attributes.files;
     const std::size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
     descriptor_ = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0));
-    if (descriptor_ < 0) fail_errno("the rules cannot be made");
+    if (descriptor_ < 0) fail_errno("the rules cannot be created");
   }
   ~Landlock() { ::close(descriptor_); }
   Landlock(const Landlock&) = delete;
   Landlock& operator=(const Landlock&) = delete;
 
-  /// Whether a file that must not be written cannot be cut either.
+  /// Whether a file that must not be written cannot be truncated either.
   bool handles_truncation() const noexcept { return (handled_ & kTruncate) != 0; }
 
-  /// Grants rights to a file, or to a folder and all below it. What does not exist needs none.
+  /// Grants rights to a file, or to a folder and all below it. Nonexistent paths are ignored.
   void allow(const fs::path& path, std::uint64_t rights) const {
     const int parent = ::open(path.c_str(), O_PATH | O_CLOEXEC);
     if (parent < 0) return;
@@ -96,12 +96,13 @@ class Landlock {
     const PathRule rule{rights & handled_, parent};
     const long refused = ::syscall(SYS_landlock_add_rule, descriptor_, 1, &rule, 0);
     ::close(parent);
-    if (refused != 0) fail_errno(path.string() + ": no rule for it");
+    if (refused != 0) fail_errno(path.string() + ": the rule for it is refused");
   }
 
-  /// From now on, for this thread and those that it starts.
+  /// Confines this thread and those it starts from now on.
   void enforce() const {
-    if (::syscall(SYS_landlock_restrict_self, descriptor_, 0) != 0) fail_errno("the rules do not hold");
+    if (::syscall(SYS_landlock_restrict_self, descriptor_, 0) != 0)
+      fail_errno("the rules cannot be enforced");
   }
 
  private:
@@ -109,7 +110,7 @@ class Landlock {
   std::uint64_t handled_ = 0;
 };
 
-/// `path` for reading; where it is a folder, also what the links in it lead to, as in a cache of checkpoints.
+/// `path` for reading; if it is a folder, also the targets of links in it, as in a checkpoint cache.
 void allow_reading(const Landlock& landlock, const fs::path& path) {
   landlock.allow(path, kReading);
   std::error_code error;
@@ -118,7 +119,7 @@ void allow_reading(const Landlock& landlock, const fs::path& path) {
   }
 }
 
-/// The folder that holds `output`, or will; of a folder that is there, itself.
+/// The (future) parent folder of `output`; an existing folder is returned itself.
 fs::path folder_to_write(const fs::path& output) {
   std::error_code error;
   fs::path folder = fs::absolute(output, error);
@@ -127,7 +128,7 @@ fs::path folder_to_write(const fs::path& output) {
 }
 
 void grant_files(const Landlock& landlock, const SandboxRules& rules) {
-  // Libraries and plugins of the system, and what it says of the machine and of this process.
+  // Libraries and plugins of the system, and its information about the machine and this process.
   for (const char* const path : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/proc/self",
                                  "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system",
                                  "/sys/fs/cgroup", "/dev/null", "/dev/urandom"}) {
@@ -140,8 +141,8 @@ void grant_files(const Landlock& landlock, const SandboxRules& rules) {
   }
 }
 
-/// What computing, reading, writing and threads need. No socket, no program, no process, no other one's
-/// memory.
+/// The calls needed for computing, reading, writing and threads. No socket, program, process or other
+/// process's memory.
 constexpr int kCalls[] = {
     SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64),
     SCMP_SYS(lseek), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(fstat), SCMP_SYS(stat), SCMP_SYS(lstat),
@@ -155,7 +156,7 @@ constexpr int kCalls[] = {
     // memory
     SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise), SCMP_SYS(brk),
     SCMP_SYS(membarrier), SCMP_SYS(pipe),
-    SCMP_SYS(pipe2),  // by which sanitizers learn whether memory can be read
+    SCMP_SYS(pipe2),  // used by sanitizers to test whether memory can be read
     // threads and time
     SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(set_tid_address),
     SCMP_SYS(rseq), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_setaffinity),
@@ -168,7 +169,7 @@ constexpr int kCalls[] = {
     SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(tgkill), SCMP_SYS(getrandom),
     SCMP_SYS(getrusage), SCMP_SYS(getrlimit), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(arch_prctl)};
 
-/// A condition on an argument of a call: that it is `value`, or that it is where `mask` has ones.
+/// A condition on an argument of a call: that it equals `value`, or equals it under `mask`.
 scmp_arg_cmp equals(unsigned argument, std::uint64_t value) {
   return {.arg = argument, .op = SCMP_CMP_EQ, .datum_a = value, .datum_b = 0};
 }
@@ -180,24 +181,24 @@ class SystemCalls {
  public:
   explicit SystemCalls(bool may_truncate)
       : filter_(::seccomp_init(SCMP_ACT_ERRNO(EPERM)), ::seccomp_release) {
-    if (!filter_) fail(kWhere, "the kernel offers no seccomp");
+    if (!filter_) fail(kWhere, "the kernel has no seccomp");
     for (const int call : kCalls) allow(call, {});
     if (may_truncate) allow(SCMP_SYS(truncate), {});
-    // Opening for reading must not empty a file: without version 3 Landlock lets it.
+    // Opening for reading must not truncate a file: before version 3 Landlock allows it.
     constexpr std::uint64_t kEmptied = O_ACCMODE | O_TRUNC;
     for (const std::uint64_t bits :
          {O_RDONLY + 0, O_WRONLY + 0, O_RDWR + 0, O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC}) {
       allow(SCMP_SYS(open), {equals_under(kEmptied, 1, bits)});
       allow(SCMP_SYS(openat), {equals_under(kEmptied, 2, bits)});
     }
-    // A thread, not a process; what hides its flags in memory is answered as an old kernel would, and the C
-    // library takes the other.
+    // A thread, not a process; the variant with flags in memory is answered as by an old kernel, and the C
+    // library uses the other.
     constexpr std::uint64_t kThread = 0x10000;  // CLONE_THREAD
     allow(SCMP_SYS(clone), {equals_under(kThread, 0, kThread)});
     add(SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), {});
     for (const unsigned long request : {TCGETS + 0ul, TIOCGWINSZ + 0ul, FIONREAD + 0ul})
       allow(SCMP_SYS(ioctl), {equals(1, request)});
-    // limits are read, names given, and only of this process
+    // limits are read and names set only for this process
     allow(SCMP_SYS(prlimit64), {equals(0, 0), equals(2, 0)});
     allow(SCMP_SYS(prctl), {equals(0, PR_SET_NAME)});
   }
@@ -219,8 +220,8 @@ class SystemCalls {
   const std::unique_ptr<void, void (*)(void*)> filter_;
 };
 
-/// The OpenMP runtime of clang begins with shared memory, in a folder that will be closed, and ends the
-/// process without it. Its name for that is removed at once: later it could not be.
+/// The OpenMP runtime of clang allocates shared memory at start, in a folder to be closed, and ends the
+/// process if that fails. The name of the memory is removed at once: later it could not be.
 void start_openmp() {
 #ifdef _OPENMP
   omp_get_max_threads();
@@ -230,11 +231,11 @@ void start_openmp() {
 
 std::atomic<pid_t> confined_process{0};
 
-/// Waits for the confined process and ends as it ended.
+/// Waits for the confined process and ends with its status.
 [[noreturn]] void end_as(pid_t child) {
-  ::signal(SIGINT, SIG_IGN);  // the terminal tells it as well, and it finishes what it has begun
+  ::signal(SIGINT, SIG_IGN);  // the terminal signals the child as well, and it finishes its work
   confined_process.store(child);
-  for (const int number : {SIGTERM, SIGHUP}) {  // which may be sent to this process alone
+  for (const int number : {SIGTERM, SIGHUP}) {  // which may be sent only to this process
     if (::signal(number, [](int received) { ::kill(confined_process.load(), received); }) == SIG_IGN)
       ::signal(number, SIG_IGN);
   }
@@ -262,10 +263,10 @@ Confinement::Confinement() : parts_(std::make_unique<Parts>()) {}
 Confinement::~Confinement() = default;
 
 void Confinement::enter(const SandboxRules& rules) const {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail_errno("privileges cannot be given up");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail_errno("privileges cannot be dropped");
   start_openmp();
   const Landlock landlock;
-  grant_files(landlock, rules);  // /proc/self is that of the process that enters
+  grant_files(landlock, rules);  // /proc/self refers to the process that enters
   landlock.enforce();
   parts_->calls.enforce();
 }
@@ -275,7 +276,7 @@ void enter_sandbox(const SandboxRules& rules) {
   std::fflush(nullptr);
   std::cout.flush();
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child < 0) fail_errno("no process for it");
+  if (child < 0) fail_errno("cannot start a process for it");
   if (child > 0) end_as(child);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);

@@ -1,4 +1,4 @@
-// Stands in for convert_lab.cpp where the library was built without Little CMS.
+// Replaces convert_lab.cpp in builds without Little CMS.
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

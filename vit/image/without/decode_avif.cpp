@@ -1,4 +1,4 @@
-// Stands in for decode_avif.cpp where the library was built without libavif.
+// Replaces decode_avif.cpp in builds without libavif.
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

@@ -1,4 +1,4 @@
-// Stands in for decode_gif.cpp where the library was built without giflib.
+// Replaces decode_gif.cpp in builds without giflib.
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

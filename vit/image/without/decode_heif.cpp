@@ -1,4 +1,4 @@
-// Stands in for decode_heif.cpp where the library was built without libheif.
+// Replaces decode_heif.cpp in builds without libheif.
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {

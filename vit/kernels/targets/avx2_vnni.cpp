@@ -1,4 +1,4 @@
-// int8 for AVX2 with AVX-VNNI; the rest of its table is avx2.cpp.
+// int8 for AVX2 with AVX-VNNI; the rest of its table is in avx2.cpp.
 #define VIT_KERNELS_TARGET HWY_AVX2
 #include "vit/kernels/target-inl.h"
 

@@ -1,4 +1,4 @@
-// The kernels for AVX-512; nothing where it is not among the targets.
+// The kernels for AVX-512; empty if it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_AVX3
 #include "vit/kernels/target-inl.h"
 

@@ -1,4 +1,4 @@
-// bfloat16 and int8 for processors with AMX; the rest of their table is avx512.cpp.
+// bfloat16 and int8 for processors with AMX; the rest of their table is in avx512.cpp.
 #define VIT_KERNELS_TARGET HWY_AVX3
 #include "vit/kernels/target-inl.h"
 

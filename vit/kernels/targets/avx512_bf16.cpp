@@ -1,4 +1,4 @@
-// bfloat16 for AVX-512 with BF16, and attention of int8 beside it; the rest of its table is avx512.cpp and
+// bfloat16 for AVX-512 with BF16, and attention of int8 with it; the rest of its table is in avx512.cpp and
 // avx512_vnni.cpp.
 #define VIT_KERNELS_TARGET HWY_AVX3
 #include "vit/kernels/target-inl.h"

@@ -1,4 +1,4 @@
-// int8 for AVX-512 with VNNI; the rest of its table is avx512.cpp.
+// int8 for AVX-512 with VNNI; the rest of its table is in avx512.cpp.
 #define VIT_KERNELS_TARGET HWY_AVX3
 #include "vit/kernels/target-inl.h"
 

@@ -1,4 +1,4 @@
-// The kernels for NEON; nothing where it is not among the targets.
+// The kernels for NEON; empty if it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_NEON
 #include "vit/kernels/target-inl.h"
 

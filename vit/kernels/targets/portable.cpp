@@ -1,4 +1,4 @@
-// The kernels for the compiler's baseline; nothing where it is not among the targets.
+// The kernels for the compiler's baseline; empty if it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_BASELINE_SCALAR
 #include "vit/kernels/target-inl.h"
 

@@ -1,4 +1,4 @@
-// The kernels for SSE4.2; nothing where it is not among the targets.
+// The kernels for SSE4.2; empty if it is not among the targets.
 #define VIT_KERNELS_TARGET HWY_SSE4
 #include "vit/kernels/target-inl.h"
 

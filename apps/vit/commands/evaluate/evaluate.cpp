@@ -34,9 +34,9 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr const char* kExamples =
-    "FOLDER holds one folder for each class, named by label, synset or index:\n"
+    "FOLDER contains one subfolder per class, named by label, synset or index:\n"
     "  validation/tench/1.jpg, validation/n01440764/1.jpg or validation/0/1.jpg\n"
-    "Accuracy needs one class for each image: of a model that tells several (a tagger), the best one "
+    "Accuracy needs one class per image: for a multi-label model (a tagger), the best one "
     "counts.\n"
     "Examples:\n"
     "  vit evaluate validation/\n"
@@ -72,9 +72,9 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
     if (classes.size() != 1) {
       dataset.list.failures.push_back(
           {folder.string(), classes.empty()
-                                ? "the model has no class of this name, and no index or synset"
+                                ? "the model has no class with this name, index or synset"
                                 : text("the name of ", classes.size(), " classes, ", classes[0], " and ",
-                                       classes[1], " among them; call the folder by index or synset")});
+                                       classes[1], " among them; name the folder by index or synset")});
       continue;
     }
     for (const std::string& image : images_below(folder, dataset.list)) {
@@ -85,7 +85,7 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
   return dataset;
 }
 
-/// Counts of what was predicted for the images of each class.
+/// Counts of the predictions for the images of each class.
 class Confusion {
  public:
   void add(std::size_t truth, const std::vector<Prediction>& best) {
@@ -143,9 +143,9 @@ ordered_json result_json(const Confusion& confusion, const Labels& labels, const
           {"confusion", confusion.to_json(labels)}};
 }
 
-constexpr std::size_t kMaxLabelColumns = 32;  // names of ImageNet reach 100; longer ones push what follows
+constexpr std::size_t kMaxLabelColumns = 32;  // names of ImageNet reach 100; longer ones shift the rest
 
-/// Characters of a label as they stand on the screen, where each takes one column.
+/// Width of a label on the screen, where each character takes one column.
 std::size_t columns(const std::string& label) {
   return decode_utf8(printable(label)).size();
 }
@@ -175,7 +175,7 @@ std::string as_text(const ordered_json& result) {
     for (const ordered_json& predicted : row["predicted"]) {
       if (predicted["index"] == row["index"] || shown == 3) continue;
       const std::size_t padding = label_columns - std::min(label_columns, columns(label));
-      out += (shown++ == 0 ? std::string(padding, ' ') + "  taken for " : ", ") +
+      out += (shown++ == 0 ? std::string(padding, ' ') + "  predicted as " : ", ") +
              printable(predicted["label"].get<std::string>()) +
              text(" ", predicted["count"].get<std::size_t>());
     }
@@ -189,14 +189,14 @@ class Evaluation {
  public:
   explicit Evaluation(const EvaluateOptions& options) : options_(options) {}
 
-  /// The classes, and then the images: folders are found by the names of the classes.
+  /// Loads the classes, then the images: folders are matched with the names of the classes.
   std::optional<Request> load(ImageRun& run) {
     classes_ = load_classes(options_.common, options_.classes);
     if (!classes_) return std::nullopt;
     const Classifier& classifier = classes_->classifier;
     VIT_CHECK(classifier.activation() != ClassActivation::none, "evaluate",
               model_path(options_.common).string(),
-              ": its outputs are the values of a regression and no classes; there is no accuracy to measure");
+              ": its outputs are regression values, not classes; there is no accuracy to measure");
     run.set_model(classifier.model());
     Dataset dataset = read_dataset(options_.folder, classes_->labels);
     run.list() = std::move(dataset.list);
@@ -244,7 +244,7 @@ int evaluate(const EvaluateOptions& options) {
     fail_usage("--truth and what belongs to it are for --task depth and segment");
   if (!options.anomaly.bank.empty()) {
     if (options.classes.are_given() || options.scale_consistency)
-      fail_usage("--anomaly compares with a bank of good images; it takes no option of classes and scales");
+      fail_usage("--anomaly compares with a bank of good images; it takes no options for classes or scales");
     AnomalyEvaluation evaluation = options.anomaly;
     evaluation.folder = options.folder;
     evaluation.as_json = options.format == PrintFormat::json;
@@ -255,7 +255,7 @@ int evaluate(const EvaluateOptions& options) {
     fail_usage("--scale-consistency and --sizes go together");
   if (options.scale_consistency) {
     if (options.classes.are_given())
-      fail_usage("--scale-consistency compares features; it takes no option of classes");
+      fail_usage("--scale-consistency compares features; it takes no options for classes");
     return evaluate_scales(
         {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == PrintFormat::json},
         options.common);
@@ -266,7 +266,7 @@ int evaluate(const EvaluateOptions& options) {
   return run_images(
       {.name = "evaluate",
        .common = options.common,
-       .list = [] { return InputList(); },  // made when the classes are known
+       .list = [] { return InputList(); },  // listed when the classes are known
        .reads = std::move(reads)},
       [&](ImageRun& run) { return work.load(run); },
       [&](ImageRun&, const StreamedImage& image) { return work.add(image); },
@@ -283,7 +283,7 @@ Command evaluate_command() {
       .footer = kExamples,
       .options = {{.name = "FOLDER",
                    .type_name = "",
-                   .help = "Folder with one folder of images for each class",
+                   .help = "Folder with one subfolder of images per class",
                    .target = text_target(options->folder),
                    .is_required = true},
                   {.name = "--format",
@@ -292,18 +292,19 @@ Command evaluate_command() {
                    .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
                   {.name = "--anomaly",
                    .type_name = "BANK",
-                   .help = "Measure a bank of vit anomaly on FOLDER with good/ and a folder for each "
-                           "defect, masks in ground_truth/ next to it",
+                   .help =
+                       "Evaluate a bank of vit anomaly on FOLDER with good/ and one subfolder per kind of "
+                       "defect, masks in ground_truth/ next to it",
                    .target = text_target(options->anomaly.bank)},
                   {.name = "--pro-limit",
                    .type_name = "SHARE",
-                   .help = "Share of good pixels up to which --anomaly integrates PRO",
+                   .help = "False positive rate up to which --anomaly integrates PRO",
                    .target = parsed_target(
                        options->anomaly.limit,
                        [](const std::string& value) { return parse_real(value, 0.001, 1); }, "0.3")},
                   {.name = "--scale-consistency",
                    .type_name = "",
-                   .help = "Compare the patch features of the images below FOLDER, which need no "
+                   .help = "Compare the patch features of the images in FOLDER, which need no "
                            "labels, with those at --sizes",
                    .flag = &options->scale_consistency},
                   {.name = "--sizes",

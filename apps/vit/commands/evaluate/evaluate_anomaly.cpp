@@ -25,13 +25,13 @@ using nlohmann::ordered_json;
 
 constexpr const char* kGood = "good";
 constexpr double kProLimit = 0.3;  // as Bergmann et al. 2021
-constexpr double kSigma = 4.0;     // of maps, as `vit anomaly score` has it
+constexpr double kSigma = 4.0;     // of maps, as in `vit anomaly score`
 
 /// Images of a test set; kinds[i] is the folder of list.inputs[i].
 struct TestSet {
   InputList list;
   std::vector<std::string> kinds;
-  fs::path masks;  // ground_truth/, if it is there
+  fs::path masks;  // ground_truth/, if it exists
 
   bool is_defective(std::size_t index) const { return kinds[index] != kGood; }
   /// The mask of an image of a defect: NAME_mask.png or NAME.png. Throws Error if neither is there.
@@ -71,7 +71,7 @@ Tensor<std::uint8_t> read_mask(const fs::path& path, ImageSize size) {
   return out;
 }
 
-/// What was found so far.
+/// The results so far.
 struct Scores {
   std::vector<float> scores;
   std::vector<std::uint8_t> is_defective;
@@ -152,7 +152,8 @@ int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) 
   if (interrupted()) return exit_code(run.progress());
   const auto num_defective = std::ranges::count(found.is_defective, 1);
   VIT_CHECK(num_defective > 0 && static_cast<std::size_t>(num_defective) < found.scores.size(), "evaluate",
-            evaluation.folder.string(), ": images in good/ and in a folder of a defect are needed, found ",
+            evaluation.folder.string(),
+            ": images in good/ and in at least one folder of a defect are required, found ",
             found.scores.size() - static_cast<std::size_t>(num_defective), " and ", num_defective);
   ordered_json result{{"images", found.scores.size()},
                       {"defective", num_defective},

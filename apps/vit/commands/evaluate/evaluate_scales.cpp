@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// A size that features are compared at.
+/// A size at which features are compared.
 struct Scale {
   std::size_t size = 0;
   Session session;
@@ -53,7 +53,7 @@ ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, 
 
 std::string scales_text(const ordered_json& result) {
   std::string out = text("cosine of the patch features of ", result["images"].get<std::size_t>(),
-                         " images and of themselves at another size, at the same place and elsewhere\n");
+                         " images with those at another size, at the same position and elsewhere\n");
   for (const ordered_json& row : result["sizes"]) {
     char line[120];
     std::snprintf(line, sizeof line, "  %5zu  %3zu x %-3zu patches  %.4f  elsewhere %.4f\n",
@@ -116,7 +116,7 @@ int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
   };
   return run_images({.name = "evaluate",
                      .common = common,
-                     .list = [] { return InputList(); },  // made when the process is confined
+                     .list = [] { return InputList(); },  // listed when the process is confined
                      .reads = {options.folder}},
                     load, add, finish);
 }

@@ -14,10 +14,10 @@ struct Share {
   double weight = 0.0;    // of all shares of one cell 1
 };
 
-/// The cells of an axis of `from` cells that lie under cell `at` of an axis of `to` cells.
+/// The cells of an axis of `from` cells that overlap cell `at` of an axis of `to` cells.
 std::vector<Share> shares_of(std::size_t at, std::size_t to, std::size_t from) {
   std::vector<Share> out;
-  // in units of 1 / (from * to) of the axis, which are whole numbers
+  // in units of 1 / (from * to) of the axis, which are integers
   const std::size_t begin = at * from, end = (at + 1) * from;
   for (std::size_t i = begin / to; i < from && i * to < end; ++i) {
     const std::size_t overlap = std::min(end, (i + 1) * to) - std::max(begin, i * to);

@@ -1,5 +1,5 @@
-// How alike the patch features of an image and of its enlarged self are: a measure of what a model does at
-// another size that needs no labels. Computing the features is left to the command.
+// The similarity of the patch features of an image and of its enlarged copy: a measure of model behavior at
+// another size that needs no labels. The command computes the features.
 // Letters: h, w = patches per column and row, C = channels.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vit::app {
 
-/// (h, w, C): features of another grid of the same image, (h', w', C), averaged over the area of each patch
+/// (h, w, C): features (h', w', C) of another grid of the same image, averaged over the area of each patch
 /// of `grid`, by the overlap of their areas; in double.
 Tensor<double> averaged_patches(TensorView<const float> patches, GridSize grid);
 
@@ -21,9 +21,9 @@ class ScaleConsistency {
   /// `trained` (h, w, C) at the first size, `other` (h', w', C) at another. Throws Error if C differs.
   void add(TensorView<const float> trained, TensorView<const float> other);
 
-  /// Cosine between a patch and what lies at its place in the other image; 1 where the size changes nothing.
+  /// Cosine between a patch and the same region of the other image; 1 if the size has no effect.
   double same_place() const;
-  /// Cosine between patches at different places: what features have in common anyway; 0 of a single patch.
+  /// Cosine between patches at different positions: the common part of all features; 0 for a single patch.
   double other_places() const;
 
  private:

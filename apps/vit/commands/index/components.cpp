@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kBlock = 1024;  // a block of cosines is 4 MB
 
-// Cosines within this of the threshold are computed again in double. A float32 sum of d products of vectors
-// of length 1 is off by less than sqrt(d) 2^-24, which is 1e-5 for d = 30,000.
+// Cosines this close to the threshold are recomputed in double. A float32 sum of d products of vectors
+// of length 1 has an error below sqrt(d) 2^-24, which is 1e-5 for d = 30,000.
 constexpr double kBand = 1e-5;
 
-/// Sets that are joined; the smallest member stands for a set.
+/// Disjoint sets; the smallest member represents a set.
 class DisjointSets {
  public:
   explicit DisjointSets(std::size_t count) : parent_(count) {

@@ -1,4 +1,4 @@
-// Groups of vectors that are alike: connected components of the pairs above a cosine. Letters: n vectors, d
+// Groups of similar vectors: connected components of the pairs above a cosine. Letters: n vectors, d
 // numbers of each.
 #pragma once
 

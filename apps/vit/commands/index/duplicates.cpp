@@ -1,4 +1,4 @@
-// vit duplicates: groups of images that are alike. Deletes nothing.
+// vit duplicates: groups of similar images. Deletes nothing.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -115,7 +115,7 @@ int embed_collection(const DuplicatesOptions& options, Collection& out) {
   return run.finish();
 }
 
-/// Vectors of an index; of length 1 again where the index rounds them.
+/// Vectors of an index; normalized again if the index rounds them.
 Collection read_collection(IndexContents contents) {
   Collection out{.files = {}, .numbers = contents.vectors.read_all()};
   for (std::size_t i = 0; i < contents.files.size(); ++i)
@@ -130,7 +130,7 @@ int duplicates(DuplicatesOptions options) {
   if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
     check_html(options.html, {}, options.common);
     IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
-    options.common.model = contents.facts.model.model;  // which the page names
+    options.common.model = contents.facts.model.model;  // shown on the page
     collection = read_collection(std::move(contents));
     confine_collection(options.common, {}, collection.files, options.html);
   } else {
@@ -164,12 +164,12 @@ Command duplicates_command() {
   const auto options = std::make_shared<DuplicatesOptions>();
   Command command{
       .name = "duplicates",
-      .summary = "Find images that are alike; deletes nothing",
+      .summary = "Find groups of similar images; deletes nothing",
       .footer = kFooter,
       .options =
           {{.name = "INPUT",
             .type_name = "",
-            .help = "An index that vit index wrote, or images, folders, .npy files, - for paths on standard "
+            .help = "An index from vit index, or images, folders, .npy files, - for paths on standard "
                     "input",
             .target = list_target(options->inputs, [](const std::string& input) { return input; }),
             .occurs = Occurs::all_positionals,
@@ -186,7 +186,7 @@ Command duplicates_command() {
             .target = offering(text_target(options->features), vector_names())},
            {.name = "--format",
             .type_name = "FORMAT",
-            .help = "text or json (one group a line)",
+            .help = "text or json (one group per line)",
             .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
            trust_option(options->trusts_index),
            html_option(options->html)},

@@ -1,4 +1,4 @@
-// vit index: vectors of images, to be searched.
+// vit index: vectors of images, for searching.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -23,17 +23,18 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "FOLDER holds vectors.safetensors (vectors of length 1), files.jsonl (one object a vector), index.json, "
+    "FOLDER contains vectors.safetensors (vectors of length 1), files.jsonl (one object per vector), "
+    "index.json "
     "and\n"
-    "vectors.faiss (faiss.read_index opens it; inner products). Run again, what is new or changed is "
-    "embedded,\n"
-    "and what is not among the inputs any more is dropped, which is said; an interrupted run is resumed by "
-    "the\n"
-    "same command.\n"
-    "--type takes FAISS's factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS,\n"
-    "HNSW32 (fast), IVF1024,PQ32 (small), ... largest_error in index.json is the most that a cosine can be "
-    "off.\n"
-    "FAISS reads vectors.faiss back only if the same user wrote it; otherwise it is made anew from the "
+    "vectors.faiss (for faiss.read_index; inner products). A second run embeds new and changed images and "
+    "reports\n"
+    "and drops entries that are no longer among the inputs; to resume an interrupted run, run the same "
+    "command\n"
+    "again.\n"
+    "--type takes FAISS factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS,\n"
+    "HNSW32 (fast), IVF1024,PQ32 (small), ... largest_error in index.json bounds the error of a "
+    "cosine.\n"
+    "FAISS reads vectors.faiss back only if the same user wrote it; otherwise it is rebuilt from the "
     "vectors.\n"
     "Examples:\n"
     "  vit index photos/ --output photos.index\n"
@@ -48,7 +49,7 @@ struct IndexOptions {
   bool trusts_index = false;
 };
 
-/// Where a vector lies: in the index that is there, or among what was embedded since.
+/// The location of a vector: in the existing index, or among the newly embedded ones.
 struct Place {
   enum class Store { none, index, partial };
   Store store = Store::none;
@@ -60,10 +61,10 @@ struct IndexRow {
   Place place;
 };
 
-/// What earlier runs have embedded.
+/// The results of earlier runs.
 class ExistingIndex {
  public:
-  /// Takes a complete index, if there is one of this model, and what an interrupted run has left.
+  /// Reads a complete index, if there is one of this model, and the results of an interrupted run.
   ExistingIndex(const std::filesystem::path& folder, IndexTrust trust, const IndexModel& model,
                 IndexWriter& writer)
       : folder_(folder) {
@@ -76,7 +77,7 @@ class ExistingIndex {
     add(partial_, Place::Store::partial);
   }
 
-  /// Where the vector of a file lies that has not changed. Completes `file`.
+  /// The vector of an unchanged file. Completes `file`.
   Place find(IndexedFile& file) const {
     const auto found = by_name_.find(file.file);
     if (found == by_name_.end()) return {};
@@ -86,7 +87,7 @@ class ExistingIndex {
     file.height = known.height;
     return found->second;
   }
-  /// Whether a complete index holds exactly these files in this order, in files of this release and user.
+  /// Whether a complete index has exactly these files in this order, in files of this release and user.
   bool is_complete(std::span<const IndexedFile> files, const IndexFacts& facts, const IndexSeal& seal) const {
     if (!contents_ || !contents_->is_current || contents_->facts.type != facts.type ||
         contents_->facts.options != facts.options || contents_->files.size() != files.size())
@@ -96,7 +97,7 @@ class ExistingIndex {
     }
     return has_own_faiss_file(folder_, contents_->facts, seal);
   }
-  /// What becomes of files of the index that are not among `rows`, one line for the user; "" if there are
+  /// One line for the user about files of the index that are not among `rows`; "" if there are
   /// none.
   std::string dropped(std::span<const IndexRow> rows) const {
     if (!contents_) return "";
@@ -113,13 +114,13 @@ class ExistingIndex {
       }
     }
     if (count == 0) return "";
-    return text(count == 1 ? "drops an image that is" : text("drops ", count, " images that are"),
+    return text(count == 1 ? "dropping an image that is" : text("dropping ", count, " images that are"),
                 " not among the inputs: ", first, count > 1 ? ", ..." : "",
-                num_left == 0 ? "" : "; to keep what is still there, name its folders too");
+                num_left == 0 ? "" : "; to keep existing files, list their folders too");
   }
   /// The vectors of the complete index; empty without one.
   StoredVectors vectors() const { return contents_ ? contents_->vectors : StoredVectors(); }
-  /// How far vectors() may be from exact ones; 0 where they are exact.
+  /// Largest error of vectors(); 0 if they are exact.
   double stored_error() const {
     return contents_ && contents_->vectors.are_rounded() ? std::max(0.0, contents_->facts.largest_error)
                                                          : 0.0;
@@ -139,7 +140,7 @@ class ExistingIndex {
   std::unordered_map<std::string_view, Place> by_name_;  // names of contents_ and partial_
 };
 
-/// The rows of the index to be, in the order of the inputs; those whose vector is still missing have no
+/// The rows of the new index, in the order of the inputs; rows whose vector is still missing have no
 /// place.
 struct UpdatePlan {
   std::vector<IndexRow> rows;
@@ -171,10 +172,10 @@ UpdatePlan plan_rows(InputList list, const ExistingIndex& existing) {
 std::string loss_text(const IndexFacts& facts) {
   if (facts.largest_error == 0) return "vectors exact";
   if (facts.largest_error < 0) return "vectors compressed";
-  return text("no cosine off by more than ", static_cast<float>(facts.largest_error));
+  return text("error of cosines at most ", static_cast<float>(facts.largest_error));
 }
 
-/// Replaces the index by `rows`, whose vectors lie on disk; none of them is kept in memory.
+/// Replaces the index by `rows`, whose vectors are on disk; none of them is kept in memory.
 IndexFacts write_index(IndexWriter& writer, IndexFacts facts, std::span<const IndexRow> rows,
                        std::span<const IndexedFile> files, const ExistingIndex& existing,
                        const IndexSeal& seal) {
@@ -229,11 +230,11 @@ int index(const IndexOptions& options) {
   for (IndexRow& row : plan.rows) files.push_back(std::move(row.file));
   if (existing.is_complete(files, facts, seal)) {
     writer.drop_partial();
-    return run.finish(text(options.output.string(), ": ", files.size(), " images, nothing has changed"));
+    return run.finish(text(options.output.string(), ": ", files.size(), " images, unchanged"));
   }
   const IndexFacts written = write_index(writer, facts, plan.rows, files, existing, seal);
-  return run.finish(text(options.output.string(), ": ", files.size(), " images, ", num_new, " embedded now; ",
-                         options.type, ", ", loss_text(written)));
+  return run.finish(text(options.output.string(), ": ", files.size(), " images, ", num_new,
+                         " newly embedded; ", options.type, ", ", loss_text(written)));
 }
 
 }  // namespace
@@ -253,7 +254,7 @@ Command index_command() {
             .is_required = true},
            {.name = "--type",
             .type_name = "FACTORY",
-            .help = "Kind of index, a factory string of FAISS",
+            .help = "Type of index, a FAISS factory string",
             .target = parsed_target(
                 options->type, [](const std::string& value) { return not_empty(value); }, "Flat")},
            {.name = "--features",

@@ -33,7 +33,7 @@ constexpr const char* kVectors = "vectors.safetensors";
 constexpr const char* kFaiss = "vectors.faiss";
 constexpr const char* kFiles = "files.jsonl";
 constexpr const char* kFacts = "index.json";
-constexpr const char* kExact = "vectors.npy";  // up to 0.2, for types of index that do not give vectors back
+constexpr const char* kExact = "vectors.npy";  // up to 0.2, for types of index that cannot return vectors
 constexpr const char* kPartialFiles = "files.partial";
 constexpr const char* kPartialVectors = "vectors.partial";
 constexpr const char* kNew = ".new";
@@ -121,7 +121,7 @@ std::vector<IndexedFile> parse_files(const std::string& bytes, const fs::path& p
   return files;
 }
 
-/// A change is decided once NAME.new of kFacts is there; renaming the others can be done again.
+/// A change is committed once NAME.new of kFacts exists; renaming the others can be repeated.
 void finish_change(const fs::path& folder) {
   const bool is_decided = fs::exists(folder / (std::string(kFacts) + kNew));
   for (const char* name : {kExact, kVectors, kFaiss, kFiles, kFacts}) {
@@ -147,8 +147,8 @@ StoredVectors former_vectors(const fs::path& folder, const IndexFacts& facts, st
   VIT_CHECK(
       trust == IndexTrust::trusted, kWhere.with(ErrorKind::unsupported), path.string(),
       ": an index of 0.2 of type ", printable(facts.type),
-      " keeps its vectors where only FAISS finds them, which believes what a file says; if it is your own, "
-      "vit index --trust-index brings it to the present form, without embedding again");
+      " stores its vectors in a form only FAISS can read, without validating it; if the file is your own, "
+      "vit index --trust-index converts it to the current format, without embedding again");
   const SourceFile file(path, kWhere);
   Tensor<float> vectors = VectorIndex::read(file).vectors();
   VIT_CHECK(vectors.dim(0) == n && vectors.dim(1) == dim, kWhere, path.string(), ": has ",
@@ -177,11 +177,11 @@ fs::path faiss_file(const fs::path& folder) {
 
 IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
   VIT_CHECK(is_index_folder(folder), kWhere.with(ErrorKind::argument), folder.string(),
-            ": is no index; vit index INPUT... --output FOLDER makes one");
+            ": is not an index; create one with vit index INPUT... --output FOLDER");
   if (fs::exists(with_suffix(folder / kFacts, kNew))) finish_change(folder);
   const Json json = parse_json(read_whole(folder / kFacts), (folder / kFacts).string());
   const std::string lines = read_whole(folder / kFiles);
-  // a release up to 0.2 that rewrites an index leaves vectors.safetensors as it was, and this out
+  // a release up to 0.2 that rewrites an index keeps vectors.safetensors and omits this member
   const bool is_current = json.find_string("vectors").value_or("") == kVectors;
   IndexContents contents{.facts = parse_facts(json),
                          .files = parse_files(lines, folder / kFiles),
@@ -189,8 +189,8 @@ IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
                          .is_current = is_current};
   const std::size_t n = contents.files.size();
   VIT_CHECK(json.at("files").as_size() == n && json.at("checksum").as_string() == checksum(lines), kWhere,
-            folder.string(), ": its files are not of one run: ", kFacts, " has ", json.at("files").as_size(),
-            " files, ", kFiles, " ", n, " files, or others; run vit index again");
+            folder.string(), ": its files are from different runs: ", kFacts, " has ",
+            json.at("files").as_size(), " files, ", kFiles, " ", n, " files, or others; run vit index again");
   contents.vectors = is_current
                          ? StoredVectors::in_safetensors(folder / kVectors, n, contents.facts.model.dim)
                          : former_vectors(folder, contents.facts, n, trust);
@@ -208,14 +208,14 @@ IndexWriter::IndexWriter(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   fs::create_directories(folder_, error);
   VIT_CHECK(!error, kWhere.with(ErrorKind::io), folder_.string(),
-            ": the folder cannot be made: ", error.message());
+            ": the folder cannot be created: ", error.message());
   const fs::path path = folder_ / ".lock";
   lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   VIT_CHECK(lock_ >= 0, kWhere.with(ErrorKind::io), path.string(),
             ": cannot be written: ", std::strerror(errno));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock_);
-    fail(kWhere.with(ErrorKind::io), folder_.string(), ": another run writes this index");
+    fail(kWhere.with(ErrorKind::io), folder_.string(), ": another run is writing this index");
   }
   finish_change(folder_);
 }
@@ -232,20 +232,20 @@ std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
   const std::uintmax_t num_bytes = fs::file_size(folder_ / kPartialVectors, error);
   const std::uintmax_t num_vectors = error ? 0 : num_bytes / vector_bytes;
   std::ifstream lines(folder_ / kPartialFiles, std::ios::binary);
-  lines.exceptions(std::ios::badbit);  // without memory a line is not the last
+  lines.exceptions(std::ios::badbit);  // out of memory must not look like the end
   std::size_t bytes = 0;
   std::string line;
   if (std::getline(lines, line) && !lines.eof()) {
     const std::string place = (folder_ / kPartialFiles).string();
     parse_model(parse_json(line, place)).check_same(model, place + ": left by an interrupted run");
-    bytes = line.size() + 1;  // not those of `first`: the same model may have lain elsewhere
-    // a line without its end was cut short
+    bytes = line.size() + 1;  // not those of `first`: the same model may have had another path
+    // a line without a line break is incomplete
     while (rows.size() < num_vectors && std::getline(lines, line) && !lines.eof()) {
       rows.push_back(parse_line(line, place));
       bytes += line.size() + 1;
     }
   }
-  // what was cut short is cut off, and writing goes on after it
+  // incomplete data is removed, and writing continues after the rest
   const auto open = [this](std::ofstream& out, const char* name, std::size_t size) {
     std::error_code unwritable;
     std::ofstream(folder_ / name, std::ios::binary | std::ios::app).close();
@@ -263,7 +263,7 @@ std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
 }
 
 std::size_t IndexWriter::add_partial(const IndexedFile& file, std::span<const float> vector) {
-  // the line after the vector: a line that is whole has its vector
+  // the line is written after the vector: a complete line has its vector
   partial_vectors_.write(reinterpret_cast<const char*>(vector.data()),
                          static_cast<std::streamsize>(vector.size_bytes()));
   partial_vectors_.flush();
@@ -305,7 +305,7 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
   if (!facts.options.empty()) json += ", \"options\": " + options_json(facts.options);
   if (!facts.seal.empty()) json += ", \"seal\": " + json_string(facts.seal);
   json += text(", \"files\": ", n, ", \"checksum\": \"", checksum(lines), "\"}\n");
-  write_whole(fresh(kFacts), json);  // decides
+  write_whole(fresh(kFacts), json);  // commits
 }
 
 IndexFacts IndexWriter::commit(IndexFacts facts, std::span<const IndexedFile> files, const ReadVectors& read,
@@ -313,7 +313,7 @@ IndexFacts IndexWriter::commit(IndexFacts facts, std::span<const IndexedFile> fi
   try {
     write_new(facts, files, read, seal);
   } catch (...) {
-    finish_change(folder_);  // not decided: drops what was written
+    finish_change(folder_);  // not committed: drops the new files
     throw;
   }
   finish_change(folder_);

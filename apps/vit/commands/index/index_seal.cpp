@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kKeyBytes = 32;
 
-/// By the XDG base directory specification, which passes over relative paths; "" if there is none.
+/// By the XDG base directory specification, which ignores relative paths; "" if there is none.
 fs::path state_folder() {
   for (const auto& [variable, below] : {std::pair("XDG_STATE_HOME", "vit"), {"HOME", ".local/state/vit"}}) {
     const char* const value = std::getenv(variable);
@@ -29,7 +29,7 @@ fs::path state_folder() {
   return {};
 }
 
-/// The key in a file of this user that nobody else can read; empty if there is none.
+/// The key from a file that only this user can read; empty if there is none.
 std::vector<std::byte> read_key(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return {};
@@ -43,7 +43,7 @@ std::vector<std::byte> read_key(const fs::path& path) {
   return key;
 }
 
-/// Makes a key unless another process is faster: the file gets its name when it is complete.
+/// Creates a key unless another process is faster: the file gets its name when it is complete.
 void make_key(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
@@ -55,7 +55,7 @@ void make_key(const fs::path& path) {
   const bool is_whole = ::write(file, key.data(), kKeyBytes) == static_cast<ssize_t>(kKeyBytes);
   ::close(file);
   const bool is_named = is_whole && ::link(temporary.c_str(), path.c_str()) == 0;
-  static_cast<void>(is_named);  // where it is not, the key of another process is as good
+  static_cast<void>(is_named);  // if not, the key of another process is used
   ::unlink(temporary.c_str());
 }
 

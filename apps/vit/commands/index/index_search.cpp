@@ -12,7 +12,7 @@ namespace {
 
 constexpr Where kWhere{"index", ErrorKind::mismatch};
 
-/// What is searched of an index that FAISS knows more of than its vectors.
+/// Opens the index for types that FAISS stores more of than the vectors.
 VectorIndex open_faiss(const std::filesystem::path& folder, const IndexContents& contents,
                        std::string& note) {
   const std::filesystem::path path = faiss_file(folder);
@@ -24,8 +24,9 @@ VectorIndex open_faiss(const std::filesystem::path& folder, const IndexContents&
     }
   }
   note = text(
-      "vectors.faiss is not as this user wrote it, so what FAISS searches is made anew from the vectors; "
-      "run vit index to keep it");
+      "vectors.faiss was not written by this user or has changed; the FAISS index is rebuilt from the "
+      "vectors; "
+      "run vit index to store it");
   return VectorIndex::build(contents.facts.type, contents.vectors.read_all());
 }
 
@@ -44,9 +45,9 @@ IndexSearch::IndexSearch(const std::filesystem::path& folder, const IndexContent
     faiss_.emplace(open_faiss(folder, contents, note_));
   if (parameters.empty()) return;
   if (!faiss_)
-    fail_usage(
-        "--parameters: an index of type ", printable(contents.facts.type),
-        plain_type(contents.facts.type) ? " has none" : " is scanned, as this build of vit has no FAISS");
+    fail_usage("--parameters: an index of type ", printable(contents.facts.type),
+               plain_type(contents.facts.type) ? " has none"
+                                               : " is scanned, because this build of vit has no FAISS");
   faiss_->set_parameters(parameters);
 }
 

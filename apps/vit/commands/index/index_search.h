@@ -1,4 +1,4 @@
-// Searching an index: exactly, or by what FAISS made of its vectors.
+// Searches an index: exactly, or with FAISS.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +15,16 @@ namespace vit::app {
 
 class IndexSearch {
  public:
-  /// Plain types are scanned, as are all in a build without FAISS. Others are searched by FAISS: in
-  /// vectors.faiss if this user wrote it as index.json says, else in what FAISS makes of the vectors anew,
-  /// which note() says. `parameters`: VectorIndex::set_parameters(), "" = none. Throws UsageError where there
+  /// Plain types are scanned, as are all types in a build without FAISS. Others are searched by FAISS: in
+  /// vectors.faiss if this user wrote it according to index.json, else in an index rebuilt from the vectors,
+  /// which note() reports. `parameters`: VectorIndex::set_parameters(), "" = none. Throws UsageError if there
   /// is nothing to set.
   IndexSearch(const std::filesystem::path& folder, const IndexContents& contents,
               const std::string& parameters);
 
-  /// "" or one line for the user.
+  /// One line for the user, or "".
   const std::string& note() const noexcept { return note_; }
-  /// For each query (C), of length 1, the `top` most similar vectors, best first, of equal ones the first.
+  /// For each query (C), of length 1, the `top` most similar vectors, best first; ties in index order.
   std::vector<std::vector<Hit>> search(std::span<const std::span<const float>> queries, std::size_t top,
                                        int threads) const;
 
@@ -34,7 +34,7 @@ class IndexSearch {
   std::string note_;
 };
 
-/// Whether the folder holds vectors.faiss as this user wrote it for the index.
+/// Whether the folder has a vectors.faiss that this user wrote for the index.
 bool has_own_faiss_file(const std::filesystem::path& folder, const IndexFacts& facts, const IndexSeal& seal);
 
 }  // namespace vit::app

@@ -15,9 +15,9 @@ using namespace internal;
 namespace {
 
 constexpr Where kWhere{"index", ErrorKind::mismatch};
-constexpr std::size_t kBlockFloats = std::size_t{1} << 17;  // half a MiB: stays in the second cache
+constexpr std::size_t kBlockFloats = std::size_t{1} << 17;  // half a MiB: stays in the L2 cache
 
-// Eight vectors of the smallest instruction set: one thread nearly keeps up with memory. FAISS's own, built
+// Eight vectors of the smallest instruction set: one thread nearly saturates memory. FAISS's own, built
 // for every processor of an architecture, takes four times as long.
 constexpr std::size_t kSums = 32;
 
@@ -44,10 +44,10 @@ class Best {
   std::size_t top_, most_;
   std::vector<Hit> hits_;
   bool is_full_ = false;
-  Hit worst_;  // of those kept, where there are `top`
+  Hit worst_;  // of those kept, once there are `top`
 };
 
-/// What a thread reads and finds.
+/// Buffers and results of a thread.
 struct Lane {
   std::vector<float> rows;
   std::vector<Best> best;  // of each query

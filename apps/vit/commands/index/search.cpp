@@ -22,14 +22,14 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "FOLDER is what vit index wrote; its model, features and size are used, and the options that it was "
-    "loaded\n"
-    "with. Scores are cosines; of equal "
-    "ones the\n"
-    "first file of the index counts. Several queries are one: the mean of their vectors. With --each every "
-    "one is\n"
-    "searched for itself. Texts need an index of a model with a text tower, of the features that it compares "
-    "with texts.\n"
+    "FOLDER is an index from vit index; its model, features, size and loading options are "
+    "used.\n"
+    "Scores are cosines; ties are in the order of "
+    "the\n"
+    "index. Several queries are combined: the mean of their vectors is searched for. With --each every "
+    "query\n"
+    "is searched separately. Texts need an index of a model with a text tower, of the features that are "
+    "compared with texts.\n"
     "Examples:\n"
     "  vit search photos.index cat.jpg\n"
     "  vit search photos.index cat1.jpg cat2.jpg --top 100 --format json\n"
@@ -51,7 +51,7 @@ struct SearchOptions {
   std::filesystem::path html;
 };
 
-/// A vector to search for, and the names it is made of.
+/// A vector to search for, and the names of the queries in it.
 struct Query {
   std::vector<std::string> names;
   std::vector<float> vector;  // (d), of length 1
@@ -103,7 +103,7 @@ std::string as_csv(const Query& query, std::span<const Hit> hits, std::span<cons
   return out;
 }
 
-/// The mean of vectors of length 1, of length 1 again.
+/// The normalized mean of vectors of length 1.
 Query mean_of(std::span<const Query> queries) {
   Query mean{.names = {}, .vector = std::vector<float>(queries.front().vector.size())};
   for (const Query& query : queries) {
@@ -114,7 +114,7 @@ Query mean_of(std::span<const Query> queries) {
   return mean;
 }
 
-/// The vectors of images; the exit code.
+/// Computes the vectors of images; returns the exit code.
 int embed_images(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
   const IndexModel& model = contents.facts.model;
   InputList list = list_inputs(options.queries, std::cin);
@@ -130,7 +130,7 @@ int embed_images(const SearchOptions& options, const IndexContents& contents, st
   return run.finish();
 }
 
-/// The vectors of texts; the exit code.
+/// Computes the vectors of texts; returns the exit code.
 int embed_texts(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
   const IndexModel& model = contents.facts.model;
   const std::vector<std::string> texts = read_texts(options.texts);
@@ -139,7 +139,7 @@ int embed_texts(const SearchOptions& options, const IndexContents& contents, std
   hold_interrupts();
   ImageAndText towers = ImageAndText::load(model_path(options.common), options.common.model_options,
                                            text_options(options.common));
-  const VectorFeature joint("", towers.image->config());  // the default is what texts compare with
+  const VectorFeature joint("", towers.image->config());  // the default is the feature compared with texts
   model.check_same(index_model(options.common, *towers.image, joint), options.folder.string());
   Progress progress("search", texts.size(), options.common.progress_mode(), "texts");
   TextEncoder encoder(std::move(towers.text), {.threads = options.common.session.threads});
@@ -174,7 +174,7 @@ std::vector<std::span<const float>> vectors_of(std::span<const Query> queries) {
 
 int search(SearchOptions options) {
   if (options.queries.empty() == !options.texts.are_given())
-    fail_usage("QUERY or --text is required, and not both");
+    fail_usage("either QUERY or --text is required, not both");
   if (options.texts.are_given()) check_html(options.html, {}, options.common);
   const IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
   const IndexSearch index(options.folder, contents, options.parameters);
@@ -216,7 +216,7 @@ Command search_command() {
       .footer = kFooter,
       .options = {{.name = "FOLDER",
                    .type_name = "",
-                   .help = "Index that vit index wrote",
+                   .help = "Index from vit index",
                    .target = text_target(options->folder),
                    .is_required = true},
                   {.name = "QUERY",
@@ -230,15 +230,15 @@ Command search_command() {
                    .target = integer_target(options->top, std::size_t{1}, kMaxTop)},
                   {.name = "--format",
                    .type_name = "FORMAT",
-                   .help = "text, json (one object a line) or csv",
+                   .help = "text, json (one object per line) or csv",
                    .target = choice_target(options->format, kPrintFormats)},
                   {.name = "--each",
                    .type_name = "",
-                   .help = "Search for every query instead of the mean of all",
+                   .help = "Search for each query separately instead of their mean",
                    .flag = &options->each},
                   {.name = "--parameters",
                    .type_name = "LIST",
-                   .help = "Parameters of the search by FAISS's names: nprobe=32, efSearch=64",
+                   .help = "Search parameters by their FAISS names: nprobe=32, efSearch=64",
                    .target = text_target(options->parameters)},
                   trust_option(options->trusts_index),
                   html_option(options->html)},

@@ -28,7 +28,7 @@ Dtype dtype_of(PlainType type) {
   return type == PlainType::fp16 ? Dtype::f16 : Dtype::f32;
 }
 
-/// Numbers one after another in the byte order of the machine, as FAISS writes them.
+/// Numbers in sequence in the byte order of the machine, as FAISS writes them.
 class Bytes {
  public:
   template <typename Number>
@@ -40,10 +40,10 @@ class Bytes {
   std::string text;
 };
 
-/// What faiss::write_index writes of n vectors of a plain type before their numbers: the name of the type;
-/// size and number of vectors; two numbers that are not used, whether it is trained, and the metric, inner
-/// products; of the quantizer its kind (float16), three of its parameters, size and bytes of a vector, and no
-/// ranges; and how many numbers or bytes follow.
+/// The header that faiss::write_index writes before the numbers of n vectors of a plain type: the name of the
+/// type; dimension and number of vectors; two unused numbers, whether it is trained, and the metric, inner
+/// product; for the quantizer its kind (float16), three parameters, dimension and bytes of a vector, and no
+/// ranges; and the number of values or bytes that follow.
 std::string faiss_start(PlainType type, std::size_t n, std::size_t dim) {
   constexpr std::int64_t kUnused = std::int64_t{1} << 20;
   constexpr std::int32_t kInnerProduct = 0, kFloat16 = 4, kRange = 0;
@@ -58,7 +58,7 @@ std::string faiss_start(PlainType type, std::size_t n, std::size_t dim) {
   return std::move(out.add(std::uint64_t{checked_mul(n, code_bytes, kWhere)}).text);
 }
 
-/// Rounds in place of `halves`; returns the largest square of a row's difference.
+/// Rounds `rows` into `halves`; returns the largest squared difference of a row.
 double round_rows(std::span<const float> rows, std::size_t dim, std::span<std::uint16_t> halves) {
   double largest = 0;
   for (std::size_t row = 0; row < rows.size(); row += dim) {
@@ -87,8 +87,8 @@ StoredVectors::StoredVectors(const std::filesystem::path& path, const std::strin
   const std::size_t num_bytes = checked_mul(checked_mul(n, dim, kWhere), dtype_bytes(dtype), kWhere);
   const std::size_t needed = checked_add(start.size(), num_bytes, kWhere), size = file_->size();
   VIT_CHECK(size >= needed && (at_end || size == needed) && file_->text(size - needed, start.size()) == start,
-            kWhere, path.string(), ": does not hold ", n, " vectors of ", dim, " numbers (", to_string(dtype),
-            "); run vit index again");
+            kWhere, path.string(), ": does not contain ", n, " vectors of ", dim, " numbers (",
+            to_string(dtype), "); run vit index again");
   bytes_ = StoredBytes(*file_, size - num_bytes, num_bytes);
 }
 

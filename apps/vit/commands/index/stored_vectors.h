@@ -1,5 +1,5 @@
-// The vectors of an index where they are stored: in files of several forms, read when they are wanted.
-// Letters: n vectors, C numbers of each.
+// The vectors of an index in their files, which have several formats and are read on demand.
+// Letters: n vectors, C numbers each.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace vit::app {
 
-/// Types of index that are nothing but the vectors: searched without FAISS, which reads their files.
+/// Types of index that consist only of the vectors: searched without FAISS, which can read their files.
 enum class PlainType {
   flat,  // "Flat": float32
   fp16,  // "SQfp16": float16
 };
-/// The plain type that a factory string of FAISS names; nothing for the others.
+/// The plain type named by a FAISS factory string; nothing for the others.
 std::optional<PlainType> plain_type(const std::string& type);
 
 /// Vectors (n, C) in a file, float32 or float16. Safe to read from several threads.
@@ -30,12 +30,12 @@ class StoredVectors {
   StoredVectors() = default;
   /// The tensor "vectors" of a file that write_vectors() wrote. Throws Error if it has another shape.
   static StoredVectors in_safetensors(const std::filesystem::path& path, std::size_t n, std::size_t dim);
-  /// A .npy file of float32, which releases up to 0.2 wrote beside vectors.faiss.
+  /// A .npy file of float32, which releases up to 0.2 wrote next to vectors.faiss.
   static StoredVectors in_npy(const std::filesystem::path& path, std::size_t n, std::size_t dim);
-  /// A file of FAISS of a plain type.
+  /// A FAISS file of a plain type.
   static StoredVectors in_faiss(const std::filesystem::path& path, PlainType type, std::size_t n,
                                 std::size_t dim);
-  /// A file of FAISS that ends with all vectors as those of a Flat one: a graph (HNSW).
+  /// A FAISS file that ends with all vectors as in a Flat one: a graph (HNSW).
   static StoredVectors at_end_of_faiss(const std::filesystem::path& path, std::size_t n, std::size_t dim);
   /// The n vectors of a file of float32 and nothing else.
   static StoredVectors in_raw(const std::filesystem::path& path, std::size_t n, std::size_t dim);
@@ -48,7 +48,7 @@ class StoredVectors {
   bool are_rounded() const noexcept { return dtype_ == internal::Dtype::f16; }
   /// Fills `rows` (count, C) with the vectors from `first` on. Throws Error as SourceFile::read does.
   void read(std::size_t first, std::span<float> rows) const;
-  /// All of them (n, C), in memory.
+  /// Reads all of them (n, C) into memory.
   Tensor<float> read_all() const;
 
  private:
@@ -65,14 +65,14 @@ class StoredVectors {
 /// Fills `rows` (count, C) with the vectors from `first` on.
 using ReadVectors = std::function<void(std::size_t first, std::span<float> rows)>;
 
-/// Where write_vectors() writes; an empty path is not written.
+/// The files of write_vectors(); an empty path is not written.
 struct VectorFiles {
   std::filesystem::path safetensors;  // tensor "vectors" (n, C)
-  std::filesystem::path faiss;        // of a plain type: what faiss.read_index reads
+  std::filesystem::path faiss;        // of a plain type, for faiss.read_index
 };
-/// Writes n vectors, float16 for PlainType::fp16, a block at a time: memory does not grow with n. The files
-/// appear when they are complete. Returns the length of the largest difference between a vector and what is
-/// stored of it. Throws Error if a file cannot be written.
+/// Writes n vectors, float16 for PlainType::fp16, in blocks: memory does not grow with n. The files
+/// appear when they are complete. Returns the length of the largest difference between a vector and its
+/// stored form. Throws Error if a file cannot be written.
 double write_vectors(const VectorFiles& files, PlainType type, std::size_t n, std::size_t dim,
                      const ReadVectors& read);
 

@@ -39,9 +39,9 @@ constexpr std::size_t kBlock = 4096;  // vectors that are compared at a time
 
 using idx_t = decltype(faiss::Index::ntotal);  // its name moved between releases
 
-constexpr idx_t kMinGraph = 101;  // NNDescent, which NSG begins with, samples 100 vectors and takes one more
+constexpr idx_t kMinGraph = 101;  // NNDescent, the first step of NSG, samples 100 vectors and needs one more
 
-/// What FAISS says, without its source lines and conditions.
+/// The message of FAISS, without its source lines and conditions.
 std::string reason(const std::exception& error) {
   std::string text = error.what();
   const auto cut = [&text](std::size_t at, std::string_view end) {
@@ -67,7 +67,7 @@ class FaissThreads {
   int before_;
 };
 
-/// Hands FAISS the bytes of a file.
+/// Passes the bytes of a file to FAISS.
 class FileReader : public faiss::IOReader {
  public:
   explicit FileReader(const SourceFile& file) : file_(file) { name = file.path().string(); }
@@ -85,7 +85,7 @@ class FileReader : public faiss::IOReader {
   std::size_t position_ = 0;
 };
 
-/// Takes from FAISS the bytes of a file, many of them number by number.
+/// Receives the bytes of a file from FAISS, often one number at a time.
 class FileWriter : public faiss::IOWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path) : file_(path, kWhere) { name = path.string(); }
@@ -118,7 +118,7 @@ class FileWriter : public faiss::IOWriter {
   std::vector<std::byte> buffer_;
 };
 
-/// The metric of an index as a number: a damaged file may hold one that FAISS has no name for.
+/// The metric of an index as a number: a damaged file may contain one without an enumerator in FAISS.
 int metric_of(const faiss::Index& index) {
   static_assert(sizeof index.metric_type == sizeof(int));
   int metric = 0;
@@ -126,14 +126,14 @@ int metric_of(const faiss::Index& index) {
   return metric;
 }
 
-/// Throws UsageError for numbers in a factory string that FAISS divides by, or never ends with: NSG joins
-/// what is not connected to vectors with room for a neighbor, and looks for them until there is one.
+/// Throws UsageError for numbers in a factory string with which FAISS divides by zero or loops: NSG connects
+/// unconnected vectors to vectors with room for a neighbor, and searches until it finds one.
 void check_numbers(const std::string& type) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const char* const last = type.data() + type.size();
   for (const char* at = type.data(); (at = std::find_if(at, last, is_digit)) != last;) {
     const std::string_view before(type.data(), at);
-    int number = std::numeric_limits<int>::max();  // of a larger one FAISS speaks itself
+    int number = std::numeric_limits<int>::max();  // FAISS itself reports a larger one
     at = std::from_chars(at, last, number).ptr;
     if (number == 0) fail_usage("--type: expected numbers of 1 or more, found '", printable(type), "'");
     if ((before.ends_with("HNSW") && number < 2) || (before.ends_with("NSG") && number < 16))
@@ -141,7 +141,7 @@ void check_numbers(const std::string& type) {
   }
 }
 
-/// Throws Error if FAISS would divide by zero, or draw for ever, because there are too few vectors.
+/// Throws Error if FAISS would divide by zero, or loop forever, because there are too few vectors.
 void check_count(const faiss::Index& index, idx_t count) {
   if (const auto* const graph = dynamic_cast<const faiss::IndexNSG*>(&index)) {
     const idx_t needed = std::max<idx_t>(kMinGraph, graph->nsg.L + 1);
@@ -157,7 +157,7 @@ void check_count(const faiss::Index& index, idx_t count) {
   }
 }
 
-/// Throws UsageError for fewer candidates than results, behind which FAISS would read on.
+/// Throws UsageError for fewer candidates than results, which makes FAISS read out of bounds.
 void check_candidates(const faiss::Index& index) {
   if (const auto* const transformed = dynamic_cast<const faiss::IndexPreTransform*>(&index)) {
     check_candidates(*transformed->index);
@@ -192,7 +192,7 @@ void VectorIndex::check_type(const std::string& type, std::size_t dim) {
                " numbers: ", reason(error));
   }
   if (metric_of(*index) != faiss::METRIC_INNER_PRODUCT)
-    fail_usage("--type: FAISS has '", printable(type), "' for distances alone, not for inner products");
+    fail_usage("--type: FAISS has '", printable(type), "' only for distances, not for inner products");
 }
 
 VectorIndex VectorIndex::build(const std::string& type, TensorView<const float> vectors) {
@@ -219,7 +219,7 @@ VectorIndex VectorIndex::read(const SourceFile& file) {
     FileReader reader(file);
     state->index.reset(faiss::read_index(&reader));
     VIT_CHECK(metric_of(*state->index) == faiss::METRIC_INNER_PRODUCT, kWhere, path.string(),
-              ": compares by another metric than the inner product; it was not written by vit index");
+              ": uses another metric than the inner product; it was not written by vit index");
     return VectorIndex(std::move(state));
   } catch (const Error&) {
     throw;
@@ -282,7 +282,7 @@ Tensor<float> VectorIndex::vectors() const {
   try {
     state_->index->reconstruct_n(0, static_cast<idx_t>(size()), out.data());
   } catch (const faiss::FaissException& error) {
-    fail(kWhere.with(ErrorKind::unsupported), "FAISS gives no vectors back: ", reason(error));
+    fail(kWhere.with(ErrorKind::unsupported), "FAISS cannot return the vectors: ", reason(error));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The index of a build without FAISS: there is none.
+// Replacement for builds without FAISS.
 #include "apps/vit/commands/index/vector_index.h"
 #include "vit/base/check.h"
 

@@ -10,7 +10,7 @@ double real(std::size_t value) {
   return static_cast<double>(value);
 }
 
-/// Keys that a token attends to, on average, where attention stays inside windows.
+/// Average number of keys a token attends to with window attention.
 double keys_in_windows(GridSize grid, std::size_t window) {
   double pairs = 0;
   for (std::size_t top = 0; top < grid.rows; top += window) {
@@ -23,7 +23,7 @@ double keys_in_windows(GridSize grid, std::size_t window) {
   return pairs / (real(grid.rows) * real(grid.columns));
 }
 
-/// Of a merger, and of those between blocks.
+/// FLOPs of a merger, and of those between blocks.
 double merger_flops(const ModelConfig& config, GridSize grid) {
   const MergerConfig& m = config.merger;
   if (m.size == 0) return 0;

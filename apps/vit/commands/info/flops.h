@@ -19,8 +19,8 @@ struct Flops {
   double total() const { return patch_embed + attention_linear + attention + mlp + head; }
 };
 
-/// `num_leading` > 0: the last block computes that many rows alone, as
-/// VisionTransformer::num_leading_tokens() tells.
+/// `num_leading` > 0: the last block computes only that many rows, as given by
+/// VisionTransformer::num_leading_tokens().
 Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading = 0);
 /// Of the products of a dense head on `backbone`.
 double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone, GridSize grid);

@@ -1,4 +1,4 @@
-// vit info: what the program, the machine and a model are.
+// vit info: properties of the program, the machine and a model.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,7 +43,7 @@ constexpr const char* kExamples =
     "  vit info --architecture vit_base_patch16_rope_224";
 
 constexpr const char* kNoPreprocessing =
-    "no file tells how images are preprocessed; preprocessed pixels (.npy) can be run";
+    "no file defines the preprocessing; only preprocessed pixels (.npy) can be used";
 
 struct InfoOptions {
   CommonOptions common;
@@ -56,12 +56,12 @@ struct InfoOptions {
 
 // -------------------------------------------------------------------------------------------- the machine
 
-/// Why these kernels run.
+/// Why these kernels were chosen.
 std::string reason_of_choice(const CommonOptions& options) {
-  if (!options.model_options.kernels.empty()) return "asked for by --kernels";
+  if (!options.model_options.kernels.empty()) return "selected by --kernels";
   const char* const variable = std::getenv("VIT_KERNELS");
-  if (variable != nullptr && *variable != '\0') return "asked for by VIT_KERNELS";
-  return "the fastest that this machine can run";
+  if (variable != nullptr && *variable != '\0') return "selected by VIT_KERNELS";
+  return "the fastest that this machine supports";
 }
 
 ordered_json kernels_json(const CommonOptions& options) {
@@ -121,7 +121,7 @@ std::string machine_text(const ordered_json& machine) {
 
 // ---------------------------------------------------------------------------------------------- the model
 
-/// The grid of the inputs that preprocessing makes, the model's own where that is unknown; nothing where each
+/// The grid of preprocessed inputs, the model's own if that is unknown; nothing if each
 /// image has its own.
 std::optional<GridSize> grid_of(const CheckpointDescription& facts) {
   if (!facts.preprocess) return facts.config.native_grid();
@@ -155,7 +155,7 @@ ModelFacts load_facts(const InfoOptions& options) {
   return facts;
 }
 
-/// The tensors of the file, with what the text tower does with those that the image tower leaves alone.
+/// The tensors of the file, with the text tower's use of those that the image tower ignores.
 std::vector<TensorUse> tensor_uses(const ModelFacts& facts) {
   std::map<std::string, std::string> of_text;
   if (facts.text) {
@@ -214,20 +214,20 @@ ordered_json tensors_json(const std::vector<TensorUse>& uses) {
   return tensors;
 }
 
-/// How rotary positions meet another grid; "" of models that have none.
+/// How RoPE handles other grids than trained; "" for models without RoPE.
 std::string rope_scaling_text(const PositionConfig& position) {
   if (position.rope == RopeKind::none) return "";
   const RopeScalingRule own = position::default_scaling_rule(position.coordinates);
   const std::string own_text = position::to_string(RopeScaling{.rule = own});
   if (position.rope_scaling) {
-    return position::to_string(*position.rope_scaling) +
-           " (asked for; of the checkpoint itself: " + own_text + ")";
+    return position::to_string(*position.rope_scaling) + " (given; default of the checkpoint: " + own_text +
+           ")";
   }
-  return own_text + (own == RopeScalingRule::none ? " (patches are counted)"
-                                                  : " (every grid fills the trained range of coordinates)");
+  return own_text + (own == RopeScalingRule::none ? " (positions are extrapolated)"
+                                                  : " (every grid is mapped to the trained range)");
 }
 
-/// What is told of an image tower.
+/// Adds the facts about an image tower.
 void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
   out["parameters"] = facts.report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
@@ -354,11 +354,11 @@ std::string model_text(const ordered_json& model) {
 
 // ------------------------------------------------------------------------------------------------ command
 
-/// Lets --kernels without a name ask for the list; the parser hands that over as an empty value.
+/// Lets --kernels without a name request the list; the parser passes that as an empty value.
 void list_kernels_without_name(std::vector<Option>& list, bool& is_asked) {
   const auto kernels =
       std::find_if(list.begin(), list.end(), [](const Option& option) { return option.name == "--kernels"; });
-  kernels->help = "List the kernels, or choose the one to be measured";
+  kernels->help = "List the kernels, or choose the one to measure";
   kernels->occurs = Occurs::optional_value;
   kernels->target.store = [store = kernels->target.store, &is_asked](const std::vector<std::string>& values) {
     is_asked = values.empty() || values.front().empty();
@@ -368,7 +368,7 @@ void list_kernels_without_name(std::vector<Option>& list, bool& is_asked) {
 
 int info(InfoOptions options) {
   if (!options.path.empty()) {
-    if (!options.common.model.empty()) fail_usage("PATH and --model: give one of them");
+    if (!options.common.model.empty()) fail_usage("PATH and --model: give only one of them");
     options.common.model = options.path;
   }
   const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
@@ -399,7 +399,7 @@ Command info_command() {
                   .footer = kExamples,
                   .options = {{.name = "PATH",
                                .type_name = "",
-                               .help = "The model, as --model",
+                               .help = "The model, same as --model",
                                .target = text_target(options->path)},
                               {.name = "--json",
                                .type_name = "",
@@ -411,7 +411,7 @@ Command info_command() {
                                .flag = &options->peak},
                               {.name = "--tensors",
                                .type_name = "",
-                               .help = "List the tensors of the model and what each is used for",
+                               .help = "List the tensors of the model and their use",
                                .flag = &options->tensors}},
                   .run = [options] { return info(*options); }};
   add_common_options(command.options, options->common);

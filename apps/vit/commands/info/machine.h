@@ -1,4 +1,4 @@
-// What the program can tell about its own process.
+// Memory statistics of the process.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace vit::app {
 
-/// Most bytes of memory this process has held so far (VmHWM), or nothing if the system does not tell.
+/// Peak memory of this process in bytes (VmHWM), or nothing if the system does not report it.
 std::optional<std::size_t> peak_memory_bytes();
-/// Starts the count anew at what is held now, if the system allows that.
+/// Resets the peak to the current memory, if the system allows it.
 void reset_peak_memory();
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// What is known of a model without running it.
+// Properties of a model that are known without running it.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace vit::app {
 
-/// Reads a checkpoint, or makes one up from --architecture where no --model is given; packs no weights. The
+/// Reads a checkpoint, or creates one from --architecture if no --model is given; packs no weights. The
 /// preprocessing is for --size.
 CheckpointDescription load_model_facts(const CommonOptions& options);
 
-/// The preprocessing of a checkpoint for --size, nothing where no file tells it; its configuration files
-/// suffice.
+/// The preprocessing of a checkpoint for --size, nothing if no file defines it; its configuration files
+/// are sufficient.
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options);
 
 }  // namespace vit::app

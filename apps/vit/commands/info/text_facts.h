@@ -1,4 +1,4 @@
-// What is known of a text tower without running it.
+// Properties of a text tower that are known without running it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace vit::app {
 
-/// Nothing where the checkpoint has no text tower, or there is no checkpoint.
+/// Nothing if the checkpoint has no text tower, or there is no checkpoint.
 std::optional<TextDescription> find_text_facts(const CommonOptions& options);
 
 /// Configuration, score and tokenizer, in the order in which they are printed.

@@ -1,5 +1,5 @@
-// Pictures of numbers on patches: color maps over images, matches between two, sheets of many. Drawn with
-// OpenCV; a build without it says so. Letters: h, w = patches per column and row.
+// Visualizations of patch values: color maps over images, matches between two, sheets of many. Drawn with
+// OpenCV; a build without it throws Error. Letters: h, w = patches per column and row.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace vit::app {
 
-/// overlay: colors over the image, interpolated between the centers of patches; plain: colors alone, each
-/// patch as the rectangle that it is.
+/// overlay: colors over the image, interpolated between the centers of patches; plain: only colors, each
+/// patch as a rectangle.
 enum class DrawStyle { overlay, plain };
 
-/// Numbers of the patches of one image.
+/// Values of the patches of one image.
 struct PatchMap {
   std::string title;
   std::vector<float> values;  // (h, w), or (h, w, 3) as red, green, blue from 0 to 1
@@ -39,7 +39,7 @@ struct MatchLine {
   SourcePoint to;
 };
 
-/// What the drawing needs beside the numbers.
+/// Parameters of the drawing.
 struct DrawOptions {
   DrawStyle style = DrawStyle::overlay;
   std::size_t max_edge = 1536;  // of one panel, in pixels
@@ -51,12 +51,12 @@ void check_can_draw();
 /// A map (H, W) in the colors of matplotlib's inferno, from `low` to `high`; half transparent over the gray
 /// `source` of that size unless that is null.
 Image draw_colors(TensorView<const float> map, double low, double high, const Image* source);
-/// The image, and its maps beside it, with captions and color scales.
+/// The image with its maps next to it, captions and color scales.
 Image draw_maps(const MapPicture& picture, const DrawOptions& options);
 /// Two images side by side and lines between them.
 Image draw_matches(const SeenImage& first, const SeenImage& second, std::span<const MatchLine> lines,
                    std::span<const std::string> caption, const DrawOptions& options);
-/// Pictures in rows, in their order, and lines of text under all.
+/// Pictures in rows, in order, with lines of text below.
 Image draw_sheet(std::span<const Image> pictures, std::span<const std::string> caption);
 
 }  // namespace vit::app

@@ -1,4 +1,4 @@
-// The drawing of a build without OpenCV: there is none.
+// Replacement for builds without OpenCV.
 #include "apps/vit/commands/show/drawing.h"
 #include "vit/base/check.h"
 

@@ -16,17 +16,17 @@ constexpr int kLineHeight = 18;
 constexpr int kBarHeight = 12;
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
 constexpr double kFontScale = 0.42;
-constexpr double kColorShare = 0.6;  // of an overlay; the rest is the grey image
+constexpr double kColorShare = 0.6;  // of an overlay; the rest is the gray image
 constexpr double kMinEdge = 320;     // of a panel: small images are enlarged to this
 constexpr int kMaxPictureEdge = 30000;
 const cv::Scalar kPaper(255, 255, 255), kInk(40, 40, 40), kPadding(128, 128, 128);
 
-/// Sizes as OpenCV wants them.
+/// Sizes as OpenCV expects them.
 int to_int(double value) {
   return static_cast<int>(std::lround(value));
 }
 
-/// Shown pixels for the part of an image that the patches cover.
+/// Size in which the part of an image covered by patches is shown.
 cv::Size panel_size(const PatchLayout& layout, std::size_t max_edge) {
   const double longer = std::max(layout.width(), layout.height());
   const double most = static_cast<double>(max_edge);
@@ -34,13 +34,13 @@ cv::Size panel_size(const PatchLayout& layout, std::size_t max_edge) {
   return {std::max(1, to_int(layout.width() * scale)), std::max(1, to_int(layout.height() * scale))};
 }
 
-/// The part of an image that the patches cover; padding is grey.
+/// The part of an image that the patches cover; padding is gray.
 cv::Mat draw_source(const SeenImage& image, cv::Size size) {
   cv::Mat source = to_mat(image.source);
   const PatchLayout& layout = image.layout;
   double x_scale = size.width / layout.width(), y_scale = size.height / layout.height();
   const bool is_reduced = x_scale < 1 && y_scale < 1;
-  if (is_reduced) {  // first, by averages: interpolation would leave out pixels
+  if (is_reduced) {  // first, by averaging: interpolation would skip pixels
     const cv::Size whole(std::max(1, to_int(source.cols * x_scale)),
                          std::max(1, to_int(source.rows * y_scale)));
     const double columns = source.cols, rows = source.rows;
@@ -50,7 +50,7 @@ cv::Mat draw_source(const SeenImage& image, cv::Size size) {
   } else {
     x_scale = y_scale = 1;
   }
-  // from a pixel of the panel to one of `source`; both count from the centers of pixels
+  // from a pixel of the panel to one of `source`; both relative to pixel centers
   const double x_step = layout.width() / size.width * x_scale,
                y_step = layout.height() / size.height * y_scale;
   const cv::Matx23d to_source(x_step, 0, layout.origin().x * x_scale + 0.5 * x_step - 0.5, 0, y_step,
@@ -108,7 +108,7 @@ cv::Mat draw_map(const PatchMap& map, GridSize grid, const cv::Mat& source, Draw
   return colors;
 }
 
-/// Text that the font has; other characters become a question mark.
+/// Characters of the font; others become a question mark.
 std::string ascii(const std::string& text) {
   std::string out = text;
   for (char& c : out) {
@@ -122,7 +122,7 @@ int width_of(const std::string& text) {
   return cv::getTextSize(text, kFont, kFontScale, 1, &baseline).width;
 }
 
-/// Words in lines of at most `width` pixels; a longer word loses its end.
+/// Breaks words into lines of at most `width` pixels; a longer word is truncated.
 std::vector<std::string> wrapped(const std::string& text, int width) {
   std::vector<std::string> lines(1);
   std::istringstream words(ascii(text));
@@ -138,7 +138,7 @@ std::vector<std::string> wrapped(const std::string& text, int width) {
   return lines;
 }
 
-/// A picture on white paper that grows downwards.
+/// A picture on a white background that grows downwards.
 class Page {
  public:
   explicit Page(int width) : sheet_(kMargin, width + 2 * kMargin, CV_8UC3, kPaper), width_(width) {}
@@ -159,7 +159,7 @@ class Page {
     for (std::size_t i = 0; i < titles.size(); ++i)
       put(wrapped(titles[i], panels[0].cols), left_of(i, panels[0]), top);
   }
-  /// Rows of the full width of the paper.
+  /// Rows of the full width.
   void add_sheet(const cv::Mat& sheet) { sheet_.push_back(sheet); }
   void add_text(const std::string& text) {
     const std::vector<std::string> lines = wrapped(text, width_);
@@ -167,7 +167,7 @@ class Page {
     grow(static_cast<int>(lines.size()) * kLineHeight);
     put(lines, kMargin, top);
   }
-  /// The color scale, with the numbers at its ends.
+  /// The color scale, with the values at its ends.
   void add_bar(const std::string& low, const std::string& high) {
     const int text_width = std::max(width_of(low), width_of(high)) + kMargin;
     const int bar_width = std::min(256, width_ - 2 * text_width);

@@ -1,4 +1,4 @@
-// Named arrays of several types and shapes, to a .npz file.
+// Writes named arrays of several types and shapes to a .npz file.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace vit::app {
 
 class NumberFile {
  public:
-  /// "" = nothing is kept. Throws UsageError for another extension than .npz, Error if no file can be made
+  /// "" = nothing is kept. Throws UsageError for another extension than .npz, Error if no file can be created
   /// there.
   explicit NumberFile(std::filesystem::path path);
 

@@ -44,7 +44,7 @@ std::size_t PatchLayout::patch_at(std::size_t x, std::size_t y) const {
     return at >= 0 && at < static_cast<double>(count);
   };
   VIT_CHECK(is_inside(column, grid.columns) && is_inside(row, grid.rows), kWhere, "pixel ", x, ",", y,
-            " is not among those that the patches show: ", std::lround(std::max(0.0, map.left)), ",",
+            " is outside the area covered by patches: ", std::lround(std::max(0.0, map.left)), ",",
             std::lround(std::max(0.0, map.top)), " to ", std::lround(map.left + width()) - 1, ",",
             std::lround(map.top + height()) - 1);
   return static_cast<std::size_t>(row) * grid.columns + static_cast<std::size_t>(column);
@@ -63,7 +63,7 @@ Image image_of_input(const Input& input, const Preprocessor& preprocessor) {
   return decode_input(input, preprocessor.decode_options());
 }
 
-SeenImage PatchRun::look_at(const Input& input) const {
+SeenImage PatchRun::preprocess_only(const Input& input) const {
   if (input.pixels) {
     const Tensor<float> pixels = input.pixels->load(input.pixels_index);
     const ImageSize size{pixels.dim(1), pixels.dim(2)};
@@ -78,7 +78,7 @@ SeenImage PatchRun::look_at(const Input& input) const {
 
 SeenImage PatchRun::run(const Input& input, const std::function<Request(const PatchLayout&)>& request,
                         Outputs& outputs) {
-  SeenImage seen = look_at(input);
+  SeenImage seen = preprocess_only(input);
   const Request wanted = request(seen.layout);
   if (input.pixels) {
     const Tensor<float> pixels = input.pixels->load(input.pixels_index);

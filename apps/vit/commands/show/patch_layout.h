@@ -1,4 +1,4 @@
-// How the patches of a model lie on a source image, and running a model image by image with requests that
+// Positions of a model's patches on a source image, and running a model image by image with requests that
 // depend on it.
 #pragma once
 
@@ -25,18 +25,18 @@ struct PatchLayout {
   SourceMap map;  // from pixels of the model's input to those of the image
 
   std::size_t num_patches() const { return grid.rows * grid.columns; }
-  /// The patch that shows the center of pixel (x, y) of the image, counted row by row. Throws Error if the
-  /// image or what the model sees of it does not reach there.
+  /// The raster index of the patch that contains the center of pixel (x, y) of the image. Throws Error if the
+  /// pixel is outside the image or the part of it that the model sees.
   std::size_t patch_at(std::size_t x, std::size_t y) const;
   /// The center of a patch.
   SourcePoint center(std::size_t patch) const;
-  /// The corner where the first patch begins, and the extent of all patches.
+  /// The corner of the first patch, and the extent of all patches.
   SourcePoint origin() const { return {map.left, map.top}; }
   double width() const { return static_cast<double>(grid.columns * patch_size) * map.x_step; }
   double height() const { return static_cast<double>(grid.rows * patch_size) * map.y_step; }
 };
 
-/// An image that went through the model.
+/// An image processed by the model.
 struct SeenImage {
   Image source;  // RGB; preprocessed pixels are scaled to the range from black to white
   PatchLayout layout;
@@ -56,8 +56,8 @@ class PatchRun {
   /// Runs one input. Throws Error for one that cannot be read or run.
   SeenImage run(const Input& input, const std::function<Request(const PatchLayout&)>& request,
                 Outputs& outputs);
-  /// Preprocesses one input without a forward pass: for pictures of images whose numbers are known.
-  SeenImage look_at(const Input& input) const;
+  /// Preprocesses one input without a forward pass: for drawing images whose values are known.
+  SeenImage preprocess_only(const Input& input) const;
 
  private:
   Session session_;

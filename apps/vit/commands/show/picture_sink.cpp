@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxSheetPictures = 2500;  // 50 x 50
 
-/// Panels of 1536 pixels where a picture stands alone, smaller ones beside others.
+/// Panels of 1536 pixels for a single picture, smaller ones for several.
 std::size_t edge_for(std::size_t num_pictures) {
   if (num_pictures <= 1) return 1536;
   return num_pictures <= 16 ? 384 : 192;
@@ -33,7 +33,7 @@ PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures)
   max_edge_ = edge_for(is_folder_ ? 1 : num_pictures);
   if (!is_folder_) {
     VIT_CHECK(num_pictures <= kMaxSheetPictures, "draw", num_pictures,
-              " images are too many for one picture, which takes ", kMaxSheetPictures,
+              " images are too many for one picture, which holds ", kMaxSheetPictures,
               "; give a folder as --output");
     check_output_place(path_);
     return;
@@ -41,7 +41,7 @@ PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures)
   if (has_image_extension(path_))
     fail_usage("--output: expected a file that ends in .png or a folder, found ", path_.string());
   std::filesystem::create_directories(path_, error);
-  VIT_CHECK(!error, "write", path_.string(), ": the folder cannot be made: ", error.message());
+  VIT_CHECK(!error, "write", path_.string(), ": the folder cannot be created: ", error.message());
   check_output_place(path_ / "picture.png");
 }
 

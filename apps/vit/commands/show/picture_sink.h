@@ -1,4 +1,4 @@
-// Where the pictures of a run go: one sheet in a .png file, or a file for each in a folder.
+// Output of the pictures of a run: one sheet in a .png file, or one file per picture in a folder.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace vit::app {
 
 class PictureSink {
  public:
-  /// A path that ends in .png is one file for all of `num_pictures`, another one a folder, which is made;
+  /// A path that ends in .png is one file for all of `num_pictures`, any other a folder, which is created;
   /// "" = nothing is drawn. Throws UsageError for the extension of another image format, Error if nothing
   /// can be written there.
   PictureSink(std::filesystem::path path, std::size_t num_pictures);
@@ -22,7 +22,7 @@ class PictureSink {
   bool is_used() const { return !path_.empty(); }
   /// Longest edge of a panel that suits the number of pictures.
   std::size_t max_edge() const { return max_edge_; }
-  /// Whether pictures share a file, and with it the lines that tell what they show.
+  /// Whether pictures share a file, and with it the caption.
   bool is_sheet() const { return !is_folder_ && num_expected_ > 1; }
   void set_sheet_caption(std::vector<std::string> lines) { caption_ = std::move(lines); }
   /// Takes the picture of an input; in a folder the file is named after it.
@@ -33,7 +33,7 @@ class PictureSink {
   std::string summary() const;
 
  private:
-  /// STEM.png, or STEM-1.png where an input before had that name.
+  /// STEM.png, or STEM-1.png if an earlier input had that name.
   std::filesystem::path file_for(const std::string& input_name);
 
   std::filesystem::path path_;

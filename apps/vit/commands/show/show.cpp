@@ -1,4 +1,4 @@
-// vit show: pictures of what a model sees, and the numbers behind them.
+// vit show: visualizations of what a model sees, and their values.
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +46,7 @@ int show(const ShowOptions& options) {
   const auto load = [&](ImageRun& run) {
     const InputList& list = run.list();
     if (*options.what == What::match && list.inputs.size() + list.failures.size() != 2)
-      fail_usage("--what match takes two images, found ", list.inputs.size());
+      fail_usage("--what match needs two images, found ", list.inputs.size());
     check_has_weights(options.common);
     patches.emplace(run.load(), options.common.session);
     return true;

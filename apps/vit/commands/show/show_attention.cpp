@@ -61,7 +61,8 @@ void Show::draw_attention() {
   for_each([&](const Input& input) {
     const SeenImage seen = run_.run(
         input, [&](const PatchLayout& layout) { return Request{wanted(layout)}; }, outputs_);
-    const TensorView<const float> rows = outputs_[0][wanted(seen.layout)];  // (heads, T), or (T) of a rollout
+    const TensorView<const float> rows =
+        outputs_[0][wanted(seen.layout)];  // (heads, T), or (T) for a rollout
     const std::size_t count = seen.layout.num_patches(),
                       heads = options_.rollout ? 1 : run_.model().config().num_heads;
     std::vector<float> weights;  // (heads, h, w)

@@ -58,11 +58,11 @@ std::vector<Option> show_option_list(ShowOptions& options) {
        .is_required = true},
       {.name = "-o,--output",
        .type_name = "PATH",
-       .help = "FILE.png for all inputs together, or a folder for a picture of each",
+       .help = "FILE.png for all inputs together, or a folder for one picture per input",
        .target = text_target(options.output)},
       {.name = "--data",
        .type_name = "FILE",
-       .help = "Write the numbers to a .npz file",
+       .help = "Write the values to a .npz file",
        .target = text_target(options.data)},
       html_option(options.html),
       {.name = "--layer",
@@ -86,7 +86,7 @@ std::vector<Option> show_option_list(ShowOptions& options) {
                   {"cls"}}},
       {.name = "--rollout",
        .type_name = "",
-       .help = "Attention followed through all blocks up to --layer",
+       .help = "Attention rolled out through all blocks up to --layer",
        .flag = &options.rollout},
       {.name = "--foreground",
        .type_name = "",
@@ -94,7 +94,7 @@ std::vector<Option> show_option_list(ShowOptions& options) {
        .flag = &options.foreground},
       {.name = "--style",
        .type_name = "STYLE",
-       .help = "overlay: colors over the image, interpolated (bilinear); plain: every patch a rectangle",
+       .help = "overlay: colors over the image, interpolated (bilinear); plain: each patch as a rectangle",
        .target = choice_target(options.style, kStyles)}};
 }
 
@@ -110,7 +110,7 @@ void check_show_options(const ShowOptions& options) {
     fail_usage("--head goes with --what attention");
   if (what != What::attention && options.rollout) fail_usage("--rollout goes with --what attention");
   if (options.rollout && options.heads != HeadChoice::mean)
-    fail_usage("--rollout takes the mean of the heads; leave out --head");
+    fail_usage("--rollout uses the mean of the heads; omit --head");
   if (what != What::pca && options.foreground) fail_usage("--foreground goes with --what pca");
 }
 

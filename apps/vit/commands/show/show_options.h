@@ -1,4 +1,4 @@
-// What `vit show` is asked for.
+// The options of `vit show`.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +41,10 @@ struct ShowOptions {
 /// Options as data; `options` must outlive the list.
 std::vector<Option> show_option_list(ShowOptions& options);
 
-/// Throws UsageError for options that do not go together.
+/// Throws UsageError for options that contradict each other.
 void check_show_options(const ShowOptions& options);
 
-/// The block that --layer names. Throws UsageError if the model has none of this number.
+/// The block that --layer names. Throws UsageError if the model has no such block.
 std::size_t resolve_layer(const ShowOptions& options, const ModelConfig& config);
 
 }  // namespace vit::app

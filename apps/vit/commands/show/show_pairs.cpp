@@ -1,4 +1,4 @@
-// Patches compared with one patch, and patches of two images with each other.
+// Compares patches with one patch, and patches of two images with each other.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -71,7 +71,7 @@ void Show::draw_match() {
   numbers_.add("pairs", {pairs.size(), 4}, points);
   numbers_.add("scores", {pairs.size()}, scores);
   if (!is_drawn()) return;
-  std::vector<std::size_t> order(pairs.size());  // best first, those drawn in the order of the first image
+  std::vector<std::size_t> order(pairs.size());  // best first; those drawn in the order of the first image
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return pairs[a].cosine > pairs[b].cosine; });
@@ -85,7 +85,7 @@ void Show::draw_match() {
                                 : text(pairs.size());
   const std::vector<std::string> caption{
       text(short_name(inputs_[0]), " and ", short_name(inputs_[1])),
-      text(shown, " pairs of ", patch_text(), " that are each other's nearest"),
+      text(shown, " pairs of ", patch_text(), " that are mutual nearest neighbors"),
       text(images[0].layout.grid.columns, " x ", images[0].layout.grid.rows, " and ",
            images[1].layout.grid.columns, " x ", images[1].layout.grid.rows,
            " patches; lines join their centers")};

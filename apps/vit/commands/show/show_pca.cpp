@@ -13,14 +13,14 @@
 namespace vit::app {
 namespace {
 
-/// The components of one image and its place among the inputs.
+/// The components of one image and its index among the inputs.
 struct PcaImage {
   const Input* input;
   GridSize grid;
   Tensor<float> values;  // (h w, 3)
 };
 
-/// Where the middle 98 % of a component lie; patches that are hidden do not count.
+/// The range of the middle 98 % of a component; hidden patches do not count.
 std::pair<float, float> range_of(std::span<const PcaImage> images, std::size_t component,
                                  const std::vector<std::vector<std::uint8_t>>& is_shown) {
   std::vector<float> all;
@@ -36,7 +36,7 @@ std::pair<float, float> range_of(std::span<const PcaImage> images, std::size_t c
   return {all[cut], all[all.size() - 1 - cut]};
 }
 
-/// For each image 1 where a patch is on the foreground's side of zero of component 1: the side with fewer of
+/// For each image, 1 if a patch is on the foreground side of zero of component 1: the side with fewer of
 /// the patches on the borders of the images.
 std::vector<std::vector<std::uint8_t>> foreground_of(std::span<const PcaImage> images) {
   std::size_t border = 0, positive_border = 0;
@@ -103,7 +103,7 @@ void Show::draw_pca() {
       map.values.push_back(high > low ? std::clamp((image.values.data()[k] - low) / (high - low), 0.0f, 1.0f)
                                       : 0.5f);
     }
-    const SeenImage seen = run_.look_at(*image.input);
+    const SeenImage seen = run_.preprocess_only(*image.input);
     add_map_picture(*image.input,
                     {.image = seen,
                      .maps = {std::move(map)},

@@ -84,12 +84,12 @@ TensorView<const float> Show::patches() const {
 
 void Show::add_map_picture(const Input& input, MapPicture picture) {
   if (!options_.html.empty()) {
-    MapPicture plain = picture;  // the page has the caption as text
+    MapPicture plain = picture;  // the page shows the caption as text
     plain.caption.clear();
     add_to_page(input, picture.caption, draw_maps(plain, {.style = options_.style, .max_edge = kPageEdge}));
   }
   if (!sink_.is_used()) return;
-  if (sink_.is_sheet()) {  // names alone under each picture
+  if (sink_.is_sheet()) {  // only names under each picture
     sink_.set_sheet_caption({picture.caption.begin() + 1, picture.caption.end()});
     picture.caption.resize(1);
   }

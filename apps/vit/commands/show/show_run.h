@@ -18,8 +18,8 @@ namespace vit::app {
 
 class Show {
  public:
-  /// Throws UsageError for what this model does not have, Error if nothing can be written where the results
-  /// go.
+  /// Throws UsageError for outputs that this model does not have, Error if the results
+  /// cannot be written.
   Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run, Progress& progress);
 
   /// Draws and writes everything; inputs that fail are reported.
@@ -36,7 +36,7 @@ class Show {
   /// Throws UsageError for a query or a head that this model does not have.
   void check_attention() const;
 
-  /// Calls work(input) for each input; what it throws is reported as the failure of that input.
+  /// Calls work(input) for each input; exceptions are reported as failures of that input.
   void for_each(const std::function<void(const Input&)>& work);
   /// Runs an input for patches().
   SeenImage see_patches(const Input& input);
@@ -55,11 +55,11 @@ class Show {
   /// The map of one head or of their mean; weights (heads, h, w).
   PatchMap attention_map(std::size_t head, GridSize grid, std::span<const float> weights) const;
 
-  // words of captions
+  // parts of captions
   std::string patch_text() const;
   std::string attention_text() const;
   std::string grid_text(const PatchLayout& layout) const;
-  /// NAME.I of the next input that is done.
+  /// NAME.I of the next completed input.
   std::string array_name(const char* name) const;
 
   const ShowOptions& options_;
@@ -71,7 +71,7 @@ class Show {
   NumberFile numbers_;
   PictureSink sink_;
   Outputs outputs_;
-  std::vector<std::string> files_;  // inputs that are done
+  std::vector<std::string> files_;  // completed inputs
   std::vector<PageItem> page_;      // of --html
 };
 
