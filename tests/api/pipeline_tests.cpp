@@ -165,7 +165,7 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
   test::FileCopy(whole).write_to(folder.path());
   Session session(Model::load(folder.path()), {.threads = 1});
   Session reference(Model::load(whole), {.threads = 1});
-  const std::string cause = folder.path().string() + ": no file tells how images are preprocessed";
+  const std::string cause = folder.path().string() + ": no file defines the preprocessing";
 
   const ModelConfig& config = session.model().config();
   const Tensor<float> pixels = test::random_pixels(1, config.image_height, config.image_width);

@@ -83,7 +83,7 @@ TEST_CASE("apps: a head belongs to its model") {
   const RunResult no_head = run_vit(
       with_model("classify", {"--classifier", golden_model("timm-vit") + "/model.safetensors", "x.jpg"}));
   CHECK(no_head.exit_code == 1);
-  CHECK(contains(no_head.err, "no classifier head"));
+  CHECK(contains(no_head.err, "not a classifier head"));
   const RunResult labels = run_vit(
       with_model("classify", {"--classifier", folder / "head.safetensors", "--labels", "x.txt", "x.jpg"}));
   CHECK(labels.exit_code == 2);

@@ -554,7 +554,7 @@ TEST_CASE("apps: a file that is reached twice is one file for index and duplicat
     CHECK(found.exit_code == 0);
     CHECK(found.out.empty());
     CHECK(found.num_errors() == 1);
-    CHECK(found.err.find("taken once") != std::string::npos);
+    CHECK(found.err.find("used once") != std::string::npos);
     inputs.erase(inputs.end() - 4, inputs.end());
     inputs.insert(inputs.end(), {"--output", folder / "index"});
     CHECK(run("index", inputs).exit_code == 0);
@@ -575,7 +575,7 @@ TEST_CASE("apps: an index says what it drops") {
     CHECK(other.exit_code == 0);
     CHECK(other.num_errors() == 1);
     for (const std::string& name :
-         {std::string("drops 2 images"), folder / "a/1.ppm", std::string("still there")})
+         {std::string("dropping 2 images"), folder / "a/1.ppm", std::string("existing files")})
       CHECK_MESSAGE(other.err.find(name) != std::string::npos, other.err);
   }
   SUBCASE("vectors of other values of the preprocessing are not mixed") {
@@ -588,8 +588,8 @@ TEST_CASE("apps: an index says what it drops") {
   SUBCASE("files that are gone") {
     fs::remove(folder / "a/2.ppm");
     const RunResult other = run("index", {folder / "a", "--output", folder / "index"});
-    CHECK(other.err.find("drops an image") != std::string::npos);
-    CHECK(other.err.find("still there") == std::string::npos);
+    CHECK(other.err.find("dropping an image") != std::string::npos);
+    CHECK(other.err.find("existing files") == std::string::npos);
   }
   SUBCASE("nothing") {
     CHECK(run("index", {folder / "a", folder / "b", "--output", folder / "index"}).err.empty());
@@ -668,7 +668,7 @@ TEST_CASE("apps: what index, search and duplicates cannot do is one line") {
           {"rope-axial", "rope-mixed"});
   refused(run("index", {paths[0], "--output", folder / "x", "--type", "Nothing"}), 2, {"--type", "Nothing"});
   refused(run("index", {paths[0], "--output", folder / "x", "--features", "patches"}), 2, {"--features"});
-  refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is no index"});
+  refused(run_vit({"search", folder / "in", paths[0]}), 1, {"is not an index"});
   refused(run_vit({"search", folder / "index"}), 2, {"QUERY"});
   const std::string vectors = read_text(folder / "index/vectors.safetensors");
   write_text(folder / "index/vectors.safetensors", vectors.substr(0, vectors.size() - 4));

@@ -50,5 +50,5 @@ TEST_CASE("apps: info tells about machine and model") {
   CHECK(facts.at("flops_per_image").at("total").as_double() == expected);
   const RunResult text = run_vit({"info", "--model", golden_model("rope-axial")});
   CHECK(text.exit_code == 0);
-  CHECK(contains(text.out, "crop the centre 24 x 24"));
+  CHECK(contains(text.out, "crop the center 24 x 24"));
 }

@@ -147,7 +147,7 @@ TEST_CASE("apps: --architecture alone is no model to compute with, and bench nam
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
   CHECK(contains(run_vit({"classify", "--architecture", "vit_tiny_patch16_224", folder / "a.ppm"}).err,
-                 "--architecture names the architecture of a weight file: give --model"));
+                 "--architecture is the architecture of a weight file: give --model"));
   CHECK(run_vit({"info", "--architecture", "vit_tiny_patch16_224"}).exit_code == 0);
   CHECK(run_vit({"preprocess", "--architecture", "vit_tiny_patch16_224", folder / "a.ppm", "--output",
                  folder / "x.npz"})

@@ -197,7 +197,7 @@ TEST_CASE("image: formats that are not read are named, with the reason") {
     CAPTURE(file.name);
     std::string bytes = file.start;
     bytes.resize(64);
-    CHECK_ERROR(vit::ErrorKind::unsupported, ("picture", file.name, "not read (", "PNG"),
+    CHECK_ERROR(vit::ErrorKind::unsupported, ("picture", file.name, "not supported (", "PNG"),
                 vit::decode_bytes(std::as_bytes(std::span(bytes)), {}, "picture"));
   }
 }

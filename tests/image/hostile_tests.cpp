@@ -331,9 +331,9 @@ TEST_CASE("image: codes of a GIF that nothing defines are refused, and an end be
     CHECK(image.row(0)[6] == 200);
     CHECK(image.row(0)[9] == 10);
   }
-  CHECK(vit::test::contains(refusal(gif({kClear, 1, 7, 1}, true)), "a code that nothing defines"));
-  CHECK(vit::test::contains(refusal(gif({kClear, 6, 1, 1}, true)), "a code that nothing defines"));
-  CHECK(vit::test::contains(refusal(gif({kClear, 1, kEnd}, true)), "end before the image does"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 1, 7, 1}, true)), "an undefined code"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 6, 1, 1}, true)), "an undefined code"));
+  CHECK(vit::test::contains(refusal(gif({kClear, 1, kEnd}, true)), "end code"));
   CHECK(vit::test::contains(refusal(gif({kClear, 1, 1}, true)), "the data end before the image does"));
 }
 

@@ -207,7 +207,7 @@ TEST_CASE("image: a resize to a number of patches keeps the aspect ratio and sta
   }
   CHECK(vit::Preprocessor(base, {Kind::fixed, 512, 512}, 16).config().max_patches == 1024);
   CHECK(vit::Preprocessor(base, {.kind = Kind::native}, 16).output_size({100, 41}) == vit::ImageSize{96, 32});
-  CHECK_ERROR(vit::ErrorKind::mismatch, ("ask for one size"),
+  CHECK_ERROR(vit::ErrorKind::mismatch, ("give one size"),
               vit::with_input_size(base, {Kind::fixed, 512, 256}, 16));
   CHECK_ERROR(vit::ErrorKind::mismatch, ("at least 16"),
               vit::with_input_size(base, {Kind::fixed, 15, 15}, 16));
@@ -284,6 +284,6 @@ TEST_CASE("image: the rules in words") {
   const std::string words =
       vit::Preprocessor(vit::internal::build_timm_preprocess({.crop_pct = 0.9}, {}, "test")).describe();
   CHECK(words.find("resize the shortest edge to 248, bicubic, as Pillow 13") != std::string::npos);
-  CHECK(words.find("crop the centre 224 x 224") != std::string::npos);
+  CHECK(words.find("crop the center 224 x 224") != std::string::npos);
   CHECK(words.find("divide by 255, subtract mean (0.485, 0.456, 0.406)") != std::string::npos);
 }

@@ -99,7 +99,7 @@ TEST_CASE("labels: what does not fit is refused, and says why") {
       {"either.json", R"({"0": 1, "1": 0})", {"class_to_idx", "id2label"}},
       {"nested.json", R"([["a", "b", "c"]])", {"nested.json", "string"}},
       {"number.json", "3", {"a list or an object"}},
-      {"mixed.json", R"({"cat": 0, "dog": "1"})", {"cat", "the key must be the number of a class"}},
+      {"mixed.json", R"({"cat": 0, "dog": "1"})", {"cat", "the key must be a class index"}},
       {"negative.json", R"({"background": -1, "cat": 0})", {"background"}},
       {"twice.csv", "id,name\n0,cat\n0,dog\n", {"class 0 is there twice"}},
       {"gap.csv", "id,name\n0,cat\n2,dog\n", {"class 2 among 2 rows"}},

@@ -47,7 +47,7 @@ TEST_CASE("position: the page's rotation by hand runs") {
   const RopeTable<float> table = build_axial_table<float>(
       coords, frequencies, {.axis_order = vit::AxisOrder::y_then_x, .pairing = vit::RopePairing::halves});
 
-  rotate(queries, table, 1);                                        // the class token stays
+  rotate(queries, table, 1);                                        // the class token is not rotated
   const std::complex<float> first = table.factor(0, 0);             // patch 0, pair 0
   const std::complex<float> last = table.to_complex().data()[119];  // patch 14, pair 7
   // end of snippet

@@ -23,7 +23,7 @@ Prediction named(const RankedClass& ranked, std::span<const std::string> labels)
 
 // --------------------------------------------------------------------------------------- kinds of classes
 
-/// Where a value for each class comes from.
+/// The source of a value for each class.
 class internal::ClassSource {
  public:
   ClassSource(Request request, ClassActivation activation)
@@ -135,7 +135,7 @@ Classifier Classifier::of_texts(std::shared_ptr<const Model> model, TextEncoder&
                                 std::vector<std::string> classes, std::span<const std::string> templates) {
   const TextTower& tower = encoder.tower();
   VIT_CHECK(tower.config().score, kWhere.with(ErrorKind::unsupported), tower.report().path.string(),
-            ": a text tower alone, without the scale that compares its vectors with those of images");
+            ": only a text tower, without the scale for comparing its vectors with those of images");
   return of_texts(std::move(model), encode_classes(encoder, std::move(classes), templates),
                   *tower.config().score);
 }

@@ -12,7 +12,7 @@ namespace vit {
 using namespace internal;
 namespace {
 
-/// Where the outputs of one axis come from: four inputs each, of which two count where the rule is linear.
+/// The sources of the outputs of one axis: four inputs each, two of them used if the rule is linear.
 struct Axis {
   std::vector<std::array<std::size_t, 4>> inputs;
   std::vector<std::array<float, 4>> weights;
@@ -52,7 +52,7 @@ Axis make_axis(std::size_t in, std::size_t out, ImageResize rule) {
 void check_gives(const Model& model, MapMeaning meaning, const char* who) {
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr && config->find(meaning) != nullptr, (Where{who, ErrorKind::mismatch}),
-            model.report().path.string(), " has no head that gives ", to_string(meaning));
+            model.report().path.string(), " has no head that outputs ", to_string(meaning));
 }
 
 /// Row `y` of one plane (h, w) after a resize.
@@ -73,7 +73,7 @@ void resize_row(TensorView<const float> plane, const Axis& rows, const Axis& col
   }
 }
 
-/// Depths under the sky become the farthest of the others, unless one of the two is hardly there. Source:
+/// Depths of the sky become the farthest of the others, unless one of the two is nearly absent. Source:
 /// Depth Anything 3, which takes the quantile of a random part of large images.
 void push_sky_away(std::span<float> depth, std::span<const float> sky) {
   constexpr float kSky = 0.3f;

@@ -129,10 +129,10 @@ const PreprocessConfig& Model::preprocess_config() const {
 }
 
 void Model::require_preprocess_config() const {
-  VIT_CHECK(
-      parts_->preprocess || config().num_channels == 3, (Where{"Model", ErrorKind::mismatch}),
-      parts_->report.path.string(), ": no file tells how images of ", config().num_channels,
-      " channels are preprocessed; give ModelOptions::mean and std, one number for each, or prepared pixels");
+  VIT_CHECK(parts_->preprocess || config().num_channels == 3, (Where{"Model", ErrorKind::mismatch}),
+            parts_->report.path.string(), ": no file defines how images of ", config().num_channels,
+            " channels are preprocessed; give ModelOptions::mean and std, one number for each, or "
+            "preprocessed pixels");
   if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
 }
 
@@ -178,7 +178,7 @@ std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::pa
   if (found->mean.size() != 3 || found->std.size() != 3)
     fit_channels(found, folder.model_config().num_channels, options);
   if (!found) return std::nullopt;
-  // the model's own files are read only for its patches, and for what the caller changes about it
+  // the model's own files are read only for its patches, and for overrides of the caller
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();
   return with_input_size(*found, size, asks_model ? folder.model_config().edge_multiple() : 1);
 }

@@ -21,7 +21,7 @@ constexpr Where kWhere{"Session", ErrorKind::argument};
 /// Preprocessed pixels of one pass, in memory that only grows.
 class PixelBuffer {
  public:
-  /// (B, K, H, W); the numbers are those of earlier passes.
+  /// (B, K, H, W) with unspecified contents.
   TensorView<float> take(std::size_t images, std::size_t channels, ImageSize size) {
     const Shape shape{images, channels, size.height, size.width};
     if (numbers_.empty() || numbers_.num_elements() < shape.num_elements())
@@ -38,7 +38,7 @@ TensorView<const float> as_batch(const Tensor<float>& pixels) {
   return {pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}};
 }
 
-/// The upper left of the planes `in`, as much as `out` takes.
+/// Copies the upper left part of the planes `in` that fits `out`.
 void copy_planes(TensorView<const float> in, TensorView<float> out) {
   if (in.shape() == out.shape()) {
     std::ranges::copy(in.flat(), out.data());
@@ -69,7 +69,7 @@ struct Session::State {
       return std::tuple(sizes[a].height, sizes[a].width, a) < std::tuple(sizes[b].height, sizes[b].width, b);
     });
   }
-  /// Images from order[first] on that run in one pass: as many of one size as `batch` allows.
+  /// Number of images from order[first] on that run in one pass: as many of one size as `batch` allows.
   std::size_t count_together(std::size_t first, std::size_t batch) const {
     std::size_t count = 1;
     while (count < batch && first + count < order.size() &&
@@ -166,7 +166,7 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
 void Session::run(const ImageSource& source, const Request& request, Outputs& outputs) {
   PreprocessMemory& memory = state_->preprocess_memory.front();
   const int threads = state_->options.threads;
-  if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory that the session keeps
+  if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory kept by the session
     const TensorView<float> pixels =
         state_->pixels.take(1, model_->config().num_channels, preprocessor().output_size(image->size()));
     preprocessor().run(*image, pixels[0], memory, threads);

@@ -7,10 +7,10 @@ namespace vit::internal {
 
 struct SourcePixels {
   Tensor<float> pixels;  // (3, H, W), normalized
-  ImageSize size;        // of the image as decoded, or of pixels that came preprocessed
+  ImageSize size;        // of the image as decoded, or of preprocessed pixels
 };
 
-/// Throws Error for what cannot be read, and for pixels of another shape.
+/// Throws Error for unreadable sources, and for pixels of another shape.
 SourcePixels read_pixels(const Session& session, const ImageSource& source, PreprocessMemory& memory,
                          int threads = 1);
 

@@ -29,8 +29,8 @@ struct Item {
   ErrorKind kind = ErrorKind::io;  // of the failure
 };
 
-/// Reads one input; what goes wrong is its failure. Throws std::bad_alloc if even the text of the failure
-/// finds no memory.
+/// Reads one input; errors become its failure. Throws std::bad_alloc if even the text of the failure
+/// cannot be stored.
 Item read_item(const Session& session, const std::function<ImageSource(std::size_t)>& source,
                std::size_t index, PreprocessMemory& memory) {
   Item item;
@@ -76,7 +76,7 @@ class internal::ImageStream {
         compute_group();
       }
     } catch (const PassCancelled&) {
-      // no image was whole that would be lost
+      // no completed image would be lost
     }
     return done_;
   }
@@ -108,7 +108,7 @@ class internal::ImageStream {
                  });
   }
 
-  /// Computes what was read, `batch` images at a time if a batch is asked for, and hands it out.
+  /// Computes the images read, `batch` at a time if a batch is given, and delivers the results.
   void compute_group() {
     const std::size_t batch = session_.options().batch > 0 ? session_.options().batch : items_.size();
     std::size_t begin = 0;
@@ -123,7 +123,7 @@ class internal::ImageStream {
     }
   }
 
-  /// Computes the items [begin, end), whose pixels are pixels_: together, and if the memory does not suffice
+  /// Computes the items [begin, end), whose pixels are pixels_: together, or if memory is short
   /// one by one.
   void compute(std::size_t begin, std::size_t end) {
     const bool is_done = run_session(pixels_, done_ + end - begin - pixels_.size());
@@ -141,7 +141,7 @@ class internal::ImageStream {
     }
   }
 
-  /// False if the memory did not suffice. `done` inputs are done before.
+  /// False if memory was short. `done` inputs are completed before.
   bool run_session(std::span<const TensorView<const float>> pixels, std::size_t done) {
     PassWatch watch([this, done](double images) { report(static_cast<double>(done) + images); },
                     options_.is_cancelled);
@@ -165,7 +165,7 @@ class internal::ImageStream {
     report(static_cast<double>(done_));
   }
 
-  /// Images of a group that are computed count as done before they are handed out.
+  /// Computed images of a group count as done before they are delivered.
   void report(double done) {
     reported_ = std::max(reported_, done);
     if (options_.on_progress) options_.on_progress(reported_, count_);

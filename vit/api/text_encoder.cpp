@@ -113,7 +113,7 @@ struct TextEncoder::State {
   std::vector<TokenRow> rows;
   std::vector<TextIds> ids;
 
-  /// rows -> (n, E), of the first ones if cancelled
+  /// rows -> (n, E), only the first ones if cancelled
   void run(const TextTower& tower, std::span<const TokenRow> texts, const StreamOptions& stream,
            Tensor<float>& vectors) {
     const std::size_t width = tower.config().embedding_dim();
@@ -133,7 +133,7 @@ struct TextEncoder::State {
     vectors = std::move(of_done);
   }
 
-  /// How many texts are done.
+  /// Returns how many texts are completed.
   std::size_t run_groups(const TextTransformer& transformer, const StreamOptions& stream,
                          TensorView<float> vectors) {
     std::size_t done = 0;
@@ -149,7 +149,7 @@ struct TextEncoder::State {
       try {
         transformer.forward(group, vectors.part(done, group.size()), options.threads, memory);
       } catch (const PassCancelled&) {
-        break;  // no text of the group is whole
+        break;  // no text of the group is complete
       }
       done += group.size();
     }

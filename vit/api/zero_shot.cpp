@@ -27,14 +27,14 @@ double length_of(std::span<const float> vector) {
   return std::sqrt(sum);
 }
 
-/// Rows to length 1. Throws Error for one that has no direction.
+/// Normalizes rows to length 1. Throws Error for one without direction.
 void normalize_rows(Tensor<float>& vectors, const std::vector<std::string>& names, const Where& where,
                     const std::string& file) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::span<float> row(vectors.view().row(i), vectors.dim(1));
     const double length = length_of(row);
     VIT_CHECK(std::isfinite(length) && length > 0.0, where, file, "the vector of the class ",
-              in_quotes(names[i]), " has the length ", length, ", so no direction");
+              in_quotes(names[i]), " has the length ", length, " and no direction");
     for (float& value : row) value = static_cast<float>(double{value} / length);
   }
 }
@@ -44,7 +44,7 @@ void check_names(const std::vector<std::string>& names, const Where& where, cons
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
     VIT_CHECK(!name.empty(), where, file, "a class without a name");
-    VIT_CHECK(seen.insert(name).second, where, file, "the class ", in_quotes(name), " is there twice");
+    VIT_CHECK(seen.insert(name).second, where, file, "the class ", in_quotes(name), " appears twice");
   }
 }
 
@@ -162,7 +162,8 @@ TextScore read_text_score(const std::filesystem::path& path, const ModelOptions&
   VIT_CHECK(folder.parsed<TextConfig>(), where, path.string(),
             " has no text tower, so its images cannot be compared with texts");
   const TextConfig config = folder.load<TextConfig>().config;
-  VIT_CHECK(config.score, where, path.string(), ": a text tower only; no image can be compared with texts");
+  VIT_CHECK(config.score, where, path.string(),
+            ": has only a text tower; images cannot be compared with texts");
   return *config.score;
 }
 

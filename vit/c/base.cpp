@@ -14,10 +14,10 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::size_t kMaxStructSize = 4096;  // more is no size: the member was not set
+constexpr std::size_t kMaxStructSize = 4096;  // a larger value is not a size: the member was not set
 constexpr const char* kNoMemory = "[C interface] not enough memory";
 
-/// The message of the last call that failed in this thread. `fixed` stands in where memory is short.
+/// The message of the last call that failed in this thread. `fixed` is used if memory is short.
 struct LastError {
   std::string text;
   const char* fixed = "";
@@ -63,7 +63,7 @@ vit_status remember_exception() noexcept {
   } catch (const std::exception& error) {
     return remember(VIT_ERROR_INTERNAL, error.what());
   } catch (...) {
-    return remember(VIT_ERROR_INTERNAL, "[C interface] an exception of no known type");
+    return remember(VIT_ERROR_INTERNAL, "[C interface] an exception of unknown type");
   }
 }
 
@@ -77,7 +77,7 @@ void read_struct(const void* given, void* out, std::size_t known, const char* na
   const bool is_understood =
       std::all_of(bytes + std::min(size, known), bytes + size, [](unsigned char byte) { return byte == 0; });
   VIT_CHECK(is_understood, kCall.with(ErrorKind::unsupported), name,
-            " asks for something that came after this release of the library, ", version());
+            " uses a feature newer than this release of the library, ", version());
 }
 
 std::vector<std::string> strings_of(const char* const* texts, std::size_t count, const char* name) {

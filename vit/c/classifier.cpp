@@ -11,7 +11,7 @@ using namespace vit::internal;
 
 namespace {
 
-/// A new handle of what make(model) gives.
+/// A new handle for the result of make(model).
 template <typename Make>
 vit_status make_classifier(const vit_model* model, vit_classifier** classifier, const Make& make) {
   return guarded([&] {
@@ -56,7 +56,7 @@ vit_status vit_classifier_load_vectors(const vit_model* model, const char* path,
 vit_status vit_classifier_save_vectors(const vit_classifier* classifier, const char* path) {
   return guarded([&] {
     const ClassVectors* const classes = object_at(classifier, "classifier").classifier.class_vectors();
-    VIT_CHECK(classes != nullptr, kCall, "the classes of this classifier are no texts");
+    VIT_CHECK(classes != nullptr, kCall, "the classes of this classifier are not texts");
     save_class_vectors(*classes, &object_at(path, "path"));
   });
 }
@@ -72,8 +72,7 @@ size_t vit_classifier_size(const vit_classifier* classifier) {
 vit_status vit_classifier_label(const vit_classifier* classifier, size_t index, const char** label) {
   return guarded([&] {
     const std::span<const std::string> labels = object_at(classifier, "classifier").classifier.labels();
-    VIT_CHECK(index < labels.size(), kCall, "there are ", labels.size(), " classes, and none of index ",
-              index);
+    VIT_CHECK(index < labels.size(), kCall, "there are ", labels.size(), " classes, but no index ", index);
     object_at(label, "label") = labels[index].c_str();
   });
 }

@@ -1,4 +1,4 @@
-// What stands between the C interface and the library: exceptions become statuses, C structs and numbers
+// The layer between the C interface and the library: exceptions become statuses, C structs and numbers
 // become C++ ones.
 #pragma once
 
@@ -23,7 +23,7 @@ vit_status remember(vit_status status, const char* message) noexcept;
 /// remember() for the exception that is being handled.
 vit_status remember_exception() noexcept;
 
-/// Runs the body of a call, which returns nothing or a status of its own. Nothing is thrown beyond it.
+/// Runs the body of a call, which returns nothing or its own status. No exception leaves it.
 template <typename Body>
 vit_status guarded(const Body& body) noexcept {
   try {
@@ -38,14 +38,14 @@ vit_status guarded(const Body& body) noexcept {
   }
 }
 
-/// What a pointer points at. Throws Error if it is null.
+/// The object of a pointer. Throws Error if it is null.
 template <typename T>
 T& object_at(T* pointer, const char* name) {
   VIT_CHECK(pointer != nullptr, kCall, name, " is NULL");
   return *pointer;
 }
 
-/// `count` values, none where there are none.
+/// `count` values, or an empty span.
 template <typename T>
 std::span<T> span_of(T* values, std::size_t count, const char* name) {
   VIT_CHECK(values != nullptr || count == 0, kCall, name, " is NULL, for ", count, " values");
@@ -58,8 +58,8 @@ inline std::string text_or_empty(const char* text) {
 }
 std::vector<std::string> strings_of(const char* const* texts, std::size_t count, const char* name);
 
-/// Options as this release knows them, from a struct of the size that the caller knows. Throws Error if the
-/// caller asks for something that this release does not have.
+/// Options in the struct of this release, from a struct of the caller's size. Throws Error if the
+/// caller uses members that this release does not have.
 void read_struct(const void* given, void* out, std::size_t known, const char* name);
 template <typename Options>
 Options options_of(const Options* given, const char* name) {
@@ -72,7 +72,7 @@ Options options_of(const Options* given, const char* name) {
 template <typename Enum>
 Enum enum_of(std::int32_t value, Enum last, const char* name) {
   VIT_CHECK(value >= 0 && value <= static_cast<std::int32_t>(last), kCall, name, " is ", value,
-            ", a number that stands for nothing");
+            ", an undefined number");
   return static_cast<Enum>(value);
 }
 

@@ -1,4 +1,5 @@
-// What the opaque handles of the C interface hold. Each keeps alive what it was made from.
+// The contents of the opaque handles of the C interface. Each keeps the objects alive that it was created
+// from.
 #pragma once
 
 #include <memory>
@@ -21,9 +22,9 @@ struct vit_model {
   std::shared_ptr<const vit::Model> model;
   std::vector<std::string> labels;  // (classes)
   std::string path;
-  vit::ModelOptions options;  // that it was loaded with
+  vit::ModelOptions options;  // it was loaded with
   std::string config;         // JSON
-  std::string preprocess;     // JSON; "" if no file says
+  std::string preprocess;     // JSON; "" if no file defines it
 };
 
 struct vit_preprocessor {
@@ -70,7 +71,7 @@ class InputList {
   /// `num_channels`: planes of preprocessed pixels.
   InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels = 3);
   std::size_t size() const noexcept { return count_; }
-  /// Throws Error if the input is not what its kind needs.
+  /// Throws Error if the input lacks what its kind needs.
   ImageSource operator[](std::size_t index) const;
 
  private:
@@ -87,8 +88,8 @@ InputSize input_size(std::int32_t kind, std::size_t height, std::size_t width);
 /// Texts of a call; `sizes` may be null.
 std::vector<std::string_view> texts_of(const char* const* texts, const std::size_t* sizes, std::size_t count);
 
-/// Runs inputs and hands the outputs of each that worked to `store`, which returns why they are of no use, ""
-/// if they are.
+/// Runs inputs and passes the outputs of each successful one to `store`, which returns why they are unusable,
+/// or "".
 vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,
                       const std::function<std::string(std::size_t, const ImageOutputs&)>& store);
 /// The same for results that depend on the size of the image.

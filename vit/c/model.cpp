@@ -40,7 +40,7 @@ PillowRelease pillow_release(std::int32_t release) {
     case VIT_PILLOW_13_0: return PillowRelease::from_13_0;
     case VIT_PILLOW_12_2: return PillowRelease::from_12_2;
     case VIT_PILLOW_12_1: return PillowRelease::up_to_12_1;
-    default: fail(kCall, "pillow is ", release, ", a number that stands for no release");
+    default: fail(kCall, "pillow is ", release, ", an undefined number");
   }
 }
 
@@ -52,7 +52,7 @@ ImageView pixels_of(const vit_input& input) {
           {.format = format, .row_stride = input.row_stride}};
 }
 
-/// Copied where it is needed: what the model runs lies in memory of its own.
+/// Copied when needed: the input of the model is in its own memory.
 LoadPixels preprocessed_of(const vit_input& input, std::size_t num_channels) {
   return [data = input.data, shape = Shape{num_channels, input.height, input.width}] {
     VIT_CHECK(data != nullptr && shape.num_elements() > 0, kCall, "preprocessed pixels of shape ",
@@ -98,7 +98,7 @@ FilePixels pixels_of(const ImageSource& source, const Preprocessor& preprocessor
   fail(kCall, "preprocessed pixels cannot be preprocessed");
 }
 
-/// One input after a stage, or why there is nothing.
+/// One input after a stage, or the reason it failed.
 struct Preprocessed {
   Tensor<float> pixels;  // (3, H, W)
   Image cropped;
@@ -166,7 +166,7 @@ ImageSource InputList::operator[](std::size_t index) const {
       return std::as_bytes(span_of(static_cast<const char*>(input.data), input.size, "data of an input"));
     case VIT_INPUT_PIXELS: return pixels_of(input);
     case VIT_INPUT_PREPROCESSED: return preprocessed_of(input, num_channels_);
-    default: fail(kCall, "kind of an input is ", input.kind, ", a number that stands for nothing");
+    default: fail(kCall, "kind of an input is ", input.kind, ", an undefined number");
   }
 }
 
@@ -280,7 +280,7 @@ vit_status vit_model_describe(const vit_model* model, vit_model_info* info) {
 vit_status vit_model_label(const vit_model* model, size_t index, const char** label) {
   return guarded([&] {
     const std::vector<std::string>& labels = object_at(model, "model").labels;
-    VIT_CHECK(index < labels.size(), kCall, "the model has ", labels.size(), " classes, and none of index ",
+    VIT_CHECK(index < labels.size(), kCall, "the model has ", labels.size(), " classes, but no index ",
               index);
     object_at(label, "label") = labels[index].c_str();
   });
@@ -294,7 +294,7 @@ vit_status vit_preprocessor_load(const char* path, const vit_model_options* opti
     const InputSize target = input_size(known.kind, known.height, known.width);
     const std::optional<PreprocessConfig> config =
         find_preprocess_config(&object_at(path, "path"), model_options(options), target);
-    VIT_CHECK(config, kCall.with(ErrorKind::mismatch), path, ": no file tells how images are preprocessed");
+    VIT_CHECK(config, kCall.with(ErrorKind::mismatch), path, ": no file defines the preprocessing");
     out = make_preprocessor(Preprocessor(*config), known).release();
   });
 }

@@ -81,7 +81,7 @@ Tensor<T> sinusoidal(int32_t layout, GridSize grid, size_t dim, double base) {
       return sinusoidal_1d<T>(grid.rows, dim, base);
     case VIT_SINUSOIDAL_GRID: return sinusoidal_2d<T>(grid, dim, base);
     case VIT_SINUSOIDAL_QUARTERS: return sinusoidal_2d_quarters<T>(grid, dim, base);
-    default: fail(kCall, "layout is ", layout, ", a number that stands for nothing");
+    default: fail(kCall, "layout is ", layout, ", an undefined number");
   }
 }
 
@@ -112,7 +112,7 @@ vit_status vit_rope_frequencies(int32_t rule, size_t count, double a, double b, 
       case VIT_FREQUENCIES_PERIODS:
         return write(RopeFrequencies::from_period_range(count, {.shortest = a, .longest = b}));
       case VIT_FREQUENCIES_PIXELS: return write(RopeFrequencies::pixel_bands(count, a));
-      default: fail(kCall, "rule is ", rule, ", a number that stands for nothing");
+      default: fail(kCall, "rule is ", rule, ", an undefined number");
     }
   });
 }

@@ -75,8 +75,8 @@ void Column::finish() {
 }
 
 vit_array Column::all() const {
-  VIT_CHECK(is_uniform_, kCall.with(ErrorKind::mismatch), "the inputs gave different shapes, the first ",
-            first_shape_.to_string(), ": take them one by one");
+  VIT_CHECK(is_uniform_, kCall.with(ErrorKind::mismatch), "the inputs have different shapes, the first ",
+            first_shape_.to_string(), "; get them one by one");
   vit_array out = view(bytes_.data(), dtype_, first_shape_);
   for (std::uint32_t i = out.ndim; i > 0; --i) out.shape[i] = out.shape[i - 1];
   out.shape[0] = entries_.size();
@@ -110,8 +110,8 @@ void vit_results::fail(std::size_t input, ErrorKind kind, std::string failure) {
 }
 
 const vit_results::Input& vit_results::input(std::size_t index) const {
-  VIT_CHECK(index < inputs_.size(), kCall, "there are results of ", inputs_.size(),
-            " inputs, and none of index ", index);
+  VIT_CHECK(index < inputs_.size(), kCall, "there are results of ", inputs_.size(), " inputs, but no index ",
+            index);
   return inputs_[index];
 }
 
@@ -123,7 +123,7 @@ const Column& vit_results::find(ArrayName name) const {
       std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.status != VIT_OK; });
   VIT_CHECK(inputs_.empty() || !all_failed, kCall,
             "every input failed, the first: ", inputs_.front().failure);
-  vit::fail(kCall, inputs_.empty() ? "there are no results" : "the run was not asked for this array");
+  vit::fail(kCall, inputs_.empty() ? "there are no results" : "this array was not requested");
 }
 
 vit_status vit_results::first_failure() const {

@@ -14,21 +14,21 @@
 
 namespace vit::internal {
 
-/// What an array is called: the block counts for VIT_BLOCK and VIT_ATTENTION alone.
+/// The name of an array; the block is used only for VIT_BLOCK and VIT_ATTENTION.
 struct ArrayName {
   std::uint32_t name = 0;
   std::int64_t block = 0;
   bool operator==(const ArrayName&) const = default;
 };
 
-/// One name: the values of input after input. Those that have none are filled where the first shape is known.
+/// One name: the values of input after input. Inputs without values are filled once the first shape is known.
 class Column {
  public:
-  /// Forgets the values, but not the memory.
+  /// Clears the values, but keeps the memory.
   void start(ArrayName name, std::int32_t dtype, std::size_t num_inputs);
   const ArrayName& name() const noexcept { return name_; }
 
-  /// Values of `input`, behind those of all before it.
+  /// Adds the values of `input`, after those of all before it.
   void put(std::size_t input, const void* values, const Shape& shape);
   /// The run is over: all inputs have an entry, unless none has values.
   void finish();
@@ -63,7 +63,7 @@ struct vit_results {
     vit::ImageSize size;
   };
 
-  /// Throws what `run` throws, and holds nothing then. Returns the status of the first input that failed.
+  /// Throws what `run` throws, and is empty then. Returns the status of the first input that failed.
   template <typename Run>
   vit_status fill(std::size_t num_inputs, const Run& run) {
     clear();
@@ -77,7 +77,7 @@ struct vit_results {
     }
     return first_failure();
   }
-  /// Holds nothing; memory stays.
+  /// Clears everything; memory is kept.
   void clear() noexcept {
     inputs_.clear();
     num_columns_ = 0;
@@ -90,13 +90,13 @@ struct vit_results {
   std::size_t size() const noexcept { return inputs_.size(); }
   /// Throws Error for an index out of range.
   const Input& input(std::size_t index) const;
-  /// Throws Error if there is none of this name, naming what was wrong with the first input if all failed.
+  /// Throws Error if there is none of this name, with the failure of the first input if all failed.
   const vit::internal::Column& find(vit::internal::ArrayName name) const;
 
  private:
   vit_status first_failure() const;
 
   std::vector<Input> inputs_;
-  std::vector<vit::internal::Column> columns_;  // those behind the last one used keep their memory
+  std::vector<vit::internal::Column> columns_;  // those after the last one used keep their memory
   std::size_t num_columns_ = 0;
 };

@@ -1,4 +1,4 @@
-// Sessions of the C interface: inputs to the features that a request names.
+// Sessions of the C interface: from inputs to the requested features.
 #include "vit/c.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ static_assert(kIsBit<Output::pooled, VIT_POOLED> && kIsBit<Output::projected, VI
               kIsBit<Output::logits, VIT_LOGITS> && kIsBit<Output::block, VIT_BLOCK> &&
               kIsBit<Output::attention, VIT_ATTENTION> && kIsBit<Output::merged, VIT_MERGED>);
 
-/// A request of the caller as the model takes it, and what its results are called.
+/// A request of the caller in the form of the model, and the names of its results.
 class Features {
  public:
   Features(const vit_request& request, const ModelConfig& config) : normalize_(request.normalize != 0) {
@@ -33,8 +33,7 @@ class Features {
       unknown &= ~bit;
       add({bit}, row.output);
     }
-    VIT_CHECK(unknown == 0, kCall, "features are ", request.features,
-              ", with bits that stand for no feature of a model");
+    VIT_CHECK(unknown == 0, kCall, "features are ", request.features, ", with undefined bits");
     for (const std::int64_t block : span_of(request.blocks, request.num_blocks, "blocks"))
       add({VIT_BLOCK, block}, {Output::block, resolve_block(Output::block, block, config)});
     for (const std::int64_t block : span_of(request.attention, request.num_attention, "attention"))
@@ -48,7 +47,7 @@ class Features {
 
   const Request& request() const noexcept { return request_; }
 
-  /// Appends the features of one input to the results. Returns why they are of no use; "" if they are.
+  /// Appends the features of one input to the results. Returns why they are unusable, or "".
   std::string store(std::size_t index, const ImageOutputs& outputs, vit_results& results) {
     for (const Wanted& wanted : wanted_) {
       std::string defect = defect_of(outputs[wanted.key].flat());

@@ -1,4 +1,4 @@
-// DenseMemory: what dense heads compute on their way, one image at a time.
+// DenseMemory: intermediate results of dense heads, one image at a time.
 #pragma once
 
 #include <array>

@@ -33,7 +33,7 @@ void relu_and_add(const FeatureMap& x, const FeatureMap& added, const FeatureMap
   });
 }
 
-/// Rows of the result that a thread makes at a time: their maps stay in its second-level cache.
+/// Rows of the result that a thread makes at a time: their maps stay in its L2 cache.
 std::size_t strip_rows(MapSize size, std::size_t channels) {
   constexpr std::size_t kFloats = std::size_t{1} << 17;
   return std::clamp<std::size_t>(kFloats / std::max<std::size_t>(size.width * channels, 1), 2, 16);
@@ -56,7 +56,7 @@ MapSize DptHead::tap_size(std::size_t tap, GridSize grid) const {
   return layers.reduce ? layers.reduce->out_size(size) : size;
 }
 
-/// The size of the map that the last fusion layer leaves.
+/// The size of the map after the last fusion layer.
 MapSize DptHead::fused_size(GridSize grid) const {
   if (config_.fusion_size == FusionSize::next_map) return doubled(tap_size(0, grid));
   MapSize size = tap_size(layers_.taps.size() - 1, grid);
@@ -144,7 +144,7 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
   });
 }
 
-/// The patches of a tap as its projection reads them.
+/// The patches of a tap as input of its projection.
 FeatureMap DptHead::read_out(const DptTap& tap, TensorView<float> tokens, MapSize grid, int threads,
                              const DptMaps& maps) const {
   const std::size_t width = tokens.num_columns(), patches = grid.height * grid.width;
@@ -218,7 +218,7 @@ void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const 
   }
   if (index != 0) add_unit(*layers.lateral, x, fusion.x, threads, maps);
   add_unit(layers.unit, x, {}, threads, maps);
-  // a product of single pixels and an interpolation may change places, and there are fewer pixels before it
+  // a product of single pixels commutes with an interpolation, and there are fewer pixels before it
   const FeatureMap projected = FeatureMap::over(maps.relu, x.size(), x.channels());
   layers.projection.forward(x, projected, threads);
   fusion.enlarge.fill(x.size(), Alignment::corners);

@@ -1,6 +1,6 @@
-// LinearMapHead: a product of each patch, as DINOv2's linear heads have it. The maps of the taps lie side by
-// side; where they are enlarged first, the product comes first here: it and a linear interpolation may change
-// places. Letters: T tokens, C channels of a token, N patches.
+// LinearMapHead: a product of each patch, as in DINOv2's linear heads. The maps of the taps are
+// concatenated; if they are enlarged first, the product comes first here: it commutes with a linear
+// interpolation. Letters: T tokens, C channels of a token, N patches.
 #pragma once
 
 #include <optional>

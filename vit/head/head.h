@@ -1,6 +1,6 @@
-// Head: from the tokens that leave the encoder to what is asked for: final norm, pooling, projection,
-// classifier. Letters: B images, R tokens of each (all, or the leading ones that suffice), C = embed_dim, E =
-// projection_dim.
+// Head: from the output tokens of the encoder to the requested outputs: final norm, pooling, projection,
+// classifier. Letters: B images, R tokens of each (all, or the leading ones if sufficient), C = embed_dim, E
+// = projection_dim.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace vit::internal {
 
-/// Where results go; empty where they are not wanted.
+/// Destinations of results; empty if not requested.
 struct HeadOutputs {
   TensorView<float> tokens{};  // (B, R, C), after the final norm
   /// The place of every token of `tokens` among those that the head reads; empty = they lie in order.
@@ -26,7 +26,7 @@ struct HeadOutputs {
   TensorView<float> logits{};     // (B, classes)
 };
 
-/// What a head is made of; what a model lacks is absent.
+/// The layers of a head; layers that a model lacks are absent.
 struct HeadLayers {
   std::optional<LayerNorm> norm{};  // on all tokens
   std::optional<AttentionPool> pool{};
@@ -41,11 +41,12 @@ class Head {
  public:
   Head(const ModelConfig& config, HeadLayers layers);
 
-  /// Leading tokens of an image that suffice for pooled vectors, projections and logits; 0 = all are needed.
+  /// Number of leading tokens of an image sufficient for pooled vectors, projections and logits; 0 = all are
+  /// needed.
   std::size_t num_leading_tokens() const noexcept;
 
-  /// Normalizes tokens (B, R, C) in place and makes what `out` wants. Uses activations.pooled and .head_row,
-  /// and those of a block in attention pooling. Throws Error if shapes disagree.
+  /// Normalizes tokens (B, R, C) in place and computes the outputs in `out`. Uses activations.pooled and
+  /// .head_row, and those of a block in attention pooling. Throws Error if shapes disagree.
   void forward(TensorView<float> tokens, const HeadOutputs& out, const Pass& pass) const;
 
   bool has_attention_pool() const noexcept { return layers_.pool.has_value(); }

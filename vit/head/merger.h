@@ -1,6 +1,6 @@
-// Merger: from patch tokens to the visual tokens of a language model: neighbors become one vector (a cell),
-// which layers bring to the width of that model. Letters: B images, T = prefix + N tokens, C = embed_dim, m x
-// m tokens a cell, W = width of a cell's vector, E = channels of a visual token.
+// Merger: from patch tokens to the visual tokens of a language model: neighbors are combined into one vector
+// (a cell), which layers project to the width of that model. Letters: B images, T = prefix + N tokens, C =
+// embed_dim, m x m tokens a cell, W = width of a cell's vector, E = channels of a visual token.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace vit::internal {
 
-/// What a merger is made of, in the order of the data (MergerConfig); what a model lacks is absent.
+/// The layers of a merger, in the order of the data (MergerConfig); those that a model lacks are absent.
 struct MergerLayers {
   std::optional<LayerNorm> norm{};  // of tokens (C) or of cells (W)
-  Tensor<float> shift{};            // (W), taken off ...
+  Tensor<float> shift{};            // (W), subtracted ...
   Tensor<float> scale{};            // (W), ... before this multiplies
   std::optional<Linear> reduce{};
   std::optional<Linear> middle{};
@@ -30,16 +30,16 @@ struct MergerLayers {
   std::optional<Linear> projection{};
 };
 
-/// Where the tokens of a grid lie in the rows of its images.
+/// Positions of the tokens of a grid in the rows of its images.
 struct TokenGrid {
   GridSize grid{};
-  std::size_t num_prefix = 0;               // rows of an image in front of them
+  std::size_t num_prefix = 0;               // rows of an image before them
   std::span<const std::uint32_t> places{};  // (N): the place of each patch; empty = they lie row by row
 
   std::size_t row(std::size_t patch) const { return num_prefix + (places.empty() ? patch : places[patch]); }
 };
 
-/// Where results go; empty where they are not wanted.
+/// Destinations of results; empty if not requested.
 struct MergerOutputs {
   TensorView<float> merged{};  // (B, cells, E)
   TensorView<float> stage{};   // (B, cells, MergerConfig::stage_width): what TokenStage names
@@ -49,16 +49,16 @@ class Merger {
  public:
   Merger(const MergerConfig& config, MergerLayers layers);
 
-  /// Cells of a grid, those over its edge included where they are filled. Throws Error for a grid that cannot
-  /// be cut into cells.
+  /// Cells of a grid, including padded ones at its edge. Throws Error for a grid that cannot
+  /// be divided into cells.
   static GridSize cells_of(const MergerConfig& config, GridSize grid);
   /// Cells that forward() works on at a time, of `count` in all, and the widest vector on their way: what
   /// activations need.
   static std::size_t cells_at_once(std::size_t count);
   static std::size_t widest(const MergerConfig& config, std::size_t embed_dim);
 
-  /// tokens (B, T, C), which are only read, to what `out` wants, cells row by row. The bits of a cell depend
-  /// on its tokens alone. Uses activations.cells and .cell_steps.
+  /// tokens (B, T, C), which are only read, to the outputs in `out`, cells row by row. The bits of a cell
+  /// depend only on its tokens. Uses activations.cells and .cell_steps.
   void forward(TensorView<const float> tokens, const TokenGrid& grid, const MergerOutputs& out,
                const Pass& pass) const;
 

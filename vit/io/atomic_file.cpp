@@ -1,4 +1,4 @@
-// The POSIX side of AtomicFile: nameless or exclusive creation, fsync, link and rename.
+// The POSIX part of AtomicFile: nameless or exclusive creation, fsync, link and rename.
 #include "vit/io/atomic_file.h"
 
 #include <fcntl.h>
@@ -16,12 +16,12 @@
 namespace vit::internal {
 namespace {
 
-/// Where a descriptor can be linked from.
+/// The path from which a descriptor can be linked.
 std::string name_of(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-/// A file without a name in the folder of `path`; negative if the system cannot make one, or could not name
+/// A nameless file in the folder of `path`; negative if the system cannot create one, or could not name
 /// it.
 int open_nameless(const std::filesystem::path& path) {
 #ifdef O_TMPFILE

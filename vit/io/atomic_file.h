@@ -11,9 +11,9 @@
 
 namespace vit::internal {
 
-/// Writes beside `path`, where the file system can into a file without a name, and gives it the name in
-/// commit(); without commit() what was written is gone and a former file of that name stays as it was. So a
-/// process that is killed leaves nothing behind, but on file systems that name every file. Every failure is
+/// Writes into the folder of `path`, to a nameless file if the file system supports it, and gives it the name
+/// in commit(); without commit() the data is discarded and an existing file of that name is unchanged. So a
+/// killed process leaves no files, except on file systems without nameless files. Every failure is
 /// an Error (io) that names the file and the system's reason.
 class AtomicFile {
  public:
@@ -29,8 +29,8 @@ class AtomicFile {
   [[noreturn]] void refuse(std::string_view action) const;
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // the name before the last
-  bool has_name_ = false;            // whether the file bears it
+  std::filesystem::path temporary_;  // the temporary name
+  bool has_name_ = false;            // whether the file has it
   std::string where_;
   int descriptor_ = -1;
 };

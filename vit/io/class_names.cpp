@@ -18,13 +18,13 @@ namespace {
 
 constexpr Where kWhere{"labels", ErrorKind::format};
 constexpr std::size_t kMaxFileBytes = JsonLimits().max_bytes;
-constexpr std::size_t kMaxClasses = std::size_t{1} << 22;  // as of a ModelConfig
+constexpr std::size_t kMaxClasses = std::size_t{1} << 22;  // as in ModelConfig
 constexpr const char* kForms =
-    "one name a line, a JSON list, a JSON object by index or by name, or CSV with a header";
+    "one name per line, a JSON list, a JSON object by index or by name, or CSV with a header";
 
 // ------------------------------------------------------------------------------------------------------ JSON
 
-/// Members that hold the names of a larger file, and how their own members are read.
+/// Members that contain the names in a larger file, and how their own members are read.
 struct Container {
   std::string_view key;
   bool by_name;  // {NAME: 0, ...}
@@ -32,7 +32,7 @@ struct Container {
 constexpr Container kContainers[] = {{"id2label", false},    {"label2id", true}, {"class_to_idx", true},
                                      {"label_names", false}, {"classes", false}, {"names", false}};
 
-/// A name, and the id in front of it where it is a pair.
+/// A name, and the id before it if it is a pair.
 struct Named {
   std::string id, name;
 };
@@ -52,7 +52,7 @@ class IndexedNames {
   void set(const Json& at, std::size_t index, Named named) {
     VIT_CHECK(index < names_.size(), kWhere, at.where(), ": the class must be 0 to ", names_.size() - 1,
               ", as there are ", names_.size(), " names; found ", index);
-    VIT_CHECK(!is_named_[index], kWhere, at.where(), ": class ", index, " has a name already");
+    VIT_CHECK(!is_named_[index], kWhere, at.where(), ": class ", index, " already has a name");
     is_named_[index] = true;
     names_[index] = std::move(named);
   }
@@ -71,7 +71,7 @@ class IndexedNames {
   std::vector<bool> is_named_;
 };
 
-/// Whether an object has names as keys; nothing where both readings are possible.
+/// Whether an object has names as keys; nothing if both interpretations are possible.
 std::optional<bool> is_by_name(const Json& object) {
   std::set<std::size_t> keys, values;
   bool have_integers = true, is_identity = true;
@@ -96,13 +96,12 @@ ClassList names_of(const Json& root, std::optional<bool> by_name) {
   VIT_CHECK(root.is_array() || root.is_object(), kWhere, root.where(),
             ": expected a list or an object of names");
   VIT_CHECK(root.size() <= kMaxClasses, kWhere.with(ErrorKind::unsupported), root.where(), ": ", root.size(),
-            " names, at most ", kMaxClasses, " are read");
+            " names, at most ", kMaxClasses, " are allowed");
   if (root.is_object() && !by_name) {
     by_name = is_by_name(root);
-    VIT_CHECK(
-        by_name, kWhere, root.where(),
-        ": keys and values are the numbers of classes, so that either could be the names; put them below "
-        "\"id2label\" or \"class_to_idx\"");
+    VIT_CHECK(by_name, kWhere, root.where(),
+              ": keys and values are both class indices, so either could be the names; put them under "
+              "\"id2label\" or \"class_to_idx\"");
   }
   IndexedNames names(root.size());
   for (std::size_t i = 0; i < root.size(); ++i) {
@@ -113,15 +112,14 @@ ClassList names_of(const Json& root, std::optional<bool> by_name) {
       names.set(value, value.as_size(), {"", std::string(value.key())});
     } else {
       const auto index = integer_of(value.key());
-      VIT_CHECK(index, kWhere, value.where(),
-                ": the key must be the number of a class, or all values must be");
+      VIT_CHECK(index, kWhere, value.where(), ": the key must be a class index, or all values must be");
       names.set(value, *index, named(value));
     }
   }
   return names.take();
 }
 
-/// Whether a file of another extension is a JSON list or object all the same.
+/// Whether a file of another extension is nevertheless a JSON list or object.
 bool holds_json(std::string_view content) {
   const std::size_t first = content.find_first_not_of(" \t\r\n"), last = content.find_last_not_of(" \t\r\n");
   if (first == content.npos) return false;
@@ -164,7 +162,7 @@ std::vector<std::string_view> lines_of(std::string_view content) {
   return lines;
 }
 
-/// "ID<tab>NAME" in all lines or none.
+/// "ID<tab>NAME" in all lines or in none.
 bool split_at_tabs(const std::vector<std::string_view>& lines, const std::filesystem::path& file,
                    ClassList& out) {
   const auto has_tab = [](std::string_view line) { return line.find('\t') != line.npos; };
@@ -180,7 +178,7 @@ bool split_at_tabs(const std::vector<std::string_view>& lines, const std::filesy
   return true;
 }
 
-/// "n01440764 tench, Tinca tinca", as Caffe's synset_words.txt.
+/// "n01440764 tench, Tinca tinca", as in Caffe's synset_words.txt.
 bool split_at_synsets(const std::vector<std::string_view>& lines, ClassList& out) {
   constexpr std::size_t kDigits = 8;
   const auto has_synset = [](std::string_view line) {
@@ -195,8 +193,8 @@ bool split_at_synsets(const std::vector<std::string_view>& lines, ClassList& out
   return true;
 }
 
-/// "NAME INDEX", as categories_places365.txt: where the numbers are the classes, each once, and no two names
-/// are the same.
+/// "NAME INDEX", as in categories_places365.txt: if the numbers are the class indices, each once, and no two
+/// names are the same.
 bool split_before_indices(const std::vector<std::string_view>& lines, ClassList& out) {
   std::vector<std::string> names(lines.size());
   std::vector<bool> is_named(lines.size(), false);
@@ -219,14 +217,14 @@ ClassList read_text(std::string_view content, const std::filesystem::path& file)
   ClassList out;
   const std::vector<std::string_view> lines = lines_of(content);
   VIT_CHECK(lines.size() <= kMaxClasses, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
-            lines.size(), " names, at most ", kMaxClasses, " are read");
+            lines.size(), " names, at most ", kMaxClasses, " are allowed");
   if (split_at_tabs(lines, file, out) || split_at_synsets(lines, out) || split_before_indices(lines, out))
     return out;
   for (const std::string_view line : lines) out.names.emplace_back(line);
   return out;
 }
 
-/// Throws Error for rows of fields that begin with numbers: a table without header is no list of names.
+/// Throws Error for rows of fields that start with numbers: a table without header is not a list of names.
 void check_no_table(std::string_view content, char delimiter, const std::filesystem::path& file) {
   const std::vector<std::string_view> lines = lines_of(content);
   const bool is_table = !lines.empty() && std::ranges::all_of(lines, [&](std::string_view line) {
@@ -252,7 +250,7 @@ std::optional<std::size_t> integer_of(std::string_view digits) {
 ClassList read_class_list(const std::filesystem::path& file) {
   const SourceFile source(file, kWhere);
   VIT_CHECK(source.size() <= kMaxFileBytes, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
-            source.size(), " bytes are no names of classes, expected ", kMaxFileBytes, " at most");
+            source.size(), " bytes are too large for names of classes, expected at most ", kMaxFileBytes);
   const std::string whole = source.text();
   const std::string_view content = without_byte_order_mark(whole);
   std::string extension = file.extension().string();

@@ -38,7 +38,7 @@ class CsvReader {
     }
     return std::nullopt;
   }
-  /// Where the last row began, from 1.
+  /// The line at which the last row started, from 1.
   std::size_t line() const noexcept { return line_; }
 
  private:
@@ -63,7 +63,7 @@ class CsvReader {
       if (rest_.starts_with('"')) out += '"';
     } while (rest_.starts_with('"'));
     VIT_CHECK(rest_.empty() || rest_.find_first_of(ends_) == 0, kWhere, file_.string(), ", line ", line_,
-              ": text behind a closing quote");
+              ": text after a closing quote");
     return out;
   }
 
@@ -80,7 +80,7 @@ class CsvReader {
   std::size_t line_ = 1, next_line_ = 1;
 };
 
-/// What a column of this name holds, in any case.
+/// The contents of a column by its name, in any case.
 constexpr std::string_view kNameColumns[] = {"name",      "label",      "class", "class_name",
                                              "classname", "label_name", "tag",   "category_name"};
 constexpr std::string_view kIndexColumns[] = {"id", "index", "class_id"};
@@ -96,7 +96,7 @@ struct Table {
   std::vector<std::string> header;  // lower case
   std::vector<std::vector<std::string>> rows;
 
-  /// The column of the first of these names that is there.
+  /// The column of the first of these names that exists.
   std::optional<std::size_t> column(std::span<const std::string_view> names) const {
     for (const std::string_view name : names) {
       const auto found = std::ranges::find(header, name);
@@ -122,13 +122,13 @@ std::optional<std::vector<std::size_t>> classes_of(const Table& table) {
   return std::nullopt;
 }
 
-/// Brings the rows to the order of their classes.
+/// Sorts the rows by class.
 void order_rows(const std::filesystem::path& file, const std::vector<std::size_t>& classes, Table& table) {
   std::vector<std::vector<std::string>> ordered(table.rows.size());
   for (std::size_t i = 0; i < classes.size(); ++i) {
     VIT_CHECK(classes[i] < ordered.size(), kWhere, file.string(), ": class ", classes[i], " among ",
-              ordered.size(), " rows; classes are counted from 0, and each has a row");
-    VIT_CHECK(ordered[classes[i]].empty(), kWhere, file.string(), ": class ", classes[i], " is there twice");
+              ordered.size(), " rows; classes are numbered from 0, and each needs a row");
+    VIT_CHECK(ordered[classes[i]].empty(), kWhere, file.string(), ": class ", classes[i], " appears twice");
     ordered[classes[i]] = std::move(table.rows[i]);
   }
   table.rows = std::move(ordered);
@@ -170,7 +170,8 @@ std::optional<ClassList> parse_class_table(std::string_view content, char delimi
 std::optional<ClassList> read_class_table(const std::filesystem::path& file) {
   const SourceFile source(file, kWhere);
   VIT_CHECK(source.size() <= JsonLimits().max_bytes, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
-            source.size(), " bytes are no names of classes, expected ", JsonLimits().max_bytes, " at most");
+            source.size(), " bytes are too large for names of classes, expected at most ",
+            JsonLimits().max_bytes);
   return parse_class_table(source.text(), ',', file);
 }
 

@@ -1,4 +1,4 @@
-// What lies at a path, asked without exceptions of another type than the library's own.
+// The status of a path, without exceptions other than the library's own.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 namespace vit::internal {
 
 /// The file that a path leads to, links followed; of type not_found if there is none. Throws Error (io) with
-/// the system's reason if it does not say: a loop of links, a name too long, a folder that may not be
+/// the system's reason if it fails: a loop of links, a name too long, a folder that may not be
 /// read.
 inline std::filesystem::file_status load_status(const std::filesystem::path& path, const Where& where) {
   std::error_code error;

@@ -40,7 +40,7 @@ std::vector<FolderEntry> list_folder(const fs::path& folder, std::error_code& er
     return entries;
   }
   while (true) {
-    errno = 0;  // the end and an error look alike
+    errno = 0;  // distinguishes the end from an error
     const dirent* const entry = ::readdir(open.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;

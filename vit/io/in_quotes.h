@@ -9,8 +9,8 @@
 
 namespace vit::internal {
 
-/// `name` in double quotes; control characters become \xNN and long names are cut, so that a hostile file
-/// cannot forge or flood a message. Bytes from 0x80 on pass, names may be UTF-8.
+/// `name` in double quotes; control characters become \xNN and long names are truncated, so that a hostile
+/// file cannot forge or flood a message. Bytes from 0x80 on pass, names may be UTF-8.
 inline std::string in_quotes(std::string_view name) {
   constexpr std::size_t kMaxLength = 160;
   constexpr char kHex[] = "0123456789abcdef";
@@ -27,7 +27,7 @@ inline std::string in_quotes(std::string_view name) {
   return out + "\"";
 }
 
-/// The name as it is where nobody can mistake it: short, printable ASCII without spaces. Else in_quotes().
+/// Unquoted if unambiguous: short, printable ASCII without spaces. Otherwise in_quotes().
 inline std::string plain_or_quoted(std::string_view name) {
   constexpr std::size_t kMaxPlain = 100;
   const bool plain = !name.empty() && name.size() <= kMaxPlain &&
@@ -35,7 +35,7 @@ inline std::string plain_or_quoted(std::string_view name) {
   return plain ? std::string(name) : in_quotes(name);
 }
 
-/// The first `shown` names with commas between, and how many more there are.
+/// The first `shown` names separated by commas, and the number of the others.
 inline std::string listed(const std::vector<std::string>& names, std::size_t shown = 6) {
   std::string out;
   for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) out += (i ? ", " : "") + names[i];

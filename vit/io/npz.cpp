@@ -24,7 +24,7 @@ constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
 
 struct NumpyType {
-  std::string_view name;  // behind the byte order
+  std::string_view name;  // after the byte order
   Dtype dtype;
   std::size_t bytes;
 };
@@ -48,7 +48,7 @@ class RecordReader {
     const auto type = std::ranges::find(kTypes, std::string_view(descr).substr(1), &NumpyType::name);
     VIT_CHECK(type != std::end(kTypes) && (descr[0] == '<' || descr[0] == '|'),
               kWhere.with(ErrorKind::unsupported), name_, ": numbers of type ", in_quotes(descr),
-              "; little-endian floats, integers and truth values can be read");
+              "; little-endian floats, integers and booleans can be read");
     TensorEntry entry{.name = {},
                       .dtype = type->dtype,
                       .dtype_name = descr,
@@ -58,11 +58,11 @@ class RecordReader {
                       .file = {}};
     std::size_t num_bytes = type->bytes;
     for (const std::size_t size : entry.shape) {
-      check(!product_overflows(num_bytes, size), "a shape of more numbers than any file holds");
+      check(!product_overflows(num_bytes, size), "a shape with more numbers than any file can contain");
       num_bytes *= size;
     }
     check(num_bytes == bytes_.size() - data_begin_, "holds ", bytes_.size() - data_begin_,
-          " bytes of numbers, its shape demands ", num_bytes);
+          " bytes of numbers, but its shape requires ", num_bytes);
     entry.bytes = bytes_.part(data_begin_, num_bytes);
     if (entry.shape.size() > 1 && value_of("fortran_order").starts_with("True")) {
       std::size_t step = 1;
@@ -88,7 +88,7 @@ class RecordReader {
 
   void read_header() {
     constexpr std::size_t kFixed = 8;  // magic and version
-    check(bytes_.size() >= kFixed + 2 && text(0, kMagic.size()) == kMagic, "is no array of NumPy");
+    check(bytes_.size() >= kFixed + 2 && text(0, kMagic.size()) == kMagic, "is not a NumPy array");
     const std::string fixed = text(0, kFixed);
     const int version = fixed[6];
     check(version >= 1 && version <= 3, "version ", version, " of the format, expected 1 to 3");
@@ -104,7 +104,7 @@ class RecordReader {
     data_begin_ = kFixed + length_bytes + length;
   }
 
-  /// What follows the key in the header.
+  /// The text after the key in the header.
   std::string_view value_of(std::string_view key) const {
     const std::string quoted = "'" + std::string(key) + "':";
     const std::size_t at = header_.find(quoted);
@@ -125,7 +125,7 @@ class RecordReader {
   std::vector<std::size_t> read_shape() const {
     std::string_view value = value_of("shape");
     const std::size_t end = value.find(')');
-    check(value.starts_with('(') && end != value.npos, "its shape is no tuple");
+    check(value.starts_with('(') && end != value.npos, "its shape is not a tuple");
     value = value.substr(1, end - 1);
     std::vector<std::size_t> shape;
     while (!value.empty()) {
@@ -151,13 +151,13 @@ TensorFile open_npz(const std::filesystem::path& path) {
   const auto file = std::make_shared<const SourceFile>(path, kWhere);
   if (!looks_like_zip(*file)) {
     refuse_download_leftovers(*file, path.string(), kWhere);
-    fail(kWhere, path.string(), ": is no .npz file, a zip archive was expected");
+    fail(kWhere, path.string(), ": is not a .npz file; expected a zip archive");
   }
   TensorFile::Contents contents;
   contents.path = path;
   for (const auto& [record, stored] : open_zip(*file, kWhere)) {
     const std::string label = path.string() + ": record " + in_quotes(record);
-    VIT_CHECK(record.ends_with(kEnding) && is_utf8(record), kWhere, label, ": is no array of NumPy");
+    VIT_CHECK(record.ends_with(kEnding) && is_utf8(record), kWhere, label, ": is not a NumPy array");
     VIT_CHECK(!stored.compressed, kWhere.with(ErrorKind::unsupported), label,
               ": is compressed; write the arrays again with numpy.savez instead of savez_compressed");
     std::string name = record.substr(0, record.size() - kEnding.size());
@@ -170,7 +170,7 @@ TensorFile open_npz(const std::filesystem::path& path) {
     entry->file = file;
     contents.entries.push_back(*std::move(entry));
   }
-  VIT_CHECK(!contents.entries.empty(), kWhere, path.string(), ": holds no arrays of numbers");
+  VIT_CHECK(!contents.entries.empty(), kWhere, path.string(), ": contains no arrays of numbers");
   std::ranges::stable_sort(contents.entries, {},
                            [](const TensorEntry& entry) { return entry.bytes.begin(); });
   return TensorFile(std::move(contents));

@@ -1,4 +1,4 @@
-// NumPy's .npz: a zip archive of arrays, the form of weights that were trained with JAX.
+// NumPy's .npz: a zip archive of arrays, the format of weights trained with JAX.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace vit::internal {
 
-/// Opens a file that numpy.savez wrote; a tensor is called as its record without ".npy". Arrays of objects
-/// are passed by and listed in members(). Throws Error (unsupported) for compressed records and big-endian
-/// numbers, Error (format) for every inconsistency.
+/// Opens a file from numpy.savez; the name of a tensor is that of its record without ".npy". Arrays of
+/// objects are skipped and listed in members(). Throws Error (unsupported) for compressed records and
+/// big-endian numbers, Error (format) for every inconsistency.
 TensorFile open_npz(const std::filesystem::path& path);
 
 }  // namespace vit::internal

@@ -22,14 +22,14 @@ using pickle::Program;
 using pickle::Value;
 
 constexpr Where kWhere{"open_pickle", ErrorKind::format};
-// Tied weights lie in one storage under two names, seldom more: PyTorch saves no storage twice.
+// Tied weights share one storage under two names, rarely more: PyTorch saves no storage twice.
 constexpr std::size_t kMaxSharing = 4;
-// Names are written out though the pickle holds each of their parts once.
+// Names are written out although the pickle contains each of their parts once.
 constexpr std::size_t kMaxNameSharing = 16, kFreeNameBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxDepth = 32;  // of dictionaries, tuples and objects
 constexpr std::size_t kMaxFacts = 4096, kMaxFactBytes = 256, kMaxFactDepth = 4;
 
-/// The strides, or nothing if the elements lie row-major without gaps; dimensions of size 1 have no say.
+/// The strides, or nothing if the elements lie row-major without gaps; dimensions of size 1 are ignored.
 std::vector<std::size_t> meaningful_strides(const pickle::TensorRecord& tensor) {
   std::size_t expected = 1;
   for (std::size_t i = tensor.shape.size(); i-- > 0;) {
@@ -57,18 +57,18 @@ class EntryBuilder {
                       .strides = {},
                       .bytes = {},
                       .file = archive_.file};
-    // A stride of 0 repeats elements, so the shape alone does not bound what a reader must allocate; the file
+    // A stride of 0 repeats elements, so the shape does not bound what a reader must allocate; the file
     // does.
     std::size_t num_bytes = storage.type->element_bytes;
     for (const std::size_t size : entry.shape) {
       VIT_CHECK(!product_overflows(num_bytes, size), kWhere, name_, ": ", label,
-                " has a shape of more numbers than any file holds");
+                " has a shape with more numbers than any file can contain");
       num_bytes *= size;
     }
     const std::size_t file_bytes = archive_.file->size();
     VIT_CHECK(num_bytes <= file_bytes, kWhere, name_, ": ", label, " of ", num_bytes,
               " bytes is larger than the file");
-    // Many names for one storage multiply it just so.
+    // Many names for one storage multiply it as well.
     num_bytes_ += num_bytes;  // cannot overflow: at most kMaxSharing times the file so far, and the file
     VIT_CHECK(num_bytes_ / kMaxSharing <= file_bytes, kWhere, name_, ": up to ", label, " the tensors have ",
               num_bytes_, " bytes, more than ", kMaxSharing, " times the file of ", file_bytes,
@@ -97,24 +97,24 @@ class EntryBuilder {
   std::size_t num_bytes_ = 0;  // of all entries so far
 };
 
-/// A key as names and lists show it.
+/// A key as shown in names and lists.
 std::string key_text(const Value& key) {
   if (key.kind == Kind::string) return std::string(key.string);
   if (key.kind == Kind::integer) return std::to_string(key.integer);
   return pickle::to_string(key.kind);
 }
 
-/// What torch.nn.Module keeps its tensors and parts in; state_dict() leaves it out of the names.
+/// The attributes in which torch.nn.Module stores its tensors and parts; state_dict() omits them from names.
 bool is_module_table(const Value& key) {
   return key.string == "_parameters" || key.string == "_buffers" || key.string == "_modules";
 }
 
-/// What OmegaConf puts around every value.
+/// The wrapper that OmegaConf puts around every value.
 bool is_config_shell(const Value& key) {
   return key.string == "_content" || key.string == "_val";
 }
 
-/// Walks through everything that a pickle holds and collects tensors, other members, texts and numbers.
+/// Traverses all contents of a pickle and collects tensors, other members, texts and numbers.
 class Collector {
  public:
   Collector(const Archive& archive, TensorFile::Contents& contents)
@@ -168,7 +168,7 @@ class Collector {
     const bool named = key.kind == Kind::string || key.kind == Kind::integer;
     num_name_bytes_ += path.size() + key.string.size();
     VIT_CHECK(num_name_bytes_ <= max_name_bytes_, kWhere, name_, ": the names up to ", in_quotes(key.string),
-              " are many times longer than the pickle (one key many times?)");
+              " are many times longer than the pickle (one key used many times?)");
     std::string name = path + key_text(key);
     if (named && member.kind == Kind::tensor) {
       contents_.entries.push_back(entries_.make_entry(name, member));
@@ -204,7 +204,7 @@ std::string members_text(const std::vector<std::string>& members) {
   for (const std::string& member : members) {
     if (member.find('.') == member.npos) quoted.push_back(in_quotes(member));
   }
-  return quoted.empty() ? "but nothing at all" : "but " + listed(quoted, 5);
+  return quoted.empty() ? "but it is empty" : "but " + listed(quoted, 5);
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ TensorFile open_pickle(const std::filesystem::path& path) {
   contents.path = path;
   Collector(archive, contents).run();
   VIT_CHECK(!contents.entries.empty(), kWhere, path.string(),
-            ": holds no tensors where a state dictionary was expected, ", members_text(contents.members));
+            ": contains no tensors; expected a state dictionary, ", members_text(contents.members));
   std::stable_sort(
       contents.entries.begin(), contents.entries.end(),
       [](const TensorEntry& a, const TensorEntry& b) { return a.bytes.begin() < b.bytes.begin(); });

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxFolderName = 1024;
 
 // ---------------------------------------------------------------------------------------------- zip archives
 
-/// The folder, with its slash, in which all records of the archive lie.
+/// The folder, with its slash, of all records of the archive.
 std::string find_folder(const ZipRecords& records, const std::string& name) {
   std::string folder;
   std::size_t num_programs = 0;
@@ -39,7 +39,7 @@ std::string find_folder(const ZipRecords& records, const std::string& name) {
   VIT_CHECK(num_programs == 1, kOpen, name, ": holds ", num_programs,
             " records */data.pkl, expected one (not a PyTorch checkpoint?)");
   VIT_CHECK(folder.size() <= kMaxFolderName, kOpen.with(ErrorKind::unsupported), name,
-            ": its records lie in ", in_quotes(folder), ", a name of ", folder.size(), " bytes, at most ",
+            ": its records are in ", in_quotes(folder), ", a name of ", folder.size(), " bytes, at most ",
             kMaxFolderName, " are accepted");
   return folder;
 }
@@ -51,10 +51,10 @@ void check_byte_order(const std::string& order, const std::string& name) {
 
 void check_plain(const ZipRecord& record, std::string_view record_name, const std::string& name) {
   VIT_CHECK(!record.compressed, kOpen.with(ErrorKind::unsupported), name, ": record ", in_quotes(record_name),
-            " is compressed; PyTorch stores its records plain (archive packed again by another program?)");
+            " is compressed; PyTorch stores its records uncompressed (archive repacked by another program?)");
 }
 
-/// TorchScript keeps the tensors of a module as every other archive does; its code is left alone.
+/// TorchScript stores the tensors of a module like every other archive; its code is ignored.
 void read_zip(Archive& archive) {
   const std::string name = archive.file->path().string();
   const ZipRecords records = open_zip(*archive.file, kOpen);
@@ -92,7 +92,7 @@ bool is_little_endian(const Program& facts) {
   return true;
 }
 
-/// The pickles behind the magic number, as far as `window` bytes of the file go: where they end.
+/// The pickles after the magic number in the first `window` bytes of the file, and where they end.
 struct Stream {
   std::vector<std::byte> bytes;
   Program program, keys;
@@ -113,7 +113,7 @@ Stream read_stream(const SourceFile& file, std::size_t window) {
   return out;
 }
 
-/// The pickles are short beside the numbers: a part of the file is read, and more where that is cut off.
+/// The pickles are short compared to the numbers: a part of the file is read, and more if that is not enough.
 Stream read_stream(const SourceFile& file) {
   const std::size_t most = std::min(file.size(), kMaxPickleBytes);
   for (std::size_t window = std::min(kFirstWindow, most);; window = std::min(8 * window, most)) {
@@ -132,7 +132,7 @@ void read_legacy(Archive& archive) {
   std::map<std::string_view, const StorageType*> types;
   for (const Storage& storage : stream.program.storages) types.emplace(storage.key, storage.type);
   VIT_CHECK(stream.keys.result.kind == Kind::list, kOpen, name, ": holds ",
-            to_string(stream.keys.result.kind), " where the keys of its storages were expected");
+            to_string(stream.keys.result.kind), ", expected the keys of its storages");
   std::size_t at = stream.end;
   for (const Value& key : stream.keys.lists[stream.keys.result.index]) {
     VIT_CHECK(key.kind == Kind::string, kOpen, name, ": ", to_string(key.kind), " as the key of a storage");
@@ -140,7 +140,7 @@ void read_legacy(Archive& archive) {
     VIT_CHECK(type != types.end(), kOpen, name, ": storage ", in_quotes(key.string),
               " belongs to no tensor of the file");
     std::uint64_t count = 0;
-    VIT_CHECK(file.size() - at >= sizeof count, kOpen, name, ": is cut off before storage ",
+    VIT_CHECK(file.size() - at >= sizeof count, kOpen, name, ": is truncated before storage ",
               in_quotes(key.string));
     file.read(at, std::as_writable_bytes(std::span(&count, 1)));
     at += sizeof count;
@@ -151,7 +151,7 @@ void read_legacy(Archive& archive) {
     archive.storages.emplace(key.string, StoredBytes(file, at, count * element_bytes));
     at += count * element_bytes;
   }
-  // the program's strings point into the bytes, whose address a move keeps
+  // the program's strings point into the bytes, whose address is kept by a move
   archive.bytes = std::move(stream.bytes);
   archive.program = std::move(stream.program);
 }
@@ -159,7 +159,8 @@ void read_legacy(Archive& archive) {
 [[noreturn]] void refuse_form(const SourceFile& file) {
   const std::string name = file.path().string();
   VIT_CHECK(file.text(0, 1) != "\x80", kOpen.with(ErrorKind::unsupported), name,
-            ": a pickle, but not one of torch.save(), which begins with a mark of PyTorch; load it where it "
+            ": a pickle, but not one of torch.save(), which starts with a magic number of PyTorch; load it "
+            "where it "
             "was written and torch.save() the state_dict()");
   constexpr std::size_t kTarMagic = 257;
   VIT_CHECK(
@@ -168,7 +169,7 @@ void read_legacy(Archive& archive) {
       ": a tar archive, the format of PyTorch 0.1 or a packed folder; unpack it, or load it with PyTorch "
       "and torch.save() it again");
   refuse_download_leftovers(file, name, kOpen);
-  fail(kOpen, name, ": is no PyTorch checkpoint, a zip archive was expected");
+  fail(kOpen, name, ": is not a PyTorch checkpoint; expected a zip archive");
 }
 
 }  // namespace
@@ -176,17 +177,17 @@ void read_legacy(Archive& archive) {
 StoredBytes Archive::find(const Storage& storage, const std::string& label) const {
   const std::string name = file->path().string();
   const auto at = storages.find(storage.key);
-  VIT_CHECK(at != storages.end(), kOpen, name, ": ", label, " lies in storage ", in_quotes(storage.key),
-            ", which the archive lacks");
+  VIT_CHECK(at != storages.end(), kOpen, name, ": ", label, " is in storage ", in_quotes(storage.key),
+            ", which is missing from the archive");
   const std::size_t element_bytes = storage.type->element_bytes, size = at->second.size();
-  VIT_CHECK(size % element_bytes == 0, kOpen, name, ": ", label, " lies in a storage of ", size,
-            " bytes, elements of ", element_bytes, " were announced");
+  VIT_CHECK(size % element_bytes == 0, kOpen, name, ": ", label, " is in a storage of ", size,
+            " bytes, elements of ", element_bytes, " were expected");
   const std::size_t count = size / element_bytes;
   const bool is_view = storage.first != 0 || (storage.num_elements < count && !is_zip);
   VIT_CHECK(is_view ? storage.first <= count && storage.num_elements <= count - storage.first
                     : count == storage.num_elements,
-            kOpen, name, ": ", label, " lies in a storage of ", size, " bytes, ", storage.num_elements,
-            " elements of ", element_bytes, " were announced");
+            kOpen, name, ": ", label, " is in a storage of ", size, " bytes, ", storage.num_elements,
+            " elements of ", element_bytes, " were expected");
   return at->second.part(storage.first * element_bytes, storage.num_elements * element_bytes);
 }
 

@@ -22,7 +22,7 @@ constexpr StorageType kStorageTypes[] = {
     {"ComplexDoubleStorage", Dtype::other, 16},
     {"UntypedStorage", Dtype::u8, 1},
 };
-/// Element types that have no storage class of their own.
+/// Element types without a separate storage class.
 constexpr StorageType kDtypes[] = {
     {"float8_e4m3fn", Dtype::other, 1},   {"float8_e5m2", Dtype::other, 1},
     {"float8_e4m3fnuz", Dtype::other, 1}, {"float8_e5m2fnuz", Dtype::other, 1},
@@ -48,7 +48,7 @@ constexpr KnownGlobal kGlobals[] = {
     {"torch._tensor", "_rebuild_from_type_v2", Global::rebuild_subclass},
 };
 
-/// Modules of which a checkpoint names nothing: they run programs, load code or reach the network.
+/// Modules that no checkpoint references: they run programs, load code or access the network.
 constexpr std::string_view kRefusedModules[] = {"_ctypes",
                                                 "_frozen_importlib",
                                                 "_io",
@@ -121,8 +121,8 @@ constexpr std::string_view kRefusedModules[] = {"_ctypes",
                                                 "xmlrpc",
                                                 "zipimport"};
 
-/// Single names of modules that are harmless otherwise; a name that ends in a dot or underscore stands for
-/// all that begin so.
+/// Single names of otherwise harmless modules; a name that ends in a dot or underscore stands for
+/// all names with that prefix.
 constexpr GlobalName kRefusedNames[] = {{"io", "open"},
                                         {"io", "open_code"},
                                         {"io", "FileIO"},
@@ -150,7 +150,7 @@ constexpr GlobalName kRefusedNames[] = {{"io", "open"},
                                         {"sympy.utilities", ""},
                                         {"tempfile", ""}};
 
-/// What of Python's own functions and classes makes data.
+/// Python's own functions and classes that only create data.
 constexpr std::string_view kHarmlessBuiltins[] = {
     "Ellipsis", "NotImplemented", "bool",      "bytearray", "bytes", "complex",
     "dict",     "float",          "frozenset", "getattr",   "int",   "list",
@@ -158,7 +158,7 @@ constexpr std::string_view kHarmlessBuiltins[] = {
     "tuple",    "type",           "unicode",   "xrange"};
 
 bool is_identifier_path(std::string_view text) {
-  bool starts = true;  // a component begins
+  bool starts = true;  // a component starts
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
     if (c == '.') {
@@ -209,7 +209,7 @@ bool is_refused(std::string_view module, std::string_view name) {
         name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning");
     return !is_exception && std::ranges::find(kHarmlessBuiltins, name) == std::end(kHarmlessBuiltins);
   }
-  // a method of a class that is understood would change what was read
+  // a method of a supported class would change the data read
   const std::string_view owner = name.substr(0, name.find('.'));
   if (owner != name && find_known(module, owner).global != Global::other) return true;
   return module == "torch" && name.ends_with("Storage") && find_known(module, name).global == Global::other;

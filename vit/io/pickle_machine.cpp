@@ -1,4 +1,4 @@
-// The opcodes of all protocols, in three groups: constants, containers, and what builds objects.
+// The opcodes of all protocols, in three groups: constants, containers, and building objects.
 #include "vit/io/pickle_program.h"
 
 #include <charconv>
@@ -90,9 +90,9 @@ class Machine {
   Machine(std::span<const std::byte> bytes, std::size_t at, std::string_view name, RunOptions options)
       : bytes_(bytes), at_(at), builder_(name, options.keeps_lists) {}
 
-  /// To the end of the pickle; at() is behind it.
+  /// Runs to the end of the pickle; at() is after it.
   Program run() {
-    check(read<std::uint8_t>() == static_cast<std::uint8_t>(Op::proto), "it does not begin as a pickle does");
+    check(read<std::uint8_t>() == static_cast<std::uint8_t>(Op::proto), "it does not start like a pickle");
     const auto protocol = read<std::uint8_t>();
     builder_.support(protocol >= 2 && protocol <= 5, "protocol ", int{protocol}, ", expected 2 to 5");
     for (;;) {
@@ -100,11 +100,11 @@ class Machine {
       const auto op = static_cast<Op>(read<std::uint8_t>());
       if (op == Op::stop) break;
       if (!run_constant(op) && !run_container(op) && !run_object(op)) {
-        check(false, "opcode ", static_cast<int>(op), " does not belong into a checkpoint");
+        check(false, "opcode ", static_cast<int>(op), " does not belong in a checkpoint");
       }
     }
     const Value result = pop();
-    check(stack_.empty() && marks_.empty(), "something is left over at its end");
+    check(stack_.empty() && marks_.empty(), "something is left at its end");
     return builder_.finish(result);
   }
   std::size_t at() const { return at_; }
@@ -118,7 +118,7 @@ class Machine {
   // ------------------------------------------------------------------------------------------------ bytes
 
   std::span<const std::byte> read_bytes(std::size_t count) {
-    check(count <= bytes_.size() - at_, "it is cut off");
+    check(count <= bytes_.size() - at_, "it is truncated");
     at_ += count;
     return bytes_.subspan(at_ - count, count);
   }
@@ -138,7 +138,7 @@ class Machine {
   std::string_view read_line(std::size_t max_length = kMaxGlobalLength) {
     const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes_.size() - at_);
     const std::size_t length = rest.substr(0, max_length + 1).find('\n');
-    check(length != rest.npos, "a line is cut off or too long");
+    check(length != rest.npos, "a line is truncated or too long");
     at_ += length + 1;
     return rest.substr(0, length);
   }
@@ -167,7 +167,7 @@ class Machine {
   /// The index of a memo entry as text.
   std::size_t read_index_line() {
     const Value index = read_number_line();
-    check(index.kind == Kind::integer && index.integer >= 0, "an index of its memo is no number");
+    check(index.kind == Kind::integer && index.integer >= 0, "an index of its memo is not a number");
     return static_cast<std::size_t>(index.integer);
   }
 
@@ -194,7 +194,7 @@ class Machine {
   }
 
   Value pop() {
-    check(stack_.size() > (marks_.empty() ? 0 : marks_.back()), "it takes more from the stack than there is");
+    check(stack_.size() > (marks_.empty() ? 0 : marks_.back()), "it pops more from the stack than there is");
     const Value value = stack_.back();
     stack_.pop_back();
     return value;
@@ -211,7 +211,7 @@ class Machine {
     return stack_.back();
   }
 
-  /// Position of the innermost mark, which is taken away.
+  /// Position of the innermost mark, which is removed.
   std::size_t pop_mark() {
     check(!marks_.empty(), "a mark is missing");
     const std::size_t mark = marks_.back();
@@ -219,7 +219,7 @@ class Machine {
     return mark;
   }
 
-  /// Takes everything from `first` on off the stack; valid until the next push.
+  /// Removes everything from `first` on from the stack; valid until the next push.
   std::span<const Value> take_from(std::size_t first) {
     taken_.assign(stack_.begin() + static_cast<std::ptrdiff_t>(first), stack_.end());
     stack_.resize(first);
@@ -339,17 +339,17 @@ class Machine {
     }
   }
 
-  /// What is called: a name, or an object that another call made (a class inside a class).
+  /// The callee: a name, or an object that another call created (a class inside a class).
   Value pop_class() {
     const Value value = pop();
     check(value.kind == Kind::global || value.kind == Kind::object, "it calls ", to_string(value.kind));
     return value;
   }
 
-  /// An object without a call of its constructor, which tensors and their like always have.
+  /// An object created without a constructor call, which tensors always have.
   Value make_new(const Value& of) {
     builder_.support(of.kind == Kind::object || of.global == Global::other,
-                     "it makes a new object of a class that checkpoints call");
+                     "it creates an object, without a call, of a class that checkpoints call");
     return builder_.make_object();
   }
 
@@ -391,7 +391,7 @@ class Machine {
       }
       case Op::obj: {
         const std::span<const Value> items = take_from(pop_mark());
-        check(!items.empty() && items[0].kind == Kind::global, "an object is made of no class");
+        check(!items.empty() && items[0].kind == Kind::global, "an object has no class");
         push(make_new(items[0]));
         return true;
       }
@@ -425,7 +425,7 @@ Program run(std::span<const std::byte> bytes, std::string_view name) {
   std::size_t at = 0;
   Program program = run_part(bytes, at, name);
   VIT_CHECK(at == bytes.size(), kOpen, name, ": at byte ", at,
-            " of the pickle: something is left over at its end");
+            " of the pickle: something is left at its end");
   return program;
 }
 

@@ -35,8 +35,8 @@ void ProgramBuilder::charge(std::size_t count) {
 
 Value ProgramBuilder::find_global(std::string_view module, std::string_view name) {
   support(!is_refused(module, name), "it names ", in_quotes(std::string(module) + "." + std::string(name)),
-          ", which no checkpoint needs and which can do harm where pickles are executed; the file is refused "
-          "(save the state_dict alone, or convert to safetensors)");
+          ", which no checkpoint needs and which is dangerous when pickles are executed; the file is refused "
+          "(save only the state_dict, or convert to safetensors)");
   const Known known = find_known(module, name);
   Value global{.kind = Kind::global, .global = known.global, .storage_type = known.storage_type};
   if (known.global != Global::other) return global;
@@ -119,11 +119,11 @@ void ProgramBuilder::set_view(const Value& view, Storage& storage) {
 Value ProgramBuilder::make_storage(const Value& id) {
   const auto parts = items(id);
   if (parts.size() >= 2 && parts[0].string == "module" && parts[1].kind == Kind::global)
-    return parts[1];  // the class of a whole model that was saved, with its source
+    return parts[1];  // the class of a model saved whole, with its source
   check((parts.size() == 5 || parts.size() == 6) && parts[0].string == "storage" &&
             parts[1].kind == Kind::global && parts[1].global == Global::storage_type &&
             parts[2].kind == Kind::string && parts[3].kind == Kind::string,
-        "it refers to something outside that is no tensor storage");
+        "it refers to an external object that is not a tensor storage");
   support(parts[2].string.size() <= kMaxStorageKey, "a storage has a name of ", parts[2].string.size(),
           " bytes, at most ", kMaxStorageKey, " are accepted");
   charge(1);
@@ -137,16 +137,14 @@ Value ProgramBuilder::make_storage(const Value& id) {
 Value ProgramBuilder::call(const Value& function, const Value& argument_tuple) {
   const auto arguments = items(argument_tuple);
   const auto expect_first = [&](std::size_t count, Kind first, std::string_view made) {
-    check(arguments.size() == count && arguments[0].kind == first, made, " is made from something else than ",
-          to_string(first));
+    check(arguments.size() == count && arguments[0].kind == first, made,
+          " is made from something other than ", to_string(first));
     return arguments[0];
   };
   if (function.kind == Kind::object) return make_object();
   switch (function.global) {
     case Global::other: return make_object();
-    case Global::ordered_dict:
-      check(arguments.empty(), "an OrderedDict is made from arguments");
-      return make_dict();
+    case Global::ordered_dict: check(arguments.empty(), "an OrderedDict has arguments"); return make_dict();
     case Global::counter: return expect_first(1, Kind::dict, "a Counter");
     case Global::size: return expect_first(1, Kind::tuple, "a torch.Size");
     case Global::rebuild_old_tensor:
@@ -156,10 +154,10 @@ Value ProgramBuilder::call(const Value& function, const Value& argument_tuple) {
       check(arguments.size() == 6 || arguments.size() == 7, "a tensor is made from ", arguments.size(),
             " values, expected 6 or 7");
       return make_tensor(arguments, 6);
-    case Global::rebuild_typed_tensor:  // the type of the elements in front of the metadata
+    case Global::rebuild_typed_tensor:  // the type of the elements before the metadata
       check((arguments.size() == 7 || arguments.size() == 8) && arguments[6].kind == Kind::global &&
                 arguments[6].storage_type != nullptr,
-            "a tensor is made from something else than a storage, offset, shape, strides and type");
+            "a tensor is made from something other than a storage, offset, shape, strides and type");
       return make_typed_tensor(arguments);
     case Global::rebuild_parameter:
       return expect_first(3, Kind::tensor, "a parameter");  // requires_grad, hooks
@@ -167,7 +165,7 @@ Value ProgramBuilder::call(const Value& function, const Value& argument_tuple) {
     case Global::rebuild_subclass:  // function, class, arguments, attributes
       check(arguments.size() == 4 && arguments[0].kind == Kind::global && arguments[2].kind == Kind::tuple &&
                 arguments[0].global != Global::rebuild_subclass,
-            "a tensor of a class of its own is made from something else than a function and its arguments");
+            "a tensor of a subclass is made from something other than a function and its arguments");
       return call(arguments[0], arguments[2]);
     case Global::dtype:
     case Global::storage_type: break;
@@ -203,7 +201,7 @@ std::vector<std::size_t> ProgramBuilder::to_sizes(const Value& tuple) const {
 
 Value ProgramBuilder::make_tensor(std::span<const Value> arguments, std::size_t metadata) {
   check(arguments[0].kind == Kind::storage,
-        "a tensor is made from something else than a storage, offset, shape and strides");
+        "a tensor is made from something other than a storage, offset, shape and strides");
   // Metadata marks a tensor as negated or conjugated, which its numbers do not show.
   const bool plain =
       arguments.size() <= metadata || arguments[metadata].kind == Kind::none ||
@@ -225,7 +223,7 @@ Value ProgramBuilder::make_typed_tensor(std::span<const Value> arguments) {
   const StorageType* const bytes = storage.type;
   storage.type = arguments[6].storage_type;
   check(bytes->element_bytes == 1 && storage.num_elements % storage.type->element_bytes == 0, "a tensor of ",
-        storage.type->name, " lies in a storage of ", storage.num_elements, " elements of ", bytes->name);
+        storage.type->name, " is in a storage of ", storage.num_elements, " elements of ", bytes->name);
   storage.num_elements /= storage.type->element_bytes;
   charge(1);
   program_.storages.push_back(storage);

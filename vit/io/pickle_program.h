@@ -1,5 +1,5 @@
-// What a pickle describes, as plain data: dictionaries, tensors, and objects of which only the name of their
-// class and their attributes are kept. Nothing is imported, built or called.
+// The contents of a pickle, as plain data: dictionaries, tensors, and objects reduced to the name of their
+// class and their attributes. Nothing is imported, built or called.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ enum class Kind : std::uint8_t {
   string,
   tuple,
   bytes,   // never needed, so not kept
-  list,    // a list or set; contents kept where asked for
+  list,    // a list or set; contents kept if requested
   dict,    // dict, OrderedDict, Counter
-  object,  // of any class: what its constructor was given is dropped, attributes and items are kept
+  object,  // of any class: constructor arguments are dropped, attributes and items are kept
   global,
   storage,
   tensor,
 };
 
-/// What a message calls it: "a tuple".
+/// The name in messages: "a tuple".
 const char* to_string(Kind kind);
 
 /// A torch.*Storage class of the format, or of complex numbers, which are carried only.
@@ -41,7 +41,7 @@ struct StorageType {
   std::size_t element_bytes;
 };
 
-/// Classes and functions whose meaning is known; all others only make objects.
+/// Classes and functions with a known meaning; all others only create objects.
 enum class Global : std::uint8_t {
   other,
   ordered_dict,                 // collections.OrderedDict
@@ -53,8 +53,8 @@ enum class Global : std::uint8_t {
   rebuild_parameter,            // torch._utils._rebuild_parameter
   rebuild_parameter_and_state,  // torch._utils._rebuild_parameter_with_state
   rebuild_subclass,             // torch._tensor._rebuild_from_type_v2
-  dtype,                        // torch.float8_e4m3fn, ...; Value::storage_type says which
-  storage_type,                 // torch.*Storage; Value::storage_type says which
+  dtype,                        // torch.float8_e4m3fn, ...; see Value::storage_type
+  storage_type,                 // torch.*Storage; see Value::storage_type
 };
 
 /// Small and copied freely; strings point into the pickle, containers into the tables of Program.
@@ -64,21 +64,21 @@ struct Value {
   const StorageType* storage_type = nullptr;  // kind global, storage_type and dtype
   std::int64_t integer = 0;                   // integer and boolean
   std::string_view string{};                  // string
-  /// tuple: first item; list: place of its items; global, dict, object, storage, tensor: place in the table
+  /// tuple: first item; list: index of its items; global, dict, object, storage, tensor: index in the table
   std::size_t index = 0;
   std::size_t count = 0;  // tuple: items
 };
 
-/// A record of raw numbers, by the name that the pickle gives it; nothing of it has been compared with the
+/// A record of raw numbers, by its name in the pickle; not yet compared with the
 /// archive.
 struct Storage {
   const StorageType* type = nullptr;
   std::string_view key;
-  std::size_t first = 0;  // element where a view of the record begins (the form before PyTorch 1.6)
+  std::size_t first = 0;  // first element of a view of the record (the format before PyTorch 1.6)
   std::size_t num_elements = 0;
 };
 
-/// A view of a storage, in elements; sizes are not negative, nothing else is known of them.
+/// A view of a storage, in elements; sizes are not negative, but otherwise unchecked.
 struct TensorRecord {
   std::size_t storage = 0;
   std::size_t offset = 0;
@@ -88,7 +88,7 @@ struct TensorRecord {
 
 using Dict = std::vector<std::pair<Value, Value>>;
 
-/// Where a class or function would be imported from.
+/// The module and name of a class or function.
 struct GlobalName {
   std::string_view module, name;
 };
@@ -97,7 +97,7 @@ struct GlobalName {
 struct Program {
   Value result;
   std::vector<Value> items;
-  std::vector<std::vector<Value>> lists;  // empty unless asked for
+  std::vector<std::vector<Value>> lists;  // empty unless requested
   std::vector<Dict> dicts;
   std::vector<Dict> objects;  // attributes and items
   std::vector<GlobalName> globals;
@@ -110,7 +110,7 @@ constexpr std::size_t kMaxStorageKey = 256;  // PyTorch counts: "0", "1", ...
 
 constexpr Where kOpen{"open_pickle", ErrorKind::format};
 
-/// Fills the tables of a Program; every object that does not fit is an Error with the place set by
+/// Fills the tables of a Program; every invalid object is an Error with the position set by
 /// set_position().
 class ProgramBuilder {
  public:
@@ -124,28 +124,28 @@ class ProgramBuilder {
   void check(bool condition, const Parts&... parts) const {
     check(kOpen, condition, parts...);
   }
-  /// As check(), for pickles that are well-formed but not understood: Error (unsupported).
+  /// Like check(), for well-formed but unsupported pickles: Error (unsupported).
   template <typename... Parts>
   void support(bool condition, const Parts&... parts) const {
     check(kOpen.with(ErrorKind::unsupported), condition, parts...);
   }
-  /// Counts objects that are kept for good, at most kMaxObjects.
+  /// Counts objects that are kept, at most kMaxObjects.
   void charge(std::size_t count);
 
-  /// Throws Error (unsupported) for names that run programs, with which no checkpoint is made.
+  /// Throws Error (unsupported) for names that run programs, which no checkpoint needs.
   Value find_global(std::string_view module, std::string_view name);
   Value make_list();
   Value make_dict();
   Value make_object();
   Value make_tuple(std::span<const Value> items);
   void append(const Value& list, std::span<const Value> items);
-  /// Key and value in turn, into a dictionary or an object.
+  /// Alternating keys and values, into a dictionary or an object.
   void set_items(const Value& target, std::span<const Value> pairs);
-  /// What BUILD does: attributes of an object; of a dictionary they are dropped.
+  /// The opcode BUILD: sets attributes of an object; those of a dictionary are dropped.
   void set_state(const Value& target, const Value& state);
   /// From a persistent id: ("storage", type, key, device, number of elements [, view]).
   Value make_storage(const Value& id);
-  /// What the call of a known global returns; of others and of objects an object.
+  /// The result of calling a known global; for others and for objects, an object.
   Value call(const Value& function, const Value& arguments);
 
   Program finish(const Value& result);
@@ -154,7 +154,7 @@ class ProgramBuilder {
   std::span<const Value> items(const Value& tuple) const;
   std::size_t to_size(const Value& value) const;
   std::vector<std::size_t> to_sizes(const Value& tuple) const;
-  /// `metadata`: which argument holds it, if there are as many.
+  /// `metadata`: index of that argument, if there are as many.
   Value make_tensor(std::span<const Value> arguments, std::size_t metadata);
   Value make_typed_tensor(std::span<const Value> arguments);
   void set_view(const Value& view, Storage& storage);
@@ -171,31 +171,31 @@ class ProgramBuilder {
   Program program_;
 };
 
-/// The meaning of a name in a pickle; Global::other for one that has none here.
+/// The meaning of a name in a pickle; Global::other for an unknown one.
 struct Known {
   Global global = Global::other;
   const StorageType* storage_type = nullptr;  // Global::storage_type and dtype
 };
 Known find_known(std::string_view module, std::string_view name);
 
-/// Whether a pickle that names this is refused, though nothing would be called: the system, interpreters,
-/// other pickles, the network, foreign code; or no name that Python has.
+/// Whether a pickle that references this is refused, although nothing would be called: the system,
+/// interpreters, other pickles, the network, foreign code; or an invalid Python name.
 bool is_refused(std::string_view module, std::string_view name);
 
-/// Interprets a pickle of protocol 2 to 5 and calls nothing: a class or function is a name, and what would be
-/// made with it an object without behavior. Memory is proportional to its size, time too but for the
-/// logarithm that a search costs, nothing recurses, and at most kMaxObjects items are kept. `name` stands for
-/// the file in messages. Throws Error naming the global, opcode or shape that does not belong into a
+/// Interprets a pickle of protocol 2 to 5 and calls nothing: a class or function is a name, and objects
+/// created with it have no behavior. Memory is proportional to its size, and time too except for the
+/// logarithmic cost of a search; nothing recurses, and at most kMaxObjects items are kept. `name` is used for
+/// the file in messages. Throws Error naming the global, opcode or shape that does not belong in a
 /// checkpoint, with its byte position.
 Program run(std::span<const std::byte> bytes, std::string_view name);
 
 struct RunOptions {
   bool keeps_lists = false;  // the items of lists are wanted
 };
-/// As run(), for a pickle that begins at `at` and is followed by something else; moves `at` to its end.
+/// Like run(), for a pickle that starts at `at` and is followed by other data; moves `at` to its end.
 Program run_part(std::span<const std::byte> bytes, std::size_t& at, std::string_view name,
                  RunOptions options = {});
-/// Throws Error for more bytes than run() takes, before they are read.
+/// Throws Error for more bytes than run() accepts, before they are read.
 void check_size(std::size_t num_bytes, std::string_view name);
 
 constexpr std::size_t kMaxPickleBytes = 64u << 20;

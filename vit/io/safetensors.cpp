@@ -1,5 +1,5 @@
 // Checks of the safetensors header, and the writer. Nothing is allocated beyond what the header's
-// own size justifies; tensor data is only pointed at.
+// own size justifies; tensor data is only referenced.
 #include "vit/io/safetensors.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ constexpr StoredType kTypes[] = {
     {"F4", 4, Dtype::other},
 };
 
-/// One tensor of the header: where its data lies, relative to the end of the header.
+/// One tensor of the header: the position of its data, relative to the end of the header.
 struct Located {
   TensorEntry entry;
   std::size_t begin = 0;
@@ -81,7 +81,7 @@ Located read_entry(const Json& value, const std::string& file_name) {
   std::size_t num_bits = type->bits;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::size_t size = shape[i].as_size();
-    check(!product_overflows(size, num_bits), " has a shape of more numbers than any file holds");
+    check(!product_overflows(size, num_bits), " has a shape with more numbers than any file can contain");
     out.entry.shape.push_back(size);
     num_bits *= size;
   }
@@ -92,7 +92,7 @@ Located read_entry(const Json& value, const std::string& file_name) {
   out.end = offsets[1].as_size();
   check(out.begin <= out.end, " has data_offsets that run backwards: ", out.begin, ", ", out.end);
   check(num_bits % 8 == 0 && num_bits / 8 == out.end - out.begin, " occupies ", out.end - out.begin,
-        " bytes, its type and shape need ", num_bits / 8);
+        " bytes, but its type and shape need ", num_bits / 8);
   return out;
 }
 
@@ -114,7 +114,7 @@ void check_coverage(const std::vector<Located>& tensors, std::size_t num_data_by
     covered = tensor.end;
     VIT_CHECK(covered <= num_data_bytes, kOpen, file_name, ": tensor ", in_quotes(tensor.entry.name),
               " ends at byte ", covered, " of the data, but only ", num_data_bytes,
-              " are there (incomplete download?)");
+              " exist (incomplete download?)");
   }
   VIT_CHECK(covered == num_data_bytes, kOpen, file_name, ": ", num_data_bytes - covered,
             " bytes follow the last tensor");
@@ -230,7 +230,7 @@ std::string build_header(std::span<const TensorToWrite* const> order,
   return header;
 }
 
-/// The header behind its length in eight bytes.
+/// The header, preceded by its length in eight bytes.
 std::string with_length(const std::string& header) {
   const std::uint64_t num_bytes = header.size();
   std::string out(sizeof num_bytes, '\0');
@@ -255,8 +255,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
               in_quotes(tensor.name), " occurs twice or is reserved");
   }
   for (const TensorToWrite& tensor : tensors) {
-    VIT_CHECK(bytes_needed(tensor) == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name),
-              " comes with ", tensor.bytes.size(), " bytes, its type and shape need ", bytes_needed(tensor));
+    VIT_CHECK(bytes_needed(tensor) == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name), " has ",
+              tensor.bytes.size(), " bytes, but its type and shape need ", bytes_needed(tensor));
   }
   const std::string start = with_length(build_header(order, metadata));
   AtomicFile file(path, kWrite);

@@ -34,11 +34,12 @@ TensorFile open_shards(const std::filesystem::path& path,
                          return c < 0x20 || c == 0x7F || c == '/' || c == '\\';
                        });
     VIT_CHECK(plain, kWhere, name, ": tensor ", in_quotes(weight_map[i].key()), " points to ",
-              in_quotes(shard), ", expected the name of a file beside the index");
+              in_quotes(shard), ", expected the name of a file next to the index");
     ++num_expected[std::string(shard)];
     if (wants == nullptr || wants(weight_map[i].key())) wanted.emplace(shard);
   }
-  if (wanted.empty()) wanted.insert(num_expected.begin()->first);  // what is missing is told by its tensors
+  if (wanted.empty())
+    wanted.insert(num_expected.begin()->first);  // missing parts are reported by their tensors
 
   TensorFile::Contents contents{.path = path};
   for (std::size_t i = 0; i < weight_map.size(); ++i) {
@@ -51,7 +52,7 @@ TensorFile open_shards(const std::filesystem::path& path,
     for (const TensorEntry& entry : file.entries()) {
       const auto listed = weight_map.find(entry.name);
       VIT_CHECK(listed.has_value(), kMismatch, name, ": ", entry.describe(), " is not in the weight_map");
-      VIT_CHECK(listed->as_string() == shard, kMismatch, name, ": ", entry.describe(), " belongs into ",
+      VIT_CHECK(listed->as_string() == shard, kMismatch, name, ": ", entry.describe(), " belongs in ",
                 in_quotes(listed->as_string()));
       contents.entries.push_back(entry);
     }

@@ -1,5 +1,5 @@
-// A checkpoint in several files, with an index that says which tensor lies in which. Reading one of them is
-// for safetensors.h and pickle.h.
+// A checkpoint in several files, with an index that maps tensors to files. One of them is read by
+// safetensors.h and pickle.h.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace vit::internal {
 using WantsTensor = bool (*)(std::string_view name);
 
 /// Opens the shards that an index (model.safetensors.index.json, pytorch_model.bin.index.json) names, with
-/// open_shard; shards lie next to the index. Where `wants` is given, shards in which nothing is wanted stay
+/// open_shard; shards lie next to the index. If `wants` is given, shards without wanted tensors stay
 /// closed and may be missing: their tensors are Contents::unread. The union of the tensors of the others must
 /// be exactly their part of the weight_map, each tensor in the shard that it names. Throws Error if it is
 /// not, or if a shard cannot be read.

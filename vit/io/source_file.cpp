@@ -1,4 +1,4 @@
-// The POSIX side of SourceFile: open, fstat, pread.
+// The POSIX part of SourceFile: open, fstat, pread.
 #include "vit/io/source_file.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ void SourceFile::read(std::size_t begin, std::span<std::byte> out) const {
         ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(begin + done));
     if (got < 0 && errno == EINTR) continue;
     VIT_CHECK(got >= 0, io, path_.string(), ": cannot be read: ", reason(errno));
-    VIT_CHECK(got > 0, io, path_.string(), ": was cut short while it was read");
+    VIT_CHECK(got > 0, io, path_.string(), ": was truncated while it was read");
     done += static_cast<std::size_t>(got);
   }
   check_unchanged();
@@ -83,8 +83,7 @@ void SourceFile::check_unchanged() const {
   VIT_CHECK(::fstat(descriptor_, &now) == 0, io, path_.string(), ": cannot be examined: ", reason(errno));
   VIT_CHECK(static_cast<std::size_t>(now.st_size) == size_ && now.st_mtim.tv_sec == seconds_ &&
                 now.st_mtim.tv_nsec == nanoseconds_,
-            io, path_.string(),
-            ": was written while it was read; put a new file in its place by renaming it");
+            io, path_.string(), ": was written while it was read; replace files by renaming");
 }
 
 std::string SourceFile::text(std::size_t begin, std::size_t count) const {
@@ -98,10 +97,10 @@ void refuse_download_leftovers(const SourceFile& file, std::string_view name, co
   const Where format = where.with(ErrorKind::format);
   const std::string start = file.text(0, 64);
   VIT_CHECK(!start.starts_with("version https://git-lfs"), format, name,
-            ": holds no weights but a pointer of Git LFS; fetch them with git lfs pull");
+            ": contains no weights but a Git LFS pointer; fetch them with git lfs pull");
   for (const std::string_view page : {"<!DOCTYPE", "<!doctype", "<html", "<?xml"}) {
     VIT_CHECK(!start.starts_with(page), format, name,
-              ": holds no weights but a web page; download the file itself");
+              ": contains no weights but a web page; download the file itself");
   }
 }
 

@@ -1,5 +1,5 @@
-// A file that is read where and when its bytes are wanted. Never mapped: a file that is cut short while it is
-// in use would end the process with a signal. What the bytes mean is for the readers of this folder.
+// A file whose bytes are read on demand. Never memory-mapped: a file that is truncated while it is
+// in use would end the process with a signal. The readers of this folder interpret the bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace vit::internal {
 
-/// A regular file, open for its own lifetime; a file that is put in its place under the same name is another.
+/// A regular file, open for the lifetime of the object; a new file under the same name does not affect it.
 /// Safe to read from several threads.
 class SourceFile {
  public:
@@ -30,10 +30,10 @@ class SourceFile {
   const std::filesystem::path& path() const noexcept { return path_; }
 
   /// Fills `out` with the bytes from `begin` on, which must lie within size(). Allocates nothing. Throws
-  /// Error (io) if the system fails to read, and if the file was written or cut since it was opened: what was
-  /// read before might then not belong to what is read now.
+  /// Error (io) if the system fails to read, and if the file was written or truncated since it was opened:
+  /// data read before might then be inconsistent with data read now.
   void read(std::size_t begin, std::span<std::byte> out) const;
-  /// The bytes from `begin` on, `count` or all that are left if there are fewer.
+  /// The bytes from `begin` on, `count` or all remaining ones if there are fewer.
   std::string text(std::size_t begin, std::size_t count) const;
   /// The whole file.
   std::string text() const { return text(0, size_); }
@@ -48,11 +48,11 @@ class SourceFile {
   std::int64_t seconds_ = 0, nanoseconds_ = 0;  // of the last change of its contents
 };
 
-/// Throws Error (format) if the file is what a download leaves behind instead of weights: a pointer of Git
+/// Throws Error (format) if the file is the result of a failed download instead of weights: a pointer of Git
 /// LFS or a web page. `name` is the file in the message.
 void refuse_download_leftovers(const SourceFile& file, std::string_view name, const Where& where);
 
-/// Bytes that lie in memory, or in a file from which they are read. Owns neither.
+/// Bytes in memory, or in a file from which they are read. Owns neither.
 class StoredBytes {
  public:
   StoredBytes() = default;
@@ -62,7 +62,7 @@ class StoredBytes {
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  /// Where they begin in the file; 0 in memory.
+  /// Their start in the file; 0 in memory.
   std::size_t begin() const noexcept { return begin_; }
 
   /// `count` bytes from `offset` on, which must lie within.

@@ -43,7 +43,7 @@ void convert_row(const StoredBytes& in, std::size_t first, std::size_t stride, s
   if constexpr (std::is_same_v<Stored, Out>) {
     if (stride == 1) return in.read(first * kBytes, std::as_writable_bytes(std::span(out, count)));
   }
-  // As much as the first cache holds beside what becomes of it.
+  // As much as fits in the L1 cache together with the result.
   std::array<Stored, (std::size_t{1} << 14) / kBytes> block;
   const std::size_t per_block = (block.size() - 1) / std::max<std::size_t>(stride, 1) + 1;
   for (std::size_t done = 0; done < count; done += per_block) {
@@ -53,7 +53,7 @@ void convert_row(const StoredBytes& in, std::size_t first, std::size_t stride, s
     const auto widen = [&block, size, numbers = out + done](std::size_t step) {
       for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<Out>(From::widen(block[i * step]));
     };
-    stride == 1 ? widen(1) : widen(stride);  // the first becomes a loop over vectors
+    stride == 1 ? widen(1) : widen(stride);  // the first one is vectorized
   }
 }
 
@@ -67,10 +67,10 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
     });
     return;
   }
-  // The steps of the last dimension may be long: one read of all is faster than many of an element each.
+  // The steps of the last dimension may be long: a single read is faster than many of one element each.
   const std::vector<std::byte> whole = entry.bytes.copy();
   const StoredBytes in(whole);
-  // An odometer over all dimensions but the last.
+  // A counter over all dimensions except the last.
   const std::size_t last = entry.shape.size() - 1;
   std::array<std::size_t, TensorEntry::kMaxRank> index{};
   for (std::size_t done = 0; done < out.size(); done += entry.shape[last]) {
@@ -83,10 +83,10 @@ void convert_all(const TensorEntry& entry, std::span<Out> out) {
 
 [[noreturn]] void refuse_type(const TensorEntry& entry) {
   fail(kWhere.with(ErrorKind::unsupported), entry.describe(), " has elements of type ", entry.dtype_name,
-       "; float32, float16, bfloat16 and float64 can be converted (a quantised or non-weight tensor?)");
+       "; float32, float16, bfloat16 and float64 can be converted (a quantized or non-weight tensor?)");
 }
 
-/// Adds the rows of an update that fall into the entry.
+/// Adds the rows of an update that are in the entry.
 template <typename Out>
 void add_update(const LowRankUpdate& update, const TensorEntry& entry, std::span<Out> out) {
   const Tensor<float> a = to_float(update.a), b = to_float(update.b);

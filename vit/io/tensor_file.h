@@ -1,5 +1,5 @@
-// What every checkpoint format comes down to: named tensors in files, and their conversion to float.
-// Reading a format is for safetensors.h and pickle.h, what the names mean for the families.
+// The common representation of checkpoint formats: named tensors in files, and their conversion to float.
+// Formats are read by safetensors.h and pickle.h; the families interpret the names.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ struct TensorEntry {
 
   std::string name;
   Dtype dtype = Dtype::f32;
-  std::string dtype_name;            // as the file spells it: "F32", "FloatStorage", "F8_E4M3"
+  std::string dtype_name;            // as in the file: "F32", "FloatStorage", "F8_E4M3"
   std::vector<std::size_t> shape;    // outermost first; empty for a scalar
   std::vector<std::size_t> strides;  // in elements; empty if row-major without gaps
   StoredBytes bytes;                 // from the first to the last element
   std::shared_ptr<const SourceFile> file;
-  /// What is added to the numbers when they are converted; `first_row` is that of these rows in the matrix
+  /// Updates added to the numbers when they are converted; `first_row` is that of these rows in the matrix
   /// which the updates are for.
   std::vector<std::shared_ptr<const LowRankUpdate>> updates{};
   std::size_t first_row = 0;
@@ -41,13 +41,13 @@ struct TensorEntry {
   std::string describe() const;
 };
 
-/// scale * B A, B (rows, r) and A (r, columns), for a matrix whose further dimensions are its columns; where
-/// transposed its transpose, for a matrix (columns, rows).
+/// scale * B A, B (rows, r) and A (r, columns), for a matrix whose further dimensions are its columns; if
+/// transposed, its transpose, for a matrix (columns, rows).
 struct LowRankUpdate {
   TensorEntry a, b;
   double scale = 1.0;
   bool transposed = false;
-  std::size_t first_row = 0;  // of the matrix to which B's first belongs
+  std::size_t first_row = 0;  // row of the matrix for B's first
 };
 
 /// Converts f32, f16, bf16 and f64 to `out`, row-major, on all cores; out.size() must be num_elements().
@@ -61,11 +61,11 @@ void convert_row(const TensorEntry& matrix, std::size_t row, std::span<float> ou
 
 /// The rows [first, first + count) of the first dimension, as a tensor of the same name; the rows must exist.
 TensorEntry rows_of(const TensorEntry& entry, std::size_t first, std::size_t count);
-/// The tensor as float32, of rank 4 at most.
+/// The tensor as float32, of at most rank 4.
 Tensor<float> to_float(const TensorEntry& entry);
 /// All elements as doubles, of any rank.
 std::vector<double> to_double(const TensorEntry& entry);
-/// The tensors of a checkpoint, whatever its format. Threads may share it.
+/// The tensors of a checkpoint in any format. Threads may share it.
 class TensorFile {
  public:
   struct Contents {
@@ -89,10 +89,10 @@ class TensorFile {
   const Contents& contents() const noexcept { return contents_; }
   /// Free text of the writer: __metadata__ of safetensors.
   const std::map<std::string, std::string>& metadata() const noexcept { return contents_.metadata; }
-  /// Of a pickle the dotted names of its members that are no tensors: dictionaries, numbers, objects, ...
+  /// For a pickle, the dotted names of its members that are not tensors: dictionaries, numbers, objects, ...
   const std::vector<std::string>& members() const noexcept { return contents_.members; }
-  /// Of a pickle texts, whole numbers and truth values near its top, by dotted names: what a training script
-  /// noted beside the tensors ("arch", "args.model").
+  /// For a pickle, texts, integers and booleans near its top, by dotted names: values that a training script
+  /// stored with the tensors ("arch", "args.model").
   const std::map<std::string, std::string>& facts() const noexcept { return contents_.facts; }
 
  private:

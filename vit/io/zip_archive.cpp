@@ -57,7 +57,7 @@ class ZipReader {
   std::vector<Record> read_records() {
     directory_ = find_directory();
     check(directory_.num_records <= (directory_.end - directory_.begin) / kCentralBytes,
-          "the directory announces ", directory_.num_records, " records, more than fit into it");
+          "the directory specifies ", directory_.num_records, " records, more than fit into it");
     std::vector<Record> records;
     records.reserve(directory_.num_records);
     std::size_t at = directory_.begin;
@@ -88,7 +88,7 @@ class ZipReader {
     return file_.text(at, size);
   }
 
-  /// Where the bytes [at, at + size) of the file are: in the part that was read last, or in a new one.
+  /// The bytes [at, at + size) of the file: in the part read last, or in a new one.
   const char* window(std::size_t at, std::size_t size) const {
     constexpr std::size_t kBytes = 1024, kBefore = 64;  // headers are read forwards, the end record backwards
     if (at < window_begin_ || at + size > window_begin_ + window_.size()) {
@@ -98,7 +98,7 @@ class ZipReader {
     return window_.data() + (at - window_begin_);
   }
 
-  /// The end-of-directory record is the last thing of the file, but for a comment whose length it states.
+  /// The end-of-directory record is at the end of the file, except for a comment whose length it states.
   std::size_t find_end() const {
     const std::size_t num_bytes = file_.size();
     for (std::size_t comment = 0; comment <= kMaxCommentBytes && kEndBytes + comment <= num_bytes;
@@ -145,7 +145,7 @@ class ZipReader {
       const auto id = read<std::uint16_t>(at);
       const std::size_t num_bytes = read<std::uint16_t>(at + 2);
       at += 4;
-      check(num_bytes <= end - at, "an extra field of record ", in_quotes(record.name), " is cut off");
+      check(num_bytes <= end - at, "an extra field of record ", in_quotes(record.name), " is truncated");
       if (id == kZip64Field) {
         check(num_bytes >= 8 * missing, "the zip64 field of record ", in_quotes(record.name),
               " is too short");
@@ -161,15 +161,15 @@ class ZipReader {
     check(false, "record ", in_quotes(record.name), " lacks its zip64 field");
   }
 
-  /// Reads the entry at `at` and moves `at` behind it.
+  /// Reads the entry at `at` and moves `at` past it.
   Record read_central(std::size_t& at) const {
     check(directory_.end - at >= kCentralBytes && read<std::uint32_t>(at) == kCentralSignature,
-          "an entry of its directory is cut off or unmarked");
+          "an entry of its directory is truncated or unmarked");
     const std::size_t name_bytes = read<std::uint16_t>(at + 28);
     const std::size_t extra_bytes = read<std::uint16_t>(at + 30);
     const std::size_t comment_bytes = read<std::uint16_t>(at + 32);
     check(name_bytes + extra_bytes + comment_bytes <= directory_.end - at - kCentralBytes,
-          "an entry of its directory is cut off");
+          "an entry of its directory is truncated");
     Record record{.name = read_text(at + kCentralBytes, name_bytes),
                   .flags = read<std::uint16_t>(at + 8),
                   .method = read<std::uint16_t>(at + 10),
@@ -182,17 +182,17 @@ class ZipReader {
     return record;
   }
 
-  /// The local header must say the same; it alone knows where the data begins.
+  /// The local header must agree; only it contains the position of the data.
   void check_local(Record& record) const {
     const std::string label = "record " + in_quotes(record.name);
     VIT_CHECK((record.flags & kEncrypted) == 0, where_.with(ErrorKind::unsupported), name_, ": ", label,
               " is encrypted");
     check(record.method != 0 || record.stored_bytes == record.plain_bytes, label,
-          " is stored plain, yet has two different sizes");
+          " is stored uncompressed, but has two different sizes");
     const std::size_t at = record.local_offset;
     check(at < directory_.begin && directory_.begin - at >= kLocalBytes &&
               read<std::uint32_t>(at) == kLocalSignature,
-          label, " has no local header where the directory says");
+          label, " has no local header at the position in the directory");
     const std::size_t name_bytes = read<std::uint16_t>(at + 26);
     const std::size_t extra_bytes = read<std::uint16_t>(at + 28);
     check(read_text(at + kLocalBytes, name_bytes) == record.name, label,

@@ -1,4 +1,4 @@
-// Tokens that are looked for in the text before it is normalized or cut: special tokens and a publisher's
+// Tokens that are searched in the text before it is normalized or split: special tokens and a publisher's
 // own. Rules of the library tokenizers.
 #pragma once
 
@@ -14,27 +14,27 @@ namespace vit::internal {
 struct AddedToken {
   std::string text;
   TokenId id = 0;
-  bool strip_left = false;   // swallows the white space in front
-  bool strip_right = false;  // and behind
-  bool normalized = false;   // looked for in normalized text, not in the text as given
+  bool strip_left = false;   // includes the white space before
+  bool strip_right = false;  // and after
+  bool normalized = false;   // searched in normalized text, not in the original
 };
 
-/// A stretch of text: an added token, or what stands between two.
+/// A stretch of text: an added token, or the text between two.
 struct Stretch {
   std::string_view text;
   TokenId id = kNoToken;  // kNoToken: no added token
 };
 
-/// Finds the longest token at the leftmost place.
+/// Finds the longest token at the leftmost position.
 class AddedTokens {
  public:
-  /// A token of the same text takes the place of an earlier one.
+  /// A token replaces an earlier one with the same text.
   void add(AddedToken token);
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   /// Must follow the last add().
   void finish();
 
-  /// Cuts `text` at the tokens whose `normalized` is as given. No stretch is empty.
+  /// Splits `text` at the tokens whose `normalized` is as given. No stretch is empty.
   std::vector<Stretch> split(std::string_view text, bool normalized) const;
 
  private:

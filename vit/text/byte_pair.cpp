@@ -10,7 +10,7 @@ namespace vit::internal {
 namespace {
 
 constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-/// Up to this length looking at all pairs for each merge costs less than a heap.
+/// Up to this length checking all pairs for each merge costs less than a heap.
 constexpr std::size_t kFew = 32;
 
 constexpr std::uint64_t pair_of(TokenId left, TokenId right) {
@@ -35,7 +35,7 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const {
 
 MergeTable::MergeTable(const std::vector<Pair>& pairs, const Where& where, std::string_view name)
     : count_(pairs.size()) {
-  constexpr std::size_t kAhead = 8;  // memory that the pairs to come will need is fetched this much earlier
+  constexpr std::size_t kAhead = 8;  // prefetch distance for the memory of later pairs
   std::size_t wanted = 64;
   while (2 * wanted < 3 * count_) wanted *= 2;
   slots_.resize(wanted);

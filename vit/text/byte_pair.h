@@ -1,5 +1,5 @@
-// Byte pair encoding: merges of neighbouring symbols, lowest rank first, leftmost first among equals.
-// Which symbols a word starts as is for the caller.
+// Byte pair encoding: merges of neighboring symbols, lowest rank first, ties leftmost first.
+// The caller chooses the initial symbols of a word.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class MergeTable {
   };
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-  /// Two tokens and the one that they become.
+  /// Two tokens and the merged one.
   struct Pair {
     TokenId left, right, merged;
   };
   MergeTable() = default;
   /// Merges in the order of their ranks. Throws Error if two tokens merge twice; `name` is the file.
   MergeTable(const std::vector<Pair>& pairs, const Where& where, std::string_view name);
-  /// rank is kNone where the two do not merge.
+  /// rank is kNone if the two do not merge.
   Merge find(TokenId left, TokenId right) const;
   std::size_t size() const { return count_; }
 
@@ -49,7 +49,7 @@ class MergeTable {
   std::size_t count_ = 0;
 };
 
-/// The pair of `left` and `right`. Throws Error if one of them is empty, or they or what they become are
+/// The pair of `left` and `right`. Throws Error if one of them is empty, or they or the merged token are
 /// not in the vocabulary.
 MergeTable::Pair merge_pair(const Vocabulary& vocabulary, std::string_view left, std::string_view right,
                             const Where& where);

@@ -1,5 +1,5 @@
-// The precompiled map of characters that SentencePiece models carry: a double array of prefixes and their
-// replacements. The two ways of using it are here; where it is stored is for the readers of files.
+// The precompiled map of characters in SentencePiece models: a double array of prefixes and their
+// replacements. The two ways of using it are here; readers of files know its location.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 namespace vit::internal {
 
 /// Layout of the bytes: length of the double array (4 bytes, little endian), the array of 32-bit units as
-/// the library Darts lays it out, then the replacements, each ending in NUL.
+/// laid out by the library Darts, then the replacements, each ending in NUL.
 class Charsmap {
  public:
   Charsmap() = default;
-  /// Throws Error if lengths, values or replacements do not fit. `name` stands for the file in messages.
+  /// Throws Error if lengths, values or replacements do not match. `name` is used for the file in messages.
   Charsmap(std::string_view bytes, const Where& where, std::string_view name);
 
   bool empty() const { return units_.empty(); }
@@ -27,7 +27,7 @@ class Charsmap {
   std::string normalize_clusters(std::string_view text) const;
 
   struct Prefix {
-    std::size_t bytes = 0;  // taken from the text; 0 where no prefix is in the map
+    std::size_t bytes = 0;  // taken from the text; 0 if no prefix is in the map
     std::string_view replacement;
   };
   /// SentencePiece's rule: the longest prefix of `text`.

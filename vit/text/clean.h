@@ -1,7 +1,7 @@
 // Cleaning of captions as open_clip does it before its tokenizers, with the repairs of the package ftfy.
 //
-// Of ftfy.fix_text everything is done but the repair of text that was decoded with the wrong table
-// ("mojibake"): that is done where UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), and left out
+// Everything of ftfy.fix_text is done except the repair of text that was decoded with the wrong table
+// ("mojibake"): that is done if UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), but not
 // for other tables and for text that is broken in part, which needs ftfy's statistics of characters.
 #pragma once
 
@@ -40,7 +40,7 @@ std::optional<std::string_view> html_entity(std::string_view name);
 /// U+FFFD for 0, surrogates and numbers beyond Unicode, nothing for other controls and noncharacters.
 std::string unescape_html(std::string_view text);
 
-/// What a byte from 0x80 to 0x9F is in windows-1252; itself where it is nothing.
+/// What a byte from 0x80 to 0x9F is in windows-1252; itself if undefined.
 char32_t windows_1252(char32_t byte);
 
 }  // namespace vit::internal

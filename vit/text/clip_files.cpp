@@ -31,7 +31,7 @@ void each_merge(std::string_view text, const std::string& name, Each each) {
     if (line.empty() || (number == 0 && line.starts_with('#')) || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
     VIT_CHECK(space != std::string_view::npos && line.find(' ', space + 1) == std::string_view::npos, kWhere,
-              name, ": line ", number + 1, " is not two tokens with a space between; no list of merges?");
+              name, ": line ", number + 1, " is not two tokens separated by a space; not a list of merges?");
     if (!each(line.substr(0, space), line.substr(space + 1))) return;
   }
 }
@@ -52,7 +52,8 @@ std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::str
   if (!bytes.starts_with("\x1F\x8B")) return std::string(bytes);
   z_stream stream{};
   constexpr int kGzip = 16 + MAX_WBITS;
-  VIT_CHECK(inflateInit2(&stream, kGzip) == Z_OK, kWhere.with(ErrorKind::io), name, ": zlib cannot start");
+  VIT_CHECK(inflateInit2(&stream, kGzip) == Z_OK, kWhere.with(ErrorKind::io), name,
+            ": zlib cannot be initialized");
   const std::unique_ptr<z_stream, EndInflate> guard(&stream);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
@@ -96,18 +97,18 @@ TextModel load_vocabulary_and_merges(const std::filesystem::path& vocabulary,
   for (const SourceFile* file : {&vocabulary_file, &merges_file}) {
     refuse_download_leftovers(*file, file->path().string(), kWhere);
     VIT_CHECK(file->size() <= kMaxText, kWhere.with(ErrorKind::unsupported), file->path().string(), ": ",
-              file->size(), " bytes, more than the ", kMaxText, " that are read");
+              file->size(), " bytes, more than the ", kMaxText, " allowed");
   }
   return parse_vocabulary_and_merges(vocabulary_file.text(), merges_file.text(),
                                      vocabulary.filename().string());
 }
 
 TextModel parse_merges(std::string_view bytes, const std::string& name, const MergesOptions& options) {
-  // Bytes, bytes that end a word, and two special tokens are no merges.
+  // Bytes, bytes that end a word, and two special tokens are not merges.
   constexpr std::size_t kOthers = 2 * 256 + 2;
   VIT_CHECK(options.vocabulary_size == 0 || options.vocabulary_size > kOthers,
             kWhere.with(ErrorKind::mismatch), name, ": a model of ", options.vocabulary_size,
-            " tokens has no vocabulary of CLIP's");
+            " tokens does not use CLIP's vocabulary");
   const std::size_t most = options.vocabulary_size == 0 ? kMerges : options.vocabulary_size - kOthers;
   const std::string text = unpack(bytes, kMaxText, name);
   check_text(text, name);
@@ -125,7 +126,7 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, const Me
                merges.push_back(merge_pair(vocabulary, left, right, kWhere));
                return merges.size() < most;
              });
-  VIT_CHECK(!merges.empty(), kWhere, name, ": holds no merges");
+  VIT_CHECK(!merges.empty(), kWhere, name, ": contains no merges");
   vocabulary.add(options.start, next++);
   vocabulary.add(options.end, next++);
   vocabulary.finish();

@@ -1,4 +1,4 @@
-// Files of CLIP's vocabulary: vocab.json with merges.txt, and the merges alone as OpenAI publishes them.
+// Files of CLIP's vocabulary: vocab.json with merges.txt, and only the merges as published by OpenAI.
 #pragma once
 
 #include <filesystem>
@@ -20,12 +20,12 @@ struct MergesOptions {
   std::size_t vocabulary_size = 0;
 };
 
-/// bpe_simple_vocab_16e6.txt, gzip-packed or not: one line of version, one merge a line, of which the first
-/// 49152 - 256 - 2 count. Ids: bytes, bytes that end a word, merges in order, start, end.
+/// bpe_simple_vocab_16e6.txt, gzip-packed or not: one version line, then one merge per line, of which the
+/// first 49152 - 256 - 2 are used. Ids: bytes, bytes that end a word, merges in order, start, end.
 TextModel load_merges(const std::filesystem::path& path, const MergesOptions& options = {});
 TextModel parse_merges(std::string_view text, const std::string& name, const MergesOptions& options = {});
 
-/// What a gzip file unpacks to; the bytes themselves where they are not packed. Throws Error for damaged
+/// The contents of a gzip file; the bytes themselves if they are not packed. Throws Error for damaged
 /// files and for more than `max_bytes`.
 std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::string& name);
 

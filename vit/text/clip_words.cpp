@@ -6,14 +6,14 @@
 namespace vit::internal {
 namespace {
 
-/// One letter of a pattern without regard to case. Characters whose simple case folding is ASCII are the
+/// One letter of a pattern, ignoring case. Characters whose simple case folding is ASCII are the
 /// Kelvin sign and the long s.
 char32_t folded(char32_t c) {
   if (c >= U'A' && c <= U'Z') return c + (U'a' - U'A');
   return c == U'\u017F' ? U's' : c == U'\u212A' ? U'k' : c;
 }
 
-/// Length of what matches `pattern` (ASCII, lower case) at the start of `text`; 0 where it does not.
+/// Length of what matches `pattern` (ASCII, lower case) at the start of `text`; 0 if it does not match.
 std::size_t matched(std::string_view text, std::string_view pattern, bool ignore_case) {
   if (!ignore_case) return text.starts_with(pattern) ? pattern.size() : 0;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// CLIP's words: how its tokenizers cut a text, and the symbols that bytes are written as.
+// CLIP's words: how its tokenizers split a text, and the symbols that represent bytes.
 // Cleaning before and merging after are elsewhere.
 #pragma once
 
@@ -11,26 +11,26 @@
 
 namespace vit::internal {
 
-/// Whose regular expression cuts the text.
+/// The regular expression that splits the text.
 struct ClipPattern {
-  /// Python's is told to ignore case, so that a long s ends a contraction as well.
+  /// Python's ignores case, so that a long s ends a contraction as well.
   bool ignore_case = false;
-  /// Spellings of special tokens that stay whole; empty: none.
+  /// Spellings of special tokens that are not split; empty: none.
   std::string start, end;
 };
 
 /// Special tokens, contractions ('s 't 're 've 'm 'll 'd), runs of letters, single numbers, runs of
-/// everything else but white space, which is dropped.
+/// everything else except white space, which is dropped.
 std::vector<std::string_view> clip_words(std::string_view text, const ClipPattern& pattern);
 
-/// The character that stands for each byte in the vocabulary: printable bytes of Latin-1 stand for
+/// The character that represents each byte in the vocabulary: printable bytes of Latin-1 represent
 /// themselves, the others for U+0100 and so on.
 const std::array<std::string, 256>& byte_symbols();
 
-/// The bytes in the order of the published vocabulary: those that stand for themselves first.
+/// The bytes in the order of the published vocabulary: those that represent themselves first.
 std::array<unsigned char, 256> byte_order();
 
-/// Ids of the symbols that a word starts as: of bytes, and of a word's last byte, which carries "</w>".
+/// Ids of the initial symbols of a word: of bytes, and of a word's last byte, which has the suffix "</w>".
 struct ByteSymbols {
   std::array<TokenId, 256> inner{}, last{};
 };

@@ -8,7 +8,7 @@
 namespace vit::internal {
 namespace {
 
-/// Every character of `text` goes through change(result, c), which appends what it becomes.
+/// Passes every character of `text` to change(result, c), which appends its replacement.
 template <typename Change>
 std::string each_character(std::string_view text, Change change) {
   std::string result;
@@ -171,7 +171,7 @@ std::string remove_controls(std::string_view text) {
 }
 
 std::string fix_line(std::string text, bool references) {
-  // Each round either changes nothing and ends, or removes something that the rounds do not bring back; the
+  // Each round either changes nothing and ends, or removes something that no round adds; the
   // bound is for texts made to be long chains of references to references.
   constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds; ++round) {
@@ -198,7 +198,7 @@ std::string fix_text(std::string_view text) {
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
     const std::string_view line = text.substr(start, end - start);
-    // Text with tags is HTML that somebody else decodes.
+    // Text with tags is HTML to be decoded elsewhere.
     references = references && line.find('<') == std::string_view::npos;
     result += fix_line(std::string(line), references);
     start = end;

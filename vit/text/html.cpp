@@ -17,7 +17,7 @@ constexpr Entity kEntities[] = {
 #include "vit/text/html_entities.inc"
 };
 
-/// Longest name that Python looks for.
+/// Longest name that Python recognizes.
 constexpr std::size_t kMaxName = 32;
 
 constexpr std::array<char32_t, 32> kWindows1252 = {
@@ -47,7 +47,7 @@ int digit_of(char c, int base) {
   return digit < base ? digit : -1;
 }
 
-/// "#..." behind an ampersand; bytes read, 0 where it is no number.
+/// "#..." after an ampersand; returns bytes read, 0 if it is not a number.
 std::size_t numeric(std::string_view text, std::string& result) {
   std::size_t at = 1;
   int base = 10;
@@ -67,7 +67,7 @@ std::size_t numeric(std::string_view text, std::string& result) {
   return at < text.size() && text[at] == ';' ? at + 1 : at;
 }
 
-/// A name behind an ampersand; bytes read, 0 where no start of it is known.
+/// A name after an ampersand; returns bytes read, 0 if no prefix of it is known.
 std::size_t named(std::string_view text, std::string& result) {
   std::size_t end = 0;
   for (std::size_t count = 0; count < kMaxName && end < text.size(); ++count) {

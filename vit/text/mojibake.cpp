@@ -1,6 +1,6 @@
-// UTF-8 that was decoded as Latin-1 or windows-1252 is encoded again and decoded as what it is: the whole
-// text where every character beyond ASCII takes part in a valid sequence, else the runs of such characters.
-// Whether the characters were meant as they stand is asked of the sequences alone (Suspicion), where ftfy has
+// UTF-8 that was decoded as Latin-1 or windows-1252 is encoded again and decoded as UTF-8: the whole
+// text if every character beyond ASCII is part of a valid sequence, else the runs of such characters.
+// Whether the characters are intended is judged only from the sequences (Suspicion), where ftfy uses
 // statistics.
 #include "vit/text/clean.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 enum class Table { latin1, windows1252 };
 
-/// The byte that `c` was decoded from; nothing where the table does not have it.
+/// The byte that `c` was decoded from; nothing if the table does not have it.
 std::optional<char> byte_of(char32_t c, Table table) {
   if (table == Table::windows1252 && c == 0x1A) return std::nullopt;
   if (c < 0x80 || (c >= 0xA0 && c <= 0xFF)) return static_cast<char>(c);
@@ -36,12 +36,12 @@ std::optional<std::string> bytes_of(std::string_view text, Table table) {
   return bytes;
 }
 
-/// Continuation bytes and 0x1A, which stands for a byte that was lost.
+/// Continuation bytes and 0x1A, which represents a lost byte.
 bool continues(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80 || byte == '\x1A';
 }
 
-/// Bytes of the sequence of UTF-8 at `at` that has more than one; 0 where there is none.
+/// Bytes of the sequence of UTF-8 at `at` that has more than one; 0 if there is none.
 std::size_t sequence(std::string_view bytes, std::size_t at) {
   const auto lead = static_cast<unsigned char>(bytes[at]);
   if (lead < 0xC2 || lead > 0xF4) return 0;
@@ -56,17 +56,17 @@ std::size_t sequence(std::string_view bytes, std::size_t at) {
   return second != 0x1A && (overlong || beyond) ? 0 : length;
 }
 
-/// Whether sequences of UTF-8 stand where nobody means the characters that they look like.
+/// Whether UTF-8 sequences are unlikely to be intended as the characters that they look like.
 class Suspicion {
  public:
-  /// `controls`: bytes 0x80 to 0x9F look like control characters, which nobody means.
+  /// `controls`: bytes 0x80 to 0x9F look like control characters, which are never intended.
   void add(std::string_view bytes, std::size_t at, std::size_t length, bool controls) {
     const auto lead = static_cast<unsigned char>(bytes[at]);
     const auto last = static_cast<unsigned char>(bytes[at + length - 1]);
     const bool in_word = at > 0 && bytes[at - 1] >= 'a' && bytes[at - 1] <= 'z';
-    // Capitals with an accent are meant more often than not before a quote or a dash, but not within words or
-    // before a degree sign, plus-minus or exponent. What starts as O, U with an accent or thorn is left
-    // alone.
+    // Capitals with an accent are usually intended before a quote or a dash, but not within words or
+    // before a degree sign, plus-minus or exponent. Sequences that start as O, U with an accent or thorn are
+    // unchanged.
     const bool capital = lead >= 0xC4 && lead <= 0xDD && lead != 0xD7 && !(lead >= 0xD2 && lead <= 0xD6) &&
                          !(lead >= 0xD9 && lead <= 0xDB);
     const bool telling = length > 2 || lead == 0xC2 || lead == 0xC3 || lead == 0xCE || lead == 0xD0;
@@ -81,7 +81,7 @@ class Suspicion {
   bool sure_ = false;
 };
 
-/// The sequence as it stands, or U+FFFD where bytes of it were lost.
+/// The sequence unchanged, or U+FFFD if bytes of it were lost.
 void append_sequence(std::string& result, std::string_view bytes) {
   if (bytes.find('\x1A') == std::string_view::npos) {
     result += bytes;
@@ -90,7 +90,7 @@ void append_sequence(std::string& result, std::string_view bytes) {
   }
 }
 
-/// All of `text`, where each of its bytes beyond ASCII is part of a sequence.
+/// All of `text`, if each of its bytes beyond ASCII is part of a sequence.
 std::optional<std::string> whole(std::string_view text) {
   for (const Table table : {Table::latin1, Table::windows1252}) {
     const auto bytes = bytes_of(text, table);
@@ -115,7 +115,7 @@ std::optional<std::string> whole(std::string_view text) {
   return std::nullopt;
 }
 
-/// Runs of sequences within a text that holds other characters as well.
+/// Runs of sequences within a text that contains other characters as well.
 std::string in_parts(std::string_view text) {
   std::string result;
   std::size_t start = 0;

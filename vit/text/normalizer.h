@@ -1,6 +1,6 @@
-// What happens to a text before it is cut, as a list of steps; and how it is cut into words, as another.
-// Both follow the library tokenizers. Which steps a tokenizer has is for tokenizer_json.h and the classes of
-// transformers in tokenizer_classes.cpp.
+// Normalization of a text before it is split, as a list of steps; and how it is split into words, as another.
+// Both follow the library tokenizers. The steps of a tokenizer are chosen in tokenizer_json.h and the classes
+// of transformers in tokenizer_classes.cpp.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct NormalizerStep {
     strip_left,
     strip_right,
     charsmap,
-    prepend,  // `content` goes in front of a text that is not empty
+    prepend,  // `content` is prepended to a non-empty text
   };
   Kind kind = Kind::nfc;
   std::string pattern = {};
@@ -35,18 +35,18 @@ std::string normalize(std::string text, const std::vector<NormalizerStep>& steps
 struct SplitterStep {
   enum class Kind {
     clip_words,           // and bytes become symbols
-    white_space,          // cut at White_Space, which is dropped
-    space_mark,           // spaces become U+2581, one goes in front, cuts in front of each
-    space_with_previous,  // cut behind each space
+    white_space,          // split at White_Space, which is dropped
+    space_mark,           // spaces become U+2581, one is prepended, splits before each
+    space_with_previous,  // split after each space
   };
-  /// Where space_mark puts the mark in front.
+  /// When space_mark prepends the mark.
   enum class Prepend { always, first, never };
   Kind kind = Kind::white_space;
   Prepend prepend = Prepend::always;
   bool cut = true;
 };
 
-/// The words of one stretch of text. `first`: nothing stands in front of it.
+/// The words of one stretch of text. `first`: it is at the start.
 std::vector<std::string> split_words(std::string text, const std::vector<SplitterStep>& steps, bool first);
 
 }  // namespace vit::internal

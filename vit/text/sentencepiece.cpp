@@ -27,13 +27,13 @@ class Fields {
     number_ = static_cast<std::uint32_t>(tag >> 3);
     type_ = static_cast<std::uint32_t>(tag & 7);
     VIT_CHECK(tag >> 3 > 0 && tag >> 35 == 0, kWhere, name_,
-              ": field number out of range; no SentencePiece model?");
+              ": field number out of range; not a SentencePiece model?");
     switch (type_) {
       case 0: value_ = varint(); break;
       case 1: content_ = take(8); break;
       case 2: content_ = take(varint()); break;
       case 5: content_ = take(4); break;
-      default: fail(kWhere, name_, ": wire type ", type_, "; no SentencePiece model?");
+      default: fail(kWhere, name_, ": wire type ", type_, "; not a SentencePiece model?");
     }
     return true;
   }
@@ -69,7 +69,7 @@ class Fields {
       value |= std::uint64_t{byte & 0x7Fu} << shift;
       if (byte < 0x80) return value;
     }
-    fail(kWhere, name_, ": an integer of more than 64 bits; no SentencePiece model?");
+    fail(kWhere, name_, ": an integer of more than 64 bits; not a SentencePiece model?");
   }
   std::string_view take(std::uint64_t count) {
     VIT_CHECK(count <= bytes_.size() - at_, kWhere, name_,
@@ -135,7 +135,7 @@ void read_normalizer(SentencePieceModel& model, std::string_view message, const 
 
 SentencePieceModel parse_sentencepiece(std::string_view bytes, std::string name) {
   VIT_CHECK(bytes.size() <= kMaxBytes, kWhere.with(ErrorKind::unsupported), name, ": ", bytes.size(),
-            " bytes, more than the ", kMaxBytes, " that are read");
+            " bytes, more than the ", kMaxBytes, " allowed");
   SentencePieceModel model(Vocabulary(kWhere, name));
   for (Fields field(bytes, name); field.next();) {
     if (field.number() == 1) read_piece(model, field.bytes(), name);

@@ -2,8 +2,8 @@
 // of encoding with a unigram model. Models as other libraries rebuild them from these files are made in
 // tokenizer_files.cpp.
 //
-// An own reader, not libsentencepiece: of the four messages of the format it takes eight fields, tokenizers
-// that rebuild models need the pieces rather than the encoder, and damaged files end in an Error.
+// A custom reader instead of libsentencepiece: of the four messages of the format it reads eight fields,
+// tokenizers that rebuild models need the pieces rather than the encoder, and damaged files cause an Error.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ struct SentencePieceModel {
   TokenId unknown = 0;
 };
 
-/// Throws Error for anything that is not a whole, consistent model. `name` stands for the bytes in messages.
+/// Throws Error for anything except a complete, consistent model. `name` is used for the bytes in messages.
 SentencePieceModel parse_sentencepiece(std::string_view bytes, std::string name);
 SentencePieceModel load_sentencepiece(const std::filesystem::path& path);
 
-/// A unigram model encoded as the library SentencePiece encodes it.
+/// Encodes with a unigram model as the library SentencePiece does.
 class SentencePieceEncoder {
  public:
-  /// Throws Error unless the model is a unigram one whose spaces stand in front of words.
+  /// Throws Error unless the model is a unigram one whose spaces precede words.
   explicit SentencePieceEncoder(SentencePieceModel model);
 
   const Vocabulary& vocabulary() const { return model_.vocabulary; }
@@ -64,8 +64,8 @@ class SentencePieceEncoder {
 
   SentencePieceModel model_;
   UnigramModel unigram_;
-  std::vector<std::string> user_defined_;  // longest first: kept as they are
-  ByteTokens bytes_{};                     // where the model falls back to them
+  std::vector<std::string> user_defined_;  // longest first: kept unchanged
+  ByteTokens bytes_{};                     // if the model falls back to them
 };
 
 }  // namespace vit::internal

@@ -17,8 +17,8 @@ SentencePieceEncoder::SentencePieceEncoder(SentencePieceModel model) : model_(st
   using Type = SentencePieceModel::Type;
   const std::string& name = model_.vocabulary.name();
   VIT_CHECK(model_.algorithm == SentencePieceModel::Algorithm::unigram, kWhere, name,
-            ": is no unigram model, which is what SiglipTokenizer is read with");
-  VIT_CHECK(!model_.space_as_suffix, kWhere, name, ": writes spaces behind words");
+            ": is not a unigram model, which SiglipTokenizer requires");
+  VIT_CHECK(!model_.space_as_suffix, kWhere, name, ": puts spaces after words");
   unigram_.unknown = model_.unknown;
   unigram_.sums = UnigramModel::Sums::float32;
   unigram_.scores.assign(model_.scores.begin(), model_.scores.end());
@@ -43,7 +43,7 @@ SentencePieceEncoder::SentencePieceEncoder(SentencePieceModel model) : model_(st
 
 std::string SentencePieceEncoder::normalize(std::string_view text) const {
   const std::string_view space = model_.escape_spaces ? kSpaceMark : " ";
-  // What the start of `rest` becomes, and how much of it.
+  // The replacement of the start of `rest`, and its length.
   const auto prefix = [this](std::string_view rest) -> Charsmap::Prefix {
     for (const std::string& symbol : user_defined_) {
       if (rest.starts_with(symbol)) return {symbol.size(), rest.substr(0, symbol.size())};

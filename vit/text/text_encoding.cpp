@@ -37,7 +37,7 @@ std::vector<TokenId> PipelineEncoding::encode(std::string_view text) const {
 std::vector<TokenId> SimpleEncoding::encode(std::string_view text) const {
   std::vector<TokenId> ids;
   for (const std::string_view word : clip_words(text, pattern)) {
-    // Spelled otherwise, in capitals say, it is a word like others.
+    // With another spelling, for example in capitals, it is an ordinary word.
     if (word == pattern.start) {
       ids.push_back(start);
     } else if (word == pattern.end) {
@@ -53,8 +53,8 @@ void SiglipEncoding::encode_piece(std::string_view piece, std::vector<TokenId>& 
   std::string text = remove_punctuation(lower ? lower_text(piece) : std::string(piece));
   // Runs of white space become one space: join_words() for a text without any at its ends.
   text = join_words(text);
-  // Behind another token SentencePiece puts no mark of its own in front; the ids of that token are dropped
-  // again.
+  // After another token SentencePiece prepends no mark; the ids of that token are dropped
+  // afterwards.
   const std::size_t extra = model.encode(unknown).size();
   const std::vector<TokenId> encoded = model.encode(unknown + text);
   const std::size_t skip = encoded.size() >= extra ? extra : 0;
@@ -76,7 +76,7 @@ std::vector<TokenId> SiglipEncoding::encode(std::string_view text) const {
     }
     ++pieces;
   }
-  // A mark alone in front of an added token is dropped.
+  // A single mark before an added token is dropped.
   if (pieces > 1 && second_is_added && ids[0] == model.vocabulary().find(kSpaceMark)) ids.erase(ids.begin());
   return ids;
 }

@@ -1,5 +1,5 @@
-// From a text to the ids of its tokens, without padding: the three ways in which libraries do it.
-// Which of them a folder asks for is for tokenizer_folder.h.
+// From a text to the ids of its tokens, without padding: the three ways used by libraries.
+// tokenizer_folder.h selects one of them for a folder.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace vit::internal {
 
-/// As the library tokenizers: added tokens are cut out, the rest is normalized, split and encoded word by
+/// As the library tokenizers: added tokens are extracted, the rest is normalized, split and encoded word by
 /// word.
 struct PipelineEncoding {
   TextModel model;
@@ -54,10 +54,10 @@ using TextEncoding = std::variant<PipelineEncoding, SimpleEncoding, SiglipEncodi
 
 const Vocabulary& vocabulary_of(const TextEncoding& encoding);
 
-/// Ids around a text, and what stands in for missing ones.
+/// Ids around a text, and the substitute for missing ones.
 struct TextFrame {
   std::vector<TokenId> front, back;
-  bool back_once = false;  // `back` is left out where the text ends in it already
+  bool back_once = false;  // `back` is omitted if the text already ends in it
   TokenId pad = 0;
   bool pad_left = false;
   std::optional<TokenId> zeroed;  // written as 0 in padded rows

@@ -1,5 +1,5 @@
-// A vocabulary with the rule that cuts words into its tokens: byte pair encoding or unigram, as the library
-// tokenizers runs them. Where words come from is for pipeline.h.
+// A vocabulary with the rule that splits words into its tokens: byte pair encoding or unigram, as the library
+// tokenizers runs them. Words are split off elsewhere.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ namespace vit::internal {
 
 struct BytePairModel {
   MergeTable merges;
-  /// Words start as the symbols of their bytes (CLIP); as characters where there are none.
+  /// Words start as the symbols of their bytes (CLIP); as characters if there are none.
   std::optional<ByteSymbols> symbols;
-  /// Characters that are no token: their bytes as <0xNN>, else `unknown`, else nothing.
+  /// Characters without a token: their bytes as <0xNN>, else `unknown`, else nothing.
   bool byte_fallback = false;
   ByteTokens bytes{};
   std::optional<TokenId> unknown;
-  bool fuse_unknown = false;  // neighbors that are unknown become one
+  bool fuse_unknown = false;  // adjacent unknown characters become one
 };
 
 struct TextModel {

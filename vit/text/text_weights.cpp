@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kTokens = "token_embedding.weight", kDinoText = "text_model.backbone.";
 
-/// What stands in front of the tables: "", "text.", or what a training script adds.
+/// The prefix of the tables: "", "text.", or one added by a training script.
 std::optional<std::string_view> stem_of(std::string_view name) {
   if (!name.ends_with(kTokens)) return std::nullopt;
   const std::string_view stem = name.substr(0, name.size() - kTokens.size());
@@ -29,7 +29,7 @@ std::optional<TextWeights> text_weights(const TensorFile& file) {
     const auto beside = [&](std::string_view name) { return file.find(std::string(*stem).append(name)); };
     const TensorEntry* const places = beside("positional_embedding");
     if (places != nullptr && places->shape.size() == 2) found.context_length = places->shape[0];
-    // OpenAI's files carry these integers, and nobody else's; dino.txt uses OpenAI's tokenizer.
+    // Only OpenAI's files contain these integers; dino.txt uses OpenAI's tokenizer.
     const bool openai = beside("context_length") != nullptr && beside("vocab_size") != nullptr;
     if (openai || stem->ends_with(kDinoText)) found.library = TextLibrary::openai;
     return found;

@@ -1,4 +1,4 @@
-// What the weights of a text tower say about its tokenizer, where no configuration does.
+// Properties of a tokenizer inferred from the weights of a text tower, if there is no configuration.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct TextWeights {
   TextLibrary library = TextLibrary::open_clip;
 };
 
-/// Looks for the tables in a weight file, or in the weight files of a folder; nothing where they are in none.
+/// Looks for the tables in a weight file, or in the weight files of a folder; nothing if they are in none.
 std::optional<TextWeights> find_text_weights(const std::filesystem::path& path);
 
 }  // namespace vit::internal

@@ -1,4 +1,4 @@
-// The public face: cleaning, encoding, special tokens, padding.
+// The public interface: cleaning, encoding, special tokens, padding.
 #include "vit/text/tokenizer.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const Text
 
 std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
   constexpr std::string_view kRepairs =
-      "repairs as ftfy makes them (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded "
+      "repairs as in ftfy (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded "
       "twice, ";
   std::string words = std::string(to_string(library)) + ": ";
   switch (cleaning) {
@@ -81,7 +81,8 @@ TextLibrary text_library(std::string_view name) {
        {TextLibrary::automatic, TextLibrary::transformers, TextLibrary::open_clip, TextLibrary::openai}) {
     if (name == to_string(library)) return library;
   }
-  fail("text_library", in_quotes(name), " is no library; auto, transformers, open_clip and openai are");
+  fail("text_library", in_quotes(name),
+       " is not a library; expected auto, transformers, open_clip or openai");
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path, const TokenizerOptions& options) {
@@ -109,9 +110,9 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
   std::optional<internal::TextWeights> weights;
   if (!of_model || of_model->context_length == 0) weights = internal::find_text_weights(model);
   VIT_CHECK(of_model || weights, kWhere.with(ErrorKind::unsupported), model.string(),
-            ": has no text tower: neither a configuration of one nor the tensor token_embedding.weight");
+            ": has no text tower: neither its configuration nor the tensor token_embedding.weight");
   VIT_CHECK(of_model || !tokenizer.empty(), kWhere.with(ErrorKind::io), model.string(),
-            ": comes without a vocabulary; CLIP's is published as bpe_simple_vocab_16e6.txt.gz in the folder "
+            ": has no vocabulary; CLIP's is published as bpe_simple_vocab_16e6.txt.gz in the folder "
             "clip of "
             "github.com/openai/CLIP and with huggingface.co/openai/clip-vit-base-patch32: give either as the "
             "tokenizer");

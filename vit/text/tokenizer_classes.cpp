@@ -1,5 +1,5 @@
-// One function per class. Where transformers' classes build normalizer and splitter themselves, so do these;
-// what tokenizer.json says about them is then not looked at.
+// One function per class. If transformers' classes build normalizer and splitter themselves, so do these;
+// those parts of tokenizer.json are then not read.
 #include "vit/text/tokenizer_folder.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ using Split = SplitterStep;
        ", which is missing; published at huggingface.co/", published);
 }
 
-/// Tokens that a class looks for in texts: those of the files, and special tokens that are not among them.
-/// Of two spellings of one token, plain strings come last and count.
+/// Tokens that a class searches in texts: those of the files, and special tokens that are not among them.
+/// Of two spellings of one token, plain strings come last and are used.
 std::vector<AddedToken> tokens_to_add(const TokenizerFolder& folder, const std::vector<AddedToken>& of_file) {
   std::vector<AddedToken> tokens = folder.has_added ? folder.added : of_file;
   const auto same_text = [](const std::string& text) {
@@ -47,7 +47,7 @@ void add_tokens(const TokenizerFolder& folder, const std::vector<AddedToken>& of
     const auto id = vocabulary.find(token.text);
     token.id = id ? *id : static_cast<TokenId>(vocabulary.size());
     if (!id) vocabulary.add(token.text, token.id);
-    // What is looked for in normalized text is normalized itself.
+    // Tokens searched in normalized text are normalized themselves.
     if (token.normalized) token.text = normalize(token.text, encoding.normalizer);
     encoding.added.add(std::move(token));
   }
@@ -76,8 +76,8 @@ TextFrame frame_with_padding(const TokenizerFolder& folder, const Vocabulary& vo
   return frame;
 }
 
-/// What add_bos_token and add_eos_token ask for. Where there is a tokenizer.json its post-processor counts
-/// alone.
+/// Applies add_bos_token and add_eos_token. If there is a tokenizer.json, only its post-processor
+/// is used.
 void apply_flags(const TokenizerFolder& folder, const Vocabulary& vocabulary, TextFrame& frame) {
   frame.front.clear();
   frame.back.clear();
@@ -96,8 +96,8 @@ TextModel clip_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
     VIT_CHECK(file.model.is_byte_pair() && file.word_ends, kWhere.with(ErrorKind::mismatch),
-              folder.file("tokenizer.json").string(), ": is no byte pair encoding with </w>, as ",
-              folder.name, " has it");
+              folder.file("tokenizer.json").string(),
+              ": is not a byte pair encoding with </w>, as required by ", folder.name, " has it");
     added = std::move(file.added);
     return clip_model(std::move(file.model.vocabulary),
                       std::move(std::get<BytePairModel>(file.model.algorithm).merges));
@@ -151,7 +151,7 @@ BuiltTokenizer build_simple(const TokenizerFolder& folder) {
   return {std::move(encoding), std::move(frame), ""};
 }
 
-/// T5's sentinels, which the class adds where the configuration does not say how many there are.
+/// T5's sentinels, which the class adds if the configuration does not give their number.
 void add_sentinels(const TokenizerFolder& folder, std::vector<AddedToken>& added) {
   const auto is_extra = [](const SpecialToken& token) {
     return token.role == "extra" && token.token.text.starts_with("<extra_id_");
@@ -161,11 +161,11 @@ void add_sentinels(const TokenizerFolder& folder, std::vector<AddedToken>& added
   for (std::size_t i = 0; i < count; ++i) added.push_back({text("<extra_id_", i, ">"), kNoToken});
 }
 
-/// Vocabulary and scores of a .model file as T5Tokenizer and XLMRobertaTokenizer take them.
+/// Vocabulary and scores of a .model file for T5Tokenizer and XLMRobertaTokenizer.
 TextModel unigram_of(SentencePieceModel&& source, bool xlm_roberta) {
   const std::string name = source.vocabulary.name();
   VIT_CHECK(source.algorithm == SentencePieceModel::Algorithm::unigram, kWhere.with(ErrorKind::mismatch),
-            name, ": is no unigram model");
+            name, ": is not a unigram model");
   Vocabulary vocabulary(kWhere, name);
   UnigramModel model;
   const auto append = [&](std::string_view token, double score) {
@@ -196,7 +196,8 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
     VIT_CHECK(!file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
-              folder.file("tokenizer.json").string(), ": is no Unigram model, as ", folder.name, " has it");
+              folder.file("tokenizer.json").string(), ": is not a Unigram model, as required by ",
+              folder.name);
     charsmap = charsmap_of(file);
     added = std::move(file.added);
     encoding.emplace(PipelineEncoding{std::move(file.model), {}, {}, {}});
@@ -228,8 +229,8 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.json")) missing(folder, "tokenizer.json", "google/siglip2-base-patch16-224");
   TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
   VIT_CHECK(file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
-            folder.file("tokenizer.json").string(), ": is no byte pair encoding, as ", folder.name,
-            " has it");
+            folder.file("tokenizer.json").string(), ": is not a byte pair encoding, as required by ",
+            folder.name " has it");
   Frame around = frame_of(file);
   PipelineEncoding encoding{std::move(file.model), {}, {}, {}};
   auto& model = std::get<BytePairModel>(encoding.model.algorithm);
@@ -268,7 +269,7 @@ BuiltTokenizer build_tipsv2(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.model")) missing(folder, "tokenizer.model", "google/tipsv2-b14");
   SentencePieceModel source = load_sentencepiece(folder.file("tokenizer.model"));
   VIT_CHECK(source.algorithm == SentencePieceModel::Algorithm::bpe, kWhere.with(ErrorKind::mismatch),
-            folder.file("tokenizer.model").string(), ": is no BPE model, as ", folder.name, " has it");
+            folder.file("tokenizer.model").string(), ": is not a BPE model, as required by ", folder.name);
   BytePairModel model;
   model.merges = merges_of_pieces(source.vocabulary);
   model.byte_fallback = model.fuse_unknown = true;
@@ -308,7 +309,7 @@ BuiltTokenizer build_siglip(const TokenizerFolder& folder) {
           "lower case, punctuation removed, white space to single spaces, SentencePiece's map of characters"};
 }
 
-/// A file of a class that is not known otherwise, read as it stands.
+/// A file of an unknown class, read as written.
 BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.json")) missing(folder, "tokenizer.json", "the model's own page");
   TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
@@ -316,7 +317,7 @@ BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   const auto is_bytes = [](const Split& step) { return step.kind == Split::Kind::clip_words; };
   const bool bytes = std::any_of(encoding.splitter.begin(), encoding.splitter.end(), is_bytes);
   VIT_CHECK(bytes == file.word_ends, kWhere.with(ErrorKind::unsupported), file.name,
-            ": </w> without CLIP's pre-tokenizer, or the reverse");
+            ": </w> without CLIP's pre-tokenizer, or vice versa");
   if (auto* model = std::get_if<BytePairModel>(&encoding.model.algorithm); bytes && model != nullptr) {
     model->symbols = find_byte_symbols(encoding.model.vocabulary);
   }
@@ -326,7 +327,7 @@ BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   TextFrame frame = frame_with_padding(folder, vocabulary);
   frame.front = std::move(found.front);
   frame.back = std::move(found.back);
-  return {std::move(encoding), std::move(frame), "as tokenizer.json says"};
+  return {std::move(encoding), std::move(frame), "as in tokenizer.json"};
 }
 
 }  // namespace

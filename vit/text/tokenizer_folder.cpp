@@ -17,7 +17,7 @@ constexpr std::array kRoles = {"bos_token", "eos_token", "unk_token", "sep_token
                                "pad_token", "cls_token", "mask_token"};
 constexpr std::array kSimpleFiles = {"bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"};
 
-/// Special tokens that a class has where no file names them.
+/// Special tokens that a class has if no file names them.
 std::vector<std::pair<const char*, const char*>> default_tokens(const std::string& name) {
   if (name == "CLIPTokenizer") {
     return {{"bos_token", "<|startoftext|>"},
@@ -55,7 +55,7 @@ AddedToken written_token(const TokenizerFolder& folder, const Json& value) {
   if (!value.is_string()) return added_token(value);
   AddedToken token;
   token.text = value.as_string();
-  // SiglipTokenizer makes tokens of its own of plain strings.
+  // SiglipTokenizer converts plain strings to its own tokens.
   token.strip_left = token.strip_right = folder.name == "SiglipTokenizer";
   return token;
 }
@@ -100,7 +100,7 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   VIT_CHECK(truncation == "right", kWhere, config.where(), ": truncation_side ", in_quotes(truncation));
 }
 
-/// Places of transformers' text towers where config.json does not state them.
+/// Context length of transformers' text towers if config.json does not state it.
 std::size_t default_context_length(const std::string& model_type) {
   if (model_type == "siglip" || model_type == "siglip2" || model_type == "tipsv2") return 64;
   return model_type == "clip" || model_type == "metaclip_2" || model_type == "clip_text_model" ? 77 : 0;
@@ -120,12 +120,12 @@ std::string without_fast(std::string name) {
   return name == "MT5Tokenizer" ? "T5Tokenizer" : name;
 }
 
-/// The class that transformers' AutoTokenizer takes.
+/// The class chosen by transformers' AutoTokenizer.
 std::string transformers_class(const TokenizerFolder& folder, const std::optional<Json>& tokenizer_config,
                                const std::string& model_type) {
   std::string name =
       without_fast(tokenizer_config ? tokenizer_config->find_string("tokenizer_class").value_or("") : "");
-  // The one family here whose folders name a class that transformers overrules.
+  // The only family here whose folders name a class that transformers overrides.
   if (model_type == "siglip2") name = "Siglip2Tokenizer";
   if (name.empty() && (model_type == "clip" || model_type == "clip_text_model")) name = "CLIPTokenizer";
   if (name.empty() && model_type == "siglip") name = "SiglipTokenizer";
@@ -142,7 +142,7 @@ Cleaning cleaning_named(const std::string& name) {
   if (name == "whitespace") return Cleaning::whitespace;
   if (name == "canonicalize") return Cleaning::canonicalize;
   fail(kWhere, "the cleaning rule ", in_quotes(name),
-       " is not known; lower, whitespace and canonicalize are");
+       " is not known; expected lower, whitespace or canonicalize");
 }
 
 void read_open_clip_config(TokenizerFolder& folder, const Json& config) {
@@ -164,7 +164,7 @@ void read_open_clip_config(TokenizerFolder& folder, const Json& config) {
   folder.cleaning = cleaning_named(clean.value_or(own ? "lower" : "whitespace"));
 }
 
-/// open_clip's rules for a folder that holds no configuration of open_clip.
+/// open_clip's rules for a folder without an open_clip configuration.
 void assume_open_clip(TokenizerFolder& folder) {
   if (folder.name == "CLIPTokenizer") {
     folder.name = "SimpleTokenizer";
@@ -193,7 +193,7 @@ void add_default_tokens(TokenizerFolder& folder, const std::optional<Json>& toke
     const bool strips = folder.name == "SiglipTokenizer";
     folder.special.push_back({role, {content, kNoToken, strips, strips, false}, true});
   }
-  // In the order in which transformers goes through them.
+  // In the order used by transformers.
   const auto order = [](const SpecialToken& token) {
     return std::find(kRoles.begin(), kRoles.end(), token.role) - kRoles.begin();
   };
@@ -256,7 +256,7 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
       if (folder.has(name)) return merges_alone(folder.file(name), library);
     }
   }
-  // Where both describe the folder, the weights that the loader takes decide.
+  // If both describe the folder, the weights chosen by the loader decide.
   const bool is_open_clip =
       open_clip && (model_type.empty() || CheckpointFolder(path).uses_open_clip_config());
   folder.library = library != TextLibrary::automatic ? library
@@ -276,9 +276,9 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
     folder.cleaning = Cleaning::lower;
   }
   VIT_CHECK(!folder.name.empty(), kWhere.with(ErrorKind::io), folder.folder.string(),
-            ": nothing says which tokenizer this is: tokenizer_config.json, tokenizer.json, vocab.json with "
+            ": the tokenizer is unknown: tokenizer_config.json, tokenizer.json, vocab.json with "
             "merges.txt "
-            "or open_clip_config.json is missing; they are published beside the weights");
+            "or open_clip_config.json is missing; they are published with the weights");
   VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ",
             plain_or_quoted(folder.name), " is not known");
   if (tokenizer_config) {

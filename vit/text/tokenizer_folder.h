@@ -1,5 +1,5 @@
-// What a folder says about its tokenizer: class, library, cleaning, context length and special tokens, from
-// its configuration files. build_tokenizer() makes the tokenizer of it.
+// The description of a tokenizer: class, library, cleaning, context length and special tokens, from
+// a folder's configuration files. build_tokenizer() builds the tokenizer from it.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ struct SpecialToken {
 
 struct TokenizerFolder {
   std::filesystem::path folder;
-  std::filesystem::path merges_file;  // where one file was given
+  std::filesystem::path merges_file;  // if one file was given
   std::string name;                   // class
   TextLibrary library = TextLibrary::transformers;
   Cleaning cleaning = Cleaning::none;
   bool strip_separator = false;
   std::size_t context_length = 0;
-  std::size_t vocabulary_size = 0;  // of the model, where the caller knows it
+  std::size_t vocabulary_size = 0;  // of the model, if known to the caller
   bool pad_left = false;
   bool has_added = false;         // tokenizer_config.json lists added tokens
   std::vector<AddedToken> added;  // ids as listed
@@ -42,24 +42,24 @@ struct TokenizerFolder {
   bool lower = true;                       // do_lower_case
 
   std::filesystem::path file(std::string_view file_name) const { return folder / file_name; }
-  /// Throws Error (io) where the system does not say.
+  /// Throws Error (io) if the system fails.
   bool has(std::string_view file_name) const {
     return !folder.empty() &&
            std::filesystem::is_regular_file(load_status(file(file_name), "load_tokenizer"));
   }
 };
 
-/// Throws Error (unsupported) for a class that is not known, and (io) where nothing says which one is meant.
+/// Throws Error (unsupported) for a class that is not known, and (io) if the class cannot be determined.
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library);
 
-/// Whether a folder, or the one of a file, says anything about a tokenizer.
+/// Whether a folder, or the one of a file, describes a tokenizer.
 bool describes_tokenizer(const std::filesystem::path& path);
 
-/// A tokenizer that a library builds around files, from what its folder holds.
+/// A tokenizer that a library builds from the files of a folder.
 struct BuiltTokenizer {
   TextEncoding encoding;
   TextFrame frame;
-  std::string steps;  // what happens to a text before it is cut, in words
+  std::string steps;  // description of the cleaning of a text before it is split
 };
 
 /// Throws Error (io) that names the missing file and a place where it is published.

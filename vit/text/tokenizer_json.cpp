@@ -16,7 +16,7 @@ constexpr Where kWhere{"load_tokenizer", ErrorKind::format};
 constexpr Where kUnsupported = kWhere.with(ErrorKind::unsupported);
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
-/// "model" while it is read: what depends on the vocabulary waits until it is there.
+/// "model" while it is read: parts that depend on the vocabulary wait until it is read.
 struct ModelReader {
   ModelReader(JsonStream& from, const std::string& file) : json(from), name(file), vocabulary(kWhere, file) {}
 
@@ -26,7 +26,7 @@ struct ModelReader {
   std::string type;
   std::vector<MergeTable::Pair> merges;
   bool has_vocabulary = false, has_scores = false, has_merges = false;
-  std::optional<std::string_view> merges_text;  // where they stand in front of the vocabulary
+  std::optional<std::string_view> merges_text;  // if they precede the vocabulary
   std::vector<double> scores;
   std::optional<std::string> unknown;
   std::optional<TokenId> unknown_id;
@@ -80,7 +80,7 @@ void ModelReader::read_merges(JsonStream& from) {
       const std::string_view both = from.string();
       const std::size_t space = both.find(' ');
       if (space == std::string_view::npos || both.find(' ', space + 1) != std::string_view::npos) {
-        from.fail_here("a merge is not two tokens with a space between");
+        from.fail_here("a merge is not two tokens separated by a space");
       }
       merges.push_back(merge_pair(vocabulary, both.substr(0, space), both.substr(space + 1), kWhere));
       continue;
@@ -147,8 +147,8 @@ TextModel ModelReader::finish() {
   VIT_CHECK(has_vocabulary, kWhere, name, ": model.vocab is missing");
   if (type.empty()) type = has_scores ? "Unigram" : "BPE";
   VIT_CHECK(type == "BPE" || type == "Unigram", kUnsupported, name, ": models of type ",
-            plain_or_quoted(type), "; BPE and Unigram are read");
-  VIT_CHECK(has_scores == (type == "Unigram"), kWhere, name, ": model.vocab does not fit the type ",
+            plain_or_quoted(type), "; BPE and Unigram are supported");
+  VIT_CHECK(has_scores == (type == "Unigram"), kWhere, name, ": model.vocab does not match the type ",
             plain_or_quoted(type));
   if (type == "Unigram") {
     VIT_CHECK(unknown_id.has_value(), kUnsupported, name, ": a Unigram model without unk_id");
@@ -156,7 +156,7 @@ TextModel ModelReader::finish() {
     model.scores = std::move(scores);
     model.unknown = *unknown_id;
     model.finish(vocabulary, kWhere);
-    // Byte fallback is looked at by the classes: those of transformers do without it.
+    // Byte fallback is handled by the classes: those of transformers do not use it.
     return {std::move(vocabulary), std::move(model)};
   }
   VIT_CHECK(has_merges, kWhere, name, ": model.merges is missing");
@@ -176,7 +176,7 @@ TextModel ModelReader::finish() {
 std::vector<AddedToken> read_added(std::string_view text, const std::string& name) {
   std::vector<AddedToken> added;
   const Json list = parse_json(text, name + ": added_tokens");
-  VIT_CHECK(list.is_array(), kWhere, name, ": added_tokens is no list");
+  VIT_CHECK(list.is_array(), kWhere, name, ": added_tokens is not a list");
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json token = list[i];
     VIT_CHECK(!token.find_bool("single_word").value_or(false), kUnsupported, token.where(), ".single_word");
@@ -192,7 +192,7 @@ std::vector<AddedToken> read_added(std::string_view text, const std::string& nam
 
 TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
   VIT_CHECK(text.size() <= kMaxBytes, kUnsupported, name, ": ", text.size(), " bytes, more than the ",
-            kMaxBytes, " that are read");
+            kMaxBytes, " allowed");
   JsonStream json(text, name, kWhere);
   std::optional<TextModel> model;
   TokenizerJson parts{name, {Vocabulary(kWhere, name), {}}, {}, false, "null", "null", "null"};
@@ -213,13 +213,13 @@ TokenizerJson parse_tokenizer_json(std::string_view text, std::string name) {
     } else if (key == "post_processor") {
       parts.post_processor = json.skip();
     } else if (key == "version" || key == "truncation" || key == "padding" || key == "decoder") {
-      json.skip();  // of no influence on ids: length and padding are the model's
+      json.skip();  // does not affect ids: length and padding are the model's
     } else {
       fail(kUnsupported, name, ": ", plain_or_quoted(key), " is not known");
     }
   }
   json.finish();
-  VIT_CHECK(model.has_value(), kWhere, name, ": the model is missing; no file of the library tokenizers?");
+  VIT_CHECK(model.has_value(), kWhere, name, ": the model is missing; not a file of the library tokenizers?");
   parts.model = std::move(*model);
   return parts;
 }

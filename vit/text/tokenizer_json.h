@@ -1,5 +1,5 @@
 // The reader of tokenizer.json, the format of the library tokenizers: vocabulary, merges or scores, added
-// tokens, and the steps around them. What it does not know it refuses by name.
+// tokens, and the steps around them. Unsupported parts are refused with an error that names them.
 #pragma once
 
 #include <filesystem>
@@ -17,21 +17,21 @@ struct TokenizerJson {
   std::string name;
   TextModel model;
   std::vector<AddedToken> added;
-  bool word_ends = false;                                 // tokens at the end of a word carry "</w>"
-  std::string normalizer, pre_tokenizer, post_processor;  // JSON of these parts; "null" where there is none
+  bool word_ends = false;  // tokens at the end of a word have the suffix "</w>"
+  std::string normalizer, pre_tokenizer, post_processor;  // JSON of these parts; "null" if there is none
 };
 
 /// Reads `text` without building a document: a file of 34 MB costs about its own size in memory.
 TokenizerJson parse_tokenizer_json(std::string_view text, std::string name);
 TokenizerJson load_tokenizer_json(const std::filesystem::path& path);
 
-/// Parts of the file as steps. Throw Error (unsupported) that names what they do not know.
+/// Parts of the file as steps. Throw Error (unsupported) that names an unknown part.
 std::vector<NormalizerStep> normalizer_steps(const TokenizerJson& file);
 std::vector<SplitterStep> splitter_steps(const TokenizerJson& file);
-/// The map of characters among the normalizers; empty where there is none.
+/// The map of characters among the normalizers; empty if there is none.
 Charsmap charsmap_of(const TokenizerJson& file);
 
-/// Ids in front of and behind a text.
+/// Ids before and after a text.
 struct Frame {
   std::vector<TokenId> front, back;
 };

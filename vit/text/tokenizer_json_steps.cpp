@@ -99,7 +99,8 @@ SplitterStep metaspace_step(const Json& step) {
   return made;
 }
 
-/// CLIP's expression, with or without the spellings of its special tokens (which have been cut out before).
+/// CLIP's expression, with or without the spellings of its special tokens (which have already been
+/// extracted).
 bool is_clip_expression(std::string_view expression) {
   constexpr std::string_view kSpecial = R"(<\|startoftext\|>|<\|endoftext\|>|)";
   if (expression.starts_with(kSpecial)) expression.remove_prefix(kSpecial.size());
@@ -132,10 +133,10 @@ void append_splitter(const Json& step, SplitterSteps& steps) {
   } else if (type == "Split") {
     steps.push_back(split_step(step));
   } else if (type == "ByteLevel") {
-    // Part of clip_words; its own expression cuts nothing that CLIP's has not cut.
+    // Part of clip_words; its own expression splits nothing that CLIP's has not split.
     VIT_CHECK(!steps.empty() && steps.back().kind == SplitterStep::Kind::clip_words &&
                   !step.find_bool("add_prefix_space").value_or(true),
-              kWhere, step.where(), ": ByteLevel is known behind CLIP's expression only");
+              kWhere, step.where(), ": ByteLevel is supported only after CLIP's expression");
   } else {
     refuse(step, "the pre-tokenizer " + plain_or_quoted(type));
   }

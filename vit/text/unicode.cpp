@@ -1,4 +1,4 @@
-// ICU's C interface behind plain strings.
+// Plain strings over ICU's C interface.
 #include "vit/text/unicode.h"
 
 #include <unicode/ubrk.h>
@@ -241,7 +241,7 @@ std::vector<std::size_t> cluster_ends(std::string_view text) {
   std::vector<std::size_t> ends;
   ends.reserve(text.size());
   if (is_ascii(text)) {
-    // One cluster per character, but for a carriage return with its line feed.
+    // One cluster per character, except a carriage return with its line feed.
     for (std::size_t at = 0; at < text.size(); ++at) {
       if (!(text[at] == '\r' && at + 1 < text.size() && text[at + 1] == '\n')) ends.push_back(at + 1);
     }

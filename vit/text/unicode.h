@@ -1,5 +1,5 @@
 // Unicode as the tokenizers need it, over ICU: code points of UTF-8, normal forms, lower case, classes,
-// clusters. Which of them a tokenizer uses is for the files beside this one.
+// clusters. The other files decide which of them a tokenizer uses.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace vit::internal {
 
-/// Throws Error unless `text` is valid UTF-8 of a length that ICU can count.
+/// Throws Error unless `text` is valid UTF-8 of a length that ICU supports.
 void check_utf8(std::string_view text);
 
-/// Code point that starts at `text[position]`, which moves behind it. The text must be valid UTF-8.
+/// Code point that starts at `text[position]`, which is advanced past it. The text must be valid UTF-8.
 char32_t next_code_point(std::string_view text, std::size_t& position);
 
 /// Bytes of the character that `first` starts in valid UTF-8.
@@ -30,7 +30,7 @@ std::string normalize_nfkc(std::string_view text);
 
 /// Lower case of a text with its context, as Python's str.lower: a sigma at the end of a word becomes final.
 std::string lower_text(std::string_view text);
-/// Lower case of each letter alone, as in Rust's char::to_lowercase.
+/// Lower case of each letter separately, as in Rust's char::to_lowercase.
 std::string lower_letters(std::string_view text);
 std::string upper_text(std::string_view text);
 
@@ -40,7 +40,7 @@ bool is_decimal_digit(char32_t c);  // \p{Nd}
 bool is_white_space(char32_t c);    // White_Space
 bool is_python_space(char32_t c);   // str.isspace: White_Space and U+001C to U+001F
 
-/// White space as Python's str.split sees it: runs become one space, none is left at the ends.
+/// White space as in Python's str.split: runs become one space, none is left at the ends.
 std::string join_words(std::string_view text);
 /// Without Python's white space at both ends.
 std::string_view strip_python(std::string_view text);

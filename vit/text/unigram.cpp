@@ -1,4 +1,4 @@
-// Viterbi over the prefixes that the vocabulary holds at each character.
+// Viterbi over the prefixes in the vocabulary at each character.
 #include "vit/text/unigram.h"
 
 #include <algorithm>
@@ -37,14 +37,14 @@ void UnigramModel::finish(const Vocabulary& vocabulary, const Where& where) {
     lowest = std::min(lowest, scores[id]);
     highest = std::max(highest, scores[id]);
   }
-  VIT_CHECK(std::isfinite(lowest), where, vocabulary.name(), ": the vocabulary holds no ordinary token");
+  VIT_CHECK(std::isfinite(lowest), where, vocabulary.name(), ": the vocabulary has no ordinary token");
 }
 
 std::vector<Piece> best_path(const UnigramModel& model, const Vocabulary& vocabulary, std::string_view text) {
   const bool narrow = model.sums == UnigramModel::Sums::float32;
   const auto rounded = [narrow](double sum) { return narrow ? double{static_cast<float>(sum)} : sum; };
   const double unknown_score = rounded(model.lowest - kUnknownPenalty);
-  std::vector<Node> nodes(text.size() + 1);  // best way to end at each byte
+  std::vector<Node> nodes(text.size() + 1);  // best path ending at each byte
   for (std::size_t start = 0; start < text.size();) {
     const double until_here = nodes[start].score;
     const std::size_t character = character_bytes(text[start]);

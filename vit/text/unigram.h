@@ -1,5 +1,5 @@
-// The unigram model: of all ways to cut a text into tokens the one with the largest sum of scores (Viterbi).
-// Normalization before and ids around it are for the caller.
+// The unigram model: of all ways to split a text into tokens, the one with the largest sum of scores
+// (Viterbi). The caller does the normalization before it and adds ids around it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vit::internal {
 
-/// What a token may do in a text.
+/// How a token may be used in a text.
 enum class PieceKind : std::uint8_t { normal, user_defined, never };
 
 struct UnigramModel {
@@ -28,13 +28,13 @@ struct UnigramModel {
   void finish(const Vocabulary& vocabulary, const Where& where);
 };
 
-/// A token of the best path, or characters that no token covers.
+/// A token of the best path, or characters without a token.
 struct Piece {
   TokenId id = 0;
   std::string_view text;
 };
 
-/// Neighbors that are unknown are joined to one piece, whose id is `unknown`.
+/// Adjacent unknown characters are joined to one piece, whose id is `unknown`.
 std::vector<Piece> best_path(const UnigramModel& model, const Vocabulary& vocabulary, std::string_view text);
 
 }  // namespace vit::internal

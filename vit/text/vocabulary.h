@@ -1,5 +1,5 @@
 // The tokens of a tokenizer and their ids, both ways, in one block of text.
-// How text is cut into tokens is for the models (byte_pair.h, unigram.h).
+// The models split text into tokens (byte_pair.h, unigram.h).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ using TokenId = std::uint32_t;
 
 inline constexpr TokenId kNoToken = 0xFFFFFFFFu;
 
-/// Largest vocabulary that is read: four times the largest published one (901,629 tokens).
+/// Largest supported vocabulary: four times the largest published one (901,629 tokens).
 inline constexpr std::size_t kMaxVocabulary = std::size_t{1} << 22;
 
 /// Hash of a growing string of bytes, so that all prefixes of a text cost one step each.
@@ -40,7 +40,7 @@ class Vocabulary {
   /// `where` and `name` are the operation and the file in messages.
   Vocabulary(Where where, std::string name) : where_(where), name_(std::move(name)) {}
 
-  /// Throws Error for an id or a token that is there already, for an id that leaves more holes than there are
+  /// Throws Error for a duplicate id or token, for an id that leaves more gaps than there are
   /// tokens (checked by finish()), and for more than kMaxVocabulary tokens.
   void add(std::string_view token, TokenId id);
   /// Must follow the last add() of a file; more tokens may be added later.
@@ -49,7 +49,7 @@ class Vocabulary {
   std::optional<TokenId> find(std::string_view token) const;
   /// The token of `length` bytes at `text` whose PrefixHash is `hash`.
   std::optional<TokenId> find(const char* text, std::size_t length, std::uint64_t hash) const;
-  /// The id of a token that must be there.
+  /// The id of a token that must exist.
   TokenId at(std::string_view token) const;
 
   /// Empty for an id without token.
@@ -63,12 +63,12 @@ class Vocabulary {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// What stands in front of the bytes of a token, so that a look-up touches a slot and one place in memory.
+  /// The data before the bytes of a token, so that a look-up touches a slot and one memory location.
   struct Header {
     TokenId id = 0;
     std::uint32_t length = 0;
   };
-  /// Upper half of a hash and the place of a record; kNone means empty.
+  /// Upper half of a hash and the position of a record; kNone means empty.
   struct Slot {
     std::uint32_t tag = 0;
     std::uint32_t record = kNone;
@@ -87,7 +87,7 @@ class Vocabulary {
   std::size_t longest_ = 0;
 };
 
-/// The tokens <0x00> to <0xFF> for characters without one; kNoToken where one is missing.
+/// The tokens <0x00> to <0xFF> for characters without one; kNoToken if one is missing.
 using ByteTokens = std::array<TokenId, 256>;
 ByteTokens byte_tokens(const Vocabulary& vocabulary);
 

@@ -22,8 +22,8 @@ using internal::LinearFunctions;
 using internal::Standardization;
 
 constexpr Where kWhere{"fit", ErrorKind::argument};
-// Of the optimum; of the folds, where only predictions are counted, a hundredth of the gradient that
-// scikit-learn's LogisticRegression ends with.
+// For the optimum; for the folds, where only predictions matter, a hundredth of the gradient at which
+// scikit-learn's LogisticRegression stops.
 constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9, .max_iterations = 10000};
 constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
 constexpr std::size_t kNumStrengths = 10;
@@ -49,7 +49,7 @@ TrainingSet checked(TensorView<const float> features, std::span<const std::uint3
             features.shape().to_string(), " for the classes of ", classes.size(), " images");
   VIT_CHECK(!classes.empty() && features.dim(1) > 0, kWhere, "no features");
   const std::size_t num_classes = *std::ranges::max_element(classes) + std::size_t{1};
-  VIT_CHECK(num_classes >= 2, kWhere, "all images are of one class; two are needed");
+  VIT_CHECK(num_classes >= 2, kWhere, "all images are of one class; two are required");
   VIT_CHECK(num_classes <= classes.size(), kWhere, num_classes, " classes, but ", classes.size(), " images");
   const std::vector<std::size_t> counts = count_classes(classes, num_classes);
   const auto empty = std::ranges::find(counts, std::size_t{0});
@@ -98,11 +98,11 @@ std::size_t possible_folds(const TrainingSet& set, const FitOptions& options) {
   return folds < 2 ? 0 : folds;
 }
 
-/// One division into rows to learn from, with their classes numbered without gaps, and rows to be tested.
+/// One division into training rows, with their classes numbered without gaps, and test rows.
 struct Division {
   std::vector<std::size_t> learned, tested;  // rows
-  std::vector<std::uint32_t> renumbered;     // (n) classes by their place in `present`
-  std::vector<std::uint32_t> present;        // classes that are learned
+  std::vector<std::uint32_t> renumbered;     // (n) classes by their index in `present`
+  std::vector<std::uint32_t> present;        // classes in the training rows
 
   LabeledRows rows_of(const TrainingSet& set) const { return {set.features, renumbered, learned}; }
 };
@@ -123,7 +123,7 @@ Division divide(const TrainingSet& set, std::span<const std::size_t> folds, std:
   return out;
 }
 
-/// Part of the tested rows whose predicted place in `present` is that of their class.
+/// Fraction of the test rows whose predicted index in `present` is that of their class.
 double accuracy(const TrainingSet& set, const Division& division,
                 std::span<const std::uint32_t> predictions) {
   std::size_t correct = 0;
@@ -150,18 +150,18 @@ std::vector<double> cross_validate(const TrainingSet& set, std::size_t num_folds
 
 // ----------------------------------------------------------------------------------------------- methods
 
-/// Accuracy on the tested rows with each strength, in ascending order.
+/// Accuracy on the test rows with each strength, in ascending order.
 std::vector<double> score_strengths(const TrainingSet& set, const Division& division,
                                     const Standardization& standard, std::span<const double> strengths,
                                     int threads) {
   std::vector<double> scores;
-  if (division.present.size() == 1) {  // nothing to be learned, and one answer
+  if (division.present.size() == 1) {  // nothing to learn: one answer
     const std::vector<std::uint32_t> predictions(division.tested.size(), 0);
     return std::vector<double>(strengths.size(), accuracy(set, division, predictions));
   }
   internal::LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
   for (const double strength : strengths) {
-    // Only predictions count: a strength without a minimum in sight is judged by what it has after the last
+    // Only predictions matter: a strength that has not converged is judged by its result after the last
     // iteration, as scikit-learn does with a warning.
     regression.fit(strength, kFoldOptimum);
     scores.push_back(accuracy(
@@ -220,15 +220,15 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
     const std::vector<double> scores = cross_validate(set, head.num_folds, [&](const Division& division) {
       return score_strengths(set, division, standard, strengths, options.threads);
     });
-    const auto best = std::ranges::max_element(scores);  // the first of equals
+    const auto best = std::ranges::max_element(scores);  // ties: the first
     head.strength = strengths[static_cast<std::size_t>(best - scores.begin())];
     head.cross_validated_top1 = *best;
   }
   const std::vector<std::size_t> rows = all_rows(set);
   internal::LogisticRegression regression({features, classes, rows}, standard, set.num_classes,
                                           options.threads);
-  VIT_CHECK(regression.fit(*head.strength, kOptimum), kWhere, "no minimum after ", kOptimum.max_iterations,
-            " iterations with strength ", *head.strength, "; a smaller strength is easier");
+  VIT_CHECK(regression.fit(*head.strength, kOptimum), kWhere, "not converged after ", kOptimum.max_iterations,
+            " iterations with strength ", *head.strength, "; a smaller strength converges faster");
   set_functions(head, regression.functions(), standard);
   return head;
 }

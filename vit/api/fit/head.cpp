@@ -26,7 +26,7 @@ constexpr const char* kMember = "vit_classifier";  // of the metadata
 constexpr std::size_t kFormat = 1;
 constexpr std::string_view kMethods[]{"logistic", "knn", "centroid"};
 
-/// What messages call a model: its name, else where it came from, and its fingerprint.
+/// The description of a model in messages: its name, else its origin, and its fingerprint.
 std::string described(const std::string& name, const std::string& fingerprint) {
   return (name.empty() ? "a model" : internal::plain_or_quoted(name)) + " (" + fingerprint + ")";
 }
@@ -87,11 +87,11 @@ FitMethod parse_method(const Json& name) {
   return static_cast<FitMethod>(found - std::begin(kMethods));
 }
 
-/// What the metadata tell; the tensors are to come.
+/// The fields from the metadata; tensors are read later.
 ClassifierHead parse_head(const Json& json) {
   const std::size_t format = json.at("format").as_size();
   VIT_CHECK(format == kFormat, kWhere.with(ErrorKind::unsupported), json.file(), ": a head of format ",
-            format, ", this release reads ", kFormat);
+            format, "; this release reads ", kFormat);
   ClassifierHead head;
   head.method = parse_method(json.at("method"));
   head.features = json.at("features").as_string();
@@ -105,7 +105,7 @@ ClassifierHead parse_head(const Json& json) {
   const Json labels = json.at("labels");
   for (std::size_t k = 0; k < labels.size(); ++k) head.labels.emplace_back(labels[k].as_string());
   VIT_CHECK(head.labels.size() >= 2, kWhere.with(ErrorKind::format), labels.where(),
-            " must name two classes at least");
+            " must name at least two classes");
   return head;
 }
 
@@ -115,10 +115,10 @@ Tensor<float> read_floats(const TensorFile& file, const char* name, Shape shape)
   bool fits = entry.shape.size() == shape.rank();
   for (std::size_t i = 0; fits && i < shape.rank(); ++i)
     fits = shape[i] == 0 ? entry.shape[i] > 0 : entry.shape[i] == shape[i];
-  VIT_CHECK(fits, kWhere.with(ErrorKind::format), entry.describe(), " does not fit the other parts");
+  VIT_CHECK(fits, kWhere.with(ErrorKind::format), entry.describe(), " does not match the other parts");
   Tensor<float> out = internal::to_float(entry);
   VIT_CHECK(std::ranges::all_of(out.flat(), [](float x) { return std::isfinite(x); }),
-            kWhere.with(ErrorKind::format), entry.describe(), " holds numbers that are not finite");
+            kWhere.with(ErrorKind::format), entry.describe(), " contains numbers that are not finite");
   return out;
 }
 
@@ -127,12 +127,12 @@ void read_votes(const TensorFile& file, ClassifierHead& head) {
   const internal::TensorEntry& entry = file.at("classes");
   const std::size_t count = head.vectors.dim(0);
   VIT_CHECK(entry.dtype_name == "I32" && entry.shape == std::vector{count}, kWhere.with(ErrorKind::format),
-            entry.describe(), " must hold an I32 for each of ", count, " vectors");
+            entry.describe(), " must contain an I32 for each of ", count, " vectors");
   head.classes.resize(count);
   entry.bytes.read(0, std::as_writable_bytes(std::span(head.classes)));
   const auto largest = *std::ranges::max_element(head.classes);
   VIT_CHECK(largest < head.labels.size(), kWhere.with(ErrorKind::format), entry.describe(),
-            " holds a class that has no label: ", largest);
+            " contains a class without a label: ", largest);
 }
 
 void read_functions(const TensorFile& file, ClassifierHead& head) {
@@ -163,8 +163,8 @@ std::size_t ClassifierHead::num_features() const {
 }
 
 void ClassifierHead::apply(std::span<const float> x, std::span<float> values) const {
-  VIT_CHECK(x.size() == num_features() && values.size() == labels.size(), kWhere, "the head takes ",
-            num_features(), " features and gives ", labels.size(), " values, not ", x.size(), " and ",
+  VIT_CHECK(x.size() == num_features() && values.size() == labels.size(), kWhere, "the head expects ",
+            num_features(), " features and outputs ", labels.size(), " values, not ", x.size(), " and ",
             values.size());
   method == FitMethod::knn ? apply_votes(*this, x, values) : apply_functions(*this, x, values);
 }
@@ -182,7 +182,7 @@ Output ClassifierHead::output(const Model& from) const {
             described(from.name(), found));
   const OutputKey key = parse_output(features, from.config());
   VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
-            internal::in_quotes(features), ", which is no vector");
+            internal::in_quotes(features), ", which is not a vector");
   return key.output;
 }
 
@@ -208,7 +208,7 @@ ClassifierHead load_head(const std::filesystem::path& path) {
   const TensorFile file = internal::open_safetensors(path);
   const auto metadata = file.metadata().find(kMember);
   VIT_CHECK(metadata != file.metadata().end(), kWhere.with(ErrorKind::format), path.string(),
-            ": no classifier head, there is no ", kMember, " in its metadata; is it a checkpoint?");
+            ": not a classifier head, there is no ", kMember, " in its metadata; is it a checkpoint?");
   ClassifierHead head = parse_head(internal::parse_json(metadata->second, path.string()));
   head.method == FitMethod::knn ? read_votes(file, head) : read_functions(file, head);
   return head;

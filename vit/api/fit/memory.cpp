@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 
-/// In double: products of three sizes may be beyond every integer.
+/// In double: products of three sizes may overflow integers.
 double bytes_of(FitMethod method, double n, double C, double K) {
   switch (method) {
     case FitMethod::knn: return 4.0 * n * C;
@@ -38,7 +38,7 @@ void check_fit_memory(FitMethod method, std::size_t num_images, std::size_t num_
   const auto mebibytes = [](std::size_t number) { return number / (std::size_t{1} << 20); };
   VIT_CHECK(bytes <= available && more <= available - bytes, Where("fit", ErrorKind::io), to_string(method),
             " of ", num_images, " images, ", num_features, " features and ", num_classes, " classes takes ",
-            mebibytes(bytes) + mebibytes(more) + 1, " MiB, and ", mebibytes(available), " MiB are available",
+            mebibytes(bytes) + mebibytes(more) + 1, " MiB, but ", mebibytes(available), " MiB are available",
             method == FitMethod::logistic ? "; the centroid method takes less" : "");
 }
 

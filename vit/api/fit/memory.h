@@ -1,4 +1,4 @@
-// What fitting a head takes, asked before it is taken: the system promises more than it has, and ends the
+// The memory needed to fit a head, checked in advance: the system overcommits memory, and kills the
 // process when the memory is touched.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace vit::internal {
 
-/// Bytes that a fit takes beyond its features, the most that a system can have if the number is larger.
+/// Bytes that a fit needs in addition to its features, capped at the largest representable number.
 std::size_t fit_memory(FitMethod method, std::size_t num_images, std::size_t num_features,
                        std::size_t num_classes) noexcept;
 
-/// Throws Error of kind io if the system cannot give that, and `more` bytes beside it.
+/// Throws Error of kind io if the system cannot provide that plus `more` bytes.
 void check_fit_memory(FitMethod method, std::size_t num_images, std::size_t num_features,
                       std::size_t num_classes, std::size_t more);
 

@@ -1,5 +1,5 @@
-// Published architectures by name: one row each, and the search in the table of rows. What the arguments mean
-// for a model is told by to_config().
+// Published architectures by name: one row each, and the search in the table of rows. The arguments are
+// interpreted by to_config().
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace vit::internal {
 struct Architecture {
   std::string_view name;
   std::string_view family;            // "rope-vit", "eva02", "vit", ...
-  std::string_view library = "timm";  // who calls it so: "timm", "Naver", "BAAI", "Meta"
-  std::string_view timm_name{};       // timm's name for it, where library is another
+  std::string_view library = "timm";  // library with this name: "timm", "Naver", "BAAI", "Meta"
+  std::string_view timm_name{};       // timm's name for it, if the library is another
   TimmArgs args{};
   /// Width of the joint space to which towers of this name are published with a projection; 0 = they are not.
   std::size_t projection_dim = 0;
@@ -37,23 +37,23 @@ struct Architecture {
 std::span<const Architecture> architectures();
 
 /// The architecture of that name, or null: timm's, the publishers', OpenCLIP's and torchvision's. An owner
-/// before a slash is dropped, and so is a tag behind a dot unless a name that timm has given up stands for
-/// it. Such names are known here, but not listed above.
+/// before a slash is dropped, and so is a tag after a dot unless a deprecated name of timm refers to
+/// it. Such names are accepted here, but not listed above.
 const Architecture* find_known_architecture(std::string_view name);
 
 /// The architecture of that name, found as find_known_architecture() finds it. Throws Error with the nearest
 /// names for an unknown one.
 const Architecture& find_architecture(std::string_view name);
 
-/// The row under which `library` published what timm calls `timm_name`, or null; the first by name where that
-/// is several files. Files of BAAI that differ in preprocessing begin with those that were fine-tuned
-/// straight from pretraining.
+/// The row under which `library` published the model that timm calls `timm_name`, or null; the first by name
+/// if that is several files. Files of BAAI that differ in preprocessing start with those fine-tuned directly
+/// from pretraining.
 const Architecture* find_published(std::string_view library, std::string_view timm_name);
 
-/// At most `count` names close to `name`: those that begin with it, then by edit distance; none that differ
+/// At most `count` names close to `name`: those that start with it, then by edit distance; none that differ
 /// in more than a third of its letters.
 std::vector<std::string> nearest_architectures(std::string_view name, std::size_t count);
-/// The same for the end of a message: "; the nearest known names are ...", "" if none is near.
+/// The same for the end of a message: "; the nearest known names are ...", "" if none is similar.
 std::string near_architectures(std::string_view name, std::size_t count);
 
 }  // namespace vit::internal

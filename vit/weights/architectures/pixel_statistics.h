@@ -1,4 +1,4 @@
-// Means and standard deviations of pixels that models are published with; R, G, B.
+// Means and standard deviations of pixels of published models; R, G, B.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 
 namespace vit::internal {
 
-/// As rules of preprocessing have them.
+/// In the form of PreprocessConfig.
 inline std::vector<double> to_vector(const std::array<double, 3>& values) {
   return {values.begin(), values.end()};
 }

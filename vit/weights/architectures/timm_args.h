@@ -1,5 +1,5 @@
 // The constructor arguments of timm's Vision Transformer classes, as plain data with the constructors'
-// defaults: what a row of the table of architectures holds. Source of names and meaning:
+// defaults: the contents of a row of the architecture table. Source of names and meaning:
 // huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace vit::internal {
 
 enum class TimmClass : std::uint8_t { vision_transformer, eva, naflex };
 
-/// global_pool: "", "token", "avg", "map"; and what scripts around timm's models do: "cls+mean", the class
-/// token and the mean of the patches side by side, and "first_token", token 0 of a model without class token.
+/// global_pool: "", "token", "avg", "map"; and from scripts using timm's models: "cls+mean", the class
+/// token and the mean of the patches concatenated, and "first_token", token 0 of a model without class token.
 enum class TimmPool : std::uint8_t { none, token, avg, map, token_and_avg, first };
 
 /// Eva's attn_type: "rope" keeps one full qkv bias, "eva" has none for k.
@@ -32,7 +32,7 @@ struct TimmArgs {
   std::size_t patch_size = 16;
   std::size_t embed_dim = 768, depth = 12, num_heads = 12;
   double mlp_ratio = 4.0;
-  std::size_t mlp_dim = 0;  // the hidden width itself where the tensors tell it; 0 = mlp_ratio decides
+  std::size_t mlp_dim = 0;  // the hidden width itself if inferred from tensors; 0 = mlp_ratio decides
   std::size_t num_classes = 1000;
   TimmPool global_pool = TimmPool::token;
   bool pool_include_prefix = false;  // VisionTransformer: "map" reads prefix tokens too
@@ -73,7 +73,7 @@ struct TimmArgs {
   GridSize ref_feat_shape{};            // 0 x 0 = none
   std::size_t attn_pool_num_heads = 0;  // 0 = num_heads
   double attn_pool_mlp_ratio = 0.0;     // 0 = mlp_ratio
-  /// The hidden width itself where the tensors tell it; 0 = the ratio decides
+  /// The hidden width itself if inferred from tensors; 0 = the ratio decides
   std::size_t attn_pool_mlp_dim = 0;
 };
 

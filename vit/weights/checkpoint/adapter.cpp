@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "adapter_config.json";
 constexpr const char* kWeightNames[] = {"adapter_model.safetensors", "adapter_model.bin"};
-/// What PEFT puts in front of the names of its base.
+/// The prefix that PEFT adds to the names of its base.
 constexpr std::string_view kFront = "base_model.model.";
 
 bool is_there(const fs::path& path) {
@@ -45,7 +45,7 @@ fs::path find_adapter_weights(const fs::path& folder) {
 // ------------------------------------------------------------------------------------------------- names
 
 /// One module in the names of transformers 5 and in those of the files that it publishes; {} is the block.
-/// Where the file keeps several modules in one matrix, a share of its rows.
+/// If the file stores several modules in one matrix, a share of its rows.
 struct Alias {
   std::string_view module, stored;
   std::size_t index = 0, of = 1;
@@ -75,7 +75,7 @@ constexpr Alias kAliases[] = {
     {"model.layer.{}.mlp.down_proj", "layer.{}.mlp.down_proj"},
 };
 
-/// `name` with its end, which is like `from`, as `to` calls it.
+/// `name` with its ending, which matches `from`, replaced by `to`.
 std::optional<std::string> renamed(std::string_view name, std::string_view from, std::string_view to) {
   const std::size_t hole = from.find("{}");
   const std::string_view before = from.substr(0, hole), after = from.substr(hole + 2);
@@ -93,7 +93,7 @@ std::optional<std::string> renamed(std::string_view name, std::string_view from,
       .append(to.substr(target + 2));
 }
 
-/// Where a module of the adapter lies in the base.
+/// The place of an adapter's module in the base.
 struct Target {
   std::string name;  // of the tensor
   std::size_t index = 0, of = 1;
@@ -104,7 +104,7 @@ class Names {
   Names(const TensorFile& base, const std::string& root) : base_(base), root_(root) {}
 
   /// The tensor `ending` (".weight") of a module, under the name of the adapter, that of a file of another
-  /// release of its library, or a longer or shorter front.
+  /// release of its library, or a longer or shorter prefix.
   std::optional<Target> find(const std::string& module, std::string_view ending) const {
     if (const auto name = find_exact(module + std::string(ending))) return Target{*name};
     for (const Alias& alias : kAliases) {
@@ -127,7 +127,7 @@ class Names {
     for (const TensorEntry& entry : base_.entries()) {
       const bool longer = entry.name.ends_with("." + name), shorter = name.ends_with("." + entry.name);
       if (!longer && !shorter) continue;
-      if (found) return std::nullopt;  // which of them is not told
+      if (found) return std::nullopt;  // ambiguous
       found = entry.name;
     }
     return found;
@@ -143,7 +143,7 @@ void erase_all(std::string& text, std::string_view part) {
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part)) text.erase(at, part.size());
 }
 
-/// The name without what PEFT adds for its own bookkeeping.
+/// The name without PEFT's own additions.
 std::string module_name(std::string name) {
   while (name.starts_with(kFront)) name.erase(0, kFront.size());
   for (const std::string_view part : {".default", ".modules_to_save", ".base_layer", ".original_module"})
@@ -198,7 +198,7 @@ std::shared_ptr<const LowRankUpdate> make_update(const Pair& pair, const std::st
   if (config.transposed) std::swap(weight_rows, weight_columns);
   VIT_CHECK(rank == b_rank && rank != 0 && rows == weight_rows && columns == weight_columns, kWhere,
             weight.describe(), ": the adapter's ", pair.b->describe(), " and ", pair.a->describe(),
-            " do not fit it");
+            " do not match it");
   auto update = std::make_shared<LowRankUpdate>();
   update->a = *pair.a;
   update->b = *pair.b;
@@ -211,7 +211,7 @@ std::shared_ptr<const LowRankUpdate> make_update(const Pair& pair, const std::st
 [[noreturn]] void refuse_names(const fs::path& folder, const TensorFile& base,
                                const std::vector<std::string>& names) {
   fail(kWhere, folder.string(), ": the adapter is for another model: ", base.path().string(),
-       " has no place for ", listed(names));
+       " has no modules for ", listed(names));
 }
 
 }  // namespace
@@ -236,14 +236,15 @@ fs::path find_adapter_base(const fs::path& adapter) {
   }
   fail(kWhere.with(ErrorKind::io), folder.string(), ": a LoRA adapter of PEFT, whose base is ",
        in_quotes(name),
-       " and lies nowhere near; load the folder of the base with ModelOptions::adapter = ", folder.string());
+       " and is not in a nearby folder; load the folder of the base with ModelOptions::adapter = ",
+       folder.string());
 }
 
 TensorFile join_adapter(const TensorFile& base, const std::string& root, const fs::path& adapter,
                         std::vector<std::string>& notes) {
   const fs::path folder = folder_of(adapter);
   VIT_CHECK(is_there(folder / kConfigName), kWhere.with(ErrorKind::io), adapter.string(),
-            ": no adapter of PEFT, ", kConfigName, " expected in the folder");
+            ": not a PEFT adapter; expected ", kConfigName, " in the folder");
   const AdapterConfig config = read_adapter_config(folder);
   const TensorFile file = open_weights(find_adapter_weights(folder));
   const Parts parts = sort_tensors(file);
@@ -271,7 +272,7 @@ TensorFile join_adapter(const TensorFile& base, const std::string& root, const f
     place.name = std::move(kept);
   }
   if (!lost.empty()) refuse_names(folder, base, lost);
-  notes.push_back(text("joined with the LoRA adapter ", folder.string(), ": ", parts.pairs.size(),
+  notes.push_back(text("merged with the LoRA adapter ", folder.string(), ": ", parts.pairs.size(),
                        " matrices, ", parts.replacements.size(), " tensors of its own"));
   contents.entries.insert(contents.entries.end(), added.begin(), added.end());
   return TensorFile(std::move(contents));

@@ -13,13 +13,13 @@ namespace {
 
 constexpr Where kWhere{"read_adapter", ErrorKind::unsupported};
 
-/// Members that change the arithmetic where they are set.
+/// Members that change the arithmetic if they are set.
 constexpr std::string_view kRefused[] = {"layer_replication", "target_parameters", "trainable_token_indices",
                                          "alora_invocation_tokens", "lora_bias"};
-/// Further configurations that leave W + s B A as it is.
+/// Further configurations that do not change W + s B A.
 constexpr std::string_view kHarmlessConfigs[] = {"eva_config",     "loftq_config", "megatron_config",
                                                  "runtime_config", "corda_config", "lora_ga_config"};
-/// Beginnings of B and A that do not change the base.
+/// Initializations of B and A that do not change the base.
 constexpr std::string_view kPlainStarts[] = {"gaussian", "eva", "orthogonal"};
 
 bool is_set(const Json& value) {
@@ -36,15 +36,16 @@ void check_member(const Json& value) {
   VIT_CHECK(!is_set(value) || (!default_scaling_rule && !holds(kRefused)), kWhere, value.where(),
             key == "use_dora" ? " is set: DoRA" : " is set",
             ", which is not implemented; merge_and_unload() and "
-            "save_pretrained() in PEFT join it to its base");
+            "save_pretrained() in PEFT merge it into its base");
   if (key != "init_lora_weights" || !value.is_string()) return;
   const std::string_view start = value.as_string();
   VIT_CHECK(std::ranges::find(kPlainStarts, start) != std::end(kPlainStarts), kWhere, value.where(), " is ",
             in_quotes(start),
-            ", which changes the base too; merge_and_unload() and save_pretrained() in PEFT join it");
+            ", which changes the base too; merge_and_unload() and save_pretrained() in PEFT merge it");
 }
 
-/// PEFT takes patterns as regular expressions for the end of a module's name; plain names are understood.
+/// PEFT treats patterns as regular expressions for the end of a module's name; only plain names are
+/// supported.
 std::string plain_pattern(const Json& value) {
   std::string out;
   std::string_view text = value.key();
@@ -75,9 +76,9 @@ AdapterConfig read_adapter_config(const std::filesystem::path& folder) {
   const Json json = load_json(folder / "adapter_config.json");
   json.expect(Json::Kind::object);
   const std::string type = json.find_string("peft_type").value_or("LORA");
-  VIT_CHECK(
-      type == "LORA", kWhere, json.where(), ": an adapter of the kind ", in_quotes(type),
-      ", LORA is implemented; merge_and_unload() and save_pretrained() in PEFT join others to their base");
+  VIT_CHECK(type == "LORA", kWhere, json.where(), ": an adapter of the kind ", in_quotes(type),
+            "; only LORA is implemented; merge_and_unload() and save_pretrained() in PEFT merge others into "
+            "their base");
   for (std::size_t i = 0; i < json.size(); ++i) check_member(json[i]);
   AdapterConfig config;
   config.alpha = json.find_double("lora_alpha").value_or(8.0);

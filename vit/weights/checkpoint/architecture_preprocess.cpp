@@ -1,4 +1,4 @@
-// The preprocessing of a model that is known by its architecture's name alone.
+// The preprocessing of a model known only by its architecture's name.
 #include "vit/base/check.h"
 #include "vit/weights/architectures/architecture.h"
 #include "vit/weights/architectures/pixel_statistics.h"

@@ -32,7 +32,7 @@ namespace {
 constexpr Where kWhere{"load_checkpoint", ErrorKind::io};
 namespace fs = std::filesystem;
 
-/// Where in the file the model was found, and beside what.
+/// Notes on where in the file the model was found, and what else is there.
 std::vector<std::string> place_notes(const FoundModel& found) {
   const auto quoted = [](const std::vector<std::string>& names) {
     std::vector<std::string> out;
@@ -42,11 +42,11 @@ std::vector<std::string> place_notes(const FoundModel& found) {
   std::vector<std::string> notes;
   if (!found.container.empty()) {
     notes.push_back("the weights are the member " + in_quotes(found.container) + " of the file" +
-                    (found.passed_by.empty() ? "" : ", which holds " + quoted(found.passed_by) + " too"));
+                    (found.passed_by.empty() ? "" : ", which also has " + quoted(found.passed_by)));
   }
   if (!found.others.empty()) {
-    notes.push_back("the model is " + in_quotes(found.chosen) + "; the file has " + quoted(found.others) +
-                    " too, which ModelOptions::prefix chooses");
+    notes.push_back("the model is " + in_quotes(found.chosen) + "; the file also has " +
+                    quoted(found.others) + ", selected by ModelOptions::prefix");
   }
   return notes;
 }
@@ -67,16 +67,17 @@ std::size_t read_max_patches(const ModelOptions& options) {
   }
 }
 
-/// Where parsed() finds nothing.
+/// Messages for when parsed() finds nothing.
 template <typename Config>
 constexpr const char* kNoTower = ": has no such tower";
 template <>
 constexpr const char* kNoTower<TextConfig> =
-    ": has no text tower that is known here; those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception Encoder "
+    ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
+    "Encoder "
     "and "
-    "dino.txt are, in the files of transformers, OpenCLIP and the publishers";
+    "dino.txt, in the files of transformers, OpenCLIP and the publishers";
 
-/// What the numbers of the tensors say about a tower.
+/// Sets the fields of a tower that depend on the values of tensors.
 void finish(Checkpoint<ModelConfig>& checkpoint, const SourceFiles& files) {
   checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, files.tensors);
 }
@@ -93,7 +94,7 @@ void finish(Checkpoint<TextConfig>& checkpoint, const SourceFiles& files) {
   checkpoint.config.score->bias = static_cast<float>(bias);
 }
 
-/// Where to get what was asked for by the name of a repository, "" if `path` is not like one.
+/// How to download a repository given by its name, "" if `path` does not look like one.
 std::string download_hint(const fs::path& path) {
   const std::string name = path.string();
   const std::size_t slash = name.find('/');
@@ -150,8 +151,8 @@ const std::optional<Json>& CheckpointFolder::json(const char* name) const {
   return json_.emplace(name, std::move(value)).first->second;
 }
 
-/// open_clip_config.json says what the weights are where those are called as OpenCLIP calls them, or where
-/// there is no config.json. Repositories often hold the same model for several libraries.
+/// open_clip_config.json describes the weights if their names are OpenCLIP's, or if
+/// there is no config.json. Repositories often contain the same model for several libraries.
 bool CheckpointFolder::uses_open_clip_config() const {
   if (!fs::exists(load_status(folder_ / "open_clip_config.json", kWhere))) return false;
   if (!fs::exists(load_status(folder_ / "config.json", kWhere))) return true;
@@ -162,7 +163,7 @@ std::optional<Json> CheckpointFolder::config_of(const ModelConfig*) const {
   if (layout_) return layout_;
   if (uses_open_clip_config())
     return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
-  // a bare file next to its config is as good as the folder, unless the caller says what it is
+  // a bare file next to its config is as good as the folder, unless the caller gives the architecture
   if (!is_folder_ && !options_.architecture.empty()) return std::nullopt;
   return json("config.json") ? json("config.json") : json("params.json");  // Mistral's own
 }
@@ -178,7 +179,7 @@ std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const Mod
   ParsedModel parsed = layout_ ? read_by_layout(files, *layout_) : parse_by_family(files);
   if (!options_.dense.head.empty()) {
     VIT_CHECK(!parsed.dense, kWhere.with(ErrorKind::mismatch), path_.string(),
-              ": has a dense head of its own, so none can join it: ", options_.dense.head.string());
+              ": already has a dense head; none can be added: ", options_.dense.head.string());
     join_dino_head(files, parsed);
   }
   if (parsed.config.num_classes != 0) read_class_rules(files, folder_, parsed);
@@ -223,14 +224,14 @@ TensorFile CheckpointFolder::open_files() const {
 }
 
 bool CheckpointFolder::is_whole_model_of_language() const {
-  if (!options_.architecture.empty()) return false;  // what it is was said
+  if (!options_.architecture.empty()) return false;  // the architecture was given
   const auto& config = json("config.json");
   return config && !layout_ && is_whole_model(*config);
 }
 
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
-  // The names of a whole model are its family's: what lies next to the tower belongs to it.
+  // The names of a whole model are its family's: tensors next to the tower belong to it.
   FoundModel found =
       is_whole_model_of_language()
           ? FoundModel{.tensors = open_files(), .place = {}}
@@ -247,10 +248,10 @@ void CheckpointFolder::check_weights() const {
   const std::string foreign = candidates_.empty() ? foreign_weights(path_) : "";
   VIT_CHECK(foreign.empty(), kWhere.with(ErrorKind::unsupported), path_.string(), ": ", foreign);
   VIT_CHECK(!candidates_.empty(), kWhere, path_.string(),
-            " holds no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
+            " contains no weights: model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
             "model.pth expected");
   VIT_CHECK(has_weights(), kWhere.with(ErrorKind::argument), path_.string(), " holds ", candidates_.size(),
-            " weight files and none is called model.safetensors; name one of them");
+            " weight files, none named model.safetensors; give one of them");
 }
 
 void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadReport& report) const {
@@ -306,7 +307,7 @@ std::optional<PreprocessConfig> CheckpointFolder::stored_preprocess_config() con
   const bool is_chosen = !options_.architecture.empty() || !options_.dense.head.empty() ||
                          options_.dense.resize_rule != ResizeRuleChoice::automatic;
   if (!layout_ && !is_chosen && (json("preprocessor_config.json") || json("processor_config.json")))
-    return own_preprocess_config();  // without a look at the weights
+    return own_preprocess_config();  // without reading the weights
   if (!layout_ && is_dense()) return dense_preprocess_config();
   if (options_.architecture.empty() || uses_open_clip_config()) return own_preprocess_config();
   return architecture_preprocess(model_config(), options_);
@@ -351,7 +352,7 @@ std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const 
     if (is_timm_config(*config)) return read_timm_preprocess(*config, options_);
     model_type = config->find_string("model_type").value_or("");
   }
-  // of a whole processor; wins over the older file, as in transformers
+  // of a whole processor; takes precedence over the older file, as in transformers
   if (const auto& processor = json("processor_config.json")) {
     if (const auto nested = processor->find("image_processor"))
       return read_hf_preprocess(*nested, model_type, options_);
@@ -359,7 +360,7 @@ std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const 
   const auto& images = json("preprocessor_config.json");
   const auto& preprocessor = images ? images : json("video_preprocessor_config.json");
   if (!preprocessor) {
-    // OpenAI's own files are known by their tensors
+    // OpenAI's own files are recognized by their tensors
     if (candidates_.size() != 1 || !is_openai_state(*tensors())) return std::nullopt;
     return architecture_preprocess(model_config(), options_);
   }
@@ -374,7 +375,7 @@ PreprocessConfig load_preprocess_config(const fs::path& path, const ModelOptions
 
 void fail_without_preprocess_config(const fs::path& path) {
   fail(Where("load_preprocess_config", ErrorKind::io), path.string(),
-       ": no file tells how images are preprocessed (config.json of timm, preprocessor_config.json or "
+       ": no file defines the preprocessing (config.json of timm, preprocessor_config.json or "
        "processor_config.json of Hugging Face, open_clip_config.json of OpenCLIP)");
 }
 

@@ -1,5 +1,5 @@
-// What a path leads to, found out once: which weight file is read, which configuration describes it, which
-// family reads it. Gives the configurations of towers and preprocessing, and the weights.
+// The checkpoint at a path, examined once: which weight file is read, which configuration describes it, which
+// family reads it. Provides the configurations of towers and preprocessing, and the weights.
 #pragma once
 
 #include <filesystem>
@@ -20,8 +20,8 @@
 
 namespace vit::internal {
 
-/// A folder as downloaded (timm, Hugging Face, OpenCLIP, publisher), or one weight file and what lies beside
-/// it. Reads each file when it is first needed, and once. Not for use by several threads at a time.
+/// A folder as downloaded (timm, Hugging Face, OpenCLIP, publisher), or one weight file and the files next to
+/// it. Reads each file once, when it is first needed. Not thread-safe.
 class CheckpointFolder {
  public:
   /// Throws Error if there is no such file or folder.
@@ -29,18 +29,18 @@ class CheckpointFolder {
 
   const ModelOptions& options() const noexcept { return options_; }
 
-  /// What `path` was found to mean: the checkpoint itself, of an adapter its base.
+  /// The checkpoint that `path` refers to: itself, or the base of an adapter.
   const std::filesystem::path& path() const { return path_; }
-  /// The files that hold the weights; none if a folder has none, or several of which none is called as
-  /// weights are. Of weights in shards, all weight files of their folder.
+  /// The weight files; none if a folder has none, or several without a conventional
+  /// name. For sharded weights, all weight files of their folder.
   std::vector<std::filesystem::path> weight_files() const;
 
   /// Whether open_clip_config.json, not config.json, describes these weights.
   bool uses_open_clip_config() const;
 
-  /// A tower as its family, or the caller's layout, reads it, valid; by the configuration files only if there
-  /// are no weights. Of ModelConfig there is always one: throws Error where no family reads the files. Of
-  /// TextConfig nothing if the checkpoint has no text tower that is known.
+  /// A tower as parsed by its family, or the caller's layout, valid; only from the configuration files if
+  /// there are no weights. For ModelConfig there is always one: throws Error if no family reads the files.
+  /// For TextConfig nothing if the checkpoint has no supported text tower.
   template <typename Config>
   const std::optional<ParsedCheckpoint<Config>>& parsed() const;
   const ModelConfig& model_config() const { return parsed<ModelConfig>()->config; }
@@ -51,20 +51,20 @@ class CheckpointFolder {
   template <typename Config>
   Checkpoint<Config> load() const;
 
-  /// As the checkpoint's own files say, or as the architecture's published weights want it where the caller
-  /// named one; OpenCLIP's file counts in either case, for it describes these very weights. Nothing if no
-  /// file says.
+  /// As defined by the checkpoint's own files, or by the architecture's published weights if the caller
+  /// named one; OpenCLIP's file is used in either case, because it describes these weights. Nothing if no
+  /// file defines it.
   std::optional<PreprocessConfig> preprocess_config() const;
 
  private:
-  /// What a family saw, and what it made of it; empty until it is asked for.
+  /// The result of a family's parsing; empty until it is requested.
   template <typename Config>
   struct Tower {
     std::shared_ptr<const SourceFiles> files;
     std::optional<ParsedCheckpoint<Config>> parsed;
   };
 
-  /// The file of that name as JSON, nothing if it is not there.
+  /// The file of that name as JSON, nothing if it does not exist.
   const std::optional<Json>& json(const char* name) const;
   std::optional<Json> config_of(const ModelConfig*) const;
   std::optional<Json> config_of(const TextConfig*) const;
@@ -81,7 +81,7 @@ class CheckpointFolder {
   void fill_report(const std::vector<std::string>& notes, LoadReport& report) const;
   std::optional<PreprocessConfig> stored_preprocess_config() const;
   std::optional<PreprocessConfig> own_preprocess_config() const;
-  /// Whether a family reads it whose models have a head that gives maps.
+  /// Whether it is read by a family of models with a dense head.
   bool is_dense() const;
   std::optional<PreprocessConfig> dense_preprocess_config() const;
 
@@ -90,22 +90,22 @@ class CheckpointFolder {
   std::optional<Json> layout_;
   bool is_folder_ = false;
   bool is_pair_ = false;                           // the two files of dino.txt
-  bool is_sharded_ = false;                        // shards that lost their index
-  std::filesystem::path folder_;                   // where the configuration files lie
-  std::vector<std::filesystem::path> candidates_;  // files that could hold the weights
+  bool is_sharded_ = false;                        // shards without their index
+  std::filesystem::path folder_;                   // of the configuration files
+  std::vector<std::filesystem::path> candidates_;  // possible weight files
   mutable std::map<std::string, std::optional<Json>> json_;
   mutable std::shared_ptr<const TensorFile> tensors_;
   mutable std::tuple<Tower<ModelConfig>, Tower<TextConfig>> towers_;
-  mutable std::string root_;  // in front of all names of the model
+  mutable std::string root_;  // prefix of all names of the model
   mutable bool in_training_file_ = false;
-  mutable std::vector<std::string> found_;  // what the reader should know of the place of the model
+  mutable std::vector<std::string> found_;  // notes on the location of the model
 };
 
 /// The preprocessing of a folder, or of the folder in which a weight file lies. Throws Error naming file and
-/// key for values out of range, for keys that ask for something that is not implemented, or if no file
-/// tells.
+/// key for values out of range, for keys that need something unimplemented, or if no file
+/// defines it.
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const ModelOptions& options = {});
-/// Throws the Error for a checkpoint of which no file tells how images are preprocessed.
+/// Throws the Error for a checkpoint without a file that defines the preprocessing.
 [[noreturn]] void fail_without_preprocess_config(const std::filesystem::path& path);
 
 }  // namespace vit::internal

@@ -11,15 +11,15 @@
 namespace vit::internal {
 namespace {
 
-/// Of transformers' ImageClassificationPipeline: a sigmoid for problem_type "multi_label_classification", and
-/// for a single class whatever it says. TimmWrapper's config.json has the key as well.
+/// As in transformers' ImageClassificationPipeline: a sigmoid for problem_type "multi_label_classification",
+/// and for a single class regardless of it. TimmWrapper's config.json has the key as well.
 bool is_multi_label(const SourceFiles& files, std::size_t num_classes) {
   if (!files.config) return false;
   if (files.config->find_string("problem_type") == "multi_label_classification") return true;
   return num_classes == 1 && !hf_model_type(files).empty();
 }
 
-/// What id2label names beside or instead of the classes of the model; "" where they are the same.
+/// How id2label differs from the classes of the model; "" if they are the same.
 std::string label_note(const SourceFiles& files, std::size_t num_classes) {
   const auto names = files.config ? files.config->find("id2label") : std::nullopt;
   if (!names || num_classes == 0) return "";
@@ -27,7 +27,7 @@ std::string label_note(const SourceFiles& files, std::size_t num_classes) {
   for (std::size_t i = 0; i < num_classes; ++i) fitting += names->find(std::to_string(i)) ? 1 : 0;
   if (fitting == num_classes && names->size() == num_classes) return "";
   return text("id2label names ", fitting, " of the ", num_classes, " classes and ", names->size() - fitting,
-              " that the model does not have; classes without a name are called by their number");
+              " that the model does not have; classes without a name are shown by their index");
 }
 
 bool is_regression(const SourceFiles& files) {
@@ -54,7 +54,7 @@ void read_class_rules(const SourceFiles& files, const std::filesystem::path& fol
   }
   config.labels = std::move(table->names);
   config.label_categories = std::move(table->categories);
-  config.multi_label = true;  // tags do not exclude each other, which timm's configuration cannot say
+  config.multi_label = true;  // tags are not mutually exclusive, which timm's configuration cannot express
   reading.notes.push_back(std::string("the classes are the tags of ") + kTagFile + ", each with a sigmoid");
 }
 

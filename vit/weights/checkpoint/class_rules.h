@@ -1,5 +1,5 @@
-// What the files beside the weights say of classes whatever the family: whether several may be true of one
-// image, and the names of taggers.
+// Information about classes in the files next to the weights, for any family: whether several may be true of
+// one image, and the names of taggers.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ namespace vit::internal {
 /// The file in which published taggers list their classes.
 inline constexpr const char* kTagFile = "selected_tags.csv";
 
-/// Fills `multi_label`, and labels and categories if the configuration has none and `folder` holds a
-/// kTagFile with a row for each class. Throws Error for such a file that is no CSV.
+/// Fills `multi_label`, and labels and categories if the configuration has none and `folder` contains a
+/// kTagFile with a row for each class. Throws Error if such a file is not CSV.
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading);
 
 }  // namespace vit::internal

@@ -63,7 +63,7 @@ struct Writer {
   }
 };
 
-/// Of names that are no UTF-8 what can be read.
+/// Invalid UTF-8 in names is replaced.
 std::string one_line(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// Configurations as JSON, for people and for programs in other languages.
+// Configurations as JSON, for humans and for programs in other languages.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vit::internal {
 
-/// Every value of a model's configuration but the labels, as an object on one line.
+/// Every value of a model's configuration except the labels, as an object on one line.
 std::string config_json(const ModelConfig& config);
 /// Every value of a preprocessing configuration.
 std::string config_json(const PreprocessConfig& config);

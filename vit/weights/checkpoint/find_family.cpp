@@ -27,7 +27,7 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
     for (const TensorEntry& entry : entries) {
       if (!entry.name.ends_with(family->anchor)) continue;
       fail(kWhere.with(ErrorKind::mismatch), files.weights_name, ": ", in_quotes(entry.name),
-           " belongs to a model of transformers, whose config.json must lie beside the file and does not");
+           " belongs to a model of transformers, whose config.json is missing next to the file");
     }
   }
   const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
@@ -38,11 +38,10 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
               "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
               "files are");
   }
-  VIT_CHECK(!type, kWhere, files.weights_name,
-            ": its config.json is one of transformers, with the model_type ", in_quotes(*type),
-            ", and no family of Vision Transformers that is known here has that");
+  VIT_CHECK(!type, kWhere, files.weights_name, ": its config.json is from transformers, with the model_type ",
+            in_quotes(*type), ", which no supported family of Vision Transformers has");
   VIT_CHECK(files.has_weights, kWhere.with(ErrorKind::io), files.config_name(),
-            ": no file tells which model this is, and there are no weights");
+            ": no file identifies the model, and there are no weights");
   std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
     names += (i ? ", " : "") + in_quotes(entries[i].name);
@@ -50,22 +49,22 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
     if (anchors.find(family->anchor) == std::string::npos)
       anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
   }
-  fail(kWhere, files.weights_name, ": no known family of Vision Transformers. Its tensors are called ", names,
-       ", ...; a known one has one of ", anchors,
+  fail(kWhere, files.weights_name, ": not a supported family of Vision Transformers. Its tensors are named ",
+       names, ", ...; a supported one has one of ", anchors,
        files.config ? ", and its config.json names the model" : ". A config.json may be missing");
 }
 
-/// Architectures whose tensors these could be: of the same sizes, or of the same kind.
+/// Architectures matching these tensors: of the same sizes, or of the same kind.
 struct Fitting {
   std::vector<std::string> same_size, same_kind;
 
   std::string text() const {
-    if (!same_size.empty()) return "its tensors are those of " + listed(same_size);
+    if (!same_size.empty()) return "its tensors match " + listed(same_size);
     if (!same_kind.empty()) {
-      return "its tensors are of the kind of " + listed(same_kind) + ", in other sizes (add " +
+      return "its tensors are of the kind of " + listed(same_kind) + ", with other sizes (add " +
              override_name("num_heads") + ")";
     }
-    return "its tensors fit no architecture that is known by name";
+    return "its tensors match no architecture known by name";
   }
 };
 
@@ -89,7 +88,7 @@ Fitting find_fitting(const Family& family, const SourceFiles& files) {
   return out;
 }
 
-/// The name of the file, or that of its folder where it is only called model.
+/// The name of the file, or that of its folder if the file is only named model.
 std::string telling_name(const std::filesystem::path& file) {
   const std::string stem = file.stem().string();
   for (const char* anonymous : {"model", "pytorch_model", "model.safetensors.index"}) {
@@ -111,9 +110,10 @@ std::string telling_name(const std::filesystem::path& file) {
   }
   const std::string near = listed(nearest_architectures(telling_name(files.weights_name), 3));
   fail(where, files.weights_name,
-       ": the tensors cannot tell the number of heads, epsilon, activation, rotation and pooling, and there "
-       "is no config.json that does; give ModelOptions::architecture: ",
-       fitting, near.empty() ? "" : "; by the name of file or folder the nearest are ", near);
+       ": number of heads, epsilon, activation, rotation and pooling cannot be inferred from the tensors, "
+       "and there "
+       "is no config.json; give ModelOptions::architecture: ",
+       fitting, near.empty() ? "" : "; the nearest by the name of file or folder are ", near);
 }
 
 /// The first that matches; sets files.match.
@@ -134,7 +134,7 @@ ParsedModel parse_by_family(SourceFiles& files) {
   const auto parse = [&] {
     if (family.read != nullptr) return family.read(files);
     const std::string name = architecture_name(files);
-    // dino.txt's names begin with that of the image tower's backbone
+    // dino.txt's names start with that of the image tower's backbone
     const std::string tower = name.substr(0, name.find("_dinotxt_"));
     const Architecture* const known = tower.empty() ? nullptr : find_known_architecture(tower);
     if (known == nullptr) refuse_architecture(family, files, name);

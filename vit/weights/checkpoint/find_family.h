@@ -1,4 +1,4 @@
-// Which family reads a checkpoint, and what is said if none does or its architecture is not known.
+// Finds the family that reads a checkpoint; errors for unknown families and architectures.
 #pragma once
 
 #include "vit/weights/families/family.h"
@@ -6,8 +6,8 @@
 namespace vit::internal {
 
 /// The checkpoint as the first family that matches reads it, by the published architecture if it needs one;
-/// sets files.match. Throws Error naming tensors and what would be known, or the architectures that the
-/// tensors could be and those whose names are close to the one that was given.
+/// sets files.match. Throws Error naming tensors and the supported ones, or the architectures that the
+/// tensors match and those with names similar to the given one.
 ParsedModel parse_by_family(SourceFiles& files);
 
 }  // namespace vit::internal

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Where kWhere{"load_checkpoint", ErrorKind::argument};
 
-/// What wrappers call the module inside them.
+/// Names that wrappers give to the module inside them.
 constexpr std::string_view kWrappers[] = {
     "module",                      // DataParallel, DistributedDataParallel, AveragedModel, DeepSpeed
     "_orig_mod",                   // torch.compile
@@ -26,14 +26,14 @@ constexpr std::string_view kWrappers[] = {
     "_checkpoint_wrapped_module",  // checkpoint_wrapper
     "_forward_module",             // Lightning's strategies
 };
-/// Words of a component that mark weights which are averages over the training.
+/// Words of a component that mark weights averaged over the training.
 constexpr std::string_view kAveraged[] = {"ema", "swa", "averaged", "average", "avg", "polyak"};
 constexpr std::string_view kTeacher[] = {"teacher", "target"};
-/// Copies that training compares with and nobody uses.
+/// Copies that are used only during training.
 constexpr std::string_view kCopies[] = {"momentum"};
 /// MoCo's query and key.
 constexpr std::string_view kCopyNames[] = {"encoder_k"};
-/// Where a state dictionary is searched in a file of no known model.
+/// Where a state dictionary is searched in a file without a known model.
 constexpr std::string_view kContainers[] = {"state_dict", "model", "model_state_dict", "net", "weights"};
 
 bool is_number(std::string_view text) {
@@ -50,7 +50,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return parts;
 }
 
-/// The name without components of wrappers and, behind "blocks", without the number of the chunk.
+/// The name without components of wrappers and, after "blocks", without the number of the chunk.
 std::string clean_name(std::string_view name) {
   std::vector<std::string_view> kept;
   for (const std::string_view part : split(name, ".")) {
@@ -70,7 +70,7 @@ bool is_wrapped(std::string_view name) {
   return clean_name(name) != name;
 }
 
-/// The places at which a name ends with `anchor` behind a dot, or is it.
+/// The prefix of a name that ends with `anchor` after a dot, or equals it.
 std::optional<std::string> prefix_of(std::string_view name, std::string_view anchor) {
   if (!name.ends_with(anchor)) return std::nullopt;
   const std::string_view prefix = name.substr(0, name.size() - anchor.size());
@@ -78,14 +78,14 @@ std::optional<std::string> prefix_of(std::string_view name, std::string_view anc
   return std::string(prefix);
 }
 
-/// One place where a model may lie.
+/// A possible location of a model.
 struct Candidate {
   std::string prefix;
   std::string_view anchor;
-  std::size_t data = 0;  // where its patch tensor lies: two names for one model have the same
+  std::size_t data = 0;  // position of its patch tensor: equal for two names of one model
 };
 
-/// A ResNet's first convolution is called as that of OpenAI's towers.
+/// A ResNet's first convolution has the same name as that of OpenAI's towers.
 bool is_tower(const TensorFile& file, const Candidate& candidate) {
   if (candidate.anchor != "conv1.weight") return true;
   const std::string blocks = candidate.prefix + "transformer.resblocks.";
@@ -148,9 +148,9 @@ const Candidate& choose_by_name(const TensorFile& file, const std::vector<Candid
   }
   if (inside.size() == 1) return *inside.front();
   VIT_CHECK(!candidates.empty(), kWhere, file.path().string(), ": ModelOptions::prefix is ",
-            in_quotes(wanted), ", and no model of a known kind lies in the file");
+            in_quotes(wanted), ", but the file has no model of a known kind");
   fail(kWhere, file.path().string(), ": ModelOptions::prefix is ", in_quotes(wanted), ", under which ",
-       inside.empty() ? "no model lies" : "several models lie", "; the file has ",
+       inside.empty() ? "there is no model" : "there are several models", "; the file has ",
        listed_prefixes(candidates));
 }
 
@@ -168,7 +168,7 @@ const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& ca
   }
   if (candidates.size() == 1) return candidates.front();
   fail(kWhere, file.path().string(), ": holds ", candidates.size(), " models: ", listed_prefixes(candidates),
-       "; ModelOptions::prefix says which");
+       "; select one with ModelOptions::prefix");
 }
 
 /// The longest of the prefixes that families of this anchor have inside a model.
@@ -184,7 +184,7 @@ std::string_view inner_prefix(const Candidate& candidate) {
   return longest;
 }
 
-/// The longest member of the file inside of which names begin with `prefix`; "" for the whole file.
+/// The longest member of the file inside which names start with `prefix`; "" for the whole file.
 std::string container_of(const TensorFile& file, std::string_view prefix) {
   std::string longest;
   for (const std::string& member : file.members()) {
@@ -194,7 +194,7 @@ std::string container_of(const TensorFile& file, std::string_view prefix) {
   return longest;
 }
 
-/// Members that lie beside the container, on all levels that lead to it.
+/// Members next to the container, on all levels that lead to it.
 std::vector<std::string> members_beside(const TensorFile& file, std::string_view container) {
   std::vector<std::string> names;
   for (const std::string& member : file.members()) {
@@ -210,7 +210,7 @@ std::vector<std::string> members_beside(const TensorFile& file, std::string_view
   return names;
 }
 
-/// The dictionary of a file in which nothing cuts patches.
+/// The dictionary of a file without a patch embedding.
 std::string likely_container(const TensorFile& file) {
   for (const std::string_view name : kContainers) {
     const std::string prefix = std::string(name) + ".";
@@ -221,7 +221,7 @@ std::string likely_container(const TensorFile& file) {
   return "";
 }
 
-/// The tensors of a dictionary, called as it calls them.
+/// The tensors of a dictionary, by their names in it.
 TensorFile inside_of(const TensorFile& file, const std::string& container) {
   if (container.empty()) return file;
   TensorFile::Contents contents = file.contents();

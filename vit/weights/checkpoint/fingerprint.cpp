@@ -95,7 +95,7 @@ std::string fingerprint(const ModelConfig& config, const LoadReport& report, con
 
 std::string fingerprint_of_random(std::string_view architecture, const ModelConfig& config, unsigned seed) {
   Hash hash;
-  hash.add("nearly normal");  // how the numbers are made
+  hash.add("nearly normal");  // how the numbers are generated
   hash.add(architecture);
   hash.add(seed);
   add_config(hash, config);

@@ -1,5 +1,5 @@
-// A short name for the weights of a model, the same wherever its files lie: what a file made for one model
-// (a classifier, an index) keeps to recognize it.
+// A short identifier of the weights of a model, independent of the location of its files: a file for one
+// model (a classifier, an index) stores it to recognize the model.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace vit::internal {
 
 /// 16 hexadecimal digits: FNV-1a, 64 bits, over the heads and pooling of `config` and, in the order of their
 /// names, over the names, types and shapes of the tensors that `report` lists as used, with 64 of the numbers
-/// of each, evenly spaced; a rule of rope scaling that was asked for counts too. Further fields of
-/// ModelConfig stay out: files outlive releases that add some.
+/// of each, evenly spaced; a given RoPE scaling rule is included too. Other fields of
+/// ModelConfig are excluded: files outlive releases that add some.
 std::string fingerprint(const ModelConfig& config, const LoadReport& report, const TensorFile& tensors);
-/// That of a model of random weights.
+/// The fingerprint of a model with random weights.
 std::string fingerprint_of_random(std::string_view architecture, const ModelConfig& config, unsigned seed);
 
 }  // namespace vit::internal

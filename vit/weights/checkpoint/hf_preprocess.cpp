@@ -21,7 +21,7 @@ constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2", kEomt = "Eomt";
 constexpr std::string_view kOwlv2 = "Owlv2", kYolos = "Yolos", kVitPose = "VitPose";
 
-/// What a class says if the file is silent.
+/// Defaults of a class for values missing in the file.
 struct ProcessorClass {
   std::string_view name;
   ResizeFilter filter;
@@ -131,7 +131,7 @@ constexpr ModelType kModelTypes[] = {
     {"gemma4_vision", "Gemma4"},
 };
 
-/// The class name without the suffix that tells its age or backend.
+/// The class name without the suffix for its generation or backend.
 std::string_view without_suffix(std::string_view name) {
   for (const std::string_view suffix :
        {"VideoProcessor", "ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
@@ -152,7 +152,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
       if (known.model_type == model_type) wanted = known.processor;
     }
     VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
-              in_quotes(model_type), " does not tell the image processor");
+              in_quotes(model_type), " does not determine the image processor");
   }
   for (const ProcessorClass& known : kClasses) {
     if (known.name == wanted) return known;
@@ -164,7 +164,7 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
        "Kimi_K25, KimiVL and Gemma4 are");
 }
 
-/// Whether one scale serves both edges, and images are padded.
+/// Whether one scale is used for both edges, and images are padded.
 bool is_dpt(const ProcessorClass& processor) {
   return processor.name == kDpt || processor.name == kChmv2;
 }
@@ -229,7 +229,7 @@ void read_size(const Json& size, bool square_from_int, PreprocessConfig& config)
     return;
   }
   VIT_CHECK(height && width, kWhere, size.where(),
-            " must hold height and width, shortest_edge, or max_height and max_width");
+            " must contain height and width, shortest_edge, or max_height and max_width");
   set_squash(config, *height, *width);
 }
 
@@ -241,7 +241,7 @@ void read_crop(const Json& size, PreprocessConfig& config) {
   config.crop_width = edges.columns;
 }
 
-/// What a processor does that is no NaFlex: one size for all images.
+/// Processors other than NaFlex: one size for all images.
 void read_fixed_size(const Json& file, const ProcessorClass& processor, PreprocessConfig& config) {
   if (processor.square_default) {
     set_squash(config, processor.size, processor.size);
