@@ -230,7 +230,7 @@ BuiltTokenizer build_gemma(const TokenizerFolder& folder) {
   TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
   VIT_CHECK(file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
             folder.file("tokenizer.json").string(), ": is not a byte pair encoding, as required by ",
-            folder.name " has it");
+            folder.name);
   Frame around = frame_of(file);
   PipelineEncoding encoding{std::move(file.model), {}, {}, {}};
   auto& model = std::get<BytePairModel>(encoding.model.algorithm);
