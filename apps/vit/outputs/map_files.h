@@ -15,7 +15,7 @@ namespace vit::app {
 
 /// A map of integers (H, W), stored with the given number of bits.
 void write_gray_png(const std::filesystem::path& path, TensorView<const std::uint16_t> values, int bits);
-/// A map of indices (H, W) with the color of each; index 255 is white.
+/// A map of indices (H, W), below the number of colors.
 void write_palette_png(const std::filesystem::path& path, TensorView<const std::uint8_t> indices,
                        std::span<const Color> palette);
 /// Float32 (H, W): little-endian, rows from the bottom.

@@ -45,11 +45,15 @@ constexpr Row kDinov3[] = {
     {Part::patch_weight, "embeddings.patch_embeddings.weight", Form::convolution},
     {Part::patch_bias, "embeddings.patch_embeddings.bias"},
     {Part::proj_weight, "layers.{}.attention.o_proj.*"},
+};
+/// Of DINOv3, and of a gated DINOv2 as release 5 writes it.
+constexpr Row kProjections[] = {
     {Part::gate_weight, "layers.{}.mlp.gate_proj.*"},
     {Part::fc1_weight, "layers.{}.mlp.up_proj.*"},
     {Part::fc2_weight, "layers.{}.mlp.down_proj.*"},
 };
-static_assert(is_sound(kRows) && is_sound(kDinov2) && is_sound(kDinov2Gated) && is_sound(kDinov3));
+static_assert(is_sound(kRows) && is_sound(kDinov2) && is_sound(kDinov2Gated) && is_sound(kDinov3) &&
+              is_sound(kProjections));
 
 constexpr HeadRow kHead[] = {
     {"class.*", "class_predictor.*"},
@@ -150,6 +154,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out{.config = read_backbone_config(files), .layout = {kRows}, .ignored = {kIgnored}};
   if (is_dinov3(files)) {
     out.layout.add(kDinov3);
+    out.layout.add(kProjections);
     constexpr const char* kBiases[] = {"query_bias", "key_bias", "value_bias"};
     std::array<bool, 3> has{};
     for (std::size_t i = 0; i < has.size(); ++i) {
@@ -159,7 +164,12 @@ ParsedModel read(const SourceFiles& files) {
     out.config.qkv_bias = has[0] || has[1] || has[2];
   } else {
     out.layout.add(kDinov2);
-    if (out.config.mlp == MlpKind::gated) out.layout.add(kDinov2Gated);
+    const bool gated = out.config.mlp == MlpKind::gated;
+    if (gated && files.any_block_has("layers.{}.mlp.gate_proj.weight")) {
+      out.layout.add(kProjections);
+    } else if (gated) {
+      out.layout.add(kDinov2Gated);
+    }
   }
   out.config.masked_blocks = masked_blocks(files, out.config.late_block, out.config.depth);
   if (out.config.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);

@@ -85,8 +85,8 @@ class DenseRun {
   void skip_done();
 
   const DenseRunOptions& options_;
+  std::size_t first_index_ = 0;  // set while the list is made
   InputList list_;
-  std::size_t first_index_ = 0;
   ImageRun run_;
   std::vector<MapFormat> formats_;  // that are written
   std::optional<MapArrays> arrays_;

@@ -160,7 +160,12 @@ void write_index_png(const std::filesystem::path& path, TensorView<const std::in
   Tensor<std::uint8_t> indices(map.shape());
   std::ranges::transform(map.flat(), indices.data(),
                          [](std::int32_t id) { return static_cast<std::uint8_t>(id); });
-  write_palette_png(path, indices, palette);
+  std::vector<Color> colors(palette.begin(), palette.end());
+  if (has_none) {  // which is the last index, white as in VOC
+    colors.resize(kMost);
+    colors.push_back({255, 255, 255});
+  }
+  write_palette_png(path, indices, colors);
 }
 
 void write_colors(const std::filesystem::path& path, TensorView<const std::int32_t> map,

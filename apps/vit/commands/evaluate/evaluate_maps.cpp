@@ -180,7 +180,9 @@ class PanopticTruth {
       }
       const auto image = annotation.find("image_id");
       const auto known = image && image->is_number() ? names.find(image->as_integer()) : names.end();
-      entries_[known != names.end() ? known->second : stem(entry.picture)] = std::move(entry);
+      std::string name = known != names.end() ? known->second : stem(entry.picture);
+      if (image && image->is_string()) name = image->as_string();
+      entries_[std::move(name)] = std::move(entry);
     }
     // pictures lie in a folder named as the file, or next to it
     std::error_code error;
