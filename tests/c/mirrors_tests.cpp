@@ -64,8 +64,7 @@ TEST_CASE("c: every option of a model has its member in C") {
       {"overrides", {"overrides", "num_overrides"}},
       {"square_pad_color", {"pads_to_square", "pad_color"}},
       {"area_limits", {"min_area", "max_area"}},
-      {"dense",
-       {"dense_head", "dense_taps", "dense_depth_range", "dense_max_depth", "dense_resize_rule"}},
+      {"dense", {"dense_head", "dense_taps", "dense_depth_range", "dense_max_depth", "dense_resize_rule"}},
       {"mean", {"mean", "num_means", "std", "num_stds"}}};
   const Names c = c_members("vit_model_options"),
               cpp = cpp_members("vit/config/load_options.h", "ModelOptions");
