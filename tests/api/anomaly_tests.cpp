@@ -188,6 +188,10 @@ TEST_CASE("anomaly: what cannot be is refused by name") {
     CHECK(with("vit_anomaly", "vit_anomalx").value().kind() == ErrorKind::format);
     CHECK(with("\\\"size\\\": \\\"model\\\"", "\\\"size\\\": \\\"modem\\\"").value().kind() ==
           ErrorKind::format);
+    for (const auto& [from, to] : {std::pair("coreset_fraction\\\": 1", "coreset_fraction\\\": 2"),
+                                   {"quantile\\\": 0.95", "quantile\\\": 1.95"},
+                                   {"confidence\\\": 0", "confidence\\\": 7"}})
+      CHECK(with(from, to).value().kind() == ErrorKind::format);
     CHECK(with("top-percent", "top-permill").value().kind() == ErrorKind::unsupported);
     CHECK(with("\\\"format\\\": 1", "\\\"format\\\": 2").value().kind() == ErrorKind::unsupported);
     std::string truncated = good;

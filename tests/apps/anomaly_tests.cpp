@@ -118,6 +118,18 @@ TEST_CASE("apps: anomaly fits good images, scores others, and needs no model aga
     CHECK(contains(again.err, "left out: 5"));
     CHECK(parse_json(again.out, "fit").at("images").as_size() == 6);
   }
+  SUBCASE("a fit that is killed leaves the bank that was written, and nothing beside it") {
+    for (unsigned i = 0; i < 600; ++i) write_part(folder / ("more/" + std::to_string(i) + ".ppm"), i % 60);
+    const std::string before = read_text(folder / "bank.safetensors");
+    const RunResult killed = run_vit({"anomaly", "fit", folder / "more", "-o", folder / "bank.safetensors"},
+                                     {.signal_after = std::chrono::milliseconds(300)});
+    CHECK(killed.exit_code == 128 + 9);
+    CHECK(read_text(folder / "bank.safetensors") == before);
+    std::size_t num_files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      num_files += entry.is_regular_file();
+    CHECK(num_files == 1);
+  }
   SUBCASE("a broken image is reported, the others are scored") {
     write_text(folder / "set/test/square/broken.ppm", "P6 40 40 255\nxx");
     const RunResult result = run_vit({"anomaly", "score", folder / "bank.safetensors", folder / "set/test"});
@@ -179,7 +191,10 @@ TEST_CASE("apps: anomaly says what is missing or makes no sense") {
   }
   SUBCASE("no image") {
     std::filesystem::create_directory(folder / "empty");
-    CHECK(fit(folder, {folder / "empty"}).exit_code == 1);
+    const RunResult result = fit(folder, {folder / "empty"});
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "empty: no images"));
   }
   SUBCASE("wrong usage") {
     CHECK(run_vit({"anomaly", "fit", folder / "train"}).exit_code == 2);

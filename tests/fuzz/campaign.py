@@ -26,7 +26,7 @@ MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2
               "tokenizer_json": 2048, "sentencepiece": 1024, "vocabulary": 256, "merges": 256, "clean": 128,
               "tar": 4096, "npy": 256, "labels": 128, "paths": 64, "texts": 128, "rope_scaling": 64, "dense_config": 2048, "dense_head": 4096, "truth_map": 512, "tensor_names": 16384}
 # What several targets share.
-DICTIONARY = {"safetensors_header": "safetensors", "shards": "json", "head": "safetensors", "head_facts": "head",
+DICTIONARY = {"safetensors_header": "safetensors", "shards": "json", "head": "safetensors", "head_facts": "head", "bank": "safetensors", "bank_facts": "json",
               "class_vectors": "safetensors", "timm_config": "configs", "hf_config": "configs",
               "open_clip_config": "configs", "model_folder": "configs", "tensor_names": "configs", "timm_preprocess": "configs",
               "hf_preprocess": "configs", "layout": "configs", "dense_config": "configs", "dense_head": "safetensors", "truth_map": "npy", "jpeg2000": "codestream", "pickle": "pickle_program",

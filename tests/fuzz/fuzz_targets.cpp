@@ -29,6 +29,8 @@ std::span<const Target> targets() {
       {"npz", run_npz, npz_seeds},
       {"head", run_head, head_seeds},
       {"head_facts", run_head_facts, head_facts_seeds},
+      {"bank", run_bank, bank_seeds},
+      {"bank_facts", run_bank_facts, bank_facts_seeds},
       {"class_vectors", run_class_vectors, class_vectors_seeds},
       {"timm_config", run_timm_config, timm_config_seeds},
       {"hf_config", run_hf_config, hf_config_seeds},

@@ -8,6 +8,7 @@
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
+#include "vit/anomaly.h"
 #include "vit/fit.h"
 #include "vit/io/json.h"
 #include "vit/io/npz.h"
@@ -183,6 +184,52 @@ std::vector<std::string> class_vectors_seeds() {
   return {test::safetensors(R"({"__metadata__":{"names":"[\"cat\",\"dog\"]"},)"
                             R"("text":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})",
                             test::floats({1, 0, 0, 1}))};
+}
+
+namespace {
+
+constexpr std::string_view kBankFacts =
+    R"({"format":1,"model":"m","fingerprint":"f","source":"s","size":"448x336","layers":[0,3],"neighborhood":3,)"
+    R"("coreset_fraction":0.5,"coreset_count":0,"score":"reweighted","foreground":true,"quantile":0.95,)"
+    R"("max_patches":1000,"patches_seen":6,"threshold":0.25,"confidence":0.5,"held_out":[0.25,0.125],)"
+    R"("images":["a.png","b.png"]})";
+constexpr std::string_view kPlainBankFacts =
+    R"({"format":1,"model":"","fingerprint":"","source":"","size":"native","layers":[],"neighborhood":1,)"
+    R"("coreset_fraction":1,"coreset_count":3,"score":"top-percent","foreground":false,"quantile":0.5,)"
+    R"("max_patches":1,"patches_seen":3,"threshold":null,"confidence":0,"held_out":[],"images":["a.png","b.png"]})";
+
+/// A bank of three patches of two features, of two images.
+std::string bank_file(std::string_view facts) {
+  const std::string header = R"({"__metadata__":{"vit_anomaly":)" + json_string(facts) +
+                             R"(},"patches":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},)"
+                             R"("background":{"dtype":"F32","shape":[2,2],"data_offsets":[24,40]},)"
+                             R"("images":{"dtype":"I32","shape":[3],"data_offsets":[40,52]}})";
+  return test::safetensors(header, test::floats({1, 0, 0, 1, 0.6f, 0.8f, 0, 0, 1, 0}) +
+                                       test::raw<std::uint32_t>(0) + test::raw<std::uint32_t>(0) +
+                                       test::raw<std::uint32_t>(1));
+}
+
+}  // namespace
+
+void run_bank(std::string_view input) {
+  static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
+  const std::string path = folder / "bank.safetensors";
+  AnomalyModel::load(InMemoryFile(input).path()).save(path);
+  const std::string written = test::read_text(path);
+  AnomalyModel::load(path).save(path);
+  if (test::read_text(path) != written) throw std::logic_error("what is written is read as another bank");
+}
+
+std::vector<std::string> bank_seeds() {
+  return {bank_file(kBankFacts), bank_file(kPlainBankFacts)};
+}
+
+void run_bank_facts(std::string_view input) {
+  run_bank(bank_file(input));
+}
+
+std::vector<std::string> bank_facts_seeds() {
+  return {std::string(kBankFacts), std::string(kPlainBankFacts)};
 }
 
 }  // namespace vit::fuzz

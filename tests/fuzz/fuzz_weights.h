@@ -30,6 +30,12 @@ std::vector<std::string> head_seeds();
 void run_head_facts(std::string_view input);
 std::vector<std::string> head_facts_seeds();
 
+/// The input is a bank of good patches that `vit anomaly fit` made, or its facts, around which a file is put.
+void run_bank(std::string_view input);
+std::vector<std::string> bank_seeds();
+void run_bank_facts(std::string_view input);
+std::vector<std::string> bank_facts_seeds();
+
 /// The input is a file of class vectors.
 void run_class_vectors(std::string_view input);
 std::vector<std::string> class_vectors_seeds();

@@ -1,7 +1,7 @@
 # Every reader of untrusted bytes is a target. ctest replays the corpus of each and mutates it for a moment; the preset "fuzz" builds
 # one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
-set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program npz head head_facts class_vectors
+set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program npz head head_facts bank bank_facts class_vectors
                  timm_config hf_config box_config open_clip_config model_folder tensor_names timm_preprocess hf_preprocess layout rope_scaling dense_config dense_head
                  decode decode_rows jpeg png tiff webp bmp ico pnm gif jpeg2000 codestream avif heif metadata
                  tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)

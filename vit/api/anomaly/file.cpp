@@ -17,6 +17,9 @@ namespace {
 constexpr Where kWhere{"anomaly_bank", ErrorKind::format};
 constexpr const char* kMember = "vit_anomaly";  // of the metadata
 constexpr std::size_t kFormat = 1;
+constexpr double kSmallestShare = 1e-12;
+constexpr double kLargestScore = 1e9;  // scores are distances of vectors of length 1
+constexpr std::size_t kMostPatchesSeen = std::size_t{1} << 48;
 constexpr AnomalyScore kScores[]{AnomalyScore::top_percent, AnomalyScore::maximum, AnomalyScore::reweighted};
 
 std::string number_text(double number) {
@@ -51,6 +54,14 @@ InputSize parse_size(const Json& json) {
   VIT_CHECK(has_width && std::from_chars(cross + 1, end, out.width).ptr == end, kWhere, json.where(),
             " must be model, native or HxW, found ", in_quotes(size));
   return out;
+}
+
+/// A number from `lowest` to `highest`.
+double parse_number(const Json& json, double lowest, double highest) {
+  const double number = json.as_double();
+  VIT_CHECK(number >= lowest && number <= highest, kWhere, json.where(), " must be ", lowest, " to ", highest,
+            ", found ", number);
+  return number;
 }
 
 AnomalyScore parse_score(const Json& json) {
@@ -136,18 +147,19 @@ AnomalyModel AnomalyModel::load(const std::filesystem::path& path) {
   const Json layers = json.at("layers");
   for (std::size_t i = 0; i < layers.size(); ++i) o.layers.push_back(layers[i].as_size());
   o.neighborhood = json.at("neighborhood").as_size({.min = 1, .max = 31});
-  o.coreset = {.fraction = json.at("coreset_fraction").as_double(),
+  o.coreset = {.fraction = parse_number(json.at("coreset_fraction"), kSmallestShare, 1),
                .count = json.at("coreset_count").as_size()};
   o.score = parse_score(json.at("score"));
   o.foreground = json.at("foreground").as_bool();
-  o.quantile = json.at("quantile").as_double();
+  o.quantile = parse_number(json.at("quantile"), kSmallestShare, 1 - kSmallestShare);
   o.max_patches = json.at("max_patches").as_size({.min = 1});
-  out.num_seen_ = json.at("patches_seen").as_size();
-  if (const auto threshold = json.find_double("threshold")) out.threshold_ = static_cast<float>(*threshold);
-  out.confidence_ = json.at("confidence").as_double();
+  out.num_seen_ = json.at("patches_seen").as_size({.max = kMostPatchesSeen});
+  if (json.find_double("threshold"))
+    out.threshold_ = static_cast<float>(parse_number(json.at("threshold"), -kLargestScore, kLargestScore));
+  out.confidence_ = parse_number(json.at("confidence"), 0, 1);
   const Json held_out = json.at("held_out"), images = json.at("images");
   for (std::size_t i = 0; i < held_out.size(); ++i)
-    out.held_out_.push_back(static_cast<float>(held_out[i].as_double()));
+    out.held_out_.push_back(static_cast<float>(parse_number(held_out[i], -kLargestScore, kLargestScore)));
   for (std::size_t i = 0; i < images.size(); ++i) out.names_.emplace_back(images[i].as_string());
   VIT_CHECK(!out.names_.empty(), kWhere, images.where(), " must name an image");
   out.patches_ = read_rows(file, "patches", 0, 0);

@@ -167,8 +167,8 @@ int fit_anomalies(AnomalyCommandOptions& options) {
   });
   if (interrupted()) return run.finish();
   run.progress().finish("");
-  VIT_CHECK(builder.num_images() > 0, "anomaly fit", options.inputs.front(),
-            ": no good image that could be read");
+  if (builder.num_images() == 0 && run.progress().num_failed() > 0) return exit_code(run.progress());
+  VIT_CHECK(builder.num_images() > 0, "anomaly fit", options.inputs.front(), ": no good image");
   if (unseen > 0.02 && !options.common.quiet)
     print_failure("", text("the crop leaves out up to ", percent(unseen),
                            " of an image, where no defect is found; --size native keeps all of it"));
