@@ -56,6 +56,14 @@ enum class HeadInput {
   class_and_distillation,  // two classifiers, logits averaged (distilled DeiT)
 };
 
+/// What an input of several pictures is: the frames of a clip, or the tiles of an image. Each patch_frames of
+/// them make a step.
+enum class StackRule {
+  none,      // there are none: an input is one picture
+  apart,     // each step is computed on its own (Qwen-VL, GLM-4V; the tiles of Llama 4)
+  together,  // tokens attend to those of all steps, and have positions in time (V-JEPA 2)
+};
+
 /// Attention pooling as a head (SigLIP, Perception Encoder): one learned query over all tokens, then an MLP.
 struct AttentionPoolConfig {
   std::size_t num_heads = 0;                 // of the query, over C channels
@@ -137,12 +145,13 @@ struct VIT_API ModelConfig {
   std::string family;        // adapter that read it: "rope-vit", "vit", ...
   std::string library;       // library that is reproduced: "timm", "transformers", "Meta", ...
 
-  std::size_t image_height = 224;  // native input, pixels
-  std::size_t image_width = 224;   // native input, pixels
-  std::size_t num_channels = 3;    // planes of the input: red, green, blue, or bands
-  std::size_t patch_size = 16;     // P: edge of a patch, pixels
-  std::size_t patch_frames = 1;    // of a patch; an image is repeated that often (Qwen-VL, GLM-4V)
-  bool fixed_size = false;         // the reference refuses any other input size
+  std::size_t image_height = 224;     // native input, pixels
+  std::size_t image_width = 224;      // native input, pixels
+  std::size_t num_channels = 3;       // planes of the input: red, green, blue, or bands
+  std::size_t patch_size = 16;        // P: edge of a patch, pixels
+  std::size_t patch_frames = 1;       // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
+  StackRule stack = StackRule::none;  // inputs of several pictures
+  bool fixed_size = false;            // the reference refuses any other input size
   /// The reference drops the remainder of edges that are not multiples of the patch size, as convolutions do;
   /// if false, such inputs are refused, except the native size.
   bool drops_remainder = false;
@@ -250,6 +259,8 @@ struct VIT_API ModelConfig {
   std::size_t edge_multiple() const {
     return patch_size * (merger.size != 0 && !merger.pads ? merger.size : 1);
   }
+  /// Whether a patch takes the planes of several frames, where an input has more than one picture.
+  bool has_clips() const { return stack != StackRule::none && patch_frames > 1; }
   /// Patches of the native input.
   GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
 };

@@ -57,6 +57,9 @@ class VIT_API Model {
   /// size, edges that are not multiples of it (unless config().drops_remainder or the native size), or
   /// another size than the native one if the reference library refuses that (config().fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
+  /// The steps of an input of so many planes (ModelConfig::stack): 1 for one picture, else pictures over
+  /// patch_frames. Throws Error if the model cannot take it.
+  std::size_t steps_for(std::size_t num_planes) const;
   /// Throws Error if no file of the checkpoint defines the preprocessing.
   void require_preprocess_config() const;
   /// Throws Error if the model does not support an input of this size, as grid_for() does.

@@ -112,7 +112,11 @@ struct DenseMaps {
 class VIT_API Outputs {
  public:
   std::size_t num_images() const noexcept { return num_images_; }  // B: images of the pass
-  GridSize grid() const noexcept { return grid_; }                 // h x w
+  /// Of each input: patches in time of a clip, or tiles of an image; 1 of others. With several, outputs have
+  /// these as their first dimension: merged is (steps, h', w', V). Where tokens attend to those of all steps
+  /// (StackRule::together) they are one sequence, T = prefix + steps h w, and patches alone have them.
+  std::size_t num_steps() const noexcept { return num_steps_; }
+  GridSize grid() const noexcept { return grid_; }  // h x w
   /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return num_prefix_tokens_; }
   /// Those that enter late, which come first (ModelConfig::num_late_tokens).
@@ -144,7 +148,8 @@ class VIT_API Outputs {
   /// Sets the shapes of a request for B images, for the towers; tensors that already have their shape keep
   /// their memory. Throws Error for a token that the images do not have, and for memory of the caller that is
   /// too small.
-  void reserve(const Request& request, const ModelConfig& config, std::size_t num_images, GridSize grid);
+  void reserve(const Request& request, const ModelConfig& config, std::size_t num_images, GridSize grid,
+               std::size_t num_steps = 1);
 
  private:
   struct Bound {
@@ -153,6 +158,7 @@ class VIT_API Outputs {
   };
   void reserve(std::size_t place, const OutputKey& key, const Shape& shape);
   const OutputTensor* find_tensor(const OutputKey& key) const noexcept;
+  friend class ImageOutputs;
 
   std::vector<OutputTensor> tensors_;
   std::vector<Tensor<float>> memory_;  // of tensors_, unless the caller gives it
@@ -160,6 +166,8 @@ class VIT_API Outputs {
   DenseMaps maps_;
   GridSize grid_;
   std::size_t num_images_ = 0;
+  std::size_t num_steps_ = 1;
+  bool steps_are_apart_ = false;
   std::size_t num_prefix_tokens_ = 0;
   std::size_t num_late_tokens_ = 0;
   bool has_class_token_ = false;
@@ -196,7 +204,8 @@ class VIT_API ImageOutputs {
   /// values.
   TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
-  GridSize grid() const noexcept { return outputs_->grid(); }  // h x w
+  GridSize grid() const noexcept { return outputs_->grid(); }  // h x w, of each step
+  std::size_t num_steps() const noexcept { return outputs_->num_steps(); }
   /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens(); }
 

@@ -25,7 +25,8 @@ class ImageStream;
 class PassWatch;
 }  // namespace internal
 
-/// Returns the preprocessed pixels (3, H, W) of an input, normalized. Called in any thread of the stream.
+/// Returns the preprocessed pixels (3, H, W) of an input, normalized; of a clip (frames 3, H, W), frame by
+/// frame. Called in any thread of the stream.
 using LoadPixels = std::function<Tensor<float>()>;
 
 /// An image file that is read on demand, such as a member of an archive. `read` is called in any
@@ -89,7 +90,8 @@ class VIT_API Session {
   /// Preprocesses and runs images of any sizes.
   void run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs);
   BatchOutputs run(std::span<const ImageView> images, const Request& request);  // into new outputs
-  /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes.
+  /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes; of clips, or images in tiles, (3 n,
+  /// H, W), picture by picture (Model::steps_for).
   void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
                   BatchOutputs& outputs);
   BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,

@@ -144,6 +144,10 @@ GridSize Model::grid_for(std::size_t height, std::size_t width) const {
   return parts_->transformer.grid_for(height, width);
 }
 
+std::size_t Model::steps_for(std::size_t num_planes) const {
+  return parts_->transformer.steps_for(num_planes);
+}
+
 std::size_t Model::num_leading_tokens(const Request& request) const {
   return parts_->transformer.num_leading_tokens(request);
 }

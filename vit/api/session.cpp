@@ -33,6 +33,13 @@ class PixelBuffer {
   Tensor<float> numbers_;
 };
 
+/// Sizes of preprocessed pixels.
+struct PixelSize {
+  std::size_t planes = 0;
+  ImageSize edges;
+  bool operator==(const PixelSize&) const = default;
+};
+
 /// (K, H, W) as a batch of one image.
 TensorView<const float> as_batch(const Tensor<float>& pixels) {
   return {pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}};
@@ -58,7 +65,7 @@ struct Session::State {
   ForwardMemory memory;
   PixelBuffer pixels;
   std::vector<PreprocessMemory> preprocess_memory;  // one per thread
-  std::vector<ImageSize> sizes;                     // of preprocessed images
+  std::vector<PixelSize> sizes;                     // of preprocessed images
   std::vector<std::size_t> order;                   // images sorted by these sizes
 
   /// Sorts the images by size. Images of one size keep their order.
@@ -66,7 +73,10 @@ struct Session::State {
     order.resize(sizes.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-      return std::tuple(sizes[a].height, sizes[a].width, a) < std::tuple(sizes[b].height, sizes[b].width, b);
+      const auto key = [this](std::size_t i) {
+        return std::tuple(sizes[i].edges.height, sizes[i].edges.width, sizes[i].planes, i);
+      };
+      return key(a) < key(b);
     });
   }
   /// Number of images from order[first] on that run in one pass: as many of one size as `batch` allows.
@@ -146,14 +156,15 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
   outputs.places_.resize(state.sizes.size());
   std::size_t pass = 0;
   for (std::size_t first = 0; first < state.order.size(); ++pass) {
-    const ImageSize size = state.sizes[state.order[first]];
+    const auto [planes, size] = state.sizes[state.order[first]];
     const GridSize grid = model_->grid_for(size.height, size.width);
     const std::size_t num_tokens =
-        grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1);
+        model_->steps_for(planes) *
+        (grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1));
     const std::size_t batch =
         plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);
-    const TensorView<float> pixels = state.pixels.take(count, model_->config().num_channels, size);
+    const TensorView<float> pixels = state.pixels.take(count, planes, size);
     parallel_for(count, state.options.threads,
                  [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
     if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
@@ -167,8 +178,8 @@ void Session::run(const ImageSource& source, const Request& request, Outputs& ou
   PreprocessMemory& memory = state_->preprocess_memory.front();
   const int threads = state_->options.threads;
   if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory kept by the session
-    const TensorView<float> pixels =
-        state_->pixels.take(1, model_->config().num_channels, preprocessor().output_size(image->size()));
+    const TensorView<float> pixels = state_->pixels.take(1, preprocessor().num_planes(image->size()),
+                                                         preprocessor().output_size(image->size()));
     preprocessor().run(*image, pixels[0], memory, threads);
     return forward(pixels, request, outputs);
   }
@@ -180,7 +191,8 @@ void Session::run(std::span<const ImageView> images, const Request& request, Bat
   const Preprocessor& preprocessor = this->preprocessor();
   state_->sizes.resize(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
-    state_->sizes[i] = preprocessor.output_size(images[i].size());
+    state_->sizes[i] = {preprocessor.num_planes(images[i].size()),
+                        preprocessor.output_size(images[i].size())};
   run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int thread) {
     preprocessor.run(images[i], out, state_->preprocess_memory[static_cast<std::size_t>(thread)]);
   });
@@ -196,11 +208,11 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
                          BatchOutputs& outputs) {
   state_->sizes.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    const std::size_t num_channels = model_->config().num_channels;
-    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].dim(0) == num_channels && pixels[i].is_contiguous(), kWhere,
-              "pixels of image ", i, " must be contiguous with shape (", num_channels, ", H, W), got ",
+    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
+              " must be contiguous with shape (", model_->config().num_channels, ", H, W), got ",
               pixels[i].shape().to_string());
-    state_->sizes[i] = computed_size({pixels[i].dim(1), pixels[i].dim(2)});
+    model_->steps_for(pixels[i].dim(0));
+    state_->sizes[i] = {pixels[i].dim(0), computed_size({pixels[i].dim(1), pixels[i].dim(2)})};
   }
   run_sorted(request, outputs,
              [&](std::size_t i, TensorView<float> out, int) { copy_planes(pixels[i], out); });

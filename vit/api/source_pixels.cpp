@@ -24,8 +24,9 @@ struct Reader {
   SourcePixels operator()(const ImageView& image) const {
     const Preprocessor& preprocessor = session.preprocessor();
     const ImageSize size = preprocessor.output_size(image.size());
-    SourcePixels out{.pixels = Tensor<float>(Shape{preprocessor.num_channels(), size.height, size.width}),
-                     .size = image.size()};
+    SourcePixels out{
+        .pixels = Tensor<float>(Shape{preprocessor.num_planes(image.size()), size.height, size.width}),
+        .size = image.size()};
     preprocessor.run(image, out.pixels, memory, threads);
     return out;
   }
@@ -42,9 +43,10 @@ SourcePixels read_pixels(const Session& session, const ImageSource& source, Prep
                          int threads) {
   SourcePixels out = std::visit(Reader{session, memory, threads}, source);
   const Shape& shape = out.pixels.shape();
-  const std::size_t num_channels = session.model().config().num_channels;
-  VIT_CHECK(shape.rank() == 3 && shape[0] == num_channels, (Where{"Session", ErrorKind::argument}),
-            "pixels of an input must have the shape (", num_channels, ", H, W), got ", shape.to_string());
+  VIT_CHECK(shape.rank() == 3, (Where{"Session", ErrorKind::argument}),
+            "pixels of an input must have the shape (", session.model().config().num_channels,
+            ", H, W), got ", shape.to_string());
+  session.model().steps_for(shape[0]);
   if (out.size == ImageSize{}) out.size = {shape[1], shape[2]};
   return out;
 }

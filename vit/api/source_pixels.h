@@ -6,7 +6,7 @@
 namespace vit::internal {
 
 struct SourcePixels {
-  Tensor<float> pixels;  // (3, H, W), normalized
+  Tensor<float> pixels;  // (planes, H, W), normalized
   ImageSize size;        // of the image as decoded, or of preprocessed pixels
 };
 

@@ -23,7 +23,7 @@ constexpr const char* kOutOfMemory = "not enough memory for an image of this siz
 
 /// Preprocessed pixels of one input, or why there are none.
 struct Item {
-  Tensor<float> pixels;  // (K, H, W)
+  Tensor<float> pixels;  // (planes, H, W)
   ImageSize size;        // of the image
   std::string failure;
   ErrorKind kind = ErrorKind::io;  // of the failure

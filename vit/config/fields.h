@@ -48,6 +48,9 @@ template <> struct EnumNames<MergerNorm> {
 template <> struct EnumNames<CellRule> {
   static constexpr std::string_view values[] = {"side_by_side", "mean"};
 };
+template <> struct EnumNames<StackRule> {
+  static constexpr std::string_view values[] = {"none", "apart", "together"};
+};
 template <> struct EnumNames<TokenStage> {
   static constexpr std::string_view values[] = {"encoder", "reduced", "merged"};
 };
@@ -81,7 +84,7 @@ template <> struct EnumNames<ResizeFilter> {
 template <> struct EnumNames<ResizeRule> {
   static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "shortest_edge_floored", "cover", "contain",
                                                 "contain_trunc", "nearer_scale", "patches", "area", "longest", "patch_limit",
-                                                "token_count", "box"};
+                                                "token_count", "box", "tiles"};
 };
 template <> struct EnumNames<ShortEdges> {
   static constexpr std::string_view values[] = {"kept", "each", "both"};
@@ -96,7 +99,8 @@ template <> struct EnumNames<ChannelOrder> {
   static constexpr std::string_view values[] = {"rgb", "bgr"};
 };
 template <> struct EnumNames<NormalizeRule> {
-  static constexpr std::string_view values[] = {"divide_then_normalize", "fused", "rescale_first"};
+  static constexpr std::string_view values[] = {"divide_then_normalize", "fused", "rescale_first",
+                                                "in_bfloat16"};
 };
 // clang-format on
 
@@ -184,6 +188,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("num_channels", c.num_channels, Shown::unless_default);
   visit("patch_size", c.patch_size);
   visit("patch_frames", c.patch_frames);
+  visit("stack", c.stack, Shown::unless_default);
   visit("fixed_size", c.fixed_size);
   visit("drops_remainder", c.drops_remainder, Shown::unless_default);
   visit("embed_dim", c.embed_dim);
@@ -259,6 +264,8 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("max_patches", c.max_patches, Shown::unless_default);
   visit("patch_size", c.patch_size, Shown::unless_default);
   visit("max_side", c.max_side, Shown::unless_default);
+  visit("max_tiles", c.max_tiles, Shown::unless_default);
+  visit("fills_canvas", c.fills_canvas, Shown::unless_default);
   visit("edge_multiple", c.edge_multiple, Shown::unless_default);
   visit("min_area", c.min_area, Shown::unless_default);
   visit("max_area", c.max_area, Shown::unless_default);

@@ -53,8 +53,13 @@ TensorView<const float> first_token(TensorView<const float> tokens, const Output
 }
 
 TensorView<const float> feature_map(TensorView<const float> tokens, const Outputs& outputs) {
-  return {tokens.row(outputs.num_prefix_tokens()),
-          Shape{outputs.grid().rows, outputs.grid().columns, tokens.dim(1)}};
+  const GridSize grid = outputs.grid();
+  const std::size_t num_steps = outputs.num_steps(), width = tokens.num_columns();
+  const float* const first = tokens.row(outputs.num_prefix_tokens());
+  if (num_steps == 1) return {first, Shape{grid.rows, grid.columns, width}};
+  VIT_CHECK(outputs.num_prefix_tokens() == 0, kWhere.with(ErrorKind::mismatch),
+            "patches of several steps, each with tokens of its own in front: ask for tokens");
+  return {first, Shape{num_steps, grid.rows, grid.columns, width}};
 }
 
 constexpr OutputRow kTable[] = {
@@ -341,15 +346,18 @@ void Outputs::reserve(std::size_t place, const OutputKey& key, const Shape& shap
 }
 
 void Outputs::reserve(const Request& request, const ModelConfig& config, std::size_t num_images,
-                      GridSize grid) {
+                      GridSize grid, std::size_t num_steps) {
   check_request(request, config);
   num_images_ = num_images;
+  num_steps_ = num_steps;
+  steps_are_apart_ = config.stack == StackRule::apart;
   grid_ = grid;
   num_late_tokens_ = config.num_late_tokens;
   num_prefix_tokens_ = config.num_prefix_tokens() + num_late_tokens_;
   has_class_token_ = config.class_token;
-  const std::size_t num_patches = grid.rows * grid.columns;
-  OutputSizes sizes{.config = config, .num_images = num_images, .grid = grid};
+  const std::size_t num_patches = (steps_are_apart_ ? 1 : num_steps) * grid.rows * grid.columns;
+  OutputSizes sizes{
+      .config = config, .num_images = steps_are_apart_ ? num_images * num_steps : num_images, .grid = grid};
   std::size_t count = 0;
   for (const OutputRow& row : kTable) {
     if (row.index != OutputIndex::none || row.shape_of == nullptr) continue;
@@ -407,7 +415,10 @@ TensorView<const float> ImageOutputs::operator[](const OutputKey& key) const {
   const OutputRow& row = row_of(key.output);
   const OutputKey stored(row.stored_in, key.index, key.token);
   VIT_CHECK(outputs_->has(stored), kWhere, "not requested: ", to_string(key));
-  const TensorView<const float> values = (*outputs_)[stored][index_];
+  const std::size_t num_steps = outputs_->steps_are_apart_ ? outputs_->num_steps_ : 1;
+  const TensorView<const float> all = (*outputs_)[stored];
+  const TensorView<const float> values =
+      num_steps == 1 ? all[index_] : all.part(index_ * num_steps, num_steps);
   return row.part_of == nullptr ? values : row.part_of(values, *outputs_);
 }
 

@@ -16,7 +16,7 @@ namespace vit::internal {
 /// Sizes that determine shapes.
 struct OutputSizes {
   const ModelConfig& config;
-  std::size_t num_images = 0;
+  std::size_t num_images = 0;  // steps that are apart count as images
   GridSize grid;
   std::size_t num_tokens = 0;  // of an image, prefix tokens included
 };

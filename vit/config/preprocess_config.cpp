@@ -40,6 +40,11 @@ void validate(const PreprocessConfig& config) {
                   (c.edge_multiple >= c.patch_size && c.edge_multiple % c.patch_size == 0 &&
                    c.edge_multiple <= 65536),
               kName, of, "the multiple of the edges must be one of the patch size, got ", c.edge_multiple);
+  } else if (c.resize == ResizeRule::tiles) {
+    check_edge("the height of a tile", c.resize_height, 4096);
+    check_edge("the width of a tile", c.resize_width, 4096);
+    check_edge("the number of tiles", c.max_tiles, 256);
+    VIT_CHECK(!c.crop && c.resize_height == c.resize_width, kName, of, "tiles are squares and not cropped");
   } else if (c.resize != ResizeRule::none) {
     check_edge("the height to resize to", c.resize_height, std::size_t{1} << 22);
     check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);

@@ -77,6 +77,9 @@ std::string resize_words(const PreprocessConfig& config) {
       return text("resize, keeping the aspect ratio, to about ", config.max_patches, " patches of ",
                   config.patch_size, " x ", config.patch_size, ", edges down to multiples of ",
                   config.edge_multiple);
+    case ResizeRule::tiles:
+      return text("resize, keeping the aspect ratio, into at most ", config.max_tiles, " tiles of ", size,
+                  ", and if there are several the whole image into one more");
   }
   return "";
 }
@@ -103,7 +106,9 @@ std::string Preprocessor::describe() const {
   if (config.size_multiple > 0 && config.resize != ResizeRule::shortest_edge_floored)
     out << ", edges to multiples of " << config.size_multiple;
   out << '\n';
-  if (config.pad_multiple > 0) {
+  if (config.resize == ResizeRule::tiles) {
+    out << "pad at the bottom and right to whole tiles\n";
+  } else if (config.pad_multiple > 0) {
     out << (config.pad_at_end ? "pad at the bottom and right to multiples of "
                               : "pad in the middle to multiples of ")
         << config.pad_multiple << '\n';
@@ -129,6 +134,7 @@ std::string Preprocessor::describe() const {
   if (config.subtract_mean) {
     out << ", subtract mean (" << joined(config.mean) << "), divide by (" << joined(config.std) << ")";
   }
+  if (config.normalize == NormalizeRule::in_bfloat16) out << ", in bfloat16";
   if (num_channels() == 1) out << "; gray";
   if (num_channels() != 1 && num_channels() != 3) out << "; " << num_channels() << " bands";
   if (config.channels == ChannelOrder::bgr && num_channels() == 3)

@@ -9,6 +9,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/dtype.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
 #include "vit/image/resample.h"
@@ -101,6 +102,12 @@ class GrayRows final : public internal::RowSource {
   std::size_t width_ = 0;  // of the columns in the rows
 };
 
+/// (v * factor - mean) / std, every number on the way and those that are given rounded to bfloat16.
+float level_in_bfloat16(std::size_t v, float factor, float mean, float std) {
+  const auto rounded = [](float x) { return internal::bf16_to_float(internal::float_to_bf16(x)); };
+  return rounded(rounded(rounded(static_cast<float>(v) * factor) - rounded(mean)) / rounded(std));
+}
+
 /// Position of channel `c` of R, G, B in a pixel, rgb or bgr.
 std::size_t channel_at(PixelFormat order, std::size_t c) {
   return order == PixelFormat::bgr ? 2 - c : c;
@@ -148,7 +155,10 @@ Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
     const float up = fused && config_.rescale && config_.subtract_mean
                          ? static_cast<float>(1.0 / config_.rescale_factor)
                          : 1.0f;
+    const bool in_bfloat16 = config_.normalize == NormalizeRule::in_bfloat16;
     for (std::size_t v = 0; v < 256; ++v) {
+      if (in_bfloat16) levels_[c][v] = level_in_bfloat16(v, factor, mean, std);
+      if (in_bfloat16) continue;
       float value = static_cast<float>(v);
       if (config_.rescale && up == 1.0f) {
         value = fused ? value * factor : static_cast<float>(static_cast<double>(v) * config_.rescale_factor);
@@ -253,15 +263,38 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 
 void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
   const Plan edges = plan(image.size());
-  const Shape shape{num_channels(), edges.rows.out, edges.columns.out};
+  const Shape shape = shape_of(edges);
   VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
             out.shape().to_string());
-  if (config_.normalize == NormalizeRule::rescale_first) {
+  if (config_.resize == ResizeRule::tiles) {
+    run_tiles(image, edges, memory, threads, out);
+  } else if (config_.normalize == NormalizeRule::rescale_first) {
     run_in_float(image, edges, memory, threads, out);
   } else {
     write_bytes(resize_to_bytes(image, edges, memory, threads), edges, out);
   }
   memory.buffers_->give_back();
+}
+
+/// The tiles of the canvas row by row, then the whole image as one.
+void Preprocessor::run_tiles(ImageView image, const Plan& canvas, PreprocessMemory& memory, int threads,
+                             TensorView<float> out) const {
+  const std::size_t height = canvas.rows.out, width = canvas.columns.out, planes = num_channels();
+  const std::size_t columns = width / out.dim(2), num_tiles = height / out.dim(1) * columns;
+  const std::size_t area = checked_mul(height, width, kWhere);
+  const TensorView<float> pixels(memory.buffers_->planes.take(checked_mul(area, planes, kWhere)),
+                                 Shape{planes, height, width});
+  write_bytes(resize_to_bytes(image, canvas, memory, threads), canvas, pixels);
+  for (std::size_t row = 0; row < num_tiles * planes * out.dim(1); ++row) {
+    const std::size_t tile = row / out.dim(1) / planes, plane = row / out.dim(1) % planes;
+    const std::size_t y = tile / columns * out.dim(1) + row % out.dim(1);
+    std::copy_n(pixels.row(plane * height + y) + tile % columns * out.dim(2), out.dim(2), out.row(row));
+  }
+  if (num_tiles == 1) return;
+  const Plan squashed{.rows = {.resized = out.dim(1), .out = out.dim(1), .count = out.dim(1)},
+                      .columns = {.resized = out.dim(2), .out = out.dim(2), .count = out.dim(2)}};
+  write_bytes(resize_to_bytes(image, squashed, memory, threads), squashed,
+              out.part(num_tiles * planes, planes));
 }
 
 /// `part` padded and normalized.
@@ -296,8 +329,7 @@ void Preprocessor::run(ImageView image, TensorView<float> out, int threads) cons
 }
 
 Tensor<float> Preprocessor::run(ImageView image, int threads) const {
-  const ImageSize size = output_size(image.size());
-  Tensor<float> out(Shape{num_channels(), size.height, size.width});
+  Tensor<float> out(shape_of(plan(image.size())));
   run(image, out.view(), threads);
   return out;
 }
@@ -351,7 +383,9 @@ std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file
   const ImageSize in = internal::upright_size(source->size(), orientation);
   const bool in_float = config_.normalize == NormalizeRule::rescale_first;
   const bool takes_rotated = !in_float && config_.filter != ResizeFilter::nearest;
-  if (config_.opencv_longest_edge != 0 || config_.resize == ResizeRule::box) return std::nullopt;
+  if (config_.opencv_longest_edge != 0 || config_.resize == ResizeRule::box ||
+      config_.resize == ResizeRule::tiles)
+    return std::nullopt;
   if (config_.pad_to_square && in.height != in.width) return std::nullopt;
   if (orientation != 1 && !takes_rotated) return std::nullopt;
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
@@ -410,9 +444,7 @@ FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::s
   }
   if (std::optional<FilePixels> done = run_rows(file, name, memory)) return std::move(*done);
   const Image image = decode_bytes(file, decode_options(), name);
-  const ImageSize size = output_size(image.size());
-  FilePixels out{.pixels = Tensor<float>(Shape{num_channels(), size.height, size.width}),
-                 .image_size = image.size()};
+  FilePixels out{.pixels = Tensor<float>(shape_of(plan(image.size()))), .image_size = image.size()};
   run(image, out.pixels, memory, threads);
   return out;
 }
@@ -420,8 +452,9 @@ FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::s
 /// Bands unchanged, except bytes, which are rescaled.
 FilePixels Preprocessor::run_bands(const internal::Bands& bands, PreprocessMemory& memory,
                                    int threads) const {
-  VIT_CHECK(!config_.pad_to_square, kWhere.with(ErrorKind::unsupported), config_.source,
-            ": bands cannot be padded to a square with a color");
+  VIT_CHECK(!config_.pad_to_square && config_.resize != ResizeRule::tiles,
+            kWhere.with(ErrorKind::unsupported), config_.source,
+            ": bands can neither be padded to a square with a color nor cut into tiles");
   const Plan edges = plan(bands.size());
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const std::size_t plane = checked_mul(edges.rows.count, edges.columns.count, kWhere);

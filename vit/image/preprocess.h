@@ -71,6 +71,8 @@ enum class ResizeRule {
   /// A box of the image, by default all of it: widened to the aspect ratio of (resize_height, resize_width)
   /// and by a quarter, and warped to it; what lies outside of the image is black (ViTPose)
   box,
+  tiles,  // into a canvas of whole tiles of resize_height x resize_width, at most max_tiles; those in turn
+          // are the result, row by row, and if there are several the image squashed into one more (Llama 4)
 };
 
 /// The first step of ResizeRule::area for edges shorter than edge_multiple.
@@ -97,6 +99,7 @@ enum class NormalizeRule {
   divide_then_normalize,  // (float(x) / 255 - mean) / std: timm; Hugging Face pil
   fused,          // (float(x) - mean * 255) / (std * 255), products in float32: Hugging Face torchvision
   rescale_first,  // x * float(1 / 255), resize in float, then (x - mean) / std: DINOv3
+  in_bfloat16,    // divide_then_normalize, each result rounded to bfloat16: Llama 4
 };
 
 /// Order of the planes of the model input. Mean and standard deviation stay assigned to their color.
@@ -137,6 +140,8 @@ struct PreprocessConfig {
   std::size_t size_multiple = 0;
   std::size_t max_patches = 0;                // of patches, patch_limit and token_count
   std::size_t patch_size = 0;                 // of the same: their edge in pixels
+  std::size_t max_tiles = 0;                  // of tiles, without the squashed one
+  bool fills_canvas = false;                  // of tiles: the largest canvas, and images enlarged to it
   std::size_t max_side = 0;                   // of patch_limit: patches of one edge; 0 = no limit
   std::size_t edge_multiple = 0;              // of area, longest and token_count, pixels
   std::size_t min_area = 0;                   // of area, pixels
@@ -307,13 +312,15 @@ class VIT_API Preprocessor {
 
   /// Size of the result for an image of `in`. Throws Error for an image that the rules cannot handle.
   ImageSize output_size(ImageSize in) const;
+  /// Planes of the result: K, or K for each tile of ResizeRule::tiles. Throws Error as output_size() does.
+  std::size_t num_planes(ImageSize in) const;
   /// The source positions of the pixels of the result. Throws Error as output_size() does.
   SourceMap source_map(ImageSize in) const;
 
   /// Normalized planes of `image`, R, G, B unless the rules change the order, written to `out` (K, H, W) with
-  /// (H, W) = output_size(). `threads`: 0 = all; the result does not depend on it. Throws Error for another
-  /// shape of `out`, an image that the rules cannot handle, and one that would need excessive intermediate
-  /// memory.
+  /// (H, W) = output_size() and K = num_planes(). `threads`: 0 = all; the result does not depend on it.
+  /// Throws Error for another shape of `out`, an image that the rules cannot handle, and one that would need
+  /// excessive intermediate memory.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
   /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;
@@ -359,8 +366,12 @@ class VIT_API Preprocessor {
   };
 
   Plan plan(ImageSize in) const;
+  /// Planes and edges of the result.
+  Shape shape_of(const Plan& plan) const;
   EdgePlan plan_edge(std::size_t resized, std::size_t crop) const;
   ImageSize resized_size(ImageSize in) const;
+  void run_tiles(ImageView image, const Plan& canvas, PreprocessMemory& memory, int threads,
+                 TensorView<float> out) const;
   ImageView input(ImageView image, PreprocessMemory& memory) const;
   ImageSize input_size(ImageSize in) const;
   std::array<ImageSize, 2> opencv_sizes(ImageSize in) const;

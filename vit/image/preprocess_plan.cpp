@@ -128,7 +128,7 @@ ImageSize whole_patches(ImageSize in, const PreprocessConfig& config) {
 /// Rules whose sizes depend on each image, within limits.
 bool has_limits(ResizeRule rule) {
   return rule == ResizeRule::area || rule == ResizeRule::longest || rule == ResizeRule::patch_limit ||
-         rule == ResizeRule::token_count;
+         rule == ResizeRule::token_count || rule == ResizeRule::tiles;
 }
 
 /// Resizes the longest edge to the bound, the other one in proportion.
@@ -249,6 +249,8 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
     case ResizeRule::longest: return internal::size_by_longest(in, config_);
     case ResizeRule::patch_limit: return internal::size_by_patch_limit(in, config_);
     case ResizeRule::token_count: return internal::size_by_token_count(in, config_);
+    case ResizeRule::tiles:
+      return internal::size_in_canvas(in, internal::canvas_of_tiles(in, config_), config_);
   }
   return in;
 }
@@ -296,8 +298,13 @@ Preprocessor::Plan Preprocessor::plan(ImageSize image) const {
   VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "an image of ", in.width, " x ", in.height,
             " is too narrow: the rules of ", config_.source, " would resize it to ", resized.width, " x ",
             resized.height);
-  const Plan plan{.rows = plan_edge(resized.height, config_.crop_height),
-                  .columns = plan_edge(resized.width, config_.crop_width)};
+  Plan plan{.rows = plan_edge(resized.height, config_.crop_height),
+            .columns = plan_edge(resized.width, config_.crop_width)};
+  if (config_.resize == ResizeRule::tiles) {
+    const ImageSize canvas = internal::canvas_of_tiles(in, config_);
+    plan.rows.out = canvas.height;
+    plan.columns.out = canvas.width;
+  }
   VIT_CHECK(plan.rows.out > 0 && plan.columns.out > 0, kWhere, "an image of ", in.width, " x ", in.height,
             " is smaller than one patch of ", config_.crop_multiple, " pixels");
   VIT_CHECK(plan.rows.out <= kMaxImagePixels / plan.columns.out, kWhere.with(ErrorKind::unsupported),
@@ -307,8 +314,19 @@ Preprocessor::Plan Preprocessor::plan(ImageSize image) const {
 }
 
 ImageSize Preprocessor::output_size(ImageSize in) const {
-  const Plan edges = plan(in);
-  return {edges.rows.out, edges.columns.out};
+  const Shape shape = shape_of(plan(in));
+  return {shape[1], shape[2]};
+}
+
+std::size_t Preprocessor::num_planes(ImageSize in) const {
+  return config_.resize == ResizeRule::tiles ? shape_of(plan(in))[0] : num_channels();
+}
+
+Shape Preprocessor::shape_of(const Plan& plan) const {
+  if (config_.resize != ResizeRule::tiles) return {num_channels(), plan.rows.out, plan.columns.out};
+  const std::size_t num_tiles =
+      (plan.rows.out / config_.resize_height) * (plan.columns.out / config_.resize_width);
+  return {num_channels() * (num_tiles > 1 ? num_tiles + 1 : 1), config_.resize_height, config_.resize_width};
 }
 
 SourceMap Preprocessor::source_map(ImageSize in) const {

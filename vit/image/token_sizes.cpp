@@ -103,4 +103,46 @@ ImageSize size_by_token_count(ImageSize image, const PreprocessConfig& config) {
   return {whole(new_height), whole(new_width)};
 }
 
+ImageSize canvas_of_tiles(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<float>(in.height), width = static_cast<float>(in.width);
+  struct Canvas {
+    ImageSize size;
+    float scale = 0.0f;
+  } best;
+  const auto is_better = [&](const Canvas& canvas) {
+    if (best.scale == 0.0f) return true;
+    if (canvas.scale == best.scale)
+      return canvas.size.height * canvas.size.width < best.size.height * best.size.width;
+    const bool enlarges = canvas.scale >= 1.0f;
+    if (enlarges != (best.scale >= 1.0f)) return enlarges;
+    return enlarges && !config.fills_canvas ? canvas.scale < best.scale : canvas.scale > best.scale;
+  };
+  for (std::size_t count = config.max_tiles; count >= 1; --count) {
+    for (std::size_t rows = 1; rows <= count; ++rows) {
+      if (count % rows != 0) continue;
+      const ImageSize size{rows * config.resize_height, count / rows * config.resize_width};
+      const Canvas canvas{
+          size, std::min(static_cast<float>(size.height) / height, static_cast<float>(size.width) / width)};
+      if (is_better(canvas)) best = canvas;
+    }
+  }
+  return best.size;
+}
+
+ImageSize size_in_canvas(ImageSize in, ImageSize canvas, const PreprocessConfig& config) {
+  const auto bounded = [&](std::size_t edge, std::size_t tile, std::size_t most) {
+    return config.fills_canvas ? most : std::min(std::max(edge, tile), most);
+  };
+  const ImageSize most{bounded(in.height, config.resize_height, canvas.height),
+                       bounded(in.width, config.resize_height, canvas.width)};
+  const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
+  const double by_width = static_cast<double>(most.width) / width;
+  const double by_height = static_cast<double>(most.height) / height;
+  const auto fitted = [](double edge, std::size_t bound) {
+    return std::clamp<std::size_t>(whole(std::floor(edge)), 1, bound);
+  };
+  if (by_width < by_height) return {fitted(height * by_width, most.height), most.width};
+  return {most.height, fitted(width * by_height, most.width)};
+}
+
 }  // namespace vit::internal

@@ -8,30 +8,38 @@
 namespace vit::internal {
 
 PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms,
-                       std::size_t patch_padding)
+                       std::size_t patch_padding, std::optional<Linear> of_clips)
     : projection_(std::move(projection)),
       prefix_(std::move(prefix)),
       patch_size_(patch_size),
       patch_padding_(patch_padding),
-      norms_(std::move(norms)) {}
+      norms_(std::move(norms)),
+      of_clips_(std::move(of_clips)) {}
+
+void PatchEmbed::cut(TensorView<const float> pixels, const PositionContext& position, std::size_t step,
+                     std::size_t row, TensorView<float> patches) const {
+  const GridSize grid = position.grid();
+  const std::size_t num_patches = grid.rows * grid.columns;
+  const position::WindowOrder* const windows = position.windows();
+  const std::span<const std::uint32_t> places =
+      windows != nullptr ? std::span<const std::uint32_t>(windows->places) : std::span<const std::uint32_t>();
+  const TensorView<float> of_step = patches.part(step * num_patches, num_patches);
+  patchify(pixels, patch_size_, row, of_step, places, patch_padding_);
+  if (!norms_.unit_pixels && norms_.mean.empty()) return;
+  for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
+    normalize_pixels(of_step.row(places.empty() ? patch : places[patch]));
+}
 
 void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& position,
                          TensorView<float> tokens, const Pass& pass) const {
   const TensorView<float> patches = pass.activations.patches;  // (B, N, K P P)
-  const GridSize grid = position.grid();
-  const std::size_t num_images = pixels.dim(0);
+  const std::size_t num_images = pixels.dim(0), num_steps = position.num_steps();
+  const std::size_t rows = position.grid().rows, planes = pixels.dim(1) / num_steps;
   {
     const StageTimer timer(pass.times, Stage::patchify);
-    const position::WindowOrder* const windows = position.windows();
-    const std::span<const std::uint32_t> places = windows != nullptr
-                                                      ? std::span<const std::uint32_t>(windows->places)
-                                                      : std::span<const std::uint32_t>();
-    parallel_for(num_images * grid.rows, pass.threads, [&](std::size_t task, int) {
-      const std::size_t image = task / grid.rows, row = task % grid.rows;
-      patchify(pixels[image], patch_size_, row, patches[image], places, patch_padding_);
-      if (!norms_.unit_pixels && norms_.mean.empty()) return;
-      for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
-        normalize_pixels(patches[image].row(places.empty() ? patch : places[patch]));
+    parallel_for(num_images * num_steps * rows, pass.threads, [&](std::size_t task, int) {
+      const std::size_t image = task / rows / num_steps, step = task / rows % num_steps;
+      cut(pixels[image].part(step * planes, planes), position, step, task % rows, patches[image]);
     });
   }
   const StageTimer timer(pass.times, Stage::embed);
@@ -57,12 +65,14 @@ void PatchEmbed::normalize_pixels(float* patch) const {
 void PatchEmbed::project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,
                          const Pass& pass) const {
   if (norms_.pixels) norms_.pixels->forward(patches, patches, pass.threads);
+  const bool are_clips = of_clips_ && patches.dim(1) == of_clips_->in_features();
+  const Linear& projection = are_clips ? *of_clips_ : projection_;
   if (!norms_.projected) {
     // tokens = patches W^T + b + position, the sum taken while the tile is in registers
-    projection_.forward(patches, tokens, pass, {.residual = added});
+    projection.forward(patches, tokens, pass, {.residual = added});
     return;
   }
-  projection_.forward(patches, tokens, pass);
+  projection.forward(patches, tokens, pass);
   norms_.projected->forward(tokens, tokens, pass.threads);
   if (added.empty()) return;
   for (std::size_t t = 0; t < tokens.num_rows(); ++t) {

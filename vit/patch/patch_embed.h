@@ -24,20 +24,26 @@ struct PatchNorms {
 class PatchEmbed {
  public:
   /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
-  /// distillation token, then registers; patch_padding as of patchify().
+  /// distillation token, then registers; patch_padding as of patchify(). of_clips: (C, frames K P P), frame
+  /// by frame, if a model has patches of several frames.
   PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {},
-             std::size_t patch_padding = 0);
+             std::size_t patch_padding = 0, std::optional<Linear> of_clips = {});
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
-  /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches.
+  /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches. Of
+  /// positions with several steps pixels are (B, steps planes, H, W) and N = steps h w; where those of a step
+  /// are the planes of several frames, its patches are projected as such.
   void forward(TensorView<const float> pixels, const PositionContext& position, TensorView<float> tokens,
                const Pass& pass) const;
 
  private:
   /// What is projected of the numbers of one patch, K P P of them, in place.
   void normalize_pixels(float* patch) const;
+  /// Pixels (K, H, W) of a step -> row `row` of its grid in `patches` (N, K P P), those of `step`.
+  void cut(TensorView<const float> pixels, const PositionContext& position, std::size_t step, std::size_t row,
+           TensorView<float> patches) const;
   /// patches (N, K P P), which are scratch -> tokens (N, C): norms, projection, and the position rows `added`
   /// (N, C), if there are any.
   void project(TensorView<float> patches, TensorView<const float> added, TensorView<float> tokens,
@@ -49,6 +55,7 @@ class PatchEmbed {
   Tensor<float> prefix_;  // (prefix, C)
   std::size_t patch_size_, patch_padding_;
   PatchNorms norms_;
+  std::optional<Linear> of_clips_;
 };
 
 }  // namespace vit::internal

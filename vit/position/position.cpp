@@ -175,10 +175,13 @@ void Position::add_rows(PositionContext& context) const {
   if (context.windows_) context.patch_rows_ = in_order(context.patch_rows_, context.windows_->patches);
 }
 
-PositionContext Position::build_context(GridSize grid) const {
-  checked_add(num_prefix_rows_, num_patches(grid), kWhere);
+PositionContext Position::build_context(GridSize grid, std::size_t num_steps) const {
+  checked_add(num_prefix_rows_, checked_mul(num_steps, num_patches(grid), kWhere), kWhere);
+  VIT_CHECK(num_steps == 1 || (num_steps > 1 && config_.rope == RopeKind::volume && table_.empty()), kWhere,
+            num_steps, " steps in time, of positions that have rows and columns only");
   PositionContext context;
   context.grid_ = grid;
+  context.num_steps_ = num_steps;
   if (window_ != 0) context.windows_ = order_by_windows(grid, window_);
   if (!table_.empty()) add_rows(context);
   for (const Tensor<float>& table : between_tables_) {
@@ -193,7 +196,8 @@ PositionContext Position::build_context(GridSize grid) const {
 
 void Position::add_rope_tables(PositionContext& context) const {
   if (config_.rope == RopeKind::volume) {
-    context.tables_.emplace_back(volume_angles(1, context.grid_, head_dim_, config_.theta), config_.pairing);
+    context.tables_.emplace_back(volume_angles(context.num_steps_, context.grid_, head_dim_, config_.theta),
+                                 config_.pairing);
     return;
   }
   const CoordinateOptions options{
@@ -236,15 +240,15 @@ void Position::add_rope_tables(PositionContext& context) const {
   }
 }
 
-std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid) const {
+std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid, std::size_t num_steps) const {
   constexpr std::size_t kKept = 8, kMostBytes = std::size_t{1} << 28;
   const std::lock_guard lock(mutex_);
   for (auto entry = contexts_.begin(); entry != contexts_.end(); ++entry) {
-    if ((*entry)->grid() != grid) continue;
+    if ((*entry)->grid() != grid || (*entry)->num_steps() != num_steps) continue;
     contexts_.splice(contexts_.begin(), contexts_, entry);
     return contexts_.front();
   }
-  contexts_.push_front(std::make_shared<const PositionContext>(position_.build_context(grid)));
+  contexts_.push_front(std::make_shared<const PositionContext>(position_.build_context(grid, num_steps)));
   std::size_t bytes = 0, fitting = 0;
   for (const auto& context : contexts_) {
     bytes += context->between_bytes();

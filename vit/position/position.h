@@ -42,6 +42,8 @@ struct PositionWeights {
 class PositionContext {
  public:
   GridSize grid() const noexcept { return grid_; }
+  /// Steps in time; N counts the patches of all, step by step.
+  std::size_t num_steps() const noexcept { return num_steps_; }
 
   /// Rows to add to the leading prefix tokens, (p, C); empty if none is added.
   TensorView<const float> prefix_rows() const noexcept { return prefix_rows_.view(); }
@@ -76,6 +78,7 @@ class PositionContext {
  private:
   friend class Position;
   GridSize grid_;
+  std::size_t num_steps_ = 1;
   Tensor<float> prefix_rows_;
   Tensor<float> patch_rows_;
   std::vector<Tensor<float>> between_rows_;  // (T, C) of each block but the last, or none
@@ -94,8 +97,9 @@ class Position {
   /// do not match the config, or are given although the config does not use them.
   Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights);
 
-  /// Rows and factors for a grid. Throws Error if a side of the grid is zero.
-  PositionContext build_context(GridSize grid) const;
+  /// Rows and factors for a grid, of steps in time where positions have such (RopeKind::volume). Throws Error
+  /// if a side of the grid is zero, and for several steps of other positions.
+  PositionContext build_context(GridSize grid, std::size_t num_steps = 1) const;
 
   /// Prefix tokens that get a row of the learned table: p.
   std::size_t num_prefix_rows() const noexcept { return num_prefix_rows_; }
@@ -127,7 +131,7 @@ class PositionCache {
 
   /// The positions of `grid`, cached while it is among the most recently used grids. Throws Error if a side
   /// of the grid is zero.
-  std::shared_ptr<const PositionContext> for_grid(GridSize grid) const;
+  std::shared_ptr<const PositionContext> for_grid(GridSize grid, std::size_t num_steps = 1) const;
 
  private:
   Position position_;

@@ -17,7 +17,7 @@ constexpr Where kWhere{"VisionTransformer", ErrorKind::argument};
 }  // namespace
 
 struct VisionTransformer::Images {
-  TensorView<const float> pixels;  // (B, K, H, W)
+  TensorView<const float> pixels;  // (B, planes, H, W)
   std::size_t first;               // image 0 of `pixels` is this one of `outputs`
   const Request& request;
   const PositionContext& position;
@@ -26,6 +26,9 @@ struct VisionTransformer::Images {
   MaskMemory* masks = nullptr;
 
   std::size_t count() const { return pixels.dim(0); }
+  std::size_t num_patches() const {
+    return position.num_steps() * position.grid().rows * position.grid().columns;
+  }
   TensorView<float> part_of(const OutputKey& key) const { return outputs.find(key).part(first, count()); }
   std::span<const std::uint32_t> places() const {
     if (position.windows() == nullptr) return {};
@@ -64,6 +67,18 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             " x ", grid.columns * c.patch_size);
   if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
   return grid;
+}
+
+std::size_t VisionTransformer::steps_for(std::size_t num_planes) const {
+  const ModelConfig& c = config_;
+  if (num_planes == c.num_channels) return 1;
+  const std::size_t pictures = num_planes / c.num_channels;
+  VIT_CHECK(c.stack != StackRule::none && pictures * c.num_channels == num_planes, kWhere,
+            "this model takes ", c.num_channels, " planes",
+            c.stack == StackRule::none ? "" : " for each picture", ", got ", num_planes);
+  VIT_CHECK(pictures != 0 && pictures % c.patch_frames == 0, kWhere, "a clip of ", pictures,
+            " frames, which must be a multiple of the ", c.patch_frames, " of a patch");
+  return pictures / c.patch_frames;
 }
 
 std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
@@ -171,10 +186,8 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const Images& 
 void VisionTransformer::run(const Images& images, const Pass& pass) const {
   const Request& request = images.request;
   Activations& a = pass.activations;
-  a.reserve(activation_shape(images.request, images.count(), images.position.grid(), pass.threads),
-            arithmetic_of(*kernels_, precision_));
-  const GridSize patches = images.position.grid();
-  const Sequences sequences(images.count(), config_.num_prefix_tokens() + patches.rows * patches.columns);
+  a.reserve(activation_shape(images, pass.threads), arithmetic_of(*kernels_, precision_));
+  const Sequences sequences(images.count(), config_.num_prefix_tokens() + images.num_patches());
   const TensorView<float> embedded(  // those that enter late come in front of them
       a.tokens.data(), Shape{images.count(), sequences.longest(), config_.embed_dim});
   const std::size_t num_leading = num_leading_tokens(request), num_prefix = config_.num_prefix_tokens();
@@ -185,7 +198,7 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
   if (request.has_any(Output::deepstack)) observer.set_reader(&deepstack);
   const double head_width = static_cast<double>(config_.head_width());
 
-  Masks masks(*this, images.count(), patches, pass.threads, *images.masks);
+  Masks masks(*this, images.count(), grid.grid, pass.threads, *images.masks);
   layers_.patch_embed.forward(images.pixels, images.position, embedded, pass);
   const TensorView<float> tokens = layers_.encoder.forward(
       embedded,
@@ -211,26 +224,21 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
     layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
 }
 
-/// Of an image in the last block.
-std::size_t VisionTransformer::num_tokens(GridSize grid) const {
-  return config_.num_prefix_after(config_.depth - 1) + grid.rows * grid.columns;
-}
-
-ActivationShape VisionTransformer::activation_shape(const Request& request, std::size_t num_images,
-                                                    GridSize grid, int threads) const {
-  const std::size_t num_patches = grid.rows * grid.columns;
+ActivationShape VisionTransformer::activation_shape(const Images& images, int threads) const {
+  const std::size_t num_images = images.count(), num_patches = images.num_patches();
+  const std::size_t planes = images.pixels.dim(1) / images.position.num_steps();
   const bool has_pool = layers_.head.has_attention_pool();
   const bool has_cells = config_.merger.size != 0;
   std::size_t num_cells = 0;
   if (has_cells) {
-    const GridSize cells = Merger::cells_of(config_.merger, grid);
+    const GridSize cells = Merger::cells_of(config_.merger, images.position.grid());
     num_cells = Merger::cells_at_once(num_images * cells.rows * cells.columns);
   }
   return {.num_images = num_images,
           .num_patches = num_patches,
-          .patch_dim = config_.patch_dim(),
-          .num_tokens = num_tokens(grid),
-          .num_leading = num_leading_tokens(request),
+          .patch_dim = planes * config_.patch_size * config_.patch_size,
+          .num_tokens = config_.num_prefix_after(config_.depth - 1) + num_patches,
+          .num_leading = num_leading_tokens(images.request),
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
           .num_heads = config_.num_heads,
@@ -247,27 +255,39 @@ ActivationShape VisionTransformer::activation_shape(const Request& request, std:
 
 void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                                        ForwardMemory& memory, Outputs& outputs) const {
-  VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) == config_.num_channels, kWhere,
+  VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) != 0, kWhere,
             "pixels must have shape (B, ", config_.num_channels, ", H, W) with B > 0, got ",
             pixels.shape().to_string());
-  const std::size_t num_images = pixels.dim(0);
+  const std::size_t num_steps = steps_for(pixels.dim(1));
   const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
-  const auto position = layers_.positions->for_grid(grid);
-  outputs.reserve(request, config_, num_images, grid);
+  outputs.reserve(request, config_, pixels.dim(0), grid, num_steps);
+  const bool are_apart = config_.stack == StackRule::apart;
+  if (are_apart && num_steps > 1) {  // each step is an image of its own
+    const Shape shape{pixels.dim(0) * num_steps, pixels.dim(1) / num_steps, pixels.dim(2), pixels.dim(3)};
+    pixels = {pixels.data(), shape, pixels.row_stride()};
+  }
+  const std::size_t num_images = pixels.dim(0);
+  const auto position = layers_.positions->for_grid(grid, are_apart ? 1 : num_steps);
+  const std::size_t num_tokens =
+      config_.num_prefix_after(config_.depth - 1) + position->num_steps() * grid.rows * grid.columns;
 
-  Lanes lanes(Sequences(num_images, num_tokens(grid)), threads, /*rows_per_pass=*/0, memory);
-  const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane& lane) -> Images {
-    return {pixels.part(first, count), first, request, *position, outputs, &lane.windows, &lane.masks};
+  Lanes lanes(Sequences(num_images, num_tokens), threads, /*rows_per_pass=*/0, memory);
+  const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane* lane) -> Images {
+    return {pixels.part(first, count),
+            first,
+            request,
+            *position,
+            outputs,
+            lane != nullptr ? &lane->windows : nullptr,
+            lane != nullptr ? &lane->masks : nullptr};
   };
-  const ActivationShape shape = activation_shape(request, lanes.count_of(0), grid, 1);
   lanes.run(
-      shape, arithmetic_of(*kernels_, precision_),
+      activation_shape(images(0, lanes.count_of(0), nullptr), 1), arithmetic_of(*kernels_, precision_),
       [&](ForwardMemory::Lane& lane) {
-        sequences_of_blocks(images(0, lanes.count_of(0), lane),
-                            Sequences(lanes.count_of(0), shape.num_tokens));
+        sequences_of_blocks(images(0, lanes.count_of(0), &lane), Sequences(lanes.count_of(0), num_tokens));
       },
       [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane& lane) {
-        run(images(first, count, lane), pass);
+        run(images(first, count, &lane), pass);
       });
 }
 

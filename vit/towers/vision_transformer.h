@@ -36,6 +36,9 @@ class VisionTransformer {
   /// the native one if the reference library refuses that (config().fixed_size). Where a head of masks takes
   /// larger ones as windows, it is the grid of one.
   GridSize grid_for(std::size_t height, std::size_t width) const;
+  /// The steps of an input of so many planes: 1 for one picture, else pictures over patch_frames. Throws
+  /// Error if the model cannot take it: config().stack, or pictures that do not fill a step.
+  std::size_t steps_for(std::size_t num_planes) const;
 
   /// The head that outputs maps, or null.
   const DenseHead* dense() const noexcept { return dense_ ? &*dense_ : nullptr; }
@@ -45,7 +48,8 @@ class VisionTransformer {
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// Runs `pixels` (B, K, H, W), normalized for the checkpoint. The result for an image has the same bits
+  /// Runs `pixels` (B, K, H, W), normalized for the checkpoint, or those of several pictures one after the
+  /// other if steps_for() allows them. The result for an image has the same bits
   /// for any batch, position in it and number of threads (0 = all). If only logits or pooled vectors are
   /// requested and they read only leading tokens, the last block computes only those rows. A warm pass
   /// allocates nothing. Throws Error if the model does not have a requested output.
@@ -64,11 +68,9 @@ class VisionTransformer {
   struct Images;
   class DeepStack;
   class Masks;
-  std::size_t num_tokens(GridSize grid) const;
   std::span<const Sequences> sequences_of_blocks(const Images& images, const Sequences& whole) const;
   void run(const Images& images, const Pass& pass) const;
-  ActivationShape activation_shape(const Request& request, std::size_t num_images, GridSize grid,
-                                   int threads) const;
+  ActivationShape activation_shape(const Images& images, int threads) const;
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;

@@ -50,7 +50,12 @@ class Builder {
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm)},
-                      config_.patch_padding);
+                      config_.patch_padding, projection_of_clips());
+  }
+
+  std::optional<Linear> projection_of_clips() const {
+    if (!config_.has_clips()) return std::nullopt;
+    return layers_.linear({.weight = weights_.clip, .bias = weights_.patch.bias}, *layers_.arithmetic().fine);
   }
 
   Position position() const {

@@ -41,6 +41,7 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   }
   if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.norm_kind);
   walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch_bias);
+  if (c.has_clips()) walk.tensor(Part::clip_weight, Shape{width, c.patch_frames * pixels}, weights.clip);
   if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.norm_kind);
   if (c.class_token) walk.tensor(Part::class_token, Shape{width}, weights.class_token);
   if (c.distillation_token) walk.tensor(Part::distillation_token, Shape{width}, weights.distillation_token);

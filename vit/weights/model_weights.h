@@ -93,6 +93,7 @@ struct AttentionPoolWeights {
 
 struct ModelWeights {
   LinearWeights patch;              // (C, K P P), channel-major patch vector
+  WeightTensor clip;                // (C, frames K P P), of patches of several frames
   WeightTensor pixel_mean;          // (K)
   WeightTensor pixel_std;           // (K)
   NormWeights patch_norm;           // (K P P)

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"patch.weight",
                                        "patch.bias",
+                                       "clip.weight",
                                        "pixel_mean",
                                        "pixel_std",
                                        "patch_norm.gamma",

@@ -15,7 +15,8 @@ namespace vit::internal {
 enum class Part : std::uint8_t {
   patch_weight,
   patch_bias,
-  pixel_mean,  // of each channel, of pixels that the model normalizes
+  clip_weight,  // of patches of several frames: those of each frame, (K P P), one after the other
+  pixel_mean,   // of each channel, of pixels that the model normalizes
   pixel_std,
   patch_norm_gamma,  // on the pixels of a patch, before they are projected
   patch_norm_beta,
@@ -156,6 +157,7 @@ bool is_bias(Part part);
 constexpr bool is_vector(Part part) {
   switch (part) {
     case Part::patch_weight:
+    case Part::clip_weight:
     case Part::register_tokens:
     case Part::late_tokens:
     case Part::position_table:

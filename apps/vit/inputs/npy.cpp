@@ -184,9 +184,15 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");
   std::vector<std::size_t> shape = header.shape;
   if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  VIT_CHECK(shape.size() == 4, "npy",
-            "preprocessed pixels are (B, channels, H, W) or (channels, H, W), found ",
-            bracketed(header.shape));
+  if (shape.size() == 5) {  // the planes of all frames of a clip
+    shape[1] = checked_mul(shape[1], shape[2], "npy");
+    shape.erase(shape.begin() + 2);
+  }
+  VIT_CHECK(
+      shape.size() == 4, "npy",
+      "preprocessed pixels are (B, channels, H, W), (channels, H, W), or (B, frames, channels, H, W) of "
+      "clips, found ",
+      bracketed(header.shape));
   num_images_ = shape[0];
   num_channels_ = shape[1];
   height_ = shape[2];

@@ -18,7 +18,8 @@ namespace {
 
 constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 
-constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2", kEomt = "Eomt";
+constexpr std::string_view kNaFlex = "Siglip2", kDpt = "DPT", kChmv2 = "CHMv2", kEomt = "Eomt",
+                           kLlama4 = "Llama4";
 constexpr std::string_view kOwlv2 = "Owlv2", kYolos = "Yolos", kVitPose = "VitPose";
 
 /// Defaults of a class for values missing in the file.
@@ -54,8 +55,7 @@ constexpr ProcessorClass kClasses[] = {
     {kYolos, ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
     {"VJEPA2", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
-    // the whole image as one tile; the library adds tiles of large images
-    {"Llama4", ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
+    {kLlama4, ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
     // sizes by hf_token_sizes.cpp
     {"Qwen2VL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
     {"Glm4v", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
@@ -322,6 +322,16 @@ void read_eomt_sizes(const Json& file, PreprocessConfig& config) {
   config.pad_at_end = true;
 }
 
+/// What Llama4ImageProcessor has beyond others: tiles, and float results rounded to bfloat16.
+void read_tiles(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(config.resize == ResizeRule::squash && config.resize_height == config.resize_width, kWhere,
+            file.file(), ": size must be {height, width} of a square tile");
+  config.resize = ResizeRule::tiles;
+  config.max_tiles = file.find_size("max_patches", {1, 256}).value_or(16);
+  config.fills_canvas = file.find_bool("resize_to_max_canvas").value_or(false);
+  config.crop = false;
+}
+
 void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
   const bool in_float = processor.name == "DINOv3ViT" || processor.name == kOwlv2;
@@ -401,9 +411,12 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
     if (processor.name == kOwlv2) read_owlv2_sizes(file, config);
     if (processor.name == kYolos) read_yolos_sizes(file, config);
     if (processor.name == kVitPose) read_vitpose_sizes(file, config);
+    if (processor.name == kLlama4) read_tiles(file, config);
   }
   // boxes are warped whatever do_resize says
   if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(true)) {
+    VIT_CHECK(processor.name != kLlama4, kWhere.with(ErrorKind::unsupported), source,
+              ": do_resize must not be false: the library refuses it for tiles");
     config.resize = ResizeRule::none;
     if (by_tokens) config.pad_multiple = 0;
   }
@@ -413,6 +426,8 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
             ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
   config.subtract_mean = file.find_bool("do_normalize").value_or(processor.normalizes);
+  if (processor.name == kLlama4 && config.rescale && config.subtract_mean)
+    config.normalize = NormalizeRule::in_bfloat16;
   config.mean = to_vector(processor.mean);
   config.std = to_vector(processor.std);
   if (const auto value = file.find("image_mean")) config.mean = read_mean(*value, ScalarForm::allowed);

@@ -87,12 +87,25 @@ void permute_heads(Form form, std::span<const float> in, std::size_t columns, st
   }
 }
 
+/// (C, K, frames, P, P) -> (C, frames, K, P, P)
+void sort_frames(std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
+  const std::size_t pixels = sizes.patch_size * sizes.patch_size;
+  const std::size_t channels = columns / (sizes.frames * pixels);
+  for (std::size_t row = 0; row < in.size(); row += columns) {
+    for (std::size_t frame = 0; frame < sizes.frames; ++frame) {
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        out = std::copy_n(in.data() + row + (channel * sizes.frames + frame) * pixels, pixels, out);
+    }
+  }
+}
+
 /// Brings numbers of a form that only moves them to the order of the part, which has `columns` to a row.
 void reorder(Form form, std::span<const float> in, std::size_t columns, const FormSizes& sizes, float* out) {
   switch (form) {
     case Form::transposed:
     case Form::flax: return transpose(in, in.size() / columns, columns, out);
     case Form::pixels: return reorder_pixels(in, columns, sizes.patch_size * sizes.patch_size, out);
+    case Form::frames_apart: return sort_frames(in, columns, sizes, out);
     case Form::flax_patch: {  // (P P K, C) -> (C, P P K) -> (C, K P P)
       std::vector<float> rows(in.size());
       transpose(in, in.size() / columns, columns, rows.data());
@@ -154,6 +167,7 @@ bool moves_numbers(Form form) {
     case Form::flax:
     case Form::flax_patch:
     case Form::pixels:
+    case Form::frames_apart:
     case Form::head_rows:
     case Form::pairs_by_axis:
     case Form::halves_by_axis:

@@ -15,6 +15,7 @@ constexpr Where kWhere{"hf_glm4v", ErrorKind::format};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "patch_embed.proj.weight", Form::frames},
+    {Part::clip_weight, "patch_embed.proj.weight", Form::frames_apart},
     {Part::patch_bias, "patch_embed.proj.bias"},
     {Part::embed_norm_gamma, "post_conv_layernorm.*"},
     {Part::position_table, "embeddings.position_embedding.weight"},
@@ -68,6 +69,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .activation = Activation::silu});
   c.family = "glm4v";
   c.patch_frames = find_tower_size(json, {"temporal_patch_size"}, 2);
+  c.stack = StackRule::apart;
   c.norm_kind = NormKind::rms;
   c.token_norm = true;
   c.mlp = MlpKind::gated;

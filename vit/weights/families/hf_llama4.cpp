@@ -44,6 +44,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.norm_pre = true;
   c.token_norm = true;
   c.fixed_size = true;
+  c.stack = StackRule::apart;  // tiles
   add_tower_rope(json, c);
   c.position.axis_order = AxisOrder::x_then_y;
   c.position.pairing = RopePairing::neighbors;

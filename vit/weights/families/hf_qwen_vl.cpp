@@ -14,6 +14,7 @@ constexpr Where kWhere{"hf_qwen_vl", ErrorKind::format};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "patch_embed.proj.weight", Form::frames},
+    {Part::clip_weight, "patch_embed.proj.weight", Form::frames_apart},
     {Part::patch_bias, "patch_embed.proj.bias"},
     {Part::position_table, "pos_embed.weight"},
     {Part::norm1_gamma, "blocks.{}.norm1.*"},
@@ -156,6 +157,7 @@ ParsedModel read(const SourceFiles& files) {
                                                       : read_qwen3(files, json);
   c.family = "qwen-vl";
   c.patch_frames = find_tower_size(json, {"temporal_patch_size"}, 2);
+  c.stack = StackRule::apart;
   add_tower_rope(json, c);
   ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (generation == Generation::qwen2_5) out.layout.add(kGatedMlp);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embeddings.proj.weight", Form::frames},
+    {Part::clip_weight, "embeddings.patch_embeddings.proj.weight", Form::frames_apart},
     {Part::patch_bias, "embeddings.patch_embeddings.proj.bias"},
     {Part::norm1_gamma, "layer.{}.norm1.*"},
     joined(Part::qkv_weight, {0, 3}, "layer.{}.attention.query.*"),
@@ -45,6 +46,7 @@ ParsedModel read(const SourceFiles& files) {
   c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) *
                                        json.find_double("mlp_ratio").value_or(4.0));
   c.patch_frames = find_tower_size(json, {"tubelet_size"}, 2);
+  c.stack = StackRule::together;
   c.image_height = c.image_width = find_tower_size(json, {"crop_size"}, 256);
   c.fixed_size = true;
   c.token_norm = true;

@@ -30,6 +30,8 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
     return {shape[0], shape[1] / (patch * patch), patch, patch};
   if (row.form == Form::frames && shape.rank() == 2)
     return {shape[0], shape[1] / (patch * patch), sizes_of.frames, patch, patch};
+  if (row.form == Form::frames_apart)
+    return {shape[0], shape[1] / (patch * patch * sizes_of.frames), sizes_of.frames, patch, patch};
   if (row.form == Form::cell_kernel && shape.rank() == 2)
     return {shape[0], shape[1] / cell / cell, cell, cell};
   if (row.form == Form::flax_patch) return {patch, patch, shape[1] / (patch * patch), shape[0]};
