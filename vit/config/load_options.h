@@ -39,8 +39,11 @@ struct ModelOptions {
   ExifChoice exif = ExifChoice::automatic;                 // treatment of the EXIF orientation
   /// R, G, B of PreprocessConfig::pad_to_square; nothing = as the checkpoint says.
   std::optional<std::array<unsigned char, 3>> square_pad_color{};
-  std::optional<ChannelOrder> channels{};    // nothing = as the checkpoint says
-  std::optional<AreaLimits> area_limits{};   // of vision-language models; nothing = as the checkpoint says
+  std::optional<ChannelOrder> channels{};   // nothing = as the checkpoint says
+  std::optional<AreaLimits> area_limits{};  // of vision-language models; nothing = as the checkpoint says
+  /// > 0: preprocessing is that of frames of clips of so many, by the rules of the checkpoint's video
+  /// processor. Throws Error for a model that takes no clips.
+  std::size_t clip_frames = 0;
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
   std::string kernels{};  // a name from available_kernels(); "" = the best for this machine
   Precision precision = Precision::float32;  // of blocks and attention pooling

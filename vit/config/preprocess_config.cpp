@@ -27,7 +27,7 @@ void validate(const PreprocessConfig& config) {
   } else if (c.resize == ResizeRule::area) {
     check_edge("the multiple of the edges", c.edge_multiple, 16384);
     check_edge("the largest area", c.max_area, std::size_t{1} << 40);
-    check_edge("the number of frames", c.area_frames, 16);
+    check_edge("the number of frames", c.area_frames, 4096);
     VIT_CHECK(c.min_area <= c.max_area, kName, of, "the smallest area, ", c.min_area,
               " pixels, must be no more than the largest, ", c.max_area);
   } else if (c.resize == ResizeRule::longest) {
@@ -63,6 +63,8 @@ void validate(const PreprocessConfig& config) {
   }
   VIT_CHECK(c.rescale_factor >= 1e-9 && c.rescale_factor <= 1e6, kName, of,
             "rescale_factor must be 1e-9 to 1e6, got ", c.rescale_factor);
+  check_edge("the frames of a patch", c.frames_of_patch, 16);
+  VIT_CHECK(c.clip_frames <= 4096, kName, of, "a clip has at most 4096 frames, got ", c.clip_frames);
   const bool in_float = c.resampler == Resampler::torchvision_float;
   VIT_CHECK(in_float == (c.normalize == NormalizeRule::rescale_first), kName, of,
             "resizing in float requires rescaling before it, and vice versa");

@@ -102,6 +102,13 @@ enum class NormalizeRule {
   in_bfloat16,    // divide_then_normalize, each result rounded to bfloat16: Llama 4
 };
 
+/// Which of the frames of a video make a clip: n of N.
+enum class FrameSampling {
+  even,          // i N / n, rounded down: transformers' default, V-JEPA 2
+  even_float32,  // the same computed in float32, n a multiple of the frames of a patch: Qwen2-VL, Qwen2.5-VL
+  end_to_end,    // i (N - 1) / (n - 1), to the nearest, half to even: Qwen3-VL
+};
+
 /// Order of the planes of the model input. Mean and standard deviation stay assigned to their color.
 enum class ChannelOrder {
   rgb,  // R, G, B
@@ -138,15 +145,15 @@ struct PreprocessConfig {
   /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
   /// below the target.
   std::size_t size_multiple = 0;
-  std::size_t max_patches = 0;                // of patches, patch_limit and token_count
-  std::size_t patch_size = 0;                 // of the same: their edge in pixels
-  std::size_t max_tiles = 0;                  // of tiles, without the squashed one
-  bool fills_canvas = false;                  // of tiles: the largest canvas, and images enlarged to it
-  std::size_t max_side = 0;                   // of patch_limit: patches of one edge; 0 = no limit
-  std::size_t edge_multiple = 0;              // of area, longest and token_count, pixels
-  std::size_t min_area = 0;                   // of area, pixels
-  std::size_t max_area = 0;                   // of area, pixels
-  std::size_t area_frames = 1;                // of area: frames per image counted by its limits (GLM-4V)
+  std::size_t max_patches = 0;    // of patches, patch_limit and token_count
+  std::size_t patch_size = 0;     // of the same: their edge in pixels
+  std::size_t max_tiles = 0;      // of tiles, without the squashed one
+  bool fills_canvas = false;      // of tiles: the largest canvas, and images enlarged to it
+  std::size_t max_side = 0;       // of patch_limit: patches of one edge; 0 = no limit
+  std::size_t edge_multiple = 0;  // of area, longest and token_count, pixels
+  std::size_t min_area = 0;       // of area, pixels
+  std::size_t max_area = 0;       // of area, pixels
+  std::size_t area_frames = 1;    // of area: frames that its limits count (GLM-4V, Qwen3-VL's clips)
   ShortEdges short_edges = ShortEdges::kept;  // of area
   /// timm: for another target the resize is to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.
@@ -188,6 +195,12 @@ struct PreprocessConfig {
   std::array<unsigned char, 3> square_pad_color{0, 0, 0};  // R, G, B
   ChannelOrder channels = ChannelOrder::rgb;               // of the planes of the model input
   std::size_t max_pixels = kMaxImagePixels;                // of an image file; larger ones are an Error
+
+  /// > 0: these rules are those of frames of clips of so many.
+  std::size_t clip_frames = 0;
+  /// Clips are filled up to multiples of it with their last frame.
+  std::size_t frames_of_patch = 1;
+  FrameSampling sampling = FrameSampling::even;  // of a video
 
   std::string source;  // file and class it was read from, for messages and `vit info`
 
@@ -255,6 +268,10 @@ VIT_API PreprocessConfig with_input_size(const PreprocessConfig& config, const I
 /// The rules with other limits of area, for ResizeRule::area. Throws Error for other rules (mismatch)
 /// and for limits that contradict each other.
 VIT_API PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimits& limits);
+
+/// Indices of config.clip_frames frames of a video of `num_frames`, in increasing order, by config.sampling.
+/// Throws Error (argument) if the video has fewer.
+VIT_API std::vector<std::size_t> sample_frames(const PreprocessConfig& config, std::size_t num_frames);
 
 /// "bicubic" for ResizeFilter::bicubic, as spelled in Pillow's documentation.
 VIT_API const char* filter_name(ResizeFilter filter);
@@ -340,6 +357,10 @@ class VIT_API Preprocessor {
                        int threads = 1) const;
   /// The normalized planes of an image file. Throws Error as decode_file() and run() do.
   FilePixels run_file(const std::filesystem::path& file, PreprocessMemory& memory, int threads = 1) const;
+
+  /// The frames of a clip, one after the other, and the last again until they fill a patch: (F K, H, W).
+  /// Throws Error for frames that become different sizes, and for none.
+  Tensor<float> run_clip(std::span<const ImageView> frames, int threads = 1) const;
 
   /// Whether the rules have an 8-bit image before normalization.
   bool has_crop_stage() const noexcept { return config_.normalize != NormalizeRule::rescale_first; }

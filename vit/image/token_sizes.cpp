@@ -39,6 +39,8 @@ ImageSize size_by_area(ImageSize image, const PreprocessConfig& config) {
   const auto factor = static_cast<double>(config.edge_multiple);
   const auto most = static_cast<double>(config.max_area), least = static_cast<double>(config.min_area);
   const auto frames = static_cast<double>(config.area_frames);
+  const auto of_patch = static_cast<double>(config.frames_of_patch);
+  const double filled = std::nearbyint(frames / of_patch) * of_patch;
   const Edges in = enlarge_short({static_cast<double>(image.height), static_cast<double>(image.width)},
                                  factor, config.short_edges);
   const double ratio = std::max(in.height, in.width) / std::min(in.height, in.width);
@@ -46,11 +48,11 @@ ImageSize size_by_area(ImageSize image, const PreprocessConfig& config) {
             " is more than 200 times as long as it is wide; the rules of ", config.source, " refuse it");
   double height = std::nearbyint(in.height / factor) * factor;
   double width = std::nearbyint(in.width / factor) * factor;
-  if (frames * height * width > most) {
+  if (filled * height * width > most) {
     const double shrink = std::sqrt(frames * in.height * in.width / most);
     height = std::max(factor, std::floor(in.height / shrink / factor) * factor);
     width = std::max(factor, std::floor(in.width / shrink / factor) * factor);
-  } else if (frames * height * width < least) {
+  } else if (filled * height * width < least) {
     const double enlarge = std::sqrt(least / (frames * in.height * in.width));
     height = std::ceil(in.height * enlarge / factor) * factor;
     width = std::ceil(in.width * enlarge / factor) * factor;
@@ -130,19 +132,31 @@ ImageSize canvas_of_tiles(ImageSize in, const PreprocessConfig& config) {
 }
 
 ImageSize size_in_canvas(ImageSize in, ImageSize canvas, const PreprocessConfig& config) {
-  const auto bounded = [&](std::size_t edge, std::size_t tile, std::size_t most) {
-    return config.fills_canvas ? most : std::min(std::max(edge, tile), most);
+  // The library computes with an edge of the canvas in float32, with others in double.
+  struct Bound {
+    std::size_t most;
+    bool in_float32;
+    double scale;
   };
-  const ImageSize most{bounded(in.height, config.resize_height, canvas.height),
-                       bounded(in.width, config.resize_height, canvas.width)};
-  const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
-  const double by_width = static_cast<double>(most.width) / width;
-  const double by_height = static_cast<double>(most.height) / height;
-  const auto fitted = [](double edge, std::size_t bound) {
-    return std::clamp<std::size_t>(whole(std::floor(edge)), 1, bound);
+  const auto bound = [&](std::size_t edge, std::size_t of_canvas) {
+    const std::size_t enlarged = std::max(edge, config.resize_height);
+    const bool is_of_canvas = config.fills_canvas || of_canvas < enlarged;
+    const std::size_t most = is_of_canvas ? of_canvas : enlarged;
+    const double scale = is_of_canvas ? static_cast<float>(most) / static_cast<float>(edge)
+                                      : static_cast<double>(most) / static_cast<double>(edge);
+    return Bound{most, is_of_canvas, scale};
   };
-  if (by_width < by_height) return {fitted(height * by_width, most.height), most.width};
-  return {most.height, fitted(width * by_height, most.width)};
+  const Bound rows = bound(in.height, canvas.height), columns = bound(in.width, canvas.width);
+  const auto scaled = [](std::size_t edge, const Bound& by, std::size_t most) {
+    const double product = by.in_float32 ? static_cast<float>(edge) * static_cast<float>(by.scale)
+                                         : static_cast<double>(edge) * by.scale;
+    return std::clamp<std::size_t>(whole(std::floor(product)), 1, most);
+  };
+  const bool by_columns = rows.in_float32 || columns.in_float32
+                              ? static_cast<float>(columns.scale) < static_cast<float>(rows.scale)
+                              : columns.scale < rows.scale;
+  if (by_columns) return {scaled(in.height, columns, rows.most), columns.most};
+  return {rows.most, scaled(in.width, rows, columns.most)};
 }
 
 }  // namespace vit::internal

@@ -30,6 +30,9 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
+    "With --frames an input is a clip: a video, or a folder with one image a frame, in the order of names. "
+    "patches\n"
+    "and merged then have the patches in time in front: (n, t, h, w, C).\n"
     "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
     "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled if the "
     "model\n"
@@ -44,6 +47,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  vit embed photos/ --output photos.npz\n"
     "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
+    "  vit embed --model vjepa2/ --frames 16 street.mp4 frames_of_a_clip/ --output clips.safetensors\n"
     "  vit embed huge_folder/ --resume --output huge.jsonl\n"
     "  vit embed shard-*.tar --shard 3/16 --resume --output vectors-3/\n"
     "  vit embed --model siglip2/ --text \"two cats\" --normalize --output cats.npy\n"
@@ -367,6 +371,7 @@ Command embed_command() {
             .type_name = "FORMAT",
             .help = "Format of the parts of FOLDER/: npy, which takes one feature, or safetensors",
             .target = offering(parsed_target(options->format, parse_format, "npy"), {"npy", "safetensors"})},
+           frames_option(options->common),
            shard_option(options->shard),
            {.name = "--resume",
             .type_name = "",

@@ -226,6 +226,7 @@ Command preprocess_command() {
                        "pixels: (n, 3, H, W) float32, normalized, the default; cropped: (n, H, W, 3) uint8, "
                        "before normalization",
                    .target = choice_target(options->stage, kStages)},
+                  frames_option(options->common),
                   shard_option(options->shard)},
       .run = [options] { return preprocess(*options); }};
   add_image_run_options(command.options, options->common);

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "apps/vit/inputs/clips.h"
 #include "apps/vit/outputs/sha256.h"
+#include "vit/base/check.h"
 #include "vit/image/image_file.h"
 #include "vit/io/source_file.h"
 
@@ -15,6 +17,7 @@ Image decode_input(const Input& input, const DecodeOptions& options) {
 }
 
 Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor) {
+  if (input.clip) return input.clip->load(preprocessor);
   PreprocessMemory memory;
   if (!input.archive) return preprocessor.run_file(input.path, memory).pixels;
   return preprocessor.run_bytes(input.archive->read(input.member), input.name, memory).pixels;
@@ -26,6 +29,13 @@ ImageSource InputReader::source(std::size_t index) {
     return LoadPixels([this, &input, index] {
       if (digests_ != Digests::none) keep_digest_of_file(index);
       return input.pixels->load(input.pixels_index);
+    });
+  }
+  if (input.clip) {
+    return LoadPixels([this, &input, index] {
+      VIT_CHECK(preprocessor_ != nullptr, "read clip", "no rules for its frames");
+      if (digests_ != Digests::none) keep_digest_of_clip(index);
+      return input.clip->load(*preprocessor_);
     });
   }
   if (!input.archive && digests_ == Digests::none) return std::filesystem::path(input.path);
@@ -46,6 +56,14 @@ std::string InputReader::take_digest(std::size_t index) {
 void InputReader::keep_digest(std::size_t index, std::string digest) {
   const std::lock_guard lock(mutex_);
   taken_[index] = std::move(digest);
+}
+
+/// Of a video that of the file; of a folder that of the digests of its images.
+void InputReader::keep_digest_of_clip(std::size_t index) {
+  std::string digests;
+  for (const std::string& file : inputs_[index].clip->files()) digests += sha256(SourceFile(file, "read"));
+  const bool is_video = inputs_[index].clip->files().size() == 1;
+  keep_digest(index, is_video ? digests : sha256(std::as_bytes(std::span(digests))));
 }
 
 void InputReader::keep_digest_of_file(std::size_t index) {

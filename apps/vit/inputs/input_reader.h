@@ -30,6 +30,8 @@ class InputReader {
   explicit InputReader(std::span<const Input> inputs, Digests digests = Digests::none)
       : inputs_(inputs), digests_(digests) {}
 
+  /// What preprocesses the frames of clips; to be given where there are such, and to outlive the reader.
+  void set_preprocessor(const Preprocessor* preprocessor) { preprocessor_ = preprocessor; }
   /// Callable from any thread.
   ImageSource source(std::size_t index);
   /// The SHA-256 of the bytes of an input that was read: of its file or archive member. Can be taken once.
@@ -38,9 +40,11 @@ class InputReader {
  private:
   void keep_digest(std::size_t index, std::string digest);
   void keep_digest_of_file(std::size_t index);
+  void keep_digest_of_clip(std::size_t index);
 
   std::span<const Input> inputs_;
   Digests digests_;
+  const Preprocessor* preprocessor_ = nullptr;
   std::mutex mutex_;  // guards the two below
   std::map<std::size_t, std::string> taken_;
   std::map<std::string, std::string> files_;  // of preprocessed pixels, which many inputs share

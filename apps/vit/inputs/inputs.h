@@ -17,7 +17,9 @@
 
 namespace vit::app {
 
-/// One image to be processed.
+class Clip;
+
+/// One image to be processed, or one clip.
 struct Input {
   std::string name;  // in results and messages: the path, "x.npy[3]" or "x.tar/MEMBER"
   std::string path;  // of its file; a string takes a fifth of the memory of a std::filesystem::path
@@ -25,6 +27,7 @@ struct Input {
   std::size_t pixels_index = 0;
   std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, stored at `member`
   TarRange member{};
+  std::shared_ptr<const Clip> clip{};  // set for the frames of a video or of a folder (clips.h)
 };
 
 /// An argument without images.

@@ -333,6 +333,18 @@ Option inputs_option(std::vector<std::string>& inputs) {
           .is_required = true};
 }
 
+Option frames_option(CommonOptions& options) {
+  constexpr std::size_t kMostFrames = 4096;
+  return {.name = "--frames",
+          .type_name = "N",
+          .help =
+              "Each INPUT is a clip, a video or a folder of frames, of which N are taken (Qwen-VL, GLM-4V, "
+              "V-JEPA 2)",
+          .target = parsed_target(options.model_options.clip_frames, [](const std::string& value) {
+            return parse_integer(value, 1, kMostFrames);
+          })};
+}
+
 Option shard_option(std::optional<Shard>& shard) {
   return {
       .name = "--shard",

@@ -47,6 +47,8 @@ void add_model_options(std::vector<Option>& list, CommonOptions& options);
 /// Adds the shared options, grouped, to those of a command; those of the model are among them.
 void add_common_options(std::vector<Option>& list, CommonOptions& options,
                         BatchOptions batch_options = BatchOptions::single);
+/// --frames, of commands that take clips.
+Option frames_option(CommonOptions& options);
 /// Adds the shared options and --sandbox, for commands that call confine() once their images are known.
 void add_image_run_options(std::vector<Option>& list, CommonOptions& options);
 /// Records the model options from `first` on in `given` as well, with absolute paths.

@@ -36,6 +36,7 @@ void ImageRun::start(Digests digests) {
   hold_interrupts();
   reader_.emplace(list_.inputs, digests);
   if (model_) session_.emplace(model_, options_.session);
+  if (model_ && model_->has_preprocess_config()) reader_->set_preprocessor(&session_->preprocessor());
   progress_.emplace(name_, list_.inputs.size() + list_.failures.size(), options_.progress_mode());
   if (!options_.quiet) report_notes(list_, *progress_);
   report_failures(list_, *progress_);
@@ -71,7 +72,12 @@ void ImageRun::run_example(const Request& request, const std::function<void(cons
   const ModelConfig& config = model_->config();
   Session session(model_, {.threads = options_.session.threads, .input_size = options_.session.input_size});
   BatchOutputs results;
-  if (model_->has_preprocess_config()) {
+  if (options_.model_options.clip_frames > 0) {
+    const Image frame(config.image_height, config.image_width);
+    const std::vector<ImageView> frames(options_.model_options.clip_frames, frame.view());
+    const Tensor<float> clip = session.preprocessor().run_clip(frames);
+    session.run_pixels(std::array{clip.view()}, request, results);
+  } else if (model_->has_preprocess_config()) {
     const Image image(config.image_height, config.image_width);
     session.run(std::array{image.view()}, request, results);
   } else {

@@ -4,13 +4,17 @@
 #include <iostream>
 #include <utility>
 
+#include "apps/vit/inputs/clips.h"
 #include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
 namespace {
 
 InputList list_of(const ImageJob& job) {
-  InputList list = job.list ? job.list() : list_inputs(job.inputs, std::cin);
+  const bool are_clips = job.common.model_options.clip_frames > 0;
+  InputList list = job.list    ? job.list()
+                   : are_clips ? list_clips(job.inputs)
+                               : list_inputs(job.inputs, std::cin);
   for (const std::filesystem::path& path : job.writes) {
     if (path.empty()) continue;
     check_no_input(path, list.inputs);

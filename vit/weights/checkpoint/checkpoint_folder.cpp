@@ -165,7 +165,15 @@ std::optional<Json> CheckpointFolder::config_of(const ModelConfig*) const {
     return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
   // a bare file next to its config is as good as the folder, unless the caller gives the architecture
   if (!is_folder_ && !options_.architecture.empty()) return std::nullopt;
-  return json("config.json") ? json("config.json") : json("params.json");  // Mistral's own
+  return own_config();
+}
+
+/// Mistral's own files are consolidated.safetensors and params.json, whatever lies next to them.
+const std::optional<Json>& CheckpointFolder::own_config() const {
+  const bool is_mistral = candidates_.size() == 1 &&
+                          candidates_.front().filename().string().starts_with("consolidated") &&
+                          json("params.json");
+  return is_mistral || !json("config.json") ? json("params.json") : json("config.json");
 }
 
 std::optional<Json> CheckpointFolder::config_of(const TextConfig*) const {
@@ -182,6 +190,8 @@ std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const Mod
               ": already has a dense head; none can be added: ", options_.dense.head.string());
     join_dino_head(files, parsed);
   }
+  VIT_CHECK(options_.clip_frames == 0 || parsed.config.has_clips(), kWhere.with(ErrorKind::argument),
+            path_.string(), ": this model takes images and no clips; Qwen-VL, GLM-4V and V-JEPA 2 take some");
   if (parsed.config.num_classes != 0) read_class_rules(files, folder_, parsed);
   if (options_.rope_scaling) parsed.config.position.rope_scaling = options_.rope_scaling;
   return parsed;
@@ -225,7 +235,7 @@ TensorFile CheckpointFolder::open_files() const {
 
 bool CheckpointFolder::is_whole_model_of_language() const {
   if (!options_.architecture.empty()) return false;  // the architecture was given
-  const auto& config = json("config.json");
+  const auto& config = own_config();
   return config && !layout_ && is_whole_model(*config);
 }
 
@@ -353,13 +363,17 @@ std::optional<PreprocessConfig> CheckpointFolder::own_preprocess_config() const 
     model_type = config->find_string("model_type").value_or("");
   }
   // of a whole processor; takes precedence over the older file, as in transformers
+  const bool of_clips = options_.clip_frames > 0;
   if (const auto& processor = json("processor_config.json")) {
-    if (const auto nested = processor->find("image_processor"))
+    if (const auto nested = processor->find(of_clips ? "video_processor" : "image_processor"))
       return read_hf_preprocess(*nested, model_type, options_);
   }
+  const auto& videos = json("video_preprocessor_config.json");
   const auto& images = json("preprocessor_config.json");
-  const auto& preprocessor = images ? images : json("video_preprocessor_config.json");
+  const auto& preprocessor = (of_clips && videos) || !images ? videos : images;
   if (!preprocessor) {
+    if (const auto& config = own_config(); config && config->find("vision_encoder"))
+      return read_mistral_preprocess(*config, options_);
     // OpenAI's own files are recognized by their tensors
     if (candidates_.size() != 1 || !is_openai_state(*tensors())) return std::nullopt;
     return architecture_preprocess(model_config(), options_);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "vit/base/check.h"
@@ -54,10 +55,14 @@ constexpr ProcessorClass kClasses[] = {
     {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
     {kYolos, ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
-    {"VJEPA2", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
+    {"VJEPA2Video", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
     {kLlama4, ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
     // sizes by hf_token_sizes.cpp
     {"Qwen2VL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Qwen2VLVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Qwen3VLVideo", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"Glm4vVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm46VVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
     {"Glm4v", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
     {"Glm46V", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
     {"PaddleOCRVL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
@@ -131,26 +136,56 @@ constexpr ModelType kModelTypes[] = {
     {"gemma4_vision", "Gemma4"},
 };
 
-/// The class name without the suffix for its generation or backend.
+/// Processors of clips, by model_type.
+constexpr ModelType kVideoTypes[] = {
+    {"vjepa2", "VJEPA2Video"},
+    {"qwen2_vl", "Qwen2VLVideo"},
+    {"qwen2_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_vl", "Qwen2VLVideo"},
+    {"qwen2_5_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_omni", "Qwen2VLVideo"},
+    {"exaone4_5", "Qwen2VLVideo"},
+    {"qwen3_vl", "Qwen3VLVideo"},
+    {"qwen3_vl_vision", "Qwen3VLVideo"},
+    {"qwen3_vl_moe", "Qwen3VLVideo"},
+    {"qwen3_5", "Qwen3VLVideo"},
+    {"qwen3_5_moe", "Qwen3VLVideo"},
+    {"qwen4_exp", "Qwen3VLVideo"},
+    {"qwen3_omni_moe", "Qwen2VLVideo"},
+    {"glm4v", "Glm4vVideo"},
+    {"glm4v_vision", "Glm4vVideo"},
+    {"glm4v_moe", "Glm4vVideo"},
+    {"glm46v", "Glm46VVideo"},
+    {"glm_ocr", "Glm46VVideo"},
+};
+
+/// The class name without the suffix for its generation or backend; "Qwen2VLVideo" of processors of clips.
 std::string_view without_suffix(std::string_view name) {
   for (const std::string_view suffix :
-       {"VideoProcessor", "ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+       {"Processor", "ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+    if (suffix == "Processor" && !name.ends_with("VideoProcessor")) continue;
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
   }
   return name;
 }
 
-const ProcessorClass& find_class(const Json& file, const std::string& model_type, const std::string& source) {
-  auto named = file.find_string("image_processor_type");
-  if (!named) named = file.find_string("feature_extractor_type");
-  if (!named) named = file.find_string("video_processor_type");
+const ProcessorClass& find_class(const Json& file, const std::string& model_type, bool of_clips) {
+  const std::string& source = file.file();
+  auto named = file.find_string("video_processor_type");
+  if (!named && !of_clips) named = file.find_string("image_processor_type");
+  if (!named && !of_clips) named = file.find_string("feature_extractor_type");
   std::string_view wanted;
   if (named) {
     wanted = without_suffix(*named);
   } else {
-    for (const ModelType& known : kModelTypes) {
+    const std::span<const ModelType> types =
+        of_clips ? std::span<const ModelType>(kVideoTypes) : std::span<const ModelType>(kModelTypes);
+    for (const ModelType& known : types) {
       if (known.model_type == model_type) wanted = known.processor;
     }
+    VIT_CHECK(!wanted.empty() || !of_clips, kWhere.with(ErrorKind::unsupported), source,
+              ": no rules for the frames of clips are known for model_type ", in_quotes(model_type),
+              "; Qwen-VL, GLM-4V and V-JEPA 2 have some");
     VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
               in_quotes(model_type), " does not determine the image processor");
   }
@@ -159,8 +194,8 @@ const ProcessorClass& find_class(const Json& file, const std::string& model_type
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Llama4, VJEPA2, Qwen2VL, Glm4v, PaddleOCRVL, "
-       "VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
+       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, "
+       "Qwen3VLVideo, Glm4vVideo, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
        "Kimi_K25, KimiVL and Gemma4 are");
 }
 
@@ -385,17 +420,33 @@ void check_channels(const Json& object, const char* mean_key, const std::vector<
        (is_mean ? std : mean).size());
 }
 
+PreprocessConfig read_mistral_preprocess(const Json& params, const ModelOptions& options) {
+  const Json tower = params.at("vision_encoder");
+  const std::size_t patch = tower.find_size("patch_size", {1, 1024}).value_or(16);
+  const std::size_t merge = tower.find_size("spatial_merge_size", {1, 64}).value_or(1);
+  const std::size_t native = tower.find_size("image_size", kEdgeRange).value_or(1024);
+  const std::size_t longest = tower.find_size("max_image_size", kEdgeRange).value_or(native);
+  const std::string file = text(R"({"image_processor_type": "PixtralImageProcessor", "patch_size": )",
+                                patch * merge, R"(, "size": {"longest_edge": )", longest, "}}");
+  return read_hf_preprocess(parse_json(file, params.file()), "", options);
+}
+
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
                                     const ModelOptions& options) {
   const std::string& source = file.file();
   file.expect(Json::Kind::object);
-  const ProcessorClass& processor = find_class(file, model_type, source);
+  const ProcessorClass& processor = find_class(file, model_type, options.clip_frames > 0);
   const bool naflex = processor.name == kNaFlex;
   refuse_unknown_steps(file, processor);
   const bool by_tokens = has_token_sizes(processor.name);
   PreprocessConfig config;
-  config.source = text(source, " (Hugging Face ", processor.name, "ImageProcessor)");
+  const char* const kind = processor.name.ends_with("Video") ? "Processor)" : "ImageProcessor)";
+  config.source = text(source, " (Hugging Face ", processor.name, kind);
   set_backend(processor, options, config);
+  config.clip_frames = options.clip_frames;
+  const bool of_video = processor.name.ends_with("Video");
+  if (of_video && by_tokens)
+    config.frames_of_patch = file.find_size("temporal_patch_size", {1, 16}).value_or(2);
 
   config.filter = processor.filter;
   if (const auto value = file.find("resample")) config.filter = read_filter(*value);

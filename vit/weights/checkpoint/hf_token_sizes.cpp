@@ -23,6 +23,7 @@ struct TokenSizes {
   std::size_t high = 0;  // of area: pixels; of longest: the edge; of the others: patches, or tokens
   ShortEdges short_edges = ShortEdges::kept;
   std::size_t frames = 1;
+  FrameSampling sampling = FrameSampling::even;  // of clips
 };
 
 constexpr TokenSizes kSizes[] = {
@@ -33,6 +34,12 @@ constexpr TokenSizes kSizes[] = {
     {"VideoLlama3", ResizeRule::area, 14, 1, 56 * 56, 28 * 28 * 1280},
     {"Ernie4_5_VLMoe", ResizeRule::area, 14, 2, 56 * 56, 28 * 28 * 6177},
     {"Ernie4_5_VL_Moe", ResizeRule::area, 14, 2, 56 * 56, 28 * 28 * 6177},
+    {"Qwen2VLVideo", ResizeRule::area, 14, 2, 128 * 28 * 28, 28 * 28 * 768, ShortEdges::kept, 1,
+     FrameSampling::even_float32},
+    {"Qwen3VLVideo", ResizeRule::area, 16, 2, 128 * 32 * 32, 32 * 32 * 768, ShortEdges::both, 2,
+     FrameSampling::end_to_end},
+    {"Glm4vVideo", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
+    {"Glm46VVideo", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
     {"Pixtral", ResizeRule::longest, 16, 1, 0, 1024},
     {"Kimi_K25", ResizeRule::patch_limit, 14, 2, 0, 16384},
     {"KimiVL", ResizeRule::patch_limit, 14, 2, 0, 4096},
@@ -77,7 +84,10 @@ void read_area(const Json& file, const TokenSizes& sizes, PreprocessConfig& conf
   config.min_area = file.find_size("min_pixels", kAreaRange).value_or(config.min_area);
   config.max_area = file.find_size("max_pixels", kAreaRange).value_or(config.max_area);
   config.short_edges = sizes.short_edges;
-  config.area_frames = sizes.frames;
+  // of clips the limits count all frames, where they count more than one of an image
+  config.area_frames = sizes.frames > 1 && config.clip_frames > 0 ? config.clip_frames : sizes.frames;
+  VIT_CHECK(!file.find_bool("cap_pixels_per_frame").value_or(false), kWhere.with(ErrorKind::unsupported),
+            file.file(), ": cap_pixels_per_frame is not implemented; --pixels sets limits");
 }
 
 void read_longest(const Json& file, const TokenSizes& sizes, PreprocessConfig& config) {
@@ -134,6 +144,7 @@ void read_token_sizes(const Json& file, std::string_view processor, PreprocessCo
   config.patch_size = patch;
   config.max_patches = sizes.high;
   config.edge_multiple = patch * merge;
+  config.sampling = sizes.sampling;
   switch (sizes.rule) {
     case ResizeRule::area: read_area(file, sizes, config); break;
     case ResizeRule::longest: read_longest(file, sizes, config); break;

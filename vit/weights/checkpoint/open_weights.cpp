@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 constexpr const char* kNames[] = {"model.safetensors",           "model.safetensors.index.json",
                                   "pytorch_model.bin",           "pytorch_model.bin.index.json",
                                   "pytorch_model.pth",           "model.pth",
-                                  "open_clip_model.safetensors", "open_clip_pytorch_model.bin"};
+                                  "open_clip_model.safetensors", "open_clip_pytorch_model.bin",
+                                  "consolidated.safetensors",    "consolidated.safetensors.index.json"};
 
 /// Whether the name is one of PyTorch's own files: .pth, .pt, .bin, .ckpt, .pth.tar.
 bool is_pickle(const fs::path& file) {

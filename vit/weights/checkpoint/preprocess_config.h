@@ -26,6 +26,9 @@ PreprocessConfig read_timm_preprocess(const Json& config, const ModelOptions& op
 /// where unknown), which names the class if the object does not.
 PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_type,
                                     const ModelOptions& options);
+/// params.json of Mistral's own files, which says sizes only: the rules of the processor that transformers
+/// has for these models.
+PreprocessConfig read_mistral_preprocess(const Json& params, const ModelOptions& options);
 /// The whole of open_clip_config.json.
 PreprocessConfig read_open_clip_preprocess(const Json& config, const ModelOptions& options);
 

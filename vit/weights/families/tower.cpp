@@ -217,10 +217,18 @@ std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vec
 void add_whole_model_notes(const SourceFiles& files, ParsedModel& parsed) {
   if (!files.config || !is_whole_model(*files.config)) return;
   const std::size_t apart = files.tensors.contents().unread.size();
+  std::size_t others = 0, bytes = 0;
+  for (const TensorEntry& entry : files.tensors.entries()) {
+    if (is_tower_name(entry.name)) continue;
+    ++others;
+    bytes += entry.bytes.size();
+  }
+  std::string name = parsed.config.architecture;
+  if (name.empty()) name = hf_model_type(files);
   std::string note = "the vision tower of a language model";
-  if (!parsed.config.architecture.empty()) note += " (" + parsed.config.architecture + ")";
-  note += ", whose other tensors are not read";
-  if (apart != 0) note += "; " + std::to_string(apart) + " of them lie in shards that are not opened";
+  if (!name.empty()) note += " (" + name + ")";
+  if (others != 0) note += text("; ", others, " other tensors, ", bytes / 1'000'000, " MB, are not read");
+  if (apart != 0) note += text("; ", apart, " lie in shards that are not opened");
   parsed.notes.push_back(std::move(note));
 }
 
