@@ -27,7 +27,7 @@ TASKS = ("IMAGE_CLASSIFICATION", "DEPTH_ESTIMATION", "ZERO_SHOT_IMAGE_CLASSIFICA
          "UNIVERSAL_SEGMENTATION", "SEMANTIC_SEGMENTATION", "BACKBONE")
 ROTARY = re.compile(r"class \w*Vision\w*(Rotary|RoPE|Rope)|apply_rotary_pos_emb_vision|RopePositionEmbedding|apply_rotary_pos_emb_2d"
                     r"|apply_multidimensional_rope")
-UNKNOWN = ("no family of Vision Transformers", "the head of this model is not implemented")
+UNKNOWN = ("which no supported family of Vision Transformers has", "the head of this model is not implemented")
 NOT_PLAIN = set("""
     align altclip bit blip blip-2 clipseg conditional_detr convnext convnextv2 cvt d_fine dab-detr deformable_detr deimv2 depth_pro detr dinat dinov3_convnext
     donut-swin edgetam_video efficientnet focalnet glpn grounding-dino hgnet_v2 hiera imagegpt levit lw_detr lw_detr_vit mask2former maskformer maskformer-swin
