@@ -1,6 +1,8 @@
 // vit bench as scripts see it.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "program.h"
 #include "vit/io/json.h"
 
@@ -29,6 +31,22 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("tile_gflops").as_double() > 0);
     CHECK(one.at("percent_of_tile").as_double() > 0);
   }
+}
+
+TEST_CASE("apps: bench --report measures every precision on every table of the processor") {
+  const RunResult result = run_vit({"bench", "--report", "--model", golden_model("rope-axial"), "--threads",
+                                    "1", "--seconds", "0", "--quiet"});
+  CHECK(result.exit_code == 0);
+  const Json json = parse_json(result.out, "bench");
+  const Json kernels = json.at("machine").at("kernels"), results = json.at("results");
+  REQUIRE(kernels.size() >= 2);
+  CHECK(kernels[0].at("description").as_string().size() > 0);
+  REQUIRE(results.size() % 3 == 0);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    CHECK(results[i].at("kernels").as_string() == kernels[i / 3].at("name").as_string());
+    CHECK(results[i].at("dtype").as_string() == std::array{"float32", "bfloat16", "int8"}[i % 3]);
+  }
+  CHECK(run_vit({"bench", "--report", "--dtype", "int8"}).exit_code == 2);
 }
 
 TEST_CASE("apps: bench names a combination that fails and measures the others") {

@@ -47,7 +47,10 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  vit bench --architecture vit_base_patch16_rope_224\n"
     "  vit bench --model vit_base/ --sizes 224,384,256x512 --batch 1,8 --threads 1,2\n"
-    "  vit bench --json > before.json";
+    "  vit bench --json > before.json\n"
+    "  vit bench --report > machine.json";
+
+constexpr const char* kReportArchitecture = "vit_small_patch16_224";  // where no model is given
 
 struct BenchOptions {
   CommonOptions common;
@@ -56,6 +59,7 @@ struct BenchOptions {
   std::vector<int> threads{0};
   double seconds = 1.0;
   bool json = false;
+  bool report = false;
 };
 
 struct Combination {
@@ -304,34 +308,58 @@ std::string result_lines(const ordered_json& result) {
               plan["images_per_group"].get<std::size_t>(), " images at a time\n");
 }
 
-int bench(const BenchOptions& options) {
-  const ModelOptions& model_options = options.common.model_options;
-  const auto model = options.common.is_architecture_alone()
-                         ? Model::random(model_options.architecture, model_options)
-                         : load_model(options.common);
-  const std::vector<Combination> all = combinations(options, *model);
-  hold_interrupts();
+std::shared_ptr<const Model> bench_model(const CommonOptions& options) {
+  return options.is_architecture_alone()
+             ? Model::random(options.model_options.architecture, options.model_options)
+             : load_model(options);
+}
 
-  const ordered_json machine{{"cpu", cpu_name()},
-                             {"cores", num_threads()},
-                             {"instruction_sets", cpu_instruction_sets()},
-                             {"version", version()}};
-  ordered_json results = ordered_json::array();
-  Progress progress("bench", all.size(), options.common.progress_mode());
-  const auto print = [&](const std::string& lines) {
-    progress.clear();
-    print_result(lines);
-  };
-  if (!options.json) {
-    print(machine_line(machine) + printable(model_name(options, *model)) + ", " +
-          to_string(model->precision()) + ", kernels " + model->kernels() + "\n");
+/// What is measured one after the other: a model, or for a report every precision on every table but the
+/// naive ones, that is those of this processor.
+std::vector<CommonOptions> variants(const BenchOptions& options) {
+  if (!options.report) return {options.common};
+  const ModelOptions& given = options.common.model_options;
+  if (!given.kernels.empty() || given.precision != Precision::float32)
+    fail_usage("--report measures all kernels and precisions: it takes no --kernels and no --dtype");
+  std::vector<CommonOptions> out;
+  for (const KernelInfo& table : available_kernels()) {
+    if (std::string_view(table.name) == "reference" || std::string_view(table.name) == "portable") continue;
+    for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+      CommonOptions variant = options.common;
+      variant.model_options.kernels = table.name;
+      variant.model_options.precision = precision;
+      if (variant.model.empty() && variant.model_options.architecture.empty())
+        variant.model_options.architecture = kReportArchitecture;
+      out.push_back(std::move(variant));
+    }
   }
-  for (const Combination& combination : all) {
+  return out;
+}
+
+ordered_json machine_facts(bool with_kernels) {
+  ordered_json machine{{"cpu", cpu_name()},
+                       {"cores", num_threads()},
+                       {"instruction_sets", cpu_instruction_sets()},
+                       {"version", version()}};
+  if (!with_kernels) return machine;
+  for (const KernelInfo& table : available_kernels())
+    machine["kernels"].push_back({{"name", table.name},
+                                  {"description", table.description},
+                                  {"bfloat16", table.bfloat16},
+                                  {"int8", table.int8}});
+  return machine;
+}
+
+/// Measures one model and hands on what it gave.
+template <typename Take>
+void bench_variant(const BenchOptions& options, const std::shared_ptr<const Model>& model, Progress& progress,
+                   const Take& take) {
+  for (const Combination& combination : combinations(options, *model)) {
+    if (interrupted()) return;
     try {
       const ordered_json result = run_combination(options, model, combination);
-      if (interrupted()) break;
-      results.push_back(result);
-      if (!options.json) print(result_lines(results.back()));
+      if (interrupted()) return;
+      take(result);
       progress.add_done(1);
     } catch (const Error& error) {
       progress.add_failed(name_of(combination), error.what());
@@ -339,8 +367,35 @@ int bench(const BenchOptions& options) {
       progress.add_failed(name_of(combination), "out of memory");
     }
   }
+}
+
+int bench(const BenchOptions& options) {
+  const std::vector<CommonOptions> all = variants(options);
+  std::shared_ptr<const Model> model = bench_model(all.front());
+  const bool is_json = options.json || options.report;
+  const std::size_t num_each = combinations(options, *model).size();
+  hold_interrupts();
+
+  const ordered_json machine = machine_facts(options.report);
+  ordered_json results = ordered_json::array();
+  Progress progress("bench", all.size() * num_each, options.common.progress_mode());
+  const auto print = [&](const std::string& lines) {
+    progress.clear();
+    print_result(lines);
+  };
+  if (!is_json) {
+    print(machine_line(machine) + printable(model_name(options, *model)) + ", " +
+          to_string(model->precision()) + ", kernels " + model->kernels() + "\n");
+  }
+  for (std::size_t i = 0; i < all.size() && !interrupted(); ++i) {
+    if (i != 0) model = bench_model(all[i]);
+    bench_variant(options, model, progress, [&](const ordered_json& result) {
+      results.push_back(result);
+      if (!is_json) print(result_lines(result));
+    });
+  }
   progress.finish("");
-  if (options.json) print(ordered_json{{"machine", machine}, {"results", results}}.dump(2) + "\n");
+  if (is_json) print(ordered_json{{"machine", machine}, {"results", results}}.dump(2) + "\n");
   return exit_code(progress);
 }
 
@@ -381,7 +436,12 @@ Command bench_command() {
                    options->seconds, [](const std::string& value) { return parse_real(value, 0, 3600); },
                    "1"),
            },
-           {.name = "--json", .type_name = "", .help = "Results as one JSON object", .flag = &options->json}},
+           {.name = "--json", .type_name = "", .help = "Results as one JSON object", .flag = &options->json},
+           {.name = "--report",
+            .type_name = "",
+            .help = "What to send to those who have no such machine: all kernels and precisions, as JSON; "
+                    "without a model, of ViT-S",
+            .flag = &options->report}},
       .run = [options] { return bench(*options); }};
   add_common_options(command.options, options->common, BatchOptions::lists);
   return command;
