@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/checkpoint_files.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/numbers.h"
@@ -54,8 +56,9 @@ Tensor<float> pixels_of(const TensorFile& expected, const std::string& input, st
   const TensorEntry& entry = expected.at(input + ".pixels");
   const std::vector<std::size_t>& shape = entry.shape;
   const std::vector<double> numbers = numbers_of(entry);
-  if (shape.size() >= 4 && shape[0] == 1) {
-    Tensor<float> planes(Shape{1, 3, shape[shape.size() - 2], shape.back()});
+  if (shape.size() >= 4 && shape[0] == 1) {  // (1, channels, H, W), or (1, frames, channels, H, W) of a clip
+    const std::size_t num_planes = shape.size() == 5 ? shape[1] * shape[2] : shape[1];
+    Tensor<float> planes(Shape{1, num_planes, shape[shape.size() - 2], shape.back()});
     std::ranges::transform(numbers, planes.data(), [](double x) { return static_cast<float>(x); });
     return planes;
   }
@@ -185,13 +188,12 @@ void check_tower(const fs::path& folder) {
     CAPTURE(input);
     Outputs outputs;
     const TensorEntry& pixels = expected.at(input + ".pixels");
-    if (pixels.shape.size() == 5 && pixels.shape[1] > 1) continue;  // a clip
+    const bool is_clip = pixels.shape.size() == 5 && pixels.shape[1] > 1;  // of which there is no picture
     session.forward(pixels_of(expected, input, model->config().patch_size), request, outputs);
     check_results(expected, input, outputs, class_last);
     const auto file = inputs[i].find("file");
-    // Pictures of Gemma 4 were scaled by hand; of Llama 4 the whole image is one tile here, squashed.
-    const std::string& family = model->config().family;
-    if (!file || !model->has_preprocess_config() || family == "gemma4" || family == "llama4") continue;
+    const bool is_by_hand = model->config().family == "gemma4";  // pictures scaled to few patches
+    if (!file || !model->has_preprocess_config() || is_by_hand || is_clip) continue;
     session.run(folder / file->as_string(), request, outputs);
     if (model->config().library != "timm") check_results(expected, input, outputs, class_last);
   }
@@ -203,7 +205,7 @@ TEST_CASE(
     "towers: reference towers give the reference's tokens and visual tokens, from pixels and pictures") {
   SKIP_WITHOUT_SHARED("fixtures/towers");
   for (const fs::path& folder : test::folders_in(test::shared_path("fixtures/towers"))) {
-    if (!fs::exists(folder / "case.json") || folder.filename() == "hf-vjepa2") continue;
+    if (!fs::exists(folder / "case.json")) continue;
     SUBCASE(folder.filename().string().c_str()) {
       check_tower(folder);
     }
@@ -241,12 +243,151 @@ TEST_CASE("towers: images of several sizes, batches and threads give the same bi
   }
 }
 
+/// Bytes that this process has read from files so far.
+std::size_t bytes_read() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::size_t bytes = 0;
+  io >> name >> bytes;
+  return bytes;
+}
+
+TEST_CASE("towers: of a large file the bytes of the tower are read and no others") {
+  const fs::path golden = test::data_path("golden/towers/mistral3");
+  const test::ScratchFolder folder("tower-in-a-large-file");
+  const fs::path file = folder.path() / "model.safetensors";
+  fs::copy(golden / "config.json", folder.path() / "config.json");
+  // another tensor of 4 GiB behind those of the tower: a hole in the file
+  std::ifstream in(golden / "model.safetensors", std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), sizeof(header_size));
+  std::string header = bytes.substr(8, header_size);
+  const std::size_t data_size = bytes.size() - 8 - header_size, hole = std::size_t{1} << 32;
+  header.resize(header.rfind('}'));
+  header +=
+      ", \"language_model.layers.0.mlp.weight\": {\"dtype\": \"F32\", \"shape\": [1024, 1048576], "
+      "\"data_offsets\": [" +
+      std::to_string(data_size) + ", " + std::to_string(data_size + hole) + "]}}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  header_size = header.size();
+  {
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(&header_size), sizeof(header_size));
+    out << header << bytes.substr(bytes.size() - data_size);
+  }
+  fs::resize_file(file, 8 + header.size() + data_size + hole);
+  const std::size_t before = bytes_read();
+  const auto model = Model::load(folder.path());
+  const std::size_t read = bytes_read() - before;
+  if (before != 0) CHECK(read < 3 * bytes.size());
+  const auto& notes = model->report().notes;
+  CHECK(std::ranges::any_of(notes, [](const std::string& note) {
+    return test::contains(note, "(Mistral3ForConditionalGeneration); 1 other tensors, 4294 MB, are not read");
+  }));
+}
+
+TEST_CASE("towers: a folder with Mistral's own files gives what that of transformers gives") {
+  const fs::path golden = test::data_path("golden/towers/mistral3");
+  test::FileCopy copy(golden);
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"vision_tower.", "vision_encoder."},
+      {"attention.q_proj", "attention.wq"},
+      {"attention.k_proj", "attention.wk"},
+      {"attention.v_proj", "attention.wv"},
+      {"attention.o_proj", "attention.wo"},
+      {"feed_forward.gate_proj", "feed_forward.w1"},
+      {"feed_forward.down_proj", "feed_forward.w2"},
+      {"feed_forward.up_proj", "feed_forward.w3"},
+      {"multi_modal_projector.norm", "pre_mm_projector_norm"},
+      {"multi_modal_projector.patch_merger", "patch_merger"},
+      {"multi_modal_projector.linear_1", "vision_language_adapter.w_in"},
+      {"multi_modal_projector.linear_2", "vision_language_adapter.w_out"}};
+  std::vector<TensorToWrite> tensors;
+  for (test::FileCopy::Entry& entry : copy.entries()) {
+    for (const auto& [from, to] : kNames) {
+      const std::size_t at = entry.name.find(from);
+      if (at != std::string::npos) entry.name.replace(at, std::string(from).size(), to);
+    }
+    if (entry.name.find(".wq.") != std::string::npos || entry.name.find(".wk.") != std::string::npos) {
+      const std::size_t rows = entry.shape[0], row = entry.bytes.size() / rows, head = rows / 2;
+      const std::vector<std::byte> halves = entry.bytes;
+      for (std::size_t i = 0; i < rows; ++i) {  // pairs of halves become neighbors
+        const std::size_t from = i / head * head + i % 2 * (head / 2) + i % head / 2;
+        std::copy_n(halves.data() + from * row, row, entry.bytes.data() + i * row);
+      }
+    }
+    tensors.push_back({entry.name, entry.dtype, entry.shape, entry.bytes});
+  }
+  const test::ScratchFolder folder("mistral");
+  write_safetensors(folder.path() / "consolidated.safetensors", tensors);
+  std::ofstream(folder.path() / "params.json")
+      << R"({"dim": 20, "norm_eps": 1e-5, "vision_encoder": {"hidden_size": 40, "num_channels": 3, "image_size": 32,
+             "patch_size": 4, "rope_theta": 10000.0, "intermediate_size": 28, "num_hidden_layers": 2,
+             "num_attention_heads": 2, "adapter_bias": false, "mm_projector_id": "patch_merge",
+             "spatial_merge_size": 2}})";
+  // a file of the same model that is not about these weights
+  fs::copy(golden / "config.json", folder.path() / "config.json");
+  const auto model = Model::load(folder.path()), reference = Model::load(golden);
+  CHECK(model->config().library == "Mistral");
+  CHECK(Preprocessor(model->preprocess_config()).output_size({64, 20}) == ImageSize{32, 16});
+  const Tensor<float> pixels = to_float(open_safetensors(golden / "expected.safetensors").at("a.pixels"));
+  Outputs found, expected;
+  Session(model, {.threads = 1}).forward(pixels, Output::merged, found);
+  Session(reference, {.threads = 1}).forward(pixels, Output::merged, expected);
+  const auto a = found[0][Output::merged].flat(), b = expected[0][Output::merged].flat();
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-5f);
+}
+
+TEST_CASE("towers: steps of a clip are computed as clips of their own, equal frames as an image") {
+  for (const char* const name : {"qwen2.5-vl-shards", "qwen3-vl"}) {
+    CAPTURE(name);
+    const auto model = Model::load(test::data_path("golden/towers") / name);
+    const TensorFile expected =
+        open_safetensors(test::data_path("golden/towers") / name / "expected.safetensors");
+    const Tensor<float> image = to_float(expected.at("a.pixels"));
+    const std::size_t height = image.dim(2), width = image.dim(3), size = image.num_elements();
+    Tensor<float> clip(Shape{1, 12, height, width});
+    for (std::size_t frame = 0; frame < 4; ++frame) {
+      for (std::size_t i = 0; i < size; ++i)  // two equal frames, then two others
+        clip.data()[frame * size + i] =
+            image.data()[i] * (frame < 2 ? 1.0f : 1.0f / static_cast<float>(frame));
+    }
+    const Request request = request_of(model->config());
+    Session session(model, {.threads = 2});
+    Outputs of_image, of_clip, of_step;
+    session.forward(image, request, of_image);
+    session.forward(clip, request, of_clip);
+    CHECK(of_clip.num_images() == 1);
+    CHECK(of_clip.num_steps() == 2);
+    const auto merged = of_clip[0][Output::merged];
+    REQUIRE(merged.rank() == 4);
+    CHECK(of_clip[0].patches().shape() == Shape{2, height / 4, width / 4, model->config().embed_dim});
+    for (std::size_t step = 0; step < 2; ++step) {
+      const TensorView<const float> pixels(clip.data() + step * 2 * size, Shape{1, 6, height, width});
+      session.forward(pixels, request, of_step);
+      CHECK(std::ranges::equal(merged[step].flat(), of_step[0][Output::merged].flat()));
+    }
+    for (std::size_t i = 0; i < merged[0].num_elements(); ++i)
+      CHECK(std::abs(merged[0].flat()[i] - of_image[0][Output::merged].flat()[i]) < 1e-4f);
+    const Tensor<float> odd(Shape{1, 9, height, width});
+    CHECK(test::contains(test::message_of([&] { session.forward(odd, request, of_clip); }),
+                         "a clip of 3 frames, which must be a multiple of the 2 of a patch"));
+  }
+  const auto images_only = Model::load(test::data_path("golden/towers/mistral3"));
+  CHECK(test::contains(test::message_of([&] { images_only->steps_for(6); }), "takes 3 planes"));
+  CHECK(test::contains(
+      test::message_of([&] { Model::load(test::data_path("golden/towers/mistral3"), {.clip_frames = 4}); }),
+      "takes images and no clips"));
+}
+
 TEST_CASE("towers: shards without a tensor of the tower may be missing, others may not") {
   const fs::path whole = test::data_path("golden/towers/qwen2.5-vl-shards");  // its third shard is not there
   const auto described = describe_checkpoint(whole);
   const auto& notes = described.report.notes;
   CHECK(std::ranges::any_of(notes, [](const std::string& note) {
-    return test::contains(note, "1 of them lie in shards that are not opened");
+    return test::contains(note, "1 lie in shards that are not opened");
   }));
   const auto is_left = [](const TensorUse& use) { return use.name == "model.embed_tokens.weight"; };
   const auto left = std::ranges::find_if(described.report.tensors, is_left);

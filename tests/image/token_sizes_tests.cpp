@@ -5,6 +5,7 @@
 
 #include "tests/support/errors.h"
 #include "vit/image/preprocess.h"
+#include "vit/image/token_sizes.h"
 #include "vit/io/json.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 
@@ -80,6 +81,91 @@ TEST_CASE("image: sizes by other limits are those of the processors") {
   }
 }
 
+TEST_CASE("image: canvases of tiles, and images in them, are those of Llama 4's processor") {
+  struct Case {
+    ImageSize in;
+    std::size_t max_tiles, edge;
+    bool fills;
+    ImageSize canvas, resized;
+  };
+  for (const Case& c : {Case{{333, 333}, 16, 336, false, {336, 336}, {336, 335}},
+                        Case{{336, 336}, 16, 336, true, {1344, 1344}, {1344, 1344}},
+                        Case{{1, 1}, 5, 112, false, {112, 112}, {112, 112}},
+                        Case{{5000, 3}, 16, 336, false, {5040, 336}, {5000, 3}},
+                        Case{{3, 5000}, 16, 336, true, {336, 5376}, {3, 5376}},
+                        Case{{672, 336}, 5, 112, false, {224, 112}, {224, 112}},
+                        Case{{336, 672}, 16, 336, false, {336, 672}, {336, 672}},
+                        Case{{671, 1007}, 16, 336, true, {1008, 1680}, {1008, 1512}},
+                        Case{{1080, 1920}, 5, 112, false, {224, 224}, {126, 224}},
+                        Case{{1920, 1080}, 16, 336, false, {1680, 1008}, {1680, 945}},
+                        Case{{100, 700}, 16, 336, false, {336, 1008}, {100, 700}},
+                        Case{{3039, 1469}, 5, 112, false, {336, 112}, {231, 112}},
+                        Case{{3258, 2829}, 16, 336, false, {1344, 1344}, {1344, 1167}},
+                        Case{{3861, 3447}, 16, 336, true, {1344, 1344}, {1344, 1199}},
+                        Case{{119, 3443}, 16, 336, true, {336, 5376}, {185, 5376}}}) {
+    CAPTURE(c.in.height);
+    CAPTURE(c.in.width);
+    PreprocessConfig config = rules(R"({"image_processor_type": "Llama4ImageProcessor"})");
+    config.max_tiles = c.max_tiles;
+    config.resize_height = config.resize_width = c.edge;
+    config.fills_canvas = c.fills;
+    CHECK(canvas_of_tiles(c.in, config) == c.canvas);
+    CHECK(size_in_canvas(c.in, c.canvas, config) == c.resized);
+    const std::size_t tiles = (c.canvas.height / c.edge) * (c.canvas.width / c.edge);
+    const Preprocessor preprocessor(config);
+    CHECK(preprocessor.output_size(c.in) == ImageSize{c.edge, c.edge});
+    CHECK(preprocessor.num_planes(c.in) == 3 * (tiles > 1 ? tiles + 1 : 1));
+  }
+}
+
+TEST_CASE("image: tiles lie row by row, black below and to the right, the whole image last") {
+  PreprocessConfig config = rules(
+      R"({"image_processor_type": "Llama4ImageProcessor", "max_patches": 2, "size": {"height": 4, "width": 4}})");
+  Image image(3, 7);
+  for (std::size_t i = 0; i < 3 * 3 * 7; ++i) image.data()[i] = 255;
+  const Tensor<float> pixels = Preprocessor(config).run(image);
+  REQUIRE(pixels.shape() == Shape{9, 4, 4});
+  for (std::size_t plane = 0; plane < 9; ++plane) {
+    for (std::size_t y = 0; y < 4; ++y) {
+      for (std::size_t x = 0; x < 4; ++x) {
+        const bool is_outside = plane < 6 && (y == 3 || (plane >= 3 && x == 3));
+        CHECK(pixels.view().row(plane * 4 + y)[x] == (is_outside ? -1.0f : 1.0f));
+      }
+    }
+  }
+}
+
+TEST_CASE("image: frames of a clip are those that the video processors take") {
+  const auto sampled = [](FrameSampling sampling, std::size_t count, std::size_t total) {
+    PreprocessConfig config;
+    config.sampling = sampling;
+    config.clip_frames = count;
+    config.frames_of_patch = 2;
+    return sample_frames(config, total);
+  };
+  using Indices = std::vector<std::size_t>;
+  CHECK(sampled(FrameSampling::even, 4, 10) == Indices{0, 2, 5, 7});
+  CHECK(sampled(FrameSampling::even_float32, 4, 10) == Indices{0, 2, 5, 7});
+  CHECK(sampled(FrameSampling::even_float32, 5, 10) == Indices{0, 2, 5, 7});  // 2.5 patches: half to even
+  CHECK(sampled(FrameSampling::end_to_end, 4, 10) == Indices{0, 3, 6, 9});
+  CHECK(sampled(FrameSampling::end_to_end, 3, 4) == Indices{0, 2, 3});
+  CHECK(sampled(FrameSampling::end_to_end, 1, 4) == Indices{0});
+  CHECK(test::contains(test::message_of([&] { sampled(FrameSampling::even, 5, 4); }), "take fewer"));
+}
+
+TEST_CASE("image: sizes of frames of clips are those of the video processors") {
+  const auto clip = [](const std::string& file, std::size_t frames) {
+    return read_hf_preprocess(parse_json(file, "video_preprocessor_config.json"), "",
+                              {.clip_frames = frames});
+  };
+  check_sizes(clip(R"({"video_processor_type": "Qwen2VLVideoProcessor"})", 4),
+              {{{480, 640}, {476, 644}}, {{333, 120}, {532, 196}}, {{24, 90}, {168, 616}}});
+  check_sizes(clip(R"({"video_processor_type": "Qwen3VLVideoProcessor"})", 4),
+              {{{480, 640}, {384, 512}}, {{333, 120}, {320, 128}}});
+  check_sizes(clip(R"({"video_processor_type": "Qwen3VLVideoProcessor"})", 3), {{{24, 90}, {128, 416}}});
+  check_sizes(clip(R"({"video_processor_type": "VJEPA2VideoProcessor"})", 4), {{{480, 640}, {256, 256}}});
+}
+
 TEST_CASE("image: hostile limits of sizes are refused in one line") {
   const auto message = [](const std::string& file) { return test::message_of([&] { rules(file); }); };
   CHECK(test::contains(
@@ -94,6 +180,20 @@ TEST_CASE("image: hostile limits of sizes are refused in one line") {
   CHECK(test::contains(
       message(R"({"image_processor_type": "Gemma4ImageProcessor", "pooling_kernel_size": [3, 4]})"),
       "square"));
+  for (
+      const char* const file :
+      {R"({"image_processor_type": "Llama4ImageProcessor", "max_patches": 0})",
+       R"({"image_processor_type": "Llama4ImageProcessor", "max_patches": 100000})",
+       R"({"image_processor_type": "Llama4ImageProcessor", "size": {"height": 8, "width": 9}})",
+       R"({"image_processor_type": "Llama4ImageProcessor", "do_resize": false})",
+       R"({"image_processor_type": "Gemma4ImageProcessor", "max_soft_tokens": 0})",
+       R"({"image_processor_type": "Kimi_K25ImageProcessor", "max_patches": 0})",
+       R"({"image_processor_type": "Qwen2VLImageProcessor", "size": {"shortest_edge": 9, "longest_edge": 8}})",
+       R"({"image_processor_type": "PixtralImageProcessor", "size": {"longest_edge": 1000000000}})"}) {
+    CAPTURE(file);
+    CHECK(!message(file).empty());
+    CHECK(!test::contains(message(file), "\n"));
+  }
   const PreprocessConfig huge = rules(
       R"({"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 1000000000, "max_pixels": 1000000000})");
   CHECK(test::contains(test::message_of([&] { size_of(huge, 100, 100); }), "too many pixels"));

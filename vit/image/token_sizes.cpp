@@ -40,7 +40,7 @@ ImageSize size_by_area(ImageSize image, const PreprocessConfig& config) {
   const auto most = static_cast<double>(config.max_area), least = static_cast<double>(config.min_area);
   const auto frames = static_cast<double>(config.area_frames);
   const auto of_patch = static_cast<double>(config.frames_of_patch);
-  const double filled = std::nearbyint(frames / of_patch) * of_patch;
+  const double filled = frames > 1.0 ? std::nearbyint(frames / of_patch) * of_patch : 1.0;
   const Edges in = enlarge_short({static_cast<double>(image.height), static_cast<double>(image.width)},
                                  factor, config.short_edges);
   const double ratio = std::max(in.height, in.width) / std::min(in.height, in.width);
