@@ -95,10 +95,17 @@ TEST_CASE("detect: arrays, raw and at the size of the image") {
 
 TEST_CASE("detect: a folder with pictures and COCO's lists, resumed") {
   const TestFolder folder;
-  const std::vector<std::string> arguments{
-      "detect",        "--model",  golden("yolos"),     golden("yolos/high.png"),
-      "no.png",        "--format", "color,coco",        "-o",
-      folder / "out/", "--html",   folder / "page.html"};
+  const std::vector<std::string> arguments{"detect",
+                                           "--model",
+                                           golden("yolos"),
+                                           golden("yolos/high.png"),
+                                           golden("yolos/no.png"),
+                                           "--format",
+                                           "color,coco",
+                                           "-o",
+                                           folder / "out/",
+                                           "--html",
+                                           folder / "page.html"};
   const RunResult run = run_vit(arguments);
   CHECK(run.exit_code == 1);  // of no.png
   CHECK(run.err.find("no.png") != std::string::npos);

@@ -219,7 +219,7 @@ std::vector<std::string> hf_config_seeds() {
 
 namespace {
 
-constexpr const char* kBoxModels[] = {"yolos", "owlv2", "owlvit", "vitpose-plus", "vitpose"};
+constexpr const char* kBoxModels[] = {"yolos", "owlv2", "owlvit", "vitpose", "vitpose-plus"};
 
 }  // namespace
 

@@ -158,6 +158,8 @@ def vitpose(folder, seed, pictures, boxes, simple=True, experts=1, expert=0, siz
                 if experts > 1:
                     index["dataset_index"] = torch.tensor([expert])
                 out = model(pixel_values=inputs["pixel_values"], **index)
+                if not is_stable(processor, out, box):
+                    return False
                 pose = processor.post_process_pose_estimation(out, boxes=[[box]])[0][0]
                 key = f"{name}.{kind}{number}."
                 results.update({key + "pixels": inputs["pixel_values"], key + "heatmaps": out.heatmaps[0],
@@ -166,6 +168,22 @@ def vitpose(folder, seed, pictures, boxes, simple=True, experts=1, expert=0, siz
                                  "boxes": [{"label": "person", "box": [x, y, x + w, y + h]} for x, y, w, h in own]}))
     finish(folder, model, processor, pictures, results)
     (folder / "boxes.jsonl").write_text("\n".join(lines) + "\n")
+    return True
+
+
+def is_stable(processor, out, box):
+    """Whether rounding of the heat maps moves no keypoint: where a map is flat, a Newton step amplifies it."""
+    def points(scale):
+        moved = transformers.utils.ModelOutput(heatmaps=out.heatmaps * scale)
+        return processor.post_process_pose_estimation(moved, boxes=[[box]])[0][0]["keypoints"]
+
+    noise = 1 + 1e-6 * torch.randn(out.heatmaps.shape, generator=torch.Generator().manual_seed(1))
+    return bool((points(noise) - points(1.0)).abs().max() < 3e-4)
+
+
+def stable_vitpose(folder, seed, *arguments, **settings):
+    while not vitpose(folder, seed, *arguments, **settings):
+        seed += 100
 
 
 def main():
@@ -178,8 +196,8 @@ def main():
         yolos(ROOT / "yolos", 1, pictures)
         owl(ROOT / "owlv2", 2, pictures, True)
         owl(ROOT / "owlvit", 3, pictures, False)
-        vitpose(ROOT / "vitpose", 4, pictures, boxes)
-        vitpose(ROOT / "vitpose-plus", 5, pictures, boxes, simple=False, experts=3, expert=1)
+        stable_vitpose(ROOT / "vitpose", 4, pictures, boxes)
+        stable_vitpose(ROOT / "vitpose-plus", 5, pictures, boxes, simple=False, experts=3, expert=1)
         return
     root, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     random = np.random.default_rng(seed)
@@ -196,9 +214,9 @@ def main():
     owl(root / "owlv2", seed, pictures, True, image_size=int(16 * random.integers(2, 7)), hidden_size=32, patch_size=16)
     owl(root / "owlv2-small", seed, pictures, True, image_size=30, patch_size=10)
     owl(root / "owlvit", seed, pictures, False, image_size=int(8 * random.integers(3, 9)), patch_size=8)
-    vitpose(root / "vitpose", seed, pictures, boxes, size=(64, 48), hidden_size=32, patch_size=[16, 16], num_hidden_layers=3)
-    vitpose(root / "vitpose-plus", seed, pictures, boxes, experts=4, expert=2, part_features=12, size=(48, 64))
-    vitpose(root / "vitpose-classic", seed, pictures, boxes, simple=False, qkv_bias=False)
+    stable_vitpose(root / "vitpose", seed, pictures, boxes, size=(64, 48), hidden_size=32, patch_size=[16, 16], num_hidden_layers=3)
+    stable_vitpose(root / "vitpose-plus", seed, pictures, boxes, experts=4, expert=2, part_features=12, size=(48, 64))
+    stable_vitpose(root / "vitpose-classic", seed, pictures, boxes, simple=False, qkv_bias=False)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,15 @@ void check_gives(const char* command, const Model& model, MapMeaning needed) {
             model.report().path.string(), " has a head that does not give ", to_string(needed));
 }
 
+template <typename Parse>
+void add_words(const std::string& list, const Parse& parse, std::vector<std::string>& words) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    words.push_back(parse(list.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 
 bool DenseRunOptions::has_word(std::string_view word) const {
@@ -83,8 +92,13 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
   list.push_back({.name = "--format",
                   .type_name = "LIST",
                   .help = format_help,
-                  .target = offering(list_target(options.words, parse), words),
-                  .occurs = Occurs::list});
+                  // with commas, or given again; what follows a value is an input
+                  .target = offering({[&to = options.words, parse](const std::vector<std::string>& values) {
+                                       to.clear();
+                                       for (const std::string& value : values) add_words(value, parse, to);
+                                     }},
+                                     words),
+                  .occurs = Occurs::repeated});
   list.push_back({.name = "--raw",
                   .type_name = "",
                   .help = "Write what the head gives, before it is brought to the size of the image",
