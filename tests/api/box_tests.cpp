@@ -14,7 +14,7 @@
 #include "tests/support/files.h"
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
-#include "vit/detection.h"
+#include "vit/boxes.h"
 #include "vit/image/resample_axis.h"
 #include "vit/io/safetensors.h"
 #include "vit/pose.h"

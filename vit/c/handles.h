@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "vit/anomaly.h"
+#include "vit/boxes.h"
 #include "vit/c.h"
 #include "vit/c/results.h"
 #include "vit/classifier.h"
-#include "vit/detection.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/session.h"

@@ -22,7 +22,7 @@
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
-#include "vit/detection.h"
+#include "vit/boxes.h"
 #include "vit/io/atomic_file.h"
 
 namespace vit::app {

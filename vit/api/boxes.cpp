@@ -1,4 +1,4 @@
-#include "vit/detection.h"
+#include "vit/boxes.h"
 
 #include <algorithm>
 #include <cmath>
