@@ -55,6 +55,7 @@ void PatchEmbed::normalize_pixels(float* patch) const {
   if (norms_.unit_pixels) {
     for (std::size_t i = 0; i < projection_.in_features(); ++i) patch[i] = 2.0f * (patch[i] - 0.5f);
   }
+  if (norms_.mean.empty()) return;
   for (std::size_t channel = 0; channel < norms_.mean.num_elements(); ++channel) {
     const float mean = norms_.mean.data()[channel], std = norms_.std.data()[channel];
     float* const values = patch + channel * of_channel;
