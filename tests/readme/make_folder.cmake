@@ -1,8 +1,10 @@
-# The folder in which the blocks of the pages run: model, siglip2, depth-anything, photo.jpg, other.jpg, photos/ and labeled/<label>/.
+# The folder in which the blocks of the pages run: model, siglip2, depth-anything, owlv2, vitpose, photo.jpg, other.jpg, photos/ and labeled/<label>/.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
 file(CREATE_LINK "${ROOT}/data/golden/text/openclip-siglip" "${FOLDER}/siglip2" SYMBOLIC)
+file(CREATE_LINK "${ROOT}/data/golden/boxes/owlv2" "${FOLDER}/owlv2" SYMBOLIC)
+file(CREATE_LINK "${ROOT}/data/golden/boxes/vitpose" "${FOLDER}/vitpose" SYMBOLIC)
 file(CREATE_LINK "${ROOT}/data/golden/dense/hf-depth-anything" "${FOLDER}/depth-anything" SYMBOLIC)
 file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
 file(COPY_FILE "${ROOT}/data/images/dog_retriever.jpg" "${FOLDER}/other.jpg")
