@@ -52,6 +52,7 @@ struct TimmArgs {
   bool swiglu_split = false;  // VisionTransformer: SwiGLU, two matrices
   std::size_t swiglu_align_to = 0;
   Activation activation = Activation::gelu;
+  bool act_given = false;  // act_layer: SwiGLUPacked then has this one, else the SiLU of all published models
   double norm_eps = 1e-6;
   bool rms_norm = false;    // norm_layer
   bool embed_norm = false;  // embed_norm_layer

@@ -160,7 +160,9 @@ void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& co
   check_last_norm(files, layout, config);
   drop_missing_end(files, layout, config, notes);
   if (config.mlp == MlpKind::gated && is_packed_gate(files, layout))
-    notes.push_back("the MLP is a packed SwiGLU, as its tensors tell");
+    notes.push_back(
+        "the MLP is a packed SwiGLU, as its tensors tell, with " +
+        std::string(config.activation == Activation::silu ? "SiLU; act_layer names another" : "act_layer"));
 }
 
 }  // namespace vit::internal

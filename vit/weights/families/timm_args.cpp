@@ -151,7 +151,11 @@ const std::map<std::string, Setter>& setters() {
        [](TimmArgs& a, const Json& v) {
          if (v.is_array() || count(v) != a.num_heads) refuse(v, "the number of heads; shared heads are not implemented");
        }},
-      {"act_layer", [](TimmArgs& a, const Json& v) { a.activation = activation_of(v); }},
+      {"act_layer",
+       [](TimmArgs& a, const Json& v) {
+         a.activation = activation_of(v);
+         a.act_given = true;
+       }},
       {"qkv_fused", [](TimmArgs& a, const Json& v) { a.qkv_fused = v.as_bool(); }},
       {"scale_mlp", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
       {"scale_attn_inner", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
@@ -261,7 +265,8 @@ void set_mlp(const TimmArgs& args, ModelConfig& config, std::string_view source)
   config.mlp_norm = args.scale_mlp;
   if (!args.swiglu) return;
   config.mlp = MlpKind::gated;
-  config.activation = Activation::silu;
+  const bool has_own = args.act_given && args.timm_class == TimmClass::vision_transformer;
+  if (!has_own) config.activation = Activation::silu;
   if (args.mlp_dim != 0 || args.swiglu_split) return;
   if (args.timm_class == TimmClass::vision_transformer) {
     config.mlp_dim /= 2;  // SwiGLUPacked counts gate and value
@@ -405,7 +410,8 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, source,
             ": patch_size and num_heads must be positive");
   VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere, source,
-            ": global_pool \"token\" needs a class token, but class_token is false");
+            ": global_pool \"token\" needs a class token, and this model has none; give ",
+            override_name("global_pool"), " = \"avg\", or \"first_token\" where the script reads token 0");
   config.patch_bias = !args.pre_norm;
   config.class_token = args.class_token;
   config.distillation_token = args.distilled;
