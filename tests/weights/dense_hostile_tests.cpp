@@ -1,0 +1,149 @@
+// Models with dense heads whose files contradict themselves, ask for too much, or are cut off: each is an
+// Error that says what is wrong, and none crashes.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/support/files.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/error.h"
+#include "vit/model.h"
+
+namespace vit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of data/golden/dense with another value in its config.json.
+struct ConfigCase {
+  const char* folder;
+  const char* from;  // what the file has
+  const char* to;
+  const char* words;  // of the message; "" = the model loads
+};
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+void copy_model(const std::string& name, const test::TemporaryFolder& to) {
+  for (const auto& entry : fs::directory_iterator(test::data_path("golden/dense/" + name)))
+    fs::copy_file(entry.path(), to.path() / entry.path().filename());
+}
+
+std::string failure_of(const fs::path& folder, const ModelOptions& options = {}) {
+  try {
+    Model::load(folder, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The bytes of a float32 tensor in a .safetensors file.
+std::size_t place_of(const std::string& file, const std::string& name) {
+  std::uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  const std::size_t entry = file.find("\"" + name + "\"");
+  REQUIRE(entry != std::string::npos);
+  const std::size_t offsets = file.find("data_offsets\":[", entry) + std::strlen("data_offsets\":[");
+  return sizeof header + header + std::stoul(file.substr(offsets));
+}
+
+}  // namespace
+
+TEST_CASE("weights: configurations of dense heads that cannot be are refused") {
+  constexpr ConfigCase kCases[] = {
+      {"hf-eomt", "\"num_queries\": 5", "\"num_queries\": 6", "query.weight"},
+      {"hf-eomt", "\"num_queries\": 5", "\"num_queries\": 0", "0 queries"},
+      {"hf-eomt", "\"num_queries\": 5", "\"num_queries\": -1", "num_queries"},
+      {"hf-eomt", "\"num_queries\": 5", "\"num_queries\": 100000000", "num_late_tokens"},
+      {"hf-eomt", "\"num_blocks\": 2", "\"num_blocks\": 0", "last 0"},
+      {"hf-eomt", "\"num_blocks\": 2", "\"num_blocks\": 9", "last 9"},
+      {"hf-eomt", "\"num_blocks\": 2", "\"num_blocks\": 3", "attn_mask_probs"},
+      {"hf-eomt", "\"num_upscale_blocks\": 1", "\"num_upscale_blocks\": 2", "upscale_block.block.1"},
+      {"hf-eomt", "\"num_upscale_blocks\": 1", "\"num_upscale_blocks\": 60", "doublings"},
+      {"hf-eomt", "\"num_register_tokens\": 1", "\"num_register_tokens\": 2", "register_tokens"},
+      {"hf-eomt", "\"2\": \"dog\"", "\"2\": \"dog\", \"3\": \"cow\"", "class_predictor"},
+      {"hf-eomt", "\"image_size\": 12", "\"image_size\": 16", "position_embeddings"},
+      {"hf-eomt", "\"image_size\": 12", "\"image_size\": 1000000000", "image_size"},
+      {"hf-eomt", "\"mlp_ratio\": 2", "\"mlp_ratio\": -2", "mlp_ratio"},
+      {"hf-eomt", "\"model_type\": \"eomt\"", "\"model_type\": \"eomt_dinov3\"", "missing"},
+      {"hf-depth-anything", "\"out_indices\": [", "\"out_indices\": [9, ", "stage 9"},
+      {"hf-depth-anything", "\"fusion_hidden_size\": 6", "\"fusion_hidden_size\": 0", "features"},
+      {"hf-depth-anything", "\"fusion_hidden_size\": 6", "\"fusion_hidden_size\": 7", "neck"},
+      {"hf-depth-anything", "\"head_hidden_size\": 5", "\"head_hidden_size\": 1000000000", "hidden"},
+      {"hf-depth-anything", "\"max_depth\": 20", "\"max_depth\": 0", "largest depth"},
+      {"hf-depth-anything", "\"max_depth\": 20", "\"max_depth\": 1e300", "finite"},
+      {"hf-depth-anything", "\"head_in_index\": -1", "\"head_in_index\": 2", "head_in_index"},
+      {"hf-depth-anything", "\"metric\"", "\"absolute\"", "absolute"},
+  };
+  for (const ConfigCase& c : kCases) {
+    CAPTURE(c.to);
+    const test::TemporaryFolder folder;
+    copy_model(c.folder, folder);
+    folder.write("config.json", replaced(test::read_text(folder / "config.json"), c.from, c.to));
+    const std::string message = failure_of(folder.path());
+    CAPTURE(message);
+    CHECK(!message.empty());
+    CHECK(message.find(c.words) != std::string::npos);
+  }
+}
+
+TEST_CASE("weights: queries that are masked at random are refused, and NaN is") {
+  for (const float share : {0.5f, 2.0f, -1.0f, NAN}) {
+    CAPTURE(share);
+    const test::TemporaryFolder folder;
+    copy_model("hf-eomt", folder);
+    std::string weights = test::read_text(folder / "model.safetensors");
+    std::memcpy(weights.data() + place_of(weights, "attn_mask_probs"), &share, sizeof share);
+    folder.write("model.safetensors", weights);
+    CHECK(failure_of(folder.path()).find("attn_mask_probs[0]") != std::string::npos);
+  }
+}
+
+TEST_CASE("weights: head files that are cut off anywhere are an Error") {
+  const fs::path golden = test::data_path("golden/dense/dinov2-heads");
+  for (const char* const head : {"voc2012_ms_head.safetensors", "nyu_linear_head.safetensors"}) {
+    const std::string whole = test::read_text(golden / head);
+    const test::TemporaryFolder folder;
+    ModelOptions options;
+    for (std::size_t size = 0; size < whole.size(); size += whole.size() / 23 + 1) {
+      CAPTURE(size);
+      options.dense.head = folder.write(head, whole.substr(0, size));
+      CHECK(!failure_of(golden / "model.safetensors", options).empty());
+    }
+  }
+}
+
+TEST_CASE("weights: processors of EoMT that cannot be are refused") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"\"do_pad\": true", "\"do_pad\": 3"},
+      {"\"longest_edge\": 12", "\"longest_edge\": 20"},
+      {"\"longest_edge\": 12", "\"longest_edge\": 0"},
+      {"\"shortest_edge\": 12, \"longest_edge\": 12", "\"height\": 12, \"width\": 12"},
+      {"\"do_split_image\": false", "\"do_split_image\": \"yes\""},
+  };
+  for (const auto& [from, to] : cases) {
+    CAPTURE(to);
+    const test::TemporaryFolder folder;
+    copy_model("hf-eomt", folder);
+    std::string text = test::read_text(folder / "preprocessor_config.json");
+    std::erase(text, '\n');
+    for (std::size_t at = text.find("  "); at != std::string::npos; at = text.find("  ", at))
+      text.erase(at, 1);
+    text = replaced(text, "{ \"shortest_edge\"", "{\"shortest_edge\"");
+    folder.write("preprocessor_config.json", replaced(text, from, to));
+    CHECK(!failure_of(folder.path()).empty());
+  }
+}
+
+}  // namespace vit
