@@ -83,7 +83,10 @@ std::vector<std::string> dense_config_seeds() {
 void run_dense_head(std::string_view input) {
   static const test::TemporaryFolder folder(test::TemporaryFolder::Place::memory);
   ModelOptions options;
-  options.dense.head = folder.write("voc2012_ms_head.safetensors", input);
+  // the range of depths is known by the name
+  const bool is_depth = input.find("conv_depth") != input.npos;
+  options.dense.head =
+      folder.write(is_depth ? "nyu_linear_head.safetensors" : "voc2012_ms_head.safetensors", input);
   run_maps(Model::load(golden_root() / "dinov2-heads" / "model.safetensors", options));
 }
 
