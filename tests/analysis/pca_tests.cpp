@@ -81,11 +81,11 @@ TEST_CASE("pca: rows may come in any parts") {
 
 TEST_CASE("pca: widths that differ and too many components are errors") {
   PcaAccumulator accumulator;
-  CHECK_ERROR(ErrorKind::argument, ("1 components asked of 0 rows"), accumulator.fit(1));
+  CHECK_ERROR(ErrorKind::argument, ("1 components requested of 0 rows"), accumulator.fit(1));
   accumulator.add(random_rows(2, 7, 1));
   CHECK_ERROR(ErrorKind::argument, ("rows of 6 features, those before have 7"),
               accumulator.add(random_rows(2, 6, 1)));
-  CHECK_ERROR(ErrorKind::argument, ("3 components asked of 2 rows with 7 features"), accumulator.fit(3));
+  CHECK_ERROR(ErrorKind::argument, ("3 components requested of 2 rows with 7 features"), accumulator.fit(3));
   CHECK_ERROR(ErrorKind::argument, ("for components of 7 features"),
               accumulator.fit(2).transform(random_rows(2, 6, 1)));
 }

@@ -91,7 +91,7 @@ TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and
     CHECK(same == 1);  // the model's own
     const RunResult told =
         run_vit({"info", "--model", golden_model(model), "--rope-scaling", "yarn,beta_fast=2"});
-    CHECK(contains(told.out, "rope scaling  yarn,beta_fast=2 (asked for; of the checkpoint itself: "));
+    CHECK(contains(told.out, "rope scaling  yarn,beta_fast=2 (given; default of the checkpoint: "));
   }
   const RunResult plain =
       run_vit({"classify", "--model", golden_model("timm-vit"), "--rope-scaling", "ntk", folder / "a.ppm"});

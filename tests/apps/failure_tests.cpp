@@ -228,7 +228,7 @@ TEST_CASE("apps: bad pictures are named, the others are done") {
   CHECK(parse_json(lines[1], "line").at("file").as_string() == folder / "in/deep/er/c.PPM");
   CHECK(parse_json(lines[2], "line").at("file").as_string() == folder / "in/z.ppm");
   CHECK(result.num_errors() == 4);
-  CHECK(contains(result.err, (folder / "in") + ": 1 file is passed over, not read as images: 1 .txt"));
+  CHECK(contains(result.err, (folder / "in") + ": 1 file is skipped, not images: 1 .txt"));
   for (const char* name : {"empty.jpg", "text.png", "missing.jpg"}) {
     CHECK(contains(result.err,
                    "vit: " + (folder / (std::strcmp(name, "missing.jpg") == 0 ? "" : "in/")) + name + ": "));
@@ -257,7 +257,7 @@ TEST_CASE("apps: the list of inputs may come from standard input") {
 
   const RunResult of_folder = run_vit(with_model("classify", {"-"}), {.standard_input_path = folder.path()});
   CHECK(of_folder.exit_code == 1);
-  CHECK(of_folder.err == "vit: -: standard input is a folder, expected paths, one a line\n");
+  CHECK(of_folder.err == "vit: -: standard input is a folder, expected paths, one per line\n");
 }
 
 TEST_CASE("apps: a folder that cannot be read is named, the others are done") {

@@ -223,7 +223,7 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
     CHECK(contains(result.err, cause));
   };
   refuses({images[0], images[1]}, 2, "--resume goes on");
-  refuses({images[0], images[1], "--resume", "--part-size", "5"}, 1, "part_size 10000, and this run has 5");
+  refuses({images[0], images[1], "--resume", "--part-size", "5"}, 1, "part_size 10000, but this run has 5");
   refuses({images[0], images[2], "--resume"}, 1, "101.ppm");
   refuses({images[0], "--resume"}, 1, "more inputs than the 1");
   CHECK(embed({images[0], "--part-size", "5", "--output", folder / "unnamed"}).exit_code == 0);

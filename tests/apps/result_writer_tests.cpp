@@ -85,7 +85,7 @@ TEST_CASE("apps: .npy takes one feature of one shape") {
   CHECK(writer->add("a.jpg", std::array{array_of({2, 2})}).empty());
   CHECK(writer->add("b.jpg", std::array{array_of({2, 2}, 4)}).empty());
   const std::string defect = writer->add("c.jpg", std::array{array_of({3, 2})});
-  CHECK(defect.find("patches is (3, 2), of the images before (2, 2)") != std::string::npos);
+  CHECK(defect.find("patches is (3, 2), for the images before (2, 2)") != std::string::npos);
   writer->finish();
   const test::NpyArray array = test::parse_npy(test::read_text(folder / "x.npy"));
   CHECK(array.shape == std::vector<std::size_t>{2, 2, 2});

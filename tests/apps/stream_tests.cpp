@@ -76,7 +76,7 @@ TEST_CASE("apps: inputs are listed in a stable order with stable names") {
   CHECK(list.failures[1].name == folder / "empty");
   REQUIRE(list.notes.size() == 1);
   CHECK(list.notes[0].name == folder / "in");
-  CHECK(list.notes[0].cause == "2 files are passed over, not read as images: 1 without extension, 1 .txt");
+  CHECK(list.notes[0].cause == "2 files are skipped, not images: 1 without extension, 1 .txt");
 }
 
 TEST_CASE("apps: a folder that several links lead to is read once") {

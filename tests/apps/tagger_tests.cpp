@@ -209,7 +209,7 @@ TEST_CASE("apps: --labels reads tables of names and categories") {
   refused(labels_of("name,category\na,1\n", {}), 1, "1 names for 9 classes");
   refused(labels_of("name,category\na,1\n\"b", {}), 1, "line 3: a quote that does not close");
   refused(labels_of("name,category\na\n", {}), 1, "line 2: 1 fields below a header of 2");
-  refused(labels_of("name\n\"a\"b\n", {}), 1, "line 2: text behind a closing quote");
+  refused(labels_of("name\n\"a\"b\n", {}), 1, "line 2: text after a closing quote");
   refused(labels_of("", {}), 1, "names.csv");
 }
 

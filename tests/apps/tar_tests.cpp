@@ -68,7 +68,7 @@ TEST_CASE("apps: members of a tar give what the files give, in the order of the 
   const RunResult from_files = run_vit(with_model("classify", arguments));
   const RunResult from_tar = run_vit(with_model("classify", {"--format", "csv", folder / "shard.tar"}));
   CHECK(from_tar.exit_code == 0);
-  CHECK(contains(from_tar.err, "shard.tar: 4 files are passed over, not read as images: 4 .cls"));
+  CHECK(contains(from_tar.err, "shard.tar: 4 files are skipped, not images: 4 .cls"));
   std::string renamed = from_tar.out;
   for (std::size_t at = 0; (at = renamed.find("shard.tar/", at)) != renamed.npos;) renamed.erase(at, 10);
   CHECK(renamed == from_files.out);
@@ -124,7 +124,7 @@ TEST_CASE("apps: names of members are kept as they are, also twice") {
                     {"d.ppm", "", '3'},
                     {"a.txt", "x"},
                     {"b.ppm", image}})) ==
-        "x.tar/b.ppm\nnote: 4 files are passed over, not read as images: 3 links and devices, 1 .txt\n");
+        "x.tar/b.ppm\nnote: 4 files are skipped, not images: 3 links and devices, 1 .txt\n");
 }
 
 TEST_CASE("apps: of many kinds of other members the most frequent are named") {
@@ -132,7 +132,7 @@ TEST_CASE("apps: of many kinds of other members the most frequent are named") {
   std::vector<TarMemberToWrite> members{{"a.ppm", picture(24, 1)}, {"a.zz", ""}, {"b.zz", ""}};
   for (int i = 10; i < 40; ++i) members.push_back({"a.k" + std::to_string(i), ""});
   const std::string text = listed(tar(members));
-  CHECK(contains(text, "note: 32 files are passed over, not read as images: 2 .zz, 1 .k10, "));
+  CHECK(contains(text, "note: 32 files are skipped, not images: 2 .zz, 1 .k10, "));
   CHECK(text.ends_with("1 .k18, 21 of other kinds\n"));
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("apps: a broken tar gives the members before the break and one error")
       run_vit(with_model("classify", {"--format", "csv", "--top", "1", folder / "x.tar"}));
   CHECK(result.exit_code == 1);
   CHECK(result.num_errors() == 1);
-  CHECK(contains(result.err, "x.tar: is cut short inside of the member b.ppm"));
+  CHECK(contains(result.err, "x.tar: is truncated inside the member b.ppm"));
   CHECK(lines_of(result.out).size() == 2);
   write_text(folder / "y.tar.gz", "x");
   const RunResult compressed = run_vit(with_model("classify", {folder / "y.tar.gz"}));
@@ -186,7 +186,7 @@ TEST_CASE("apps: a member that is no image fails alone, and an archive that chan
       run_vit(with_model("classify", {"--format", "csv", "--top", "1", folder / "x.tar"}));
   CHECK(result.exit_code == 1);
   CHECK(result.err == "vit: " + folder / "x.tar" + "/b.ppm: the member is empty\nvit: " + folder / "x.tar" +
-                          "/c.jpg: not an image: the file holds text\n");
+                          "/c.jpg: not an image: the file contains text\n");
   CHECK(lines_of(result.out).size() == 3);
 
   const TarArchive archive(folder / "x.tar");

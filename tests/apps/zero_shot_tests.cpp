@@ -264,9 +264,9 @@ TEST_CASE("apps: wrong classes, templates and texts are one clear line") {
   const std::string names = folder / "names.safetensors";
   for (const Wrong& wrong : std::vector<Wrong>{
            {{"--classes", ", ,"}, 2, "no classes"},
-           {{"--classes", "cat,dog,cat"}, 2, "'cat' is there twice"},
+           {{"--classes", "cat,dog,cat"}, 2, "'cat' appears twice"},
            {{"--classes", "c\xFFt"}, 2, "UTF-8"},
-           {{"--classes-file", folder / "twice.txt"}, 1, "'cat' is there twice"},
+           {{"--classes-file", folder / "twice.txt"}, 1, "'cat' appears twice"},
            {{"--classes-file", folder / "blank.txt"}, 1, "no classes"},
            {{"--classes-file", folder / "damaged.txt"}, 1, "UTF-8"},
            {{"--classes-file", folder / "none.txt"}, 1, "none.txt"},

@@ -140,7 +140,7 @@ void add_template_options(std::vector<Option>& list, TemplateOptions& options) {
   list.push_back(
       {.name = "--template",
        .type_name = "TEXT",
-       .help = vit::text("Text with {} for the name of a class; the vectors of several are averaged.  "
+       .help = vit::text("Text with {} for the name of a class; the vectors of several are averaged. "
                          "Default: \"",
                          kDefaultTemplate, "\""),
        .target = list_target(options.templates, [](const std::string& value) { return value; }),
