@@ -232,6 +232,7 @@ typedef struct vit_model_options {
   float dense_depth_range[2]; /* least and most of bins of depth, metres; 0 both: as published */
   float dense_max_depth;      /* of metric depth, metres; 0: as published */
   int32_t dense_resize_rule;  /* VIT_RESIZE_RULE_AUTO, ...: whose sizes images of such a head have */
+  size_t dense_expert;        /* of models with experts: index of the data set (ViTPose+: 0 = COCO) */
 } vit_model_options;
 
 /* Weights ready to run. Immutable: sessions of any threads may share it. */

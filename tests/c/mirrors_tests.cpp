@@ -60,12 +60,14 @@ bool has(const Names& names, const std::string& name) {
 }  // namespace
 
 TEST_CASE("c: every option of a model has its member in C") {
-  const std::map<std::string, Names> others{
-      {"overrides", {"overrides", "num_overrides"}},
-      {"square_pad_color", {"pads_to_square", "pad_color"}},
-      {"area_limits", {"min_area", "max_area"}},
-      {"dense", {"dense_head", "dense_taps", "dense_depth_range", "dense_max_depth", "dense_resize_rule"}},
-      {"mean", {"mean", "num_means", "std", "num_stds"}}};
+  const std::map<std::string, Names> others{{"overrides", {"overrides", "num_overrides"}},
+                                            {"square_pad_color", {"pads_to_square", "pad_color"}},
+                                            {"area_limits", {"min_area", "max_area"}},
+                                            {"dense",
+                                             {"dense_head", "dense_taps", "dense_depth_range",
+                                              "dense_max_depth", "dense_resize_rule", "dense_expert"}},
+                                            {"clip_frames", {}},  // clips are run in C++ and by the program
+                                            {"mean", {"mean", "num_means", "std", "num_stds"}}};
   const Names c = c_members("vit_model_options"),
               cpp = cpp_members("vit/config/load_options.h", "ModelOptions");
   CHECK(has(cpp, "architecture"));

@@ -41,11 +41,13 @@ std::size_t count_stored(const std::string& name) {
   const ModelConfig config = to_config(architecture.args, architecture);
   const bool no_k_bias =
       architecture.args.timm_class == TimmClass::eva && architecture.args.attn_type == TimmAttention::eva;
+  const bool no_fc2_bias = architecture.args.parallel && !architecture.args.proj_bias;  // zeros stand for it
   ModelWeights weights;
   std::size_t total = 0;
   for_each_tensor(config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
     total += shape.num_elements();
     if (no_k_bias && id.part == Part::qkv_bias) total -= config.embed_dim;
+    if (no_fc2_bias && id.part == Part::fc2_bias) total -= config.embed_dim;
   });
   return total;
 }

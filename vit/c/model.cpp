@@ -31,6 +31,7 @@ DenseOptions dense_options(const vit_model_options& options) {
   if (range[0] != 0.0f || range[1] != 0.0f) out.depth_range = {range[0], range[1]};
   if (options.dense_max_depth != 0.0f) out.max_depth = options.dense_max_depth;
   out.resize_rule = enum_of(options.dense_resize_rule, ResizeRuleChoice::repository, "dense_resize_rule");
+  out.expert = options.dense_expert;
   return out;
 }
 

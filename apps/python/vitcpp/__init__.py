@@ -83,7 +83,7 @@ def load(
         threads: That decode or compute in one call; None: all cores. Results do not depend on it.
         **options: size ("model", "native", S or (H, W)), batch, architecture, overrides (timm's model_args), layout,
             kernels, resampler, pillow, exif, tokenizer, library, rope_scaling, max_pixels, adapter, prefix, mean, std:
-            as the options of the program, see `vit embed --help`; head, taps, depth_range, max_depth, resize_rule: see
+            as the options of the program, see `vit embed --help`; head, taps, depth_range, max_depth, resize_rule, expert: see
             `vit depth --help`; area_limits: least and most area of an image in pixels, as `--pixels`.
 
     Raises:

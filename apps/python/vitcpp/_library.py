@@ -56,6 +56,7 @@ class ModelOptions(Options):
         ("dense_depth_range", c_float * 2),
         ("dense_max_depth", c_float),
         ("dense_resize_rule", c_int32),
+        ("dense_expert", c_size_t),
     ]
 
 

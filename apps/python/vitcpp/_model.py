@@ -172,6 +172,7 @@ class Model(DenseModel):
         depth_range: tuple[float, float] | None = None,
         max_depth: float | None = None,
         resize_rule: Literal["auto", "library", "repository"] = "auto",
+        expert: int = 0,
     ) -> None:
         self._path = lib.encoded(path)
         self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
@@ -202,6 +203,7 @@ class Model(DenseModel):
             "depth_range": depth_range,
             "max_depth": max_depth,
             "resize_rule": resize_rule,
+            "expert": expert,
         }
         pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
@@ -242,6 +244,7 @@ class Model(DenseModel):
             dense_depth_range=(ctypes.c_float * 2)(*_pair("depth_range", depth_range)),
             dense_max_depth=0.0 if max_depth is None else _positive("max_depth", max_depth),
             dense_resize_rule=_chosen("resize_rule", _RESIZE_RULES, resize_rule),
+            dense_expert=integer("expert", expert, 0, 63),
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else integer("threads", threads, 0)
