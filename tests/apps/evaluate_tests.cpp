@@ -28,7 +28,7 @@ TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a
   CHECK(confusion[0].at("label").as_string() == "A");
   CHECK(confusion[1].at("label").as_string() == "a");
   CHECK(result.num_errors() == 3);  // no class is called d, two are crane, and two ox
-  CHECK(contains(result.err, "d: the model has no class of this name"));
+  CHECK(contains(result.err, "d: the model has no class with this name"));
   CHECK(contains(result.err, "crane: the name of 2 classes, 3 and 4 among them"));
   CHECK(contains(result.err, "ox: the name of 2 classes, 2 and 5 among them"));
 }
@@ -101,7 +101,7 @@ TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and
   const RunResult learned =
       run_vit({"info", "--model", golden_model("rope-mixed"), "--rope-scaling", "yarn,truncate=true"});
   CHECK(learned.exit_code == 1);
-  CHECK(contains(learned.err, "truncate rounds places on a ladder"));
+  CHECK(contains(learned.err, "truncate needs ordered frequencies"));
 }
 
 TEST_CASE("apps: evaluate knows classes by label and index") {

@@ -187,7 +187,7 @@ TEST_CASE("apps: where no file tells how images are preprocessed, preprocessed p
 
   const RunResult text = run_vit({"info", "--model", model});
   CHECK(text.exit_code == 0);
-  CHECK(contains(text.out, "preprocessing (unknown)\n  no file tells how images are preprocessed"));
+  CHECK(contains(text.out, "preprocessing (unknown)\n  no file defines the preprocessing"));
   const Json facts = parse_json(run_vit({"info", "--model", model, "--json"}).out, "info").at("model");
   CHECK(!facts.find("preprocessing"));  // null
   CHECK(facts.at("flops_per_image").at("height").as_size() ==

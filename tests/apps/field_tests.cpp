@@ -53,7 +53,7 @@ const std::vector<Situation> kSituations{
              R"("index": 2, "label": "panda")"}},
     {.name = "labels_gap", .out = {R"("index": 0, "label": "cat")", R"("index": 2, "label": "panda")"}},
     {.name = "labels_int", .out = {R"("index": 0, "label": "0")", R"("index": 2, "label": "2")"}},
-    {.name = "npy_uint8", .exit_code = 1, .err = {"pixels.npy", "prepared", "normalized", "float32"}},
+    {.name = "npy_uint8", .exit_code = 1, .err = {"pixels.npy", "preprocessed", "normalized", "float32"}},
     {.name = "one_channel"},
     {.name = "pixels_not_multiple", .exit_code = 1, .err = {"input.npy", "11 x 13", "4 x 4", "timm"}},
 };

@@ -247,7 +247,7 @@ TEST_CASE("apps: search by texts compares with the vectors of the text tower") {
   refused(search("index", {"--text", texts[0]}), 1, "--tokenizer");  // whose vocabulary is another folder's
   refused(search("pooled", both), 1, "projected");
   REQUIRE(run("index", {image, "--output", folder / "plain"}).exit_code == 0);
-  refused(search("plain", both), 1, "no text tower");
+  refused(search("plain", both), 1, "no supported text tower");
 }
 
 TEST_CASE("apps: duplicates are connected components, best resolution first") {
@@ -453,7 +453,7 @@ TEST_CASE("apps: an index of 0.2 is searched, and rewritten without embedding ag
     CHECK(run_vit(search).out == found);
     const RunResult rewritten = run("index", rewrite);
     CHECK(rewritten.exit_code == 0);
-    CHECK(rewritten.err.find(" 0 embedded now") != std::string::npos);
+    CHECK(rewritten.err.find(" 0 newly embedded") != std::string::npos);
     std::map<std::string, std::string> now = bytes_of(index);
     CHECK(now == expected);
   }

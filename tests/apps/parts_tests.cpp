@@ -222,7 +222,7 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
     CHECK(result.exit_code == code);
     CHECK(contains(result.err, cause));
   };
-  refuses({images[0], images[1]}, 2, "--resume goes on");
+  refuses({images[0], images[1]}, 2, "continue it with --resume");
   refuses({images[0], images[1], "--resume", "--part-size", "5"}, 1, "part_size 10000, but this run has 5");
   refuses({images[0], images[2], "--resume"}, 1, "101.ppm");
   refuses({images[0], "--resume"}, 1, "more inputs than the 1");
@@ -233,7 +233,7 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
     return embed({images[0], "--output", folder / "loop/"});
   }();
   CHECK(loop.exit_code == 1);
-  CHECK(contains(loop.err, "the folder cannot be made"));
+  CHECK(contains(loop.err, "the folder cannot be created"));
   CHECK(embed({images[0], "--output", folder / "unnamed_too"}).exit_code == 2);
   CHECK(embed({images[0], "--format", "npy", "--output", folder / "x.npy"}).exit_code == 2);
   CHECK(embed({images[0], "--part-size", "0", "--output", folder / "new/"}).exit_code == 2);

@@ -99,11 +99,11 @@ TEST_CASE("apps: an index of members of a tar is complete until the archive chan
                                          "always"};
   const RunResult first = run_vit(with_model("index", command));
   if (contains(first.err, "libfaiss-dev")) return;
-  CHECK(contains(first.err, "2 images, 2 embedded now"));
+  CHECK(contains(first.err, "2 images, 2 newly embedded"));
   CHECK(contains(run_vit(with_model("index", command)).err, "unchanged"));
   std::filesystem::last_write_time(
       folder / "a.tar", std::filesystem::last_write_time(folder / "a.tar") + std::chrono::hours(1));
-  CHECK(contains(run_vit(with_model("index", command)).err, "2 embedded now"));
+  CHECK(contains(run_vit(with_model("index", command)).err, "2 newly embedded"));
 }
 
 TEST_CASE("apps: names of members are kept as they are, also twice") {
