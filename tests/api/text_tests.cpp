@@ -200,7 +200,7 @@ TEST_CASE("text: a text that is not UTF-8 and ids beyond the table are refused")
   row.ids[3] = -1;
   CHECK_ERROR(ErrorKind::mismatch, ("-1"), encoder.encode_ids(std::span(&row, 1)));
   row.ids.pop_back();
-  CHECK_ERROR(ErrorKind::mismatch, ("places"), encoder.encode_ids(std::span(&row, 1)));
+  CHECK_ERROR(ErrorKind::mismatch, ("positions"), encoder.encode_ids(std::span(&row, 1)));
 }
 
 TEST_CASE("text: tensors missing, misshaped, superfluous or absurd are refused by name") {

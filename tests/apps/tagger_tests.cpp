@@ -125,7 +125,7 @@ TEST_CASE("apps: --threshold tells all classes from a probability on, by categor
   CHECK(lines_of(tag({image("wide"), "--threshold", "1"}).out).size() == 1);  // the name of the file alone
 
   refused(with({"--threshold", "0.5", "--top", "3"}), 2, "--top and --threshold");
-  refused(with({"--threshold", "7=0.5"}), 2, "there are 9, 0, 4");
+  refused(with({"--threshold", "7=0.5"}), 2, "categories: 9, 0, 4");
   refused(with({"--threshold", "0=0.5", "--threshold", "0=0.6"}), 2, "given twice for the category 0");
   refused(with({"--threshold", "1.5"}), 2, "from 0 to 1");
   refused(with({"--threshold", "=0.5"}), 2, "CATEGORY=P");

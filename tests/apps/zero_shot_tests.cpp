@@ -239,7 +239,7 @@ TEST_CASE("apps: texts that are too long are cut, which is said once") {
       run_vit({"embed", "--model", model, "--text", words, "--text", words, "--output", folder / "t.npy"});
   CHECK(texts.exit_code == 0);
   CHECK(texts.num_errors() == 1);
-  CHECK(contains(texts.err, "are cut, as transformers cuts them"));
+  CHECK(contains(texts.err, "are truncated, as in transformers"));
   write_npy(folder / "pixels.npy", Tensor<float>(Shape{1, 3, 16, 16}).view());
   const RunResult classes = run_vit(
       {"classify", "--model", model, "--classes", "a " + words + ",b " + words, folder / "pixels.npy"});
