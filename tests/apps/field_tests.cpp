@@ -41,7 +41,7 @@ const std::vector<Situation> kSituations{
     {.name = "clip_projection_as_classes",
      .exit_code = 2,
      .err = {"no classes", "projection", "--classes", "--classifier"}},
-    {.name = "duplicates_overlap", .err = {"taken once"}, .not_out = {"group"}},
+    {.name = "duplicates_overlap", .err = {"used once"}, .not_out = {"group"}},
     {.name = "fit_hidden_folder", .out = {"2 classes from 6 images"}, .not_out = {"ipynb"}},
     {.name = "index_architecture", .out = {"photos/a.png"}},
     {.name = "index_other_folder", .out = {"photos-b"}},  // what was dropped is said by the second vit index

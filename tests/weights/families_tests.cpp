@@ -35,19 +35,18 @@ using test::options_of;
 using test::ScratchFolder;
 
 /// Numbers that a published file of this architecture holds: the k bias that Eva's attention does not have is
-/// not one of them.
+/// not one of them, and parallel blocks have one layer scale.
 std::size_t count_stored(const std::string& name) {
   const Architecture& architecture = find_architecture(name);
   const ModelConfig config = to_config(architecture.args, architecture);
   const bool no_k_bias =
       architecture.args.timm_class == TimmClass::eva && architecture.args.attn_type == TimmAttention::eva;
-  const bool no_fc2_bias = architecture.args.parallel && !architecture.args.proj_bias;  // zeros stand for it
   ModelWeights weights;
   std::size_t total = 0;
   for_each_tensor(config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
     total += shape.num_elements();
     if (no_k_bias && id.part == Part::qkv_bias) total -= config.embed_dim;
-    if (no_fc2_bias && id.part == Part::fc2_bias) total -= config.embed_dim;
+    if (architecture.args.parallel && id.part == Part::scale2) total -= config.embed_dim;
   });
   return total;
 }

@@ -51,10 +51,18 @@ std::string described(const RunModel& of) {
 }  // namespace
 
 void RunModel::check_same(const RunModel& other, const std::string& where) const {
+  check_named(other, where);
+  check_settings(other, where);
+}
+
+void RunModel::check_named(const RunModel& other, const std::string& where) const {
   VIT_CHECK(fingerprint == other.fingerprint && features == other.features && size == other.size &&
                 dtype == other.dtype && pad == other.pad && channels == other.channels,
             kWhere, where, ": made by ", printable(described(*this)), ", but this run has ",
             printable(described(other)));
+}
+
+void RunModel::check_settings(const RunModel& other, const std::string& where) const {
   VIT_CHECK(settings.empty() || other.settings.empty() || settings == other.settings, kWhere, where,
             ": made by ", printable(described(*this)),
             " with other values of configuration or preprocessing than this run has (settings ", settings,
@@ -97,13 +105,14 @@ RunModel parse_run_model(const Json& json) {
 }
 
 void RunFacts::check_same(const RunFacts& other, const std::string& where) const {
-  model.check_same(other.model, where);
+  model.check_named(other.model, where);
   for (const auto& [key, value] : other.others) {
     const auto found = std::ranges::find(others, key, &std::pair<std::string, std::string>::first);
     const std::string former = found == others.end() ? "unknown" : found->second;
     VIT_CHECK(former == value, kWhere, where, ": made with ", key, " ", printable(former),
               ", but this run has ", value);
   }
+  model.check_settings(other.model, where);
 }
 
 std::string RunFacts::json() const {

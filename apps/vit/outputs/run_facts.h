@@ -27,6 +27,9 @@ struct RunModel {
 
   /// Throws Error that names both if results of `other` are not comparable. `where` names the files.
   void check_same(const RunModel& other, const std::string& where) const;
+  /// The parts of check_same(): what has a name, and the digest of all other values.
+  void check_named(const RunModel& other, const std::string& where) const;
+  void check_settings(const RunModel& other, const std::string& where) const;
   /// The members of a JSON object, without its braces.
   std::string members() const;
 };
