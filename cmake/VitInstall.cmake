@@ -17,7 +17,7 @@ set(vit_headers
     base/choices.h base/error.h base/tensor.h
     config/load_options.h
     image/image.h image/preprocess.h
-    position/config.h position/rope.h position/tables.h
+    position/config.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)
 foreach(header ${vit_headers})
   get_filename_component(folder "${header}" DIRECTORY)

@@ -53,8 +53,8 @@ struct AnomalyOptions {
   /// Edge of the square of patches whose mean is the feature of the center patch, 3 in PatchCore;
   /// odd. At the edges of an image, the mean is over existing patches.
   std::size_t neighborhood = 1;
-  CoresetSize coreset{};
-  AnomalyScore score = AnomalyScore::top_percent;
+  CoresetSize coreset{};                           // how many patches are kept
+  AnomalyScore score = AnomalyScore::top_percent;  // of an image, from its patches
   /// Patches on the background side of the first principal component of the good images count as good. The
   /// foreground is the side of the center of the images.
   bool foreground = false;
@@ -68,7 +68,7 @@ struct AnomalyOptions {
 
 /// The result for an image.
 struct AnomalyResult {
-  float score = 0.0f;
+  float score = 0.0f;                // larger is more anomalous
   std::optional<float> threshold{};  // of the bank
   Tensor<float> distances;           // (h, w): 1 - cosine to the nearest good patch
   /// Nothing without a threshold.
@@ -115,6 +115,7 @@ class VIT_API AnomalyModel {
   const std::string& fingerprint() const noexcept { return fingerprint_; }  // LoadReport::fingerprint
   /// Free text from the builder of the bank, such as how the model was loaded.
   const std::string& source() const noexcept { return source_; }
+  /// Names the file that the bank comes from, for messages.
   void set_source(std::string source) { source_ = std::move(source); }
 
  private:

@@ -43,6 +43,7 @@ class VIT_API BoxClasses {
   BoxClasses(BoxClasses&&) noexcept;
   BoxClasses& operator=(BoxClasses&&) noexcept;
 
+  /// Names of the classes.
   std::span<const std::string> labels() const noexcept { return labels_; }
   float threshold() const noexcept;  // of scores, that of the library's post-processing
 

@@ -598,7 +598,10 @@ VIT_API vit_status vit_session_segment(vit_session* session, const vit_input* in
 
 /* A box in an image, in pixels from its upper left corner. */
 typedef struct vit_box {
-  double x0, y0, x1, y1; /* x0 < x1, y0 < y1 */
+  double x0; /* left edge, pixels */
+  double y0; /* upper edge */
+  double x1; /* right edge, x0 < x1 */
+  double y1; /* lower edge, y0 < y1 */
 } vit_box;
 
 /* VIT_KEYPOINTS and VIT_BOXES: input i has counts[i] of the boxes, which stand one behind the other. NULL for

@@ -48,6 +48,7 @@ VIT_API std::vector<Prediction> predictions_above(std::span<const float> logits,
 
 /// Which classes of an image are predicted: the most probable ones, or all from a threshold on.
 struct Selection {
+  /// The most probable classes.
   Selection(std::size_t num_classes = 5) : top(num_classes) {}
   /// One threshold for each class; an infinite one excludes its class.
   static Selection above(std::vector<float> thresholds) {

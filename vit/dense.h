@@ -28,9 +28,10 @@ VIT_API Tensor<float> resize_planes(TensorView<const float> planes, ImageSize si
 
 /// Depth of an image.
 struct DepthMap {
-  Tensor<float> depth;  // (H, W)
-  DepthUnit unit = DepthUnit::inverse;
-  float lowest = 0.0f, highest = 0.0f;  // of all pixels
+  Tensor<float> depth;                  // (H, W)
+  DepthUnit unit = DepthUnit::inverse;  // of the depths
+  float lowest = 0.0f;                  // of all pixels
+  float highest = 0.0f;                 // of all pixels
 };
 
 /// The depth that one image's outputs hold (Request::set_maps), at the size of the image.
@@ -80,8 +81,8 @@ struct Segment {
 
 /// A segment for every pixel.
 struct SegmentMap {
-  Tensor<std::int32_t> map;  // (H, W): ids, -1 = none
-  std::vector<Segment> segments;
+  Tensor<std::int32_t> map;       // (H, W): ids, -1 = none
+  std::vector<Segment> segments;  // what the numbers of the map mean
 };
 
 /// The class with the largest score (C, h, w) at each pixel of an image, the lower one of equals.
@@ -105,11 +106,11 @@ enum class SegmentTask {
 
 /// How masks of queries become segments: the arguments of transformers' post-processing.
 struct SegmentOptions {
-  SegmentTask task = SegmentTask::semantic;
-  double threshold = 0.8;            // of a segment's score
-  double mask_threshold = 0.5;       // of a pixel's probability (panoptic)
-  double overlap = 0.8;              // share of a mask that must be left to its segment (panoptic)
-  std::vector<std::size_t> stuff{};  // classes whose segments are one (panoptic)
+  SegmentTask task = SegmentTask::semantic;  // what segments are
+  double threshold = 0.8;                    // of a segment's score
+  double mask_threshold = 0.5;               // of a pixel's probability (panoptic)
+  double overlap = 0.8;                      // share of a mask that must be left to its segment (panoptic)
+  std::vector<std::size_t> stuff{};          // classes whose segments are one (panoptic)
 };
 
 /// Where an image lies in what the model computed.
@@ -143,6 +144,7 @@ class VIT_API Segmenter {
   explicit Segmenter(std::shared_ptr<const Model> model, SessionOptions options = {});
 
   const Model& model() const noexcept { return session_.model(); }  // what it runs
+  /// How masks become segments.
   const SegmentOptions& segment_options() const noexcept { return segments_; }
   /// Of the next images.
   void set_segment_options(SegmentOptions options) { segments_ = std::move(options); }

@@ -38,22 +38,23 @@ inline constexpr std::size_t kMaxTaps = 8;
 
 /// How the last layer's numbers become those of the map.
 enum class MapFinish {
-  none,
-  relu,
-  sigmoid,  // times `scale`
-  exponential,
+  none,         // as they are
+  relu,         // max(0, x)
+  sigmoid,      // times `scale`
+  exponential,  // exp(x)
   linear_bins,  // mean of evenly spaced depths, weighted by ReLU + offset
   log_bins,     // mean of depths that go over from logarithmic to even spacing, weighted in the same way
 };
 
+/// One map that a branch outputs, and what is done with its numbers.
 struct MapOutput {
-  MapMeaning meaning = MapMeaning::depth;
-  std::size_t channels = 1;  // that the last layer gives: bins, classes, 3 of a normal
-  MapFinish finish = MapFinish::relu;
-  float scale = 1.0f;    // multiplies the result
-  float offset = 0.0f;   // is added after that; of bins, to the ReLU of a weight
-  float lowest = 0.0f;   // of bins; the result is not below
-  float highest = 0.0f;  // of bins; the result is not above; 0 = no bounds
+  MapMeaning meaning = MapMeaning::depth;  // of its numbers
+  std::size_t channels = 1;                // that the last layer gives: bins, classes, 3 of a normal
+  MapFinish finish = MapFinish::relu;      // applied to the numbers of the last layer
+  float scale = 1.0f;                      // multiplies the result
+  float offset = 0.0f;                     // is added after that; of bins, to the ReLU of a weight
+  float lowest = 0.0f;                     // of bins; the result is not below
+  float highest = 0.0f;                    // of bins; the result is not above; 0 = no bounds
 };
 
 /// What is made of the class token of a tap.
@@ -87,25 +88,25 @@ enum class HeadLayersKind {
 
 /// Dense Prediction Transformer (Ranftl et al. 2021) in the dialects of its users.
 struct DptConfig {
-  ClassReadout readout = ClassReadout::dropped;
-  Activation readout_activation = Activation::gelu;
-  std::vector<std::size_t> channels;  // c_K of four taps
-  std::size_t features = 0;           // F
-  bool residual_bias = true;          // of the 3x3 convolutions of the residual units
-  bool residual_batch_norm = false;   // after each of them
-  FusionSize fusion_size = FusionSize::next_map;
-  std::size_t extra_channels = 0;  // a 3x3 convolution after the fusion; 0 = none
-  bool extra_bias = true;          // of it
-  bool extra_relu = true;          // after it
-  HeadLayersKind layers = HeadLayersKind::convolutions;
-  HeadSize head_size = HeadSize::patches;
-  std::size_t hidden = 32;
+  ClassReadout readout = ClassReadout::dropped;          // use of the class token
+  Activation readout_activation = Activation::gelu;      // after the readout projection
+  std::vector<std::size_t> channels;                     // c_K of four taps
+  std::size_t features = 0;                              // F
+  bool residual_bias = true;                             // of the 3x3 convolutions of the residual units
+  bool residual_batch_norm = false;                      // after each of them
+  FusionSize fusion_size = FusionSize::next_map;         // size of a fused map
+  std::size_t extra_channels = 0;                        // a 3x3 convolution after the fusion; 0 = none
+  bool extra_bias = true;                                // of it
+  bool extra_relu = true;                                // after it
+  HeadLayersKind layers = HeadLayersKind::convolutions;  // the last layers
+  HeadSize head_size = HeadSize::patches;                // of the map before the last layers
+  std::size_t hidden = 32;                               // channels before the last layer
 };
 
 /// A product of each patch, as DINOv2's linear heads have it: the maps of the taps side by side, each
 /// resized.
 struct LinearMapConfig {
-  ClassReadout readout = ClassReadout::dropped;
+  ClassReadout readout = ClassReadout::dropped;  // use of the class token
   std::size_t enlarged = 1;  // rows and columns of the maps become so many times more, edges aligned
   bool batch_norm = false;   // before the product
 };
@@ -125,8 +126,9 @@ enum class HeatmapDecoder {
   classic,  // two transposed convolutions of 4x4 with stride 2, batch norm and ReLU after each, then 1x1
 };
 
+/// A map of patches becomes heat maps of keypoints (ViTPose).
 struct HeatmapConfig {
-  HeatmapDecoder decoder = HeatmapDecoder::simple;
+  HeatmapDecoder decoder = HeatmapDecoder::simple;  // how
   std::size_t enlarged = 4;    // of simple: rows and columns become so many times more, edges aligned
   std::size_t channels = 256;  // of classic: those of the maps in between
 };
@@ -134,12 +136,12 @@ struct HeatmapConfig {
 /// Which tokens give a box each.
 enum class BoxTokens {
   registers,  // YOLOS calls them detection tokens
-  patches,
+  patches,    // one each
 };
 
 /// Small perceptrons of some tokens: their boxes and what is in them (YOLOS, OWL-ViT).
 struct BoxConfig {
-  BoxTokens tokens = BoxTokens::registers;
+  BoxTokens tokens = BoxTokens::registers;   // which tokens give a box each
   Activation activation = Activation::relu;  // between the three layers of a perceptron
   bool times_class_token = false;            // each token is multiplied by it, then normalized
   float times_norm_eps = 1e-5f;              // of that norm
@@ -151,9 +153,10 @@ struct DenseBranch {
   std::string name;               // in front of its tensors' names
   std::vector<std::size_t> taps;  // tokens that leave these blocks, from 0
   bool tap_norm = true;           // a norm of its own on these tokens
-  float tap_norm_eps = 1e-6f;
-  std::variant<DptConfig, LinearMapConfig, MaskConfig, HeatmapConfig, BoxConfig> layers;
-  std::vector<MapOutput> outputs;
+  float tap_norm_eps = 1e-6f;     // epsilon of that norm
+  std::variant<DptConfig, LinearMapConfig, MaskConfig, HeatmapConfig, BoxConfig>
+      layers;                      // kind of the branch
+  std::vector<MapOutput> outputs;  // in the order of the last layer
 };
 
 /// How a map comes to the size of an image, without antialias.
@@ -173,11 +176,12 @@ enum class DepthUnit {
 /// Colors of classes in the order of their indices, R, G, B; empty where nobody defines any.
 using Palette = std::vector<std::array<unsigned char, 3>>;
 
+/// The dense head of a model: branches from tapped blocks to maps, and how maps are brought to the image.
 struct DenseConfig {
-  std::string family;  // adapter that read it
-  std::vector<DenseBranch> branches;
-  DepthUnit depth_unit = DepthUnit::inverse;
-  ImageResize to_image = ImageResize::bicubic;
+  std::string family;                           // adapter that read it
+  std::vector<DenseBranch> branches;            // each with taps of its own
+  DepthUnit depth_unit = DepthUnit::inverse;    // of MapMeaning::depth
+  ImageResize to_image = ImageResize::bicubic;  // how maps get the size of the image
   /// Pixels whose edges are no whole patches are padded in the middle with zeros, as the publisher's model
   /// does it.
   bool pads_pixels = false;
@@ -206,7 +210,7 @@ struct DenseOptions {
   std::vector<std::size_t> taps{};                    // blocks, from 0; none = as published
   std::optional<std::array<float, 2>> depth_range{};  // of bins, metres
   std::optional<float> max_depth{};                   // of metric depth, metres
-  ResizeRuleChoice resize_rule = ResizeRuleChoice::automatic;
+  ResizeRuleChoice resize_rule = ResizeRuleChoice::automatic;  // whose sizes images have
   std::size_t expert = 0;  // of models with experts: that of the data set of this index (ViTPose+: 0 = COCO)
 };
 

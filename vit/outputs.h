@@ -48,11 +48,12 @@ enum class Output : std::uint32_t {
 
 /// One output to request: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
 struct OutputKey {
+  /// An output, of a block and a query if it has them.
   constexpr OutputKey(Output of, std::size_t block = 0, std::size_t query = 0)
       : output(of), index(block), token(query) {}
   bool operator==(const OutputKey&) const = default;
 
-  Output output;
+  Output output;      // which
   std::size_t index;  // of the block, 0 .. depth - 1, or of the merger, for outputs of each
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };
@@ -70,18 +71,22 @@ VIT_API Output default_output(const ModelConfig& config);
 class VIT_API Request {
  public:
   Request() = default;
+  /// Asks for these outputs.
   Request(std::initializer_list<OutputKey> keys) {
     for (const OutputKey& key : keys) add(key);
   }
+  /// Asks for one output.
   Request(Output output) { add(output); }
 
   /// Adds an output, unless it is already present.
   void add(const OutputKey& key);
   bool has(const OutputKey& key) const noexcept;  // exactly this one
   bool has_any(Output output) const noexcept;     // of any block and token
+  /// Whether nothing is asked for.
   bool empty() const noexcept { return bits_ == 0 && !maps_; }
   /// Adds the maps of a dense head (depth, normals, classes), or removes them.
   void set_maps(bool wanted = true) noexcept { maps_ = wanted; }
+  /// Whether the maps of a dense head are asked for.
   bool has_maps() const noexcept { return maps_; }
   /// The outputs with an index, in the order in which they were added.
   std::span<const OutputKey> indexed() const noexcept { return indexed_; }
@@ -96,8 +101,8 @@ class VIT_API Request {
 
 /// An output of a pass and its numbers, (B, ...).
 struct OutputTensor {
-  OutputKey key;
-  TensorView<float> values;
+  OutputKey key;             // which output
+  TensorView<float> values;  // of all images
 };
 
 /// Outputs of a dense head, in the order of DenseConfig.
@@ -205,6 +210,7 @@ class VIT_API ImageOutputs {
   TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
 
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w, of each step
+  /// As Outputs::num_steps().
   std::size_t num_steps() const noexcept { return outputs_->num_steps(); }
   /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens(); }

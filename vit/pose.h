@@ -28,8 +28,8 @@ struct Keypoint {
 
 /// Keypoints in a box of an image, in the order of the model's labels.
 struct Pose {
-  Box box;
-  std::vector<Keypoint> keypoints;
+  Box box;                          // in which the keypoints were looked for
+  std::vector<Keypoint> keypoints;  // in the order of the labels
 };
 
 /// The box of a whole image.

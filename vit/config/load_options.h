@@ -49,7 +49,8 @@ struct ModelOptions {
   Precision precision = Precision::float32;  // of blocks and attention pooling
   DenseOptions dense{};                      // of a head that outputs maps
   /// For PreprocessConfig: one number per channel, or one for all; empty = as the checkpoint says.
-  std::vector<double> mean{}, std{};
+  std::vector<double> mean{};
+  std::vector<double> std{};  // as mean
 };
 
 }  // namespace vit

@@ -213,16 +213,16 @@ VIT_API void validate(const PreprocessConfig& config);
 
 /// Limits of the area of an image, in pixels.
 struct AreaLimits {
-  std::size_t least = 0;
-  std::size_t most = 0;
+  std::size_t least = 0;  // pixels
+  std::size_t most = 0;   // pixels
 };
 
 /// A box in an image: edges in pixels from the upper left corner.
 struct Box {
-  double x0 = 0;
-  double y0 = 0;
-  double x1 = 0;
-  double y1 = 0;
+  double x0 = 0;  // left edge, pixels
+  double y0 = 0;  // upper edge
+  double x1 = 0;  // right edge
+  double y1 = 0;  // lower edge
   bool operator==(const Box&) const = default;
 };
 
@@ -323,6 +323,7 @@ class VIT_API Preprocessor {
       : Preprocessor(with_input_size(config, size, patch_size)) {}
 
   const PreprocessConfig& config() const noexcept { return config_; }  // its rules
+  /// K: planes of one picture.
   std::size_t num_channels() const noexcept { return config_.num_channels(); }
   /// Options for decoding files for these rules.
   DecodeOptions decode_options() const noexcept;
