@@ -77,23 +77,18 @@ class TextEncoder:
         return results.all(lib.IDS)
 
     def classifier(self, model: lib.Handle, labels: tuple[str, ...], templates: tuple[str, ...]) -> lib.Handle:
-        with self._lock:
-            return lib.Handle(
-                "classifier",
-                "vit_classifier_create_zero_shot",
-                model.pointer,
-                self._encoder.pointer,
-                lib.strings(list(labels)),
-                len(labels),
-                lib.strings(list(templates)),
-                len(templates),
-            )
+        return self._of_labels("classifier", model, labels, templates)
 
     def detector(self, model: lib.Handle, labels: tuple[str, ...], templates: tuple[str, ...]) -> lib.Handle:
+        return self._of_labels("detector", model, labels, templates)
+
+    def _of_labels(
+        self, kind: str, model: lib.Handle, labels: tuple[str, ...], templates: tuple[str, ...]
+    ) -> lib.Handle:
         with self._lock:
             return lib.Handle(
-                "detector",
-                "vit_detector_create_zero_shot",
+                kind,
+                f"vit_{kind}_create_zero_shot",
                 model.pointer,
                 self._encoder.pointer,
                 lib.strings(list(labels)),

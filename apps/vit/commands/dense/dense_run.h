@@ -65,8 +65,6 @@ class DenseRun {
   const Input& input(std::size_t index) const { return run_.inputs()[index]; }
   const Preprocessor& preprocessor() const { return run_.preprocessor(); }
   const std::vector<Input>& inputs() const { return run_.inputs(); }
-  /// How its files are decoded: as for the model, so that places in the picture are those of the results.
-  DecodeOptions decode_options() const { return run_.preprocessor().decode_options(); }
 
   /// What became of an image that was computed: its line, or why it is of no use.
   struct Line {
@@ -94,7 +92,7 @@ class DenseRun {
   std::vector<std::filesystem::path> names_;
 };
 
-/// The picture of an input, of that size; black for pixels that were prepared.
+/// The image of an input, of that size; black for preprocessed pixels.
 Image picture_of(const Input& input, ImageSize size, const DecodeOptions& options);
 
 }  // namespace vit::app

@@ -183,7 +183,7 @@ void write_files(const DenseRun& run, const StreamedImage& image, const Input& i
     file.commit();
   }
   if (!run.writes("color")) return;
-  Image picture = picture_of(input, image.size, run.decode_options());
+  Image picture = picture_of(input, image.size, run.preprocessor().decode_options());
   for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
   write_png(run.path_of(image.index, "color"), picture);
 }
