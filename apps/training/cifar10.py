@@ -67,8 +67,8 @@ def shuffled_batches(index, size, generator):
 
 def normalise(pixels, mean=MEAN, std=STD):
     """(B, 3, H, W) of 0..255 to floats with zero mean and unit deviation per channel."""
-    mean = torch.tensor(mean).view(1, 3, 1, 1) * 255
-    std = torch.tensor(std).view(1, 3, 1, 1) * 255
+    mean = torch.tensor(mean, device=pixels.device).view(1, 3, 1, 1) * 255
+    std = torch.tensor(std, device=pixels.device).view(1, 3, 1, 1) * 255
     return (pixels.float() - mean) / std
 
 
@@ -76,7 +76,7 @@ def resized(pixels, edge):
     """Bytes (N, 3, H, W) at edge x edge pixels, filtered as Pillow's bicubic resize does."""
     if pixels.shape[-1] == edge:
         return pixels
-    result = torch.empty(*pixels.shape[:2], edge, edge, dtype=torch.uint8)
+    result = torch.empty(*pixels.shape[:2], edge, edge, dtype=torch.uint8, device=pixels.device)
     for part, place in zip(pixels.split(500), result.split(500)):
         larger = torch.nn.functional.interpolate(part.float(), (edge, edge), mode="bicubic", antialias=True)
         place.copy_(larger.round_().clamp_(0, 255))
@@ -92,42 +92,38 @@ def enlarged(pixels, most, generator):
 
 def random_crops(pixels, size, padding, generator):
     """Cuts one random size x size window out of every image after reflecting `padding` pixels at its edges,
-    and mirrors half of them. Returns the windows (B, 3, size, size)."""
+    and mirrors half of them. Returns the windows (B, 3, size, size). The generator is of the device of the pixels, here
+    and below."""
+    device = pixels.device
     padded = torch.nn.functional.pad(pixels.float(), (padding,) * 4, mode="reflect")
     count, _, height, width = padded.shape
-    top = torch.randint(0, height - size + 1, (count,), generator=generator)
-    left = torch.randint(0, width - size + 1, (count,), generator=generator)
-    steps = torch.arange(size)
+    top = torch.randint(0, height - size + 1, (count,), generator=generator, device=device)
+    left = torch.randint(0, width - size + 1, (count,), generator=generator, device=device)
+    steps = torch.arange(size, device=device)
     columns = left[:, None] + steps
-    mirrored = torch.rand(count, generator=generator) < 0.5
-    columns[mirrored] = columns[mirrored].flip(1)
+    mirrored = torch.rand(count, generator=generator, device=device) < 0.5
+    columns = columns.where(~mirrored[:, None], columns.flip(1))
     rows = top[:, None] + steps
-    image = torch.arange(count)[:, None, None]
+    image = torch.arange(count, device=device)[:, None, None]
     return padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
 def warped(images, share, generator):
-    """Turns (by up to 20 degrees), scales (by up to 1.25), stretches and slants that `share` of the images
-    (B, C, H, W) at random about their middle; what comes in at the edges is reflected."""
+    """Turns (by up to 20 degrees), scales (by up to 1.25), stretches and slants the first of the images (B, C, H, W), that
+    `share` of them, at random about their middle; what comes in at the edges is reflected."""
 
     def uniform(most):
-        return (2 * torch.rand(count, generator=generator) - 1) * most
+        return (2 * torch.rand(count, generator=generator, device=images.device) - 1) * most
 
-    chosen = torch.rand(len(images), generator=generator) < share
-    count = int(chosen.sum())
+    count = round(share * len(images))
     angle, slant = uniform(math.radians(20)), uniform(0.2)
     scale, stretch = (uniform(math.log(1.25)).exp() for _ in range(2))
     x_axis = torch.stack([angle.cos(), angle.sin()], dim=1) * (scale * stretch.sqrt())[:, None]
     y_axis = torch.stack([slant - angle.sin(), angle.cos()], dim=1) * (scale / stretch.sqrt())[:, None]
-    maps = torch.stack([x_axis, y_axis, torch.zeros(count, 2)], dim=2)  # (B, 2, 3)
+    maps = torch.stack([x_axis, y_axis, torch.zeros_like(x_axis)], dim=2)  # (B, 2, 3)
     grid = torch.nn.functional.affine_grid(maps, [count, *images.shape[1:]], align_corners=False)
-    images = images.clone()
-    images[chosen] = torch.nn.functional.grid_sample(images[chosen],
-                                                     grid,
-                                                     mode="bicubic",
-                                                     padding_mode="reflection",
-                                                     align_corners=False)
-    return images
+    turned = torch.nn.functional.grid_sample(images[:count], grid, mode="bicubic", padding_mode="reflection", align_corners=False)
+    return torch.cat([turned, images[count:]])
 
 
 def tinted(images, share, generator):
@@ -135,8 +131,8 @@ def tinted(images, share, generator):
     by a random factor of 0.6 to 1.4."""
 
     def factor():
-        change = (torch.rand(count, 1, 1, 1, generator=generator) - 0.5) * 0.8
-        return 1 + change * (torch.rand(count, 1, 1, 1, generator=generator) < share)
+        change = (torch.rand(count, 1, 1, 1, generator=generator, device=images.device) - 0.5) * 0.8
+        return 1 + change * (torch.rand(count, 1, 1, 1, generator=generator, device=images.device) < share)
 
     count = len(images)
     grey = images.mean(1, keepdim=True)
@@ -149,14 +145,16 @@ def cut_mixed(images, targets, share, generator):
     """Puts a rectangle of another image over that `share` of the images (B, C, H, W), and mixes their targets
     (B, K), probabilities, by area (CutMix, Yun et al. 2019). The area is uniform before the edges cut it."""
     count, _, height, width = images.shape
-    side = torch.rand(count, generator=generator).sqrt() * (torch.rand(count, generator=generator) < share)
+    device = images.device
+    side = torch.rand(count, generator=generator, device=device).sqrt()
+    side *= torch.rand(count, generator=generator, device=device) < share
 
     def inside(size):
-        middle = torch.rand(count, 1, generator=generator) * size
-        return (torch.arange(size) + 0.5 - middle).abs() < side[:, None] * size / 2
+        middle = torch.rand(count, 1, generator=generator, device=device) * size
+        return (torch.arange(size, device=device) + 0.5 - middle).abs() < side[:, None] * size / 2
 
     covered = inside(height)[:, :, None] & inside(width)[:, None, :]  # (B, H, W)
-    other = torch.randperm(count, generator=generator)
+    other = torch.randperm(count, generator=generator, device=device)
     mixed = targets.lerp(targets[other], covered.float().mean((1, 2))[:, None])
     return images.where(~covered[:, None], images[other]), mixed
 

@@ -29,6 +29,9 @@ def attention(x, layer, cos, sin):
     batch, tokens, _ = x.shape
     heads, width = layer.num_heads, layer.head_dim
     qkv = functional.linear(x, layer.qkv.weight, layer.qkv.bias).view(batch, tokens, 3, heads, width)
+    if x.is_cuda:
+        q, k = rotated(qkv[:, :, :2], cos, sin).permute(2, 0, 3, 1, 4).unbind(0)
+        return functional.scaled_dot_product_attention(q, k, qkv[:, :, 2].transpose(1, 2)).transpose(1, 2).flatten(2)
     q, k = rotated(qkv[:, :, :2], cos, sin).permute(2, 0, 3, 1, 4).reshape(2, -1, tokens, width).unbind(0)
     v = qkv[:, :, 2].transpose(1, 2).reshape(-1, tokens, width)
     weights = (torch.bmm(q, k.transpose(1, 2)) * layer.scale).softmax(-1)

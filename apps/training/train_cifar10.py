@@ -355,43 +355,14 @@ def train(args):
     print(f"exported to {args.out}", flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
-    parser.add_argument("--state", type=Path, required=True, help="folder for the restart file")
-    parser.add_argument("--cache", type=Path, help="folder for decoded images; default --state")
-    parser.add_argument("--out",
-                        type=Path,
-                        required=True,
-                        help="folder for config.json and model.safetensors")
-    parser.add_argument("--minutes", type=float, default=85)
-    parser.add_argument("--epochs", type=float, help="instead of --minutes")
+def add_model_options(parser):
+    """What the model is, how its weights move, and what becomes of its images."""
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--position", choices=POSITIONS, default="axial")
     parser.add_argument("--drop-patches",
                         type=float,
                         default=0.0,
                         help="share of the patches left out, instead of small crops")
-    parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the images of a batch by up to this")
-    parser.add_argument("--cut-mix",
-                        type=float,
-                        default=0.0,
-                        help="share of the images that get a part of another one")
-    parser.add_argument("--vary",
-                        type=float,
-                        default=0.0,
-                        help="share of the images that are turned, scaled and slanted; brightness, contrast and"
-                        " saturation each change in as many")
-    parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
-    parser.add_argument("--start",
-                        type=Path,
-                        help="state.pt or model.safetensors of an earlier run, whose weights are the start")
-    parser.add_argument("--batch", type=int, default=192)
-    parser.add_argument("--pieces", type=int, default=4, help="parts of a batch, for as many threads or fewer")
-    parser.add_argument("--bfloat16",
-                        action="store_true",
-                        help="gradients in bfloat16: twice as fast where the processor multiplies it (axial only)")
     parser.add_argument("--image-size",
                         type=int,
                         default=32,
@@ -407,8 +378,42 @@ def main():
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--adam-lr", type=float, default=0.002)
     parser.add_argument("--weight-decay", type=float, default=0.02)
+    parser.add_argument("--cut-mix",
+                        type=float,
+                        default=0.0,
+                        help="share of the images that get a part of another one")
+    parser.add_argument("--vary",
+                        type=float,
+                        default=0.0,
+                        help="share of the images that are turned, scaled and slanted; brightness, contrast and"
+                        " saturation each change in as many")
+    parser.add_argument("--start",
+                        type=Path,
+                        help="state.pt or model.safetensors of an earlier run, whose weights are the start")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", type=Path, required=True, help="zip of class folders")
+    parser.add_argument("--state", type=Path, required=True, help="folder for the restart file")
+    parser.add_argument("--cache", type=Path, help="folder for decoded images; default --state")
+    parser.add_argument("--out",
+                        type=Path,
+                        required=True,
+                        help="folder for config.json and model.safetensors")
+    parser.add_argument("--minutes", type=float, default=85)
+    parser.add_argument("--epochs", type=float, help="instead of --minutes")
+    parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the images of a batch by up to this")
+    parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
+    parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--pieces", type=int, default=4, help="parts of a batch, for as many threads or fewer")
+    parser.add_argument("--bfloat16",
+                        action="store_true",
+                        help="gradients in bfloat16: twice as fast where the processor multiplies it (axial only)")
     parser.add_argument("--report-seconds", type=float, default=600)
     parser.add_argument("--threads", type=int, default=2)
+    add_model_options(parser)
     args = parser.parse_args()
     if args.bfloat16 and args.position != "axial":
         parser.error("--bfloat16 is for --position axial")
