@@ -17,3 +17,7 @@ file(STRINGS ${PROGRAM} paths REGEX "${ROOT}/")
 if(paths AND NOT BUILD_TYPE MATCHES "Deb")
   message(SEND_ERROR "${PROGRAM}: holds paths of this checkout: ${paths}")
 endif()
+# Two hundred libraries that only videos need: a module loads them (apps/vit/inputs/video_module.h).
+if(found MATCHES "opencv_videoio")
+  message(SEND_ERROR "${PROGRAM}: links videoio, which every start of the program then loads")
+endif()

@@ -21,6 +21,7 @@ class Clip {
   /// (frames K, H, W): those of config().clip_frames frames. Throws Error where there are fewer, or one
   /// cannot be read.
   Tensor<float> load(const Preprocessor& preprocessor) const;
+  bool is_video() const noexcept { return !is_folder_; }
   /// The files that hold it: a video, or images.
   std::span<const std::string> files() const noexcept { return files_; }
 

@@ -62,7 +62,7 @@ void InputReader::keep_digest(std::size_t index, std::string digest) {
 void InputReader::keep_digest_of_clip(std::size_t index) {
   std::string digests;
   for (const std::string& file : inputs_[index].clip->files()) digests += sha256(SourceFile(file, "read"));
-  const bool is_video = inputs_[index].clip->files().size() == 1;
+  const bool is_video = inputs_[index].clip->is_video();
   keep_digest(index, is_video ? digests : sha256(std::as_bytes(std::span(digests))));
 }
 

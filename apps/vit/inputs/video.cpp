@@ -1,18 +1,116 @@
 #include "apps/vit/inputs/video.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <string>
+#include <system_error>
+
+#include "apps/vit/inputs/video_module.h"
+#include "vit/base/check.h"
 
 namespace vit::app {
+namespace {
 
-bool has_video_extension(const std::filesystem::path& path) {
+namespace fs = std::filesystem;
+
+constexpr Where kWhere{"read video", ErrorKind::format};
+
+/// Next to the program, as in a build tree, or in the library folder of an installed tree.
+std::array<fs::path, 2> module_paths() {
+  std::error_code unknown;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  const fs::path installed = folder / VIT_MODULE_FOLDER;  // "../lib/vit"
+  return {folder / "vit_video.so", installed.lexically_normal() / "vit_video.so"};
+}
+
+/// Empty if it is missing, as in a build without OpenCV.
+fs::path find_module() {
+  std::error_code unknown;
+  for (const fs::path& path : module_paths()) {
+    if (fs::exists(path, unknown)) return path;
+  }
+  return {};
+}
+
+/// Loads the module at the first call.
+const VideoModule& video_module() {
+  static const VideoModule* const module = [] {
+    constexpr Where kMissing = kWhere.with(ErrorKind::unsupported);
+    const fs::path file = find_module();
+    VIT_CHECK(
+        !file.empty(), kMissing, "there is neither ", module_paths()[0].string(), " nor ",
+        module_paths()[1].string(),
+        ", with which the program reads videos: it was built without OpenCV (Debian: libopencv-dev), or "
+        "copied without this file; a folder of frames is read without it");
+    void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const void* const functions = library == nullptr ? nullptr : ::dlsym(library, kVideoModuleSymbol);
+    if (functions == nullptr) {
+      const char* const why = ::dlerror();
+      fail(kMissing, "the part of the program that reads videos cannot be loaded: ",
+           why == nullptr ? file.c_str() : why);
+    }
+    return static_cast<const VideoModule*>(functions);
+  }();
+  return *module;
+}
+
+}  // namespace
+
+void load_video_module() {
+  if (!find_module().empty()) video_module();
+}
+
+bool has_video_extension(const fs::path& path) {
   constexpr std::string_view kExtensions[]{".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm"};
   std::string extension = path.extension().string();
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::ranges::find(kExtensions, extension) != std::end(kExtensions);
+}
+
+struct Video::Capture {
+  std::string path;
+  const VideoModule& module;
+  std::array<char, kVideoErrorSize> error{};
+  std::unique_ptr<void, void (*)(void*)> video;
+
+  [[noreturn]] void fail_with_error() const { fail(kWhere, path, ": ", error.data()); }
+};
+
+Video::Video(const fs::path& path) {
+  std::error_code error;
+  VIT_CHECK(fs::is_regular_file(path, error), kWhere.with(ErrorKind::io), path.string(), ": no such file");
+  const VideoModule& module = video_module();
+  capture_ = std::make_unique<Capture>(
+      Capture{.path = path.string(), .module = module, .video = {nullptr, module.close}});
+  capture_->video.reset(module.open(fs::absolute(path).c_str(), capture_->error.data()));
+  if (capture_->video == nullptr) capture_->fail_with_error();
+}
+
+Video::~Video() = default;
+Video::Video(Video&&) noexcept = default;
+Video& Video::operator=(Video&&) noexcept = default;
+
+bool Video::read(Image& frame, std::size_t max_pixels) {
+  std::size_t height = 0, width = 0;
+  const int result = capture_->module.next(capture_->video.get(), &height, &width, capture_->error.data());
+  if (result < 0) capture_->fail_with_error();
+  if (result == 0) return false;
+  VIT_CHECK(height * width <= max_pixels, kWhere.with(ErrorKind::unsupported), capture_->path, ": frames of ",
+            width, " x ", height, " pixels, above --max-pixels ", max_pixels);
+  if (frame.size() != ImageSize{height, width}) frame = Image(height, width);
+  if (capture_->module.copy_rgb(capture_->video.get(), frame.data(), capture_->error.data()) != 0)
+    capture_->fail_with_error();
+  return true;
+}
+
+std::size_t Video::num_frames() const {
+  const double count = capture_->module.num_frames(capture_->video.get());
+  return count > 0 && count < 1e9 ? static_cast<std::size_t>(count) : 0;
 }
 
 }  // namespace vit::app

@@ -1,4 +1,5 @@
-// Frames of video files, read with OpenCV; a build without it throws Error.
+// Frames of video files, read with OpenCV by a module that is loaded for the first of them; without the
+// module, Error.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,9 @@ namespace vit::app {
 
 /// Whether the extension is one of a video, in any case.
 bool has_video_extension(const std::filesystem::path& path);
+
+/// Loads that module now, if there is one: before a sandbox confines what its libraries do when they start.
+void load_video_module();
 
 /// A video being read from its beginning. Not to be shared between threads.
 class Video {

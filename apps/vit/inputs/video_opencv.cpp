@@ -1,61 +1,101 @@
+// The module vit_video.so: video files with OpenCV. See video_module.h.
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
+#include <opencv2/videoio/registry.hpp>
 
-#include "apps/vit/inputs/video.h"
-#include "vit/base/check.h"
-#include "vit/opencv.h"
+#include "apps/vit/inputs/video_module.h"
 
-namespace vit::app {
 namespace {
 
-constexpr Where kWhere{"read video", ErrorKind::format};
-
-}  // namespace
-
-struct Video::Capture {
-  std::string path;
+struct Capture {
   cv::VideoCapture video;
   cv::Mat frame;
 };
 
-Video::Video(const std::filesystem::path& path) : capture_(std::make_unique<Capture>()) {
-  std::error_code error;
-  VIT_CHECK(std::filesystem::is_regular_file(path, error), kWhere.with(ErrorKind::io), path.string(),
-            ": no such file");
-  capture_->path = path.string();
+Capture& capture_of(void* video) {
+  return *static_cast<Capture*>(video);
+}
+
+void write_error(std::string_view why, char* error) {
+  const std::size_t size = why.copy(error, vit::app::kVideoErrorSize - 1);
+  error[size] = '\0';
+}
+
+/// The result of `work`, or `failed` after an exception, whose text is written to `error`.
+template <typename Result, typename Work>
+Result run_reporting(Result failed, char* error, const Work& work) {
   try {
-    // The name of one file: no network addresses, no patterns of numbered files.
-    capture_->video.open(std::filesystem::absolute(path).string(), cv::CAP_FFMPEG);
-    if (!capture_->video.isOpened()) capture_->video.open(capture_->path, cv::CAP_OPENCV_MJPEG);
+    return work();
   } catch (const cv::Exception& failure) {
-    fail(kWhere, capture_->path, ": ", failure.err);
+    write_error(failure.err, error);
+  } catch (const std::exception& failure) {
+    write_error(failure.what(), error);
   }
-  VIT_CHECK(capture_->video.isOpened(), kWhere, capture_->path, ": not a video that OpenCV can decode");
+  return failed;
 }
 
-Video::~Video() = default;
-Video::Video(Video&&) noexcept = default;
-Video& Video::operator=(Video&&) noexcept = default;
-
-bool Video::read(Image& frame, std::size_t max_pixels) {
-  try {
-    if (!capture_->video.read(capture_->frame) || capture_->frame.empty()) return false;
-  } catch (const cv::Exception& failure) {
-    fail(kWhere, capture_->path, ": ", failure.err);
-  }
-  const auto height = static_cast<std::size_t>(capture_->frame.rows);
-  const auto width = static_cast<std::size_t>(capture_->frame.cols);
-  VIT_CHECK(height * width <= max_pixels, kWhere.with(ErrorKind::unsupported), capture_->path, ": frames of ",
-            width, " x ", height, " pixels, above --max-pixels ", max_pixels);
-  if (frame.size() != ImageSize{height, width}) frame = Image(height, width);
-  cv::Mat rgb(capture_->frame.rows, capture_->frame.cols, CV_8UC3, frame.data());
-  cv::cvtColor(capture_->frame, rgb, cv::COLOR_BGR2RGB);
-  return true;
+/// OpenCV and FFmpeg print nothing: what fails is reported by the program, in one line.
+void silence() {
+  cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  ::setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);  // AV_LOG_QUIET, unless the user wants to read them
 }
 
-std::size_t Video::num_frames() const {
-  const double count = capture_->video.get(cv::CAP_PROP_FRAME_COUNT);
-  return count > 0 && count < 1e9 ? static_cast<std::size_t>(count) : 0;
+/// `path` is an absolute one of one file: no network addresses, no patterns of numbered files.
+void* open_video(const char* path, char* error) {
+  return run_reporting<void*>(nullptr, error, [&]() -> void* {
+    silence();
+    const bool has_ffmpeg = cv::videoio_registry::hasBackend(cv::CAP_FFMPEG);
+    auto capture = std::make_unique<Capture>();
+    if (capture->video.open(path, has_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_OPENCV_MJPEG))
+      return capture.release();
+    write_error("not a video that OpenCV can decode", error);
+    return nullptr;
+  });
 }
 
-}  // namespace vit::app
+void close_video(void* video) {
+  delete static_cast<Capture*>(video);
+}
+
+int next_frame(void* video, std::size_t* height, std::size_t* width, char* error) {
+  return run_reporting(-1, error, [&] {
+    Capture& capture = capture_of(video);
+    if (!capture.video.read(capture.frame) || capture.frame.empty()) return 0;
+    *height = static_cast<std::size_t>(capture.frame.rows);
+    *width = static_cast<std::size_t>(capture.frame.cols);
+    return 1;
+  });
+}
+
+int copy_rgb(void* video, unsigned char* rgb, char* error) {
+  return run_reporting(-1, error, [&] {
+    const cv::Mat& frame = capture_of(video).frame;
+    cv::Mat to(frame.rows, frame.cols, CV_8UC3, rgb);
+    cv::cvtColor(frame, to, cv::COLOR_BGR2RGB);
+    return 0;
+  });
+}
+
+double num_frames(void* video) {
+  return capture_of(video).video.get(cv::CAP_PROP_FRAME_COUNT);
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) extern const vit::app::VideoModule vit_video_module_1;
+const vit::app::VideoModule vit_video_module_1{
+    .open = open_video,
+    .close = close_video,
+    .next = next_frame,
+    .copy_rgb = copy_rgb,
+    .num_frames = num_frames,
+};
+}

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/vit/inputs/clips.h"
+#include "apps/vit/inputs/video.h"
 #include "apps/vit/options/color.h"
 #include "apps/vit/options/data_dir.h"
 #include "apps/vit/options/option_values.h"
@@ -414,6 +416,9 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   for (const Input& input : inputs) {
     if (rules.reads.back() != input.path) rules.reads.emplace_back(input.path);  // a .tar has many
   }
+  const auto is_video = [](const Input& input) { return input.clip && input.clip->is_video(); };
+  if (std::ranges::any_of(inputs, is_video) || std::ranges::any_of(rules.reads, has_video_extension))
+    load_video_module();
   enter_sandbox(rules);
 }
 
