@@ -193,20 +193,22 @@ bool split_at_synsets(const std::vector<std::string_view>& lines, ClassList& out
   return true;
 }
 
-/// "NAME INDEX", as in categories_places365.txt: if the numbers are the class indices, each once, and no two
-/// names are the same.
-bool split_before_indices(const std::vector<std::string_view>& lines, ClassList& out) {
+/// "NAME INDEX", as in categories_places365.txt, or "INDEX NAME": if the numbers are the class indices, each
+/// once, and no two names are the same.
+bool split_at_indices(const std::vector<std::string_view>& lines, bool index_first, ClassList& out) {
   std::vector<std::string> names(lines.size());
   std::vector<bool> is_named(lines.size(), false);
   std::set<std::string_view> different;
   for (const std::string_view line : lines) {
-    const std::size_t space = line.rfind(' ');
-    if (space == line.npos || space == 0) return false;
-    const auto index = integer_of(line.substr(space + 1));
+    const std::size_t space = index_first ? line.find(' ') : line.rfind(' ');
+    if (space == line.npos || space == 0 || space + 1 == line.size()) return false;
+    const std::string_view first = line.substr(0, space), second = line.substr(space + 1);
+    const auto index = integer_of(index_first ? first : second);
+    const std::string_view name = index_first ? second : first;
     if (!index || *index >= names.size() || is_named[*index]) return false;
-    if (!different.insert(line.substr(0, space)).second) return false;
+    if (!different.insert(name).second) return false;
     is_named[*index] = true;
-    names[*index] = line.substr(0, space);
+    names[*index] = name;
   }
   if (lines.empty()) return false;
   out.names = std::move(names);
@@ -218,7 +220,8 @@ ClassList read_text(std::string_view content, const std::filesystem::path& file)
   const std::vector<std::string_view> lines = lines_of(content);
   VIT_CHECK(lines.size() <= kMaxClasses, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
             lines.size(), " names, at most ", kMaxClasses, " are allowed");
-  if (split_at_tabs(lines, file, out) || split_at_synsets(lines, out) || split_before_indices(lines, out))
+  if (split_at_tabs(lines, file, out) || split_at_synsets(lines, out) ||
+      split_at_indices(lines, false, out) || split_at_indices(lines, true, out))
     return out;
   for (const std::string_view line : lines) out.names.emplace_back(line);
   return out;
@@ -256,8 +259,11 @@ ClassList read_class_list(const std::filesystem::path& file) {
   std::string extension = file.extension().string();
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   if (extension == ".json" || holds_json(content)) return read_json(content, file);
-  for (const auto& [ending, delimiter] : {std::pair(".csv", ','), {".tsv", '\t'}}) {
+  const std::string_view header = content.substr(0, content.find('\n'));
+  const bool has_semicolons = header.find(';') != header.npos && header.find(',') == header.npos;
+  for (const auto& [ending, usual] : {std::pair(".csv", ','), {".tsv", '\t'}}) {
     if (extension != ending) continue;
+    const char delimiter = has_semicolons ? ';' : usual;  // of programs where the comma is in numbers
     if (auto table = parse_class_table(content, delimiter, file)) return std::move(*table);
     check_no_table(content, delimiter, file);
   }

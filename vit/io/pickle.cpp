@@ -2,6 +2,8 @@
 #include "vit/io/pickle.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,6 +126,7 @@ class Collector {
         name_(contents.path.string()),
         max_name_bytes_(kMaxNameSharing * archive.bytes.size() + kFreeNameBytes),
         seen_dicts_(program_.dicts.size(), false),
+        seen_lists_(program_.lists.size(), false),
         seen_objects_(program_.objects.size(), false) {}
 
   void run() { visit(program_.result, "", 0); }
@@ -149,17 +152,32 @@ class Collector {
         }
       }
     }
-    if (value.kind != Kind::tuple) return;
-    for (std::size_t i = 0; i < value.count; ++i) {
-      const Value& item = program_.items[value.index + i];
-      if (holds_more(item))
-        visit_member({.kind = Kind::integer, .integer = static_cast<std::int64_t>(i)}, item, path, depth);
+    if (value.kind == Kind::list && !seen_lists_[value.index]) {
+      seen_lists_[value.index] = true;
+      visit_items(program_.lists[value.index], path, depth);
+    }
+    if (value.kind == Kind::tuple) visit_items(items_of(value), path, depth);
+  }
+
+  std::span<const Value> items_of(const Value& tuple) const {
+    return std::span(program_.items).subspan(tuple.index, tuple.count);
+  }
+
+  /// Items are members under their number; pairs of a text and a value, as dict.items() has them, under the
+  /// text. Tuples of numbers and texts are passed over.
+  void visit_items(std::span<const Value> items, const std::string& path, std::size_t depth) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const bool is_tuple = items[i].kind == Kind::tuple;
+      const std::span<const Value> inside = is_tuple ? items_of(items[i]) : items.subspan(i, 1);
+      if (std::ranges::none_of(inside, pickle::may_hold_tensors)) continue;
+      if (is_tuple && inside.size() == 2 && inside[0].kind == Kind::string) {
+        visit_member(inside[0], inside[1], path, depth);
+      } else {
+        visit_member({.kind = Kind::integer, .integer = static_cast<std::int64_t>(i)}, items[i], path, depth);
+      }
     }
   }
 
-  static bool holds_more(const Value& value) {
-    return value.kind == Kind::dict || value.kind == Kind::object || value.kind == Kind::tensor;
-  }
   static bool is_fact(const Value& value) {
     return value.kind == Kind::string || value.kind == Kind::integer || value.kind == Kind::boolean;
   }
@@ -176,7 +194,7 @@ class Collector {
     }
     if (is_fact(member)) add_fact(name, member);
     contents_.members.push_back(name);
-    if (named && (holds_more(member) || member.kind == Kind::tuple)) visit(member, name + ".", depth + 1);
+    if (named && pickle::may_hold_tensors(member)) visit(member, name + ".", depth + 1);
   }
 
   void add_fact(const std::string& name, const Value& value) {
@@ -195,7 +213,7 @@ class Collector {
   EntryBuilder entries_;
   std::string name_;
   std::size_t num_name_bytes_ = 0, max_name_bytes_;
-  std::vector<bool> seen_dicts_, seen_objects_;
+  std::vector<bool> seen_dicts_, seen_lists_, seen_objects_;
 };
 
 /// The first members, for messages.
@@ -207,19 +225,55 @@ std::string members_text(const std::vector<std::string>& members) {
   return quoted.empty() ? "but it is empty" : "but " + listed(quoted, 5);
 }
 
+/// Whether a component of the name is no number of an item.
+bool has_name(const TensorEntry& entry) {
+  return entry.name.find_first_not_of("0123456789.") != std::string::npos;
+}
+
+/// Classes whose objects stand for tensors and are built by code of their own.
+struct TensorClass {
+  std::string_view module, what;
+};
+constexpr TensorClass kTensorClasses[] = {
+    {"torch.distributed.tensor",
+     "DTensor, the shards of one process; save a full state dictionary "
+     "(get_model_state_dict with full_state_dict=True)"},
+    {"torch.distributed._tensor",
+     "DTensor, the shards of one process; save a full state dictionary "
+     "(get_model_state_dict with full_state_dict=True)"},
+    {"torch.distributed._shard",
+     "ShardedTensor, the shards of one process; save with "
+     "StateDictType.FULL_STATE_DICT"},
+    {"torchao", "quantized by torchao; save the model before it is quantized"},
+    {"bitsandbytes", "quantized by bitsandbytes; save the model before it is quantized"},
+};
+
+[[noreturn]] void refuse_without_tensors(const Archive& archive, const TensorFile::Contents& contents) {
+  for (const pickle::GlobalName& global : archive.program.globals) {
+    for (const TensorClass& known : kTensorClasses) {
+      VIT_CHECK(!global.module.starts_with(known.module), kWhere.with(ErrorKind::unsupported),
+                contents.path.string(), ": its tensors are ", known.what);
+    }
+  }
+  fail(kWhere, contents.path.string(), ": contains no tensors; expected a state dictionary, ",
+       members_text(contents.members));
+}
+
 }  // namespace
 
 TensorFile open_pickle(const std::filesystem::path& path) {
   const Archive archive = pickle::open_archive(path);
   const Value& result = archive.program.result;
-  VIT_CHECK(result.kind == Kind::dict || result.kind == Kind::object || result.kind == Kind::tuple, kWhere,
-            path.string(), ": holds ", pickle::to_string(result.kind),
+  VIT_CHECK(result.kind != Kind::tensor && (pickle::may_hold_tensors(result) || result.kind == Kind::tuple),
+            kWhere, path.string(), ": holds ", pickle::to_string(result.kind),
             ", expected a dictionary of tensors (save model.state_dict())");
   TensorFile::Contents contents;
   contents.path = path;
   Collector(archive, contents).run();
-  VIT_CHECK(!contents.entries.empty(), kWhere, path.string(),
-            ": contains no tensors; expected a state dictionary, ", members_text(contents.members));
+  if (contents.entries.empty()) refuse_without_tensors(archive, contents);
+  VIT_CHECK(std::ranges::any_of(contents.entries, has_name), kWhere, path.string(), ": holds ",
+            contents.entries.size(), " tensors without names, in ", pickle::to_string(result.kind),
+            "; expected a dictionary of tensors (save model.state_dict())");
   std::stable_sort(
       contents.entries.begin(), contents.entries.end(),
       [](const TensorEntry& a, const TensorEntry& b) { return a.bytes.begin() < b.bytes.begin(); });

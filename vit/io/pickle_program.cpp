@@ -28,12 +28,21 @@ const char* to_string(Kind kind) {
   return "unknown";
 }
 
+bool may_hold_tensors(const Value& value) {
+  return value.kind == Kind::tensor || value.kind == Kind::dict || value.kind == Kind::object ||
+         value.kind == Kind::list || (value.kind == Kind::tuple && value.count != 0);
+}
+
 void ProgramBuilder::charge(std::size_t count) {
   num_objects_ += count;
   support(num_objects_ <= kMaxObjects, "more than ", kMaxObjects, " objects");
 }
 
 Value ProgramBuilder::find_global(std::string_view module, std::string_view name) {
+  const bool is_quantized = module == "torch" && name.starts_with("Q") && name.ends_with("Storage");
+  support(!is_quantized, "it names ", in_quotes(std::string(module) + "." + std::string(name)),
+          ", the numbers of a quantized model, which are not read; save the model before it is quantized "
+          "(--dtype reduces precision here)");
   support(!is_refused(module, name), "it names ", in_quotes(std::string(module) + "." + std::string(name)),
           ", which no checkpoint needs and which is dangerous when pickles are executed; the file is refused "
           "(save only the state_dict, or convert to safetensors)");
@@ -47,12 +56,9 @@ Value ProgramBuilder::find_global(std::string_view module, std::string_view name
 }
 
 Value ProgramBuilder::make_list() {
-  Value list{.kind = Kind::list};
-  if (!keeps_lists_) return list;
   charge(1);
   program_.lists.emplace_back();
-  list.index = program_.lists.size() - 1;
-  return list;
+  return {.kind = Kind::list, .index = program_.lists.size() - 1};
 }
 
 Value ProgramBuilder::make_object() {
@@ -64,10 +70,12 @@ Value ProgramBuilder::make_object() {
 void ProgramBuilder::append(const Value& list, std::span<const Value> items) {
   if (list.kind == Kind::object) return;  // of a class that is a list
   check(list.kind == Kind::list, "items are appended to ", to_string(list.kind));
-  if (!keeps_lists_) return;
-  charge(items.size());
   std::vector<Value>& kept = program_.lists[list.index];
-  kept.insert(kept.end(), items.begin(), items.end());
+  for (const Value& item : items) {
+    if (!keeps_lists_ && !may_hold_tensors(item)) continue;
+    charge(1);
+    kept.push_back(item);
+  }
 }
 
 void ProgramBuilder::set_state(const Value& target, const Value& state) {

@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
   string,
   tuple,
   bytes,   // never needed, so not kept
-  list,    // a list or set; contents kept if requested
+  list,    // a list or set; of its items those that may hold tensors are kept, all if requested
   dict,    // dict, OrderedDict, Counter
   object,  // of any class: constructor arguments are dropped, attributes and items are kept
   global,
@@ -97,7 +97,7 @@ struct GlobalName {
 struct Program {
   Value result;
   std::vector<Value> items;
-  std::vector<std::vector<Value>> lists;  // empty unless requested
+  std::vector<std::vector<Value>> lists;
   std::vector<Dict> dicts;
   std::vector<Dict> objects;  // attributes and items
   std::vector<GlobalName> globals;
@@ -114,7 +114,7 @@ constexpr Where kOpen{"open_pickle", ErrorKind::format};
 /// set_position().
 class ProgramBuilder {
  public:
-  /// `keeps_lists`: their items are wanted.
+  /// `keeps_lists`: all of their items are wanted, not only those that may hold tensors.
   ProgramBuilder(std::string_view name, bool keeps_lists) : name_(name), keeps_lists_(keeps_lists) {}
 
   void set_position(std::size_t byte) { position_ = byte; }
@@ -189,8 +189,11 @@ bool is_refused(std::string_view module, std::string_view name);
 /// checkpoint, with its byte position.
 Program run(std::span<const std::byte> bytes, std::string_view name);
 
+/// Whether the value is, or may hold, a tensor.
+bool may_hold_tensors(const Value& value);
+
 struct RunOptions {
-  bool keeps_lists = false;  // the items of lists are wanted
+  bool keeps_lists = false;  // all items of lists are wanted
 };
 /// Like run(), for a pickle that starts at `at` and is followed by other data; moves `at` to its end.
 Program run_part(std::span<const std::byte> bytes, std::size_t& at, std::string_view name,

@@ -294,8 +294,13 @@ void check_no_input(const fs::path& output, std::span<const Input> inputs) {
 }
 
 const char* left_by_others(std::string_view name) {
+  // of archives of macOS, thumbnails and waste of network disks, Windows and Linux
+  constexpr const char* kKinds[] = {
+      "__MACOSX",   "@eaDir",     "#recycle", "$RECYCLE.BIN", "System Volume Information",
+      "lost+found", "__pycache__"};
   if (name.starts_with('.')) return "hidden";
-  return name == "__MACOSX" ? "__MACOSX" : nullptr;
+  const auto* const found = std::ranges::find(kKinds, name);
+  return found == std::end(kKinds) ? nullptr : *found;
 }
 
 bool are_images(std::span<const Input> inputs) {

@@ -85,8 +85,8 @@ bool are_images(std::span<const Input> inputs);
 bool has_image_extension(const std::filesystem::path& path);
 
 /// The kind of a folder entry that systems and programs create for their own use, and that is not an
-/// image: "hidden" (also macOS's ._NAME, .ipynb_checkpoints, ...) or "__MACOSX", whatever the extension; null
-/// for others.
+/// image: "hidden" (also macOS's ._NAME, .ipynb_checkpoints, ...) or a name such as "__MACOSX", whatever the
+/// extension; null for others.
 const char* left_by_others(std::string_view name);
 
 /// The entries of `folder`, sorted by path; entries found before an error are returned with it.

@@ -48,6 +48,7 @@ std::vector<std::string> place_notes(const FoundModel& found) {
     notes.push_back("the model is " + in_quotes(found.chosen) + "; the file also has " +
                     quoted(found.others) + ", selected by ModelOptions::prefix");
   }
+  if (!found.head.empty()) notes.push_back("the classifier is " + in_quotes(found.head) + " of the file");
   return notes;
 }
 

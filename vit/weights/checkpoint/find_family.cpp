@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
@@ -13,6 +16,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
+constexpr std::size_t kShortestName = 6;  // of a file that may be called after its architecture
 
 [[noreturn]] void refuse_family(const SourceFiles& files) {
   const std::span<const TensorEntry> entries = files.tensors.entries();
@@ -58,13 +62,11 @@ constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
 struct Fitting {
   std::vector<std::string> same_size, same_kind;
 
+  bool empty() const noexcept { return same_size.empty() && same_kind.empty(); }
   std::string text() const {
     if (!same_size.empty()) return "its tensors match " + listed(same_size);
-    if (!same_kind.empty()) {
-      return "its tensors are of the kind of " + listed(same_kind) + ", with other sizes (add " +
-             override_name("num_heads") + ")";
-    }
-    return "its tensors match no architecture known by name";
+    return "its tensors are of the kind of " + listed(same_kind) + ", with other sizes (add " +
+           override_name("num_heads") + ")";
   }
 };
 
@@ -88,6 +90,42 @@ Fitting find_fitting(const Family& family, const SourceFiles& files) {
   return out;
 }
 
+/// Values of arguments without which no architecture may fit, the likely ones first.
+using Argument = std::pair<std::string_view, std::string_view>;
+constexpr Argument kMean[] = {{"class_token", "false"}, {"global_pool", "avg"}};
+constexpr Argument kMeanOfNormed[] = {{"class_token", "false"}, {"global_pool", "avg"}, {"fc_norm", "false"}};
+constexpr Argument kNoClassifier[] = {{"num_classes", "0"}};
+constexpr Argument kMeanNoClassifier[] = {
+    {"class_token", "false"}, {"global_pool", "avg"}, {"fc_norm", "false"}, {"num_classes", "0"}};
+constexpr Argument kClassAndMean[] = {{"global_pool", "avg"}};
+constexpr std::span<const Argument> kOtherArguments[] = {kNoClassifier, kMean, kMeanOfNormed,
+                                                         kMeanNoClassifier, kClassAndMean};
+
+/// Which architectures fit, and with which arguments where none does without.
+std::string fitting_text(const Family& family, const SourceFiles& files) {
+  const Fitting fitting = find_fitting(family, files);
+  if (!fitting.empty()) return fitting.text();
+  for (const std::span<const Argument> arguments : kOtherArguments) {
+    ModelOptions options = files.options;
+    std::string given;
+    for (const auto& [key, value] : arguments) {
+      if (!options.overrides.emplace(key, value).second) continue;
+      given += (given.empty() ? "" : " and ") + override_name(key) + " = " + in_quotes(value);
+    }
+    const SourceFiles changed{.tensors = files.tensors,
+                              .options = options,
+                              .config = files.config,
+                              .weights_name = files.weights_name,
+                              .has_weights = files.has_weights,
+                              .root = files.root,
+                              .in_training_file = files.in_training_file,
+                              .match = files.match};
+    const Fitting other = find_fitting(family, changed);
+    if (!other.empty()) return "with " + given + " " + other.text();
+  }
+  return "its tensors match no architecture known by name";
+}
+
 /// The name of the file, or that of its folder if the file is only named model.
 std::string telling_name(const std::filesystem::path& file) {
   const std::string stem = file.stem().string();
@@ -103,16 +141,16 @@ std::string telling_name(const std::filesystem::path& file) {
 [[noreturn]] void refuse_architecture(const Family& family, const SourceFiles& files,
                                       const std::string& name) {
   const Where where{"load_checkpoint", ErrorKind::argument};
-  const std::string fitting = find_fitting(family, files).text();
+  const std::string fitting = fitting_text(family, files);
   if (!name.empty()) {
     fail(where, files.weights_name, ": unknown architecture ", in_quotes(name), near_architectures(name, 3),
          "; ", fitting);
   }
-  const std::string near = listed(nearest_architectures(telling_name(files.weights_name), 3));
+  const std::string own_name = telling_name(files.weights_name);
+  const std::string near = own_name.size() < kShortestName ? "" : listed(nearest_architectures(own_name, 3));
   fail(where, files.weights_name,
        ": number of heads, epsilon, activation, rotation and pooling cannot be inferred from the tensors, "
-       "and there "
-       "is no config.json; give ModelOptions::architecture: ",
+       "and there is no config.json; give ModelOptions::architecture: ",
        fitting, near.empty() ? "" : "; the nearest by the name of file or folder are ", near);
 }
 

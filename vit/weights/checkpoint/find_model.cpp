@@ -10,6 +10,7 @@
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/checkpoint/head_names.h"
 #include "vit/weights/families/family.h"
 
 namespace vit::internal {
@@ -154,19 +155,39 @@ const Candidate& choose_by_name(const TensorFile& file, const std::vector<Candid
        listed_prefixes(candidates));
 }
 
-const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& candidates) {
+/// How many characters, up to a dot, the prefixes of all have in common.
+std::size_t common_length(std::span<const Candidate* const> candidates) {
+  std::string_view common = candidates.front()->prefix;
+  for (const Candidate* candidate : candidates) {
+    const std::string_view prefix = candidate->prefix;
+    const auto end = std::ranges::mismatch(common, prefix).in1;
+    common = common.substr(0, static_cast<std::size_t>(end - common.begin()));
+  }
+  return common.rfind('.') + 1;  // npos + 1 = 0
+}
+
+/// The preferred one, by the words in which the prefixes differ; null if there is none.
+const Candidate* preferred(const std::vector<const Candidate*>& candidates) {
+  if (candidates.size() == 1) return candidates.front();
+  const std::size_t common = common_length(candidates);
   std::vector<const Candidate*> averaged, teachers, others;
-  for (const Candidate& candidate : candidates) {
-    const std::string_view prefix = candidate.prefix;
-    if (is_marked(prefix, kAveraged)) averaged.push_back(&candidate);
-    if (is_marked(prefix, kTeacher)) teachers.push_back(&candidate);
-    if (!is_marked(prefix, kCopies, kCopyNames)) others.push_back(&candidate);
+  for (const Candidate* candidate : candidates) {
+    const std::string_view own = std::string_view(candidate->prefix).substr(common);
+    if (is_marked(own, kAveraged)) averaged.push_back(candidate);
+    if (is_marked(own, kTeacher)) teachers.push_back(candidate);
+    if (!is_marked(own, kCopies, kCopyNames)) others.push_back(candidate);
   }
   for (const auto* group : {&averaged, &teachers, &others}) {
-    if (group->size() == 1) return *group->front();
-    if (group->size() > 1 && group != &others) break;
+    if (group->size() == candidates.size()) break;  // no word of these tells them apart
+    if (!group->empty()) return preferred(*group);
   }
-  if (candidates.size() == 1) return candidates.front();
+  return nullptr;
+}
+
+const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> all;
+  for (const Candidate& candidate : candidates) all.push_back(&candidate);
+  if (const Candidate* const found = preferred(all)) return *found;
   fail(kWhere, file.path().string(), ": holds ", candidates.size(), " models: ", listed_prefixes(candidates),
        "; select one with ModelOptions::prefix");
 }
@@ -182,6 +203,16 @@ std::string_view inner_prefix(const Candidate& candidate) {
     }
   }
   return longest;
+}
+
+/// Gives the classifier the name that families of this anchor have for it.
+void name_head(std::string_view anchor, FoundModel& found) {
+  for (const Family* family : families()) {
+    if (family->anchor != anchor || family->head.empty()) continue;
+    const std::string& front = family->head_place == Place::tower ? found.place->prefix : found.place->root;
+    found.tensors = with_own_head(std::move(found.tensors), front, family->head, found.head);
+    return;
+  }
 }
 
 /// The longest member of the file inside which names start with `prefix`; "" for the whole file.
@@ -272,6 +303,7 @@ FoundModel find_model(const TensorFile& file, std::string_view wanted, std::stri
   for (const Candidate& candidate : candidates) {
     if (&candidate != &chosen) out.others.push_back(candidate.prefix);
   }
+  if (anchor.empty()) name_head(chosen.anchor, out);
   return out;
 }
 

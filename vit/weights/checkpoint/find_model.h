@@ -29,6 +29,7 @@ struct FoundModel {
   std::string container{};               // the dictionary, "" for the whole file
   std::vector<std::string> passed_by{};  // other members of the file, for reports
   std::vector<std::string> others{};     // prefixes of other models in the file
+  std::string head{};                    // of a classifier under a name of the user, that name
 };
 
 /// The only model of the file, or the one selected by `wanted`. Of several the averaged one (ema, swa), else

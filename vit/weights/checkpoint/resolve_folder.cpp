@@ -136,7 +136,7 @@ constexpr Foreign kForeign[] = {
     {".ggml", "lmgg", "GGML, a format of llama.cpp", kFindTorch},
     {".tflite", "", "a model of TensorFlow Lite", kFindTorch},
     {"saved_model.pb", "", "a SavedModel of TensorFlow", kFindTorch},
-    {".ckpt.index", "", "a checkpoint of TensorFlow", kFindTorch},
+    {".index", "", "a checkpoint of TensorFlow", kFindTorch},
     {".data-00000-of-00001", "", "a checkpoint of TensorFlow", kFindTorch},
     {".mlmodel", "", "a model of Core ML", kFindTorch},
     {".mlpackage", "", "a model of Core ML", kFindTorch},
@@ -153,6 +153,8 @@ constexpr Foreign kForeign[] = {
     {".pkl", "", "a pickle of Python", kSaveAgain},
     {".pickle", "", "a pickle of Python", kSaveAgain},
     {".joblib", "", "a pickle of joblib", kSaveAgain},
+    {".ot", "", "weights of tch-rs", kFindTorch},
+    {".mar", "", "an archive of TorchServe", "unpack it and take the checkpoint inside"},
     {".nemo", "", "an archive of NeMo", "unpack it and take the checkpoint inside"},
     {".orbax-checkpoint", "", "a checkpoint of Orbax (JAX)", kFindTorch},
 };

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/checkpoint/head_names.h"
+#include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {
 namespace {
@@ -179,6 +182,45 @@ std::string TensorMatcher::ignore_reason(const std::string& name) const {
         return std::string(ignored.reason);
     }
   }
+  if (is_of_head(name, match_.prefix, dropped_heads_) || is_of_head(name, match_.outside, dropped_heads_))
+    return "num_classes = 0 leaves the classifier out";
+  return "";
+}
+
+/// The classifiers in front of which names have the prefix of the tower or of the model.
+std::vector<StoredHead> TensorMatcher::heads() const {
+  std::vector<StoredHead> found = find_heads(files_.tensors.entries(), match_.prefix);
+  if (match_.outside != match_.prefix) {
+    std::vector<StoredHead> others = find_heads(files_.tensors.entries(), match_.outside);
+    std::ranges::move(others, std::back_inserter(found));
+  }
+  return found;
+}
+
+/// What users may do about tensors that do not match.
+std::string TensorMatcher::advice() const {
+  const auto any_name_has = [&](std::string_view part) {
+    return std::ranges::any_of(files_.tensors.entries(), [&](const TensorEntry& entry) {
+      return entry.name.find(part) != std::string::npos;
+    });
+  };
+  if (any_name_has(".lora_A") || any_name_has(".lora_B")) {
+    return "; the file holds LoRA factors that are not joined to the weights: merge_and_unload() before it "
+           "is "
+           "saved, or save_pretrained() of the adapter, which ModelOptions::adapter joins";
+  }
+  const std::span<const Source> token = layout_.sources(Part::class_token);
+  if (!files_.config && !token.empty() && token.front().is_stored() &&
+      files_.find(layout_, Part::class_token) == nullptr) {
+    return "; a model without class token needs " + override_name("class_token") + " = \"false\" and " +
+           override_name("global_pool") + " = \"avg\" (the mean of the patches) or \"first_token\" (x[:, 0])";
+  }
+  for (const StoredHead& head : heads()) {
+    if (head.is_linear()) continue;
+    return "; the classifier " + in_quotes(head.name + ".*") +
+           " is no single matrix, and others are not computed: " + override_name("num_classes") +
+           " = \"0\" leaves it out, features stay the same";
+  }
   return "";
 }
 
@@ -205,20 +247,13 @@ void TensorMatcher::finish(LoadReport& report) {
   append(message, "missing", missing_);
   append(message, "wrong", wrong_);
   append(message, "unexpected", unexpected_);
-  const bool has_lora =
-      !message.empty() && std::ranges::any_of(files_.tensors.entries(), [](const auto& entry) {
-        return entry.name.find(".lora_A.") != std::string::npos;
-      });
-  VIT_CHECK(
-      message.empty(), kWhere, files_.weights_name, ": ", message,
+  if (message.empty()) return;
+  const std::string belongs =
       files_.config
           ? text(" (do weights and ", std::filesystem::path(files_.config->file()).filename().string(),
                  " belong together?)")
-          : " (does the file fit the architecture that was named?)",
-      has_lora
-          ? "; the file holds a LoRA adapter that is not joined: merge_and_unload() before it is saved, or "
-            "save_pretrained() of the adapter, which ModelOptions::adapter joins"
-          : "");
+          : " (does the file fit the architecture that was named?)";
+  fail(kWhere, files_.weights_name, ": ", message, belongs, advice());
 }
 
 bool TensorMatcher::fits(const ModelConfig& config) {

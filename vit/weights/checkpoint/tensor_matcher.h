@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/weights/checkpoint/head_names.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/families/family.h"
@@ -34,7 +35,8 @@ class TensorMatcher {
         layout_(parsed.layout),
         ignored_(parsed.ignored),
         tensors_(std::move(tensors)),
-        sizes_(form_sizes(parsed.config)) {}
+        sizes_(form_sizes(parsed.config)),
+        dropped_heads_(files.drops_classifier() ? heads() : std::vector<StoredHead>()) {}
 
   /// Finds every tensor of a tower; collects what is missing or wrong.
   template <typename Config>
@@ -57,6 +59,8 @@ class TensorMatcher {
                           Form form, const std::string& use);
   bool is_outside(const std::string& name) const;
   std::string ignore_reason(const std::string& name) const;
+  std::vector<StoredHead> heads() const;
+  std::string advice() const;
 
   const SourceFiles& files_;
   const Match& match_;
@@ -64,6 +68,7 @@ class TensorMatcher {
   std::span<const std::span<const Ignored>> ignored_;
   std::shared_ptr<const TensorFile> tensors_;
   FormSizes sizes_;
+  std::vector<StoredHead> dropped_heads_;
   std::map<const TensorEntry*, std::string> uses_;
   std::vector<std::string> missing_, wrong_, unexpected_;
 };

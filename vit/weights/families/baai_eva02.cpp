@@ -94,6 +94,7 @@ constinit const Family kBaaiFamily{.name = "baai_eva02",
                                    .anchor = "patch_embed.proj.weight",
                                    .prefixes = kTimmPrefixes,
                                    .library = "BAAI",
+                                   .head = "head",
                                    .match = match,
                                    .read_as = read_as};
 

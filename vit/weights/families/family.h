@@ -39,7 +39,9 @@ struct Family {
   std::string_view other_anchor{};  // of another form of the same model
   /// What the library puts in front of the tower's names inside a model of it.
   std::span<const std::string_view> prefixes{};
-  const char* library = "";  // whose architectures it reads by name, beside timm's; "" for none
+  const char* library = "";  // whose architectures it reads by name, in addition to timm's; "" for none
+  std::string_view head{};   // the name of its classifier, "" if it has none
+  Place head_place = Place::tower;
   std::optional<Match> (*match)(const SourceFiles& files) = nullptr;
   /// Null where `read_as` needs a published architecture.
   ParsedModel (*read)(const SourceFiles& files) = nullptr;

@@ -198,6 +198,8 @@ constinit const Family kHfClipFamily{.name = "hf_clip",
                                      .anchor = "embeddings.patch_embedding.weight",
                                      .prefixes = kPrefixes,
                                      .library = "",
+                                     .head = "classifier",
+                                     .head_place = Place::outside,
                                      .match = match,
                                      .read = read};
 

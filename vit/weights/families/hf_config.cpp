@@ -51,6 +51,7 @@ bool hf_class_contains(const Json& config, std::string_view part) {
 
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults) {
   for (const auto& [key, value] : files.options.overrides) {
+    if (key == "num_classes" && files.drops_classifier()) continue;
     VIT_CHECK(
         key == defaults.own_override, kWhere.with(ErrorKind::argument), override_name(key),
         " is an argument of timm's models; this checkpoint is one of transformers, whose config.json says "
@@ -123,6 +124,7 @@ void set_dinov3_position(const Json& json, ModelConfig& c) {
 }
 
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) {
+  if (files.drops_classifier()) return 0;
   const auto rows = [&](const char* ending) {
     const TensorEntry* const entry = files.find(name + ending, Place::outside);
     return entry != nullptr && !entry->shape.empty() ? entry->shape[0] : 0;

@@ -95,6 +95,8 @@ constinit const Family kHfDinov2Family{.name = "hf_dinov2",
                                        .anchor = "embeddings.patch_embeddings.projection.weight",
                                        .prefixes = kPrefixes,
                                        .library = "",
+                                       .head = "classifier",
+                                       .head_place = Place::outside,
                                        .match = match,
                                        .read = read};
 

@@ -133,6 +133,8 @@ constinit const Family kHfVitFamily{.name = "hf_vit",
                                     .anchor = "embeddings.patch_embeddings.projection.weight",
                                     .prefixes = kPrefixes,
                                     .library = "",
+                                    .head = "classifier",
+                                    .head_place = Place::outside,
                                     .match = match,
                                     .read = read};
 

@@ -185,12 +185,14 @@ constinit const Family kMetaDinov3Family{.name = "meta_dinov3",
                                          .anchor = "patch_embed.proj.weight",
                                          .prefixes = kTimmPrefixes,
                                          .library = "Meta",
+                                         .head = "head",
                                          .match = match_dinov3,
                                          .read_as = read_dinov3_as};
 constinit const Family kMetaDinov2Family{.name = "meta_dinov2",
                                          .anchor = "patch_embed.proj.weight",
                                          .prefixes = kTimmPrefixes,
                                          .library = "Meta",
+                                         .head = "head",
                                          .match = match_dinov2,
                                          .read_as = read_dinov2_as};
 

@@ -58,6 +58,7 @@ constinit const Family kNaverFamily{.name = "naver_rope_vit",
                                     .anchor = "patch_embed.proj.weight",
                                     .prefixes = kTimmPrefixes,
                                     .library = "Naver",
+                                    .head = "head",
                                     .match = match,
                                     .read_as = read_as};
 

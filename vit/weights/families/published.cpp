@@ -167,6 +167,7 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   ignored.push_back(kTextTower);
   ignored.push_back(kAlways);
   if (published.config.num_classes == 0) ignored.push_back(kClassifier);
+  ignored.push_back(noted_projector(files));
   keep_stored_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
   published.config.head_projects =

@@ -58,6 +58,11 @@ std::size_t SourceFiles::count_blocks(std::string_view stem, Place place) const 
   return static_cast<std::size_t>(std::find(seen.begin(), seen.end(), false) - seen.begin());
 }
 
+bool SourceFiles::drops_classifier() const {
+  const auto given = options.overrides.find("num_classes");
+  return given != options.overrides.end() && given->second == "0";
+}
+
 std::string SourceFiles::config_name() const {
   return config ? config->file() : weights_name;
 }

@@ -48,6 +48,8 @@ struct SourceFiles {
   /// Number of blocks that have a tensor whose name starts with `stem`, an index and a dot, counted without
   /// gaps from 0.
   std::size_t count_blocks(std::string_view stem, Place place = Place::tower) const;
+  /// Whether overrides["num_classes"] = "0" leaves the classifier out.
+  bool drops_classifier() const;
   /// The configuration's file, or that of the weights, for messages about values.
   std::string config_name() const;
 };

@@ -353,6 +353,7 @@ void apply_timm_config(TimmArgs& args, const Json& config) {
   const Json pretrained = config.find("pretrained_cfg").value_or(config);  // the older form is flat
   if (const auto size = pretrained.find("input_size")) {
     size->expect_array(3, "[channels, height, width]");
+    args.in_chans = (*size)[0].as_size({1, kMaxChannels});
     args.image_height = (*size)[1].as_size(kEdgeRange);
     args.image_width = (*size)[2].as_size(kEdgeRange);
   }

@@ -162,6 +162,7 @@ constinit const Family kTimmFamily{.name = "timm",
                                    .other_anchor = kNaFlexAnchor,
                                    .prefixes = kTimmPrefixes,
                                    .library = "timm",
+                                   .head = "head",
                                    .match = match,
                                    .read_as = read_as};
 

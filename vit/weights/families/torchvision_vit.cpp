@@ -29,17 +29,12 @@ static_assert(is_complete(kRows));
 /// Up to release 0.13 the layers of the MLP had names.
 constexpr Row kNamedMlp[] = {{Part::fc1_weight, "encoder.layers.encoder_layer_{}.mlp.linear_1.*"},
                              {Part::fc2_weight, "encoder.layers.encoder_layer_{}.mlp.linear_2.*"}};
-/// A classifier that replaced `heads` as a whole, or the list of its layers.
-constexpr Row kOneHead[] = {{Part::head_weight, "heads.*"}};
-constexpr Row kFirstHead[] = {{Part::head_weight, "heads.0.*"}};
 constexpr Row kPreLogits[] = {{Part::pooler_weight, "heads.pre_logits.*"}};
-static_assert(is_sound(kNamedMlp) && is_sound(kOneHead) && is_sound(kFirstHead) && is_sound(kPreLogits));
+static_assert(is_sound(kNamedMlp) && is_sound(kPreLogits));
 
 Layout layout_of(const SourceFiles& files) {
   Layout layout = {kRows};
   if (files.any_block_has("encoder.layers.encoder_layer_{}.mlp.linear_1.weight")) layout.add(kNamedMlp);
-  if (files.find("heads.weight") != nullptr) layout.add(kOneHead);
-  if (files.find("heads.0.weight") != nullptr) layout.add(kFirstHead);
   if (files.find("heads.pre_logits.weight") != nullptr) layout.add(kPreLogits);
   return layout;
 }
@@ -63,6 +58,7 @@ constinit const Family kTorchvisionFamily{.name = "torchvision",
                                           .anchor = kAnchor,
                                           .prefixes = kPrefixes,
                                           .library = "torchvision",
+                                          .head = "heads.head",
                                           .match = match,
                                           .read_as = read_as};
 
