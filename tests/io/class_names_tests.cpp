@@ -49,6 +49,8 @@ TEST_CASE("labels: every form of a file names the same classes") {
        kNames,
        {"n02123045", "n02084071", "n02510455"}},
       {"categories_places.txt", "dog 1\ncat 0\ngiant panda 2\n", kNames},
+      {"numbers_first.txt", "1 dog\n0 cat\n2 giant panda\n", kNames},
+      {"semicolons.csv", "id;name\n2;giant panda\n0;cat\n1;dog\n", kNames},
       {"numbered.txt", "digit 0\ndigit 1\n", {"digit 0", "digit 1"}},  // numbers that belong to the names
       {"list.json", R"(["cat", "dog", "giant panda"])", kNames},
       {"list.txt", R"(["cat", "dog", "giant panda"])", kNames},

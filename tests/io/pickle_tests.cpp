@@ -167,6 +167,14 @@ TEST_CASE("weights: a tensor is called by the keys that lead to it") {
   CHECK(names(op::dict(op::string("a") + op::dict(op::string("b") + inner))) == Names{"a.b.t"});
   CHECK(names(op::tuple(inner + "K\x07")) == Names{"0.t"});
   CHECK(names(op::dict("K\x03" + inner)) == Names{"3.t"});
+  SUBCASE("items of lists have their number, pairs of a name and a value the name") {
+    CHECK(names("](" + inner + "}e") == Names{"0.t"});
+    CHECK(names(op::dict(op::string("models") + "](K\x01" + inner + "e")) == Names{"models.0.t"});
+    CHECK(names("](" + op::tuple(op::string("a") + tensor) + "e") == Names{"a"});
+    CHECK(names("]q\x05(h\x05" + inner + "e") == Names{"1.t"});  // a list inside itself
+    CHECK(names(op::dict(op::string("a") + tensor + op::string("log") + "](" + op::tuple("K\x01K\x02") +
+                         "e")) == Names{"a"});
+  }
   SUBCASE("one dictionary under two names counts once") {
     CHECK(names(op::dict(op::string("a") + inner + "q\x05" + op::string("b") + "h\x05")) == Names{"a.t"});
   }
@@ -256,7 +264,14 @@ TEST_CASE("weights: a hostile global is refused by name and nothing runs") {
     }
     CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"collections.OrderedDict.clear\""),
                 call("collections", "OrderedDict.clear"));
-    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "QUInt8Storage"), call("torch", "QUInt8Storage"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "QUInt8Storage", "quantized"),
+                call("torch", "QUInt8Storage"));
+    CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "full state dictionary"),
+                open(torch_archive(
+                    op::dict(op::string("t") + op::global("torch.distributed.tensor", "DTensor") + ")\x81"),
+                    kStorage)));
+    CHECK_ERROR(ErrorKind::format, ("m.pth", "without names", "a list"),
+                open(torch_archive("](" + op::tensor({}) + "e", kStorage)));
     CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "os\\x01\\x1b[2J.x"), call("os\x01\x1b[2J", "x"));
     CHECK_ERROR(ErrorKind::format, ("m.pth"), open_beside("c" + std::string(100'000, 'a') + "\nb\n"));
   }

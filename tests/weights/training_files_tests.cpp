@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -171,6 +173,8 @@ TEST_CASE("training files: of several models the averaged, then the teacher, the
       {"backbone.", "momentum_backbone."},
       {"encoder_q.", "encoder_k."},
       {"model_ema.", "teacher."},
+      {"ema.ema_model.", "ema.online_model."},
+      {"ema.teacher.", "ema.student."},
   };
   FileCopy both(golden("timm-vit"));
   const std::vector<FileCopy::Entry> own = both.entries();
@@ -233,6 +237,106 @@ TEST_CASE("training files: the file notes its architecture") {
   CHECK_ERROR(
       ErrorKind::argument, ("last.ckpt", "ModelOptions::architecture"),
       load(op::dict(member("arch", op::string("resnet50")) + member("state_dict", tiny().dict())), {}));
+}
+
+TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
+  const auto load_noted = [](const std::string& noted, const std::string& key, const std::string& weights,
+                             std::map<std::string, std::string> overrides = {}) {
+    return load(op::dict(noted + member(key, weights)), {.overrides = std::move(overrides)});
+  };
+  const std::string small = member("arch", op::string("vit_small"));
+  SUBCASE("the projector of MoCo's pretraining is left out; its ViT-S has 12 heads") {
+    const std::string weights = tiny().dict([](const std::string& name) {
+      return "module.base_encoder." +
+             replaced(replaced(name, "head.weight", "head.0.weight"), "head.bias", "head.1.bias");
+    });
+    CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.num_classes == 0);
+    CHECK_ERROR(ErrorKind::format, ("12"), load_noted(small, "state_dict", weights));  // 30 channels
+  }
+  SUBCASE("another vit_small is asked for by name") {
+    CHECK_ERROR(ErrorKind::argument, ("ModelOptions::architecture"),
+                load_noted(small, "state_dict", tiny().dict()));
+  }
+  SUBCASE("MAE") {
+    const auto args = [](const char* name, const std::string& more = "") {
+      return member("args", op::global("argparse", "Namespace") + ")\x81" +
+                                op::dict(member("model", op::string(name)) + more) + "b");
+    };
+    for (const char* name : {"mae_vit_base_patch16", "mae_vit_base_patch16_dec512d8b"}) {
+      CAPTURE(name);
+      check_is_tiny(load_noted(args(name), "model", tiny().dict(), {{"num_heads", "3"}}));
+    }
+    const std::string pooled =
+        tiny().dict([](const std::string& name) { return name.starts_with("norm.") ? "fc_" + name : name; });
+    const ModelConfig config = load_noted(args("vit_base_patch16", member("global_pool", "\x88")), "model",
+                                          pooled, {{"num_heads", "3"}})
+                                   .config;
+    CHECK(config.pooling == Pooling::patch_mean);
+    CHECK(config.pooled_norm);
+  }
+}
+
+TEST_CASE("training files: a linear classifier under any name and inside a Sequential is the head") {
+  const auto renamed = [](const std::string& stem) {
+    return tiny().dict([&](const std::string& name) { return replaced(name, "head.", stem + "."); });
+  };
+  for (const char* stem :
+       {"fc", "classifier", "head.1", "head.fc", "classifier.1", "mlp_head.0", "cls_head"}) {
+    CAPTURE(stem);
+    const Checkpoint<ModelConfig> found = load(renamed(stem));
+    check_is_tiny(found);
+    CHECK(test::contains(found.report.notes.back(), "\"" + std::string(stem) + "\""));
+  }
+  SUBCASE("others are refused with the argument that leaves them out") {
+    FileCopy copy(golden("timm-vit"));
+    copy.rename("head.weight", "head.0.weight").rename("head.bias", "head.0.bias");
+    copy.add("head.2.weight", {4, 9}).add("head.2.bias", {4}).set_config("");
+    const TemporaryFolder folder;
+    copy.write_to(folder.path());
+    const fs::path file = folder.path() / "model.safetensors";
+    CHECK_ERROR(ErrorKind::mismatch, ("\"head.2.weight\"", "no single matrix", "num_classes"),
+                load_checkpoint(file, bare()));
+    CHECK_ERROR(ErrorKind::argument, ("num_classes", "deit_tiny_patch16_224"), load_checkpoint(file, {}));
+    ModelOptions features = bare();
+    features.overrides["num_classes"] = "0";
+    const Checkpoint<ModelConfig> found = load_checkpoint(file, features);
+    CHECK(found.config.num_classes == 0);
+    const auto use = std::ranges::find(found.report.tensors, std::string("head.0.weight"), &TensorUse::name);
+    REQUIRE(use != found.report.tensors.end());
+    CHECK(test::contains(use->ignored_because, "num_classes"));
+  }
+  SUBCASE("two of them are no head") {
+    FileCopy copy(golden("timm-vit"));
+    copy.rename("head.weight", "fc.weight").rename("head.bias", "fc.bias").add("classifier.weight", {9, 30});
+    const TemporaryFolder folder;
+    copy.write_to(folder.path());
+    CHECK_ERROR(ErrorKind::mismatch, ("\"fc.weight\"", "\"classifier.weight\""),
+                load_checkpoint(folder.path()));
+  }
+  SUBCASE("of transformers") {
+    FileCopy copy(golden("hf-vit"));
+    const TemporaryFolder folder;
+    copy.rename("classifier.weight", "classifier.1.weight").rename("classifier.bias", "classifier.1.bias");
+    copy.write_to(folder.path());
+    CHECK(load_checkpoint(folder.path()).config.num_classes ==
+          load_checkpoint(golden("hf-vit")).config.num_classes);
+    CHECK(load_checkpoint(folder.path(), {.overrides = {{"num_classes", "0"}}}).config.num_classes == 0);
+  }
+}
+
+TEST_CASE("training files: a bare file without class token gets the arguments with which it fits") {
+  FileCopy copy(golden("timm-vit"));
+  copy.remove("cls_token").remove("pos_embed").add("pos_embed", {1, 9, 30}).set_config("");
+  const TemporaryFolder folder;
+  copy.write_to(folder.path());
+  const fs::path file = folder.path() / "model.safetensors";
+  CHECK_ERROR(ErrorKind::argument, ("vit_betwixt_patch16_gap_256"), load_checkpoint(file, {}));
+  CHECK_ERROR(ErrorKind::mismatch, ("\"cls_token\"", "class_token", "\"avg\"", "\"first_token\""),
+              load_checkpoint(file, bare()));
+  ModelOptions first = bare();
+  first.overrides["class_token"] = "false";
+  first.overrides["global_pool"] = "first_token";
+  CHECK(load_checkpoint(file, first).config.pooling == Pooling::first_token);
 }
 
 TEST_CASE("training files: no message takes an unknown prefix for transformers") {

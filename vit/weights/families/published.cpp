@@ -80,8 +80,11 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
     return;
   }
   const std::size_t rows = table->shape[table->shape.size() - 2];
-  const std::size_t prefix =
-      args.no_embed_class ? 0 : (args.class_token ? 1u : 0u) + (args.distilled ? 1u : 0u) + args.reg_tokens;
+  const std::span<const Source> token = layout.sources(Part::class_token);
+  const bool lacks_token = !token.empty() && token.front().is_stored() && find(Part::class_token) == nullptr;
+  const std::size_t prefix = args.no_embed_class ? 0
+                                                 : (args.class_token && !lacks_token ? 1u : 0u) +
+                                                       (args.distilled ? 1u : 0u) + args.reg_tokens;
   set_square_image(rows - std::min(prefix, rows), args);
 }
 
