@@ -101,7 +101,7 @@ class FileCopy {
     if (std::filesystem::exists(folder / "open_clip_model.safetensors"))
       return open_safetensors(folder / "open_clip_model.safetensors");
     if (std::filesystem::exists(folder / "model.pth"))
-      return find_model(open_pickle(folder / "model.pth"), "", "").tensors;
+      return find_model(open_pickle(folder / "model.pth"), "").tensors;
     return open_shards(folder / "model.safetensors.index.json", open_safetensors);
   }
 

@@ -243,10 +243,9 @@ bool CheckpointFolder::is_whole_model_of_language() const {
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
   // The names of a whole model are its family's: tensors next to the tower belong to it.
-  FoundModel found =
-      is_whole_model_of_language()
-          ? FoundModel{.tensors = open_files(), .place = {}}
-          : find_model(open_files(), options_.prefix, layout_ ? layout_patch_name(*layout_) : std::string());
+  FoundModel found = is_whole_model_of_language() ? FoundModel{.tensors = open_files(), .place = {}}
+                                                  : find_model(open_files(), options_.prefix,
+                                                               layout_ ? layout_names(*layout_) : OwnNames());
   if (found.place) root_ = found.place->root;
   in_training_file_ = !found.container.empty();
   found_ = place_notes(found);

@@ -18,6 +18,21 @@ namespace {
 constexpr Where kWhere{"load_checkpoint", ErrorKind::unsupported};
 constexpr std::size_t kShortestName = 6;  // of a file that may be called after its architecture
 
+/// Models that the layout files of data/layouts describe, by the end of the name of their patch weight.
+struct ForeignLayout {
+  std::string_view patch, files;
+};
+constexpr ForeignLayout kForeignLayouts[] = {
+    {"to_patch_embedding.2.weight",
+     "vit-pytorch-vit.json or vit-pytorch-simple-vit.json of data/layouts, for vit-pytorch's ViT and "
+     "SimpleViT"},
+    {"to_patch_embedding.1.weight",
+     "vit-pytorch-old-vit.json or vit-pytorch-old-simple-vit.json of data/layouts, for vit-pytorch's ViT and "
+     "SimpleViT before 1.0"},
+    {"patch_embedding.patch_embeddings.weight", "monai-vit.json of data/layouts, for MONAI's ViT"},
+    {"backbone.patch_embed.projection.weight", "mmpretrain-vit.json of data/layouts, for mmpretrain's ViT"},
+};
+
 [[noreturn]] void refuse_family(const SourceFiles& files) {
   const std::span<const TensorEntry> entries = files.tensors.entries();
   const auto is_of_transformers = [](const Family* family) {
@@ -49,12 +64,21 @@ constexpr std::size_t kShortestName = 6;  // of a file that may be called after 
   std::string names, anchors;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
     names += (i ? ", " : "") + in_quotes(entries[i].name);
+  const std::string start = text(files.weights_name,
+                                 ": not a supported family of Vision Transformers. "
+                                 "Its tensors are named ",
+                                 names, ", ...; ");
+  for (const ForeignLayout& layout : kForeignLayouts) {
+    const bool is_it = std::ranges::any_of(
+        entries, [&](const TensorEntry& entry) { return entry.name.ends_with(layout.patch); });
+    VIT_CHECK(!is_it, kWhere, start,
+              "a layout file describes such models (ModelOptions::layout): ", layout.files);
+  }
   for (const Family* family : families()) {
     if (anchors.find(family->anchor) == std::string::npos)
       anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
   }
-  fail(kWhere, files.weights_name, ": not a supported family of Vision Transformers. Its tensors are named ",
-       names, ", ...; a supported one has one of ", anchors,
+  fail(kWhere, start, "a supported one has one of ", anchors,
        files.config ? ", and its config.json names the model" : ". A config.json may be missing");
 }
 

@@ -205,8 +205,12 @@ std::string_view inner_prefix(const Candidate& candidate) {
   return longest;
 }
 
-/// Gives the classifier the name that families of this anchor have for it.
-void name_head(std::string_view anchor, FoundModel& found) {
+/// Gives the classifier the name that the layout file, or families of this anchor, have for it.
+void name_head(std::string_view anchor, const OwnNames& own, FoundModel& found) {
+  if (!own.patch.empty()) {
+    found.tensors = with_own_head(std::move(found.tensors), found.place->prefix, own.head, found.head);
+    return;
+  }
   for (const Family* family : families()) {
     if (family->anchor != anchor || family->head.empty()) continue;
     const std::string& front = family->head_place == Place::tower ? found.place->prefix : found.place->root;
@@ -280,8 +284,8 @@ TensorFile without_wrappers(TensorFile file) {
   return TensorFile(std::move(contents));
 }
 
-FoundModel find_model(const TensorFile& file, std::string_view wanted, std::string_view anchor) {
-  const std::vector<Candidate> candidates = find_candidates(file, anchor);
+FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own) {
+  const std::vector<Candidate> candidates = find_candidates(file, own.patch);
   if (candidates.empty()) {
     if (!wanted.empty()) choose_by_name(file, candidates, wanted);  // throws
     const std::string container = likely_container(file);
@@ -303,7 +307,7 @@ FoundModel find_model(const TensorFile& file, std::string_view wanted, std::stri
   for (const Candidate& candidate : candidates) {
     if (&candidate != &chosen) out.others.push_back(candidate.prefix);
   }
-  if (anchor.empty()) name_head(chosen.anchor, out);
+  name_head(chosen.anchor, own, out);
   return out;
 }
 

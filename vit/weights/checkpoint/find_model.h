@@ -32,10 +32,15 @@ struct FoundModel {
   std::string head{};                    // of a classifier under a name of the user, that name
 };
 
+/// Names of a layout file.
+struct OwnNames {
+  std::string patch{};  // of the weight of the patch embedding; "" to look for those of the families
+  std::string head{};   // of the classifier, without ".weight"; "" if there is none
+};
+
 /// The only model of the file, or the one selected by `wanted`. Of several the averaged one (ema, swa), else
-/// the teacher; copies used only in training (momentum) are ignored. `anchor` is the patch tensor
-/// of a layout file, "" to look for those of the families. Throws Error (argument) that lists the models if
-/// none of them is preferred, or if `wanted` selects none.
-FoundModel find_model(const TensorFile& file, std::string_view wanted, std::string_view anchor);
+/// the teacher; copies used only in training (momentum) are ignored. Throws Error (argument) that lists the
+/// models if none of them is preferred, or if `wanted` selects none.
+FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own = {});
 
 }  // namespace vit::internal

@@ -172,11 +172,17 @@ Json load_layout(const std::filesystem::path& path) {
   return layout;
 }
 
-std::string layout_patch_name(const Json& layout) {
+OwnNames layout_names(const Json& layout) {
   const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
   const Layout rows = {tables->rows};
-  const std::span<const Source> patch = rows.sources(Part::patch_weight);
-  return patch.empty() ? "" : patch.front().name(0);
+  const auto name_of = [&](Part part) {
+    const std::span<const Source> sources = rows.sources(part);
+    return sources.empty() ? std::string() : sources.front().name(0);
+  };
+  constexpr std::string_view kWeight = ".weight";
+  std::string head = name_of(Part::head_weight);
+  head.resize(head.ends_with(kWeight) ? head.size() - kWeight.size() : 0);
+  return {.patch = name_of(Part::patch_weight), .head = std::move(head)};
 }
 
 ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {

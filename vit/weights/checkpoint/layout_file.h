@@ -7,6 +7,7 @@
 
 #include "vit/config/load_options.h"
 #include "vit/io/json.h"
+#include "vit/weights/checkpoint/find_model.h"
 #include "vit/weights/families/family.h"
 
 namespace vit::internal {
@@ -15,8 +16,8 @@ namespace vit::internal {
 Json load_layout(const std::filesystem::path& path);
 
 /// What the layout calls the tensor that cuts patches, by which its model is found in a file; "" if it names
-/// none.
-std::string layout_patch_name(const Json& layout);
+/// The names by which the model of this layout file is found.
+OwnNames layout_names(const Json& layout);
 
 /// Reads a checkpoint as `layout` says; sets files.match. Throws Error naming file and key for what is not
 /// known, out of range, or missing.

@@ -129,7 +129,7 @@ TensorFile open_weights(const fs::path& path, WantsTensor wants) {
 TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {
   TensorFile::Contents all{.path = path};
   for (const fs::path& file : files) {
-    const TensorFile one = find_model(open_weights(file), "", "").tensors;  // of its own dictionary
+    const TensorFile one = find_model(open_weights(file), "").tensors;  // of its own dictionary
     all.entries.insert(all.entries.end(), one.entries().begin(), one.entries().end());
   }
   return TensorFile(std::move(all));

@@ -1,0 +1,181 @@
+#include "vit/weights/checkpoint/hf_processors.h"
+
+#include <optional>
+#include <span>
+
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/weights/architectures/pixel_statistics.h"
+
+namespace vit::internal {
+
+namespace {
+
+constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
+
+constexpr ProcessorClass kClasses[] = {
+    {"ViT", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
+    {"DeiT", ResizeFilter::bicubic, 256, true, true, 224, kHalf, kHalf},
+    {"Beit", ResizeFilter::bicubic, 224, true, true, 0, kHalf, kHalf},
+    {"Pvt", ResizeFilter::bicubic, 224, true, true, 0, kImageNetMean, kImageNetStd},
+    {"Bit", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
+    {"Siglip", ResizeFilter::bicubic, 224, true, false, 0, kHalf, kHalf},
+    {kNaFlex, ResizeFilter::bilinear, 256, true, false, 0, kHalf, kHalf},  // 256 patches
+    {"Tipsv2", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
+    {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
+    {"Eomt", ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
+    {kOwlv2, ResizeFilter::bilinear, 960, true, true, 0, kClipMean, kClipStd},
+    {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
+    {"Yolos", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
+    {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
+    {"VJEPA2Video", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
+    {kLlama4, ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
+    // sizes by hf_token_sizes.cpp
+    {"Qwen2VL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Qwen2VLVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Qwen3VLVideo", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"Glm4vVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm46VVideo", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm4v", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Glm46V", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"PaddleOCRVL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"VideoLlama3", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"Ernie4_5_VLMoe", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Ernie4_5_VL_Moe", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Pixtral", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Kimi_K25", ResizeFilter::bicubic, 0, false, false, 0, kHalf, kHalf},
+    {"KimiVL", ResizeFilter::bicubic, 0, false, false, 0, kClipMean, kClipStd},
+    {"Gemma4", ResizeFilter::bicubic, 0, false, false, 0, {0.0, 0.0, 0.0}, {1.0, 1.0, 1.0}, false},
+};
+
+struct ModelType {
+  std::string_view model_type;
+  std::string_view processor;
+};
+
+constexpr ModelType kModelTypes[] = {
+    {"vit", "ViT"},
+    {"ijepa", "ViT"},
+    {"deit", "DeiT"},
+    {"dinov2", "Bit"},
+    {"dinov2_with_registers", "Bit"},
+    {"dinov3_vit", "DINOv3ViT"},
+    {"siglip", "Siglip"},
+    {"siglip_vision_model", "Siglip"},
+    {"siglip2", kNaFlex},
+    {"siglip2_vision_model", kNaFlex},
+    {"tipsv2", "Tipsv2"},
+    {"tipsv2_vision_model", "Tipsv2"},
+    {"clip", "CLIP"},
+    {"clip_vision_model", "CLIP"},
+    {"metaclip_2", "CLIP"},
+    {"metaclip_2_vision_model", "CLIP"},
+    {"dpt", "DPT"},
+    {"depth_anything", "DPT"},
+    {"chmv2", "CHMv2"},
+    {"tipsv2_dpt", "Tipsv2Dpt"},
+    {"eomt", "Eomt"},
+    {"eomt_dinov3", "Eomt"},
+    {"owlv2", kOwlv2},
+    {"owlvit", "OwlViT"},
+    {"yolos", "Yolos"},
+    {"vitpose", kVitPose},
+    {"mlcd_vision_model", "CLIP"},
+    {"qwen2_vl", "Qwen2VL"},
+    {"qwen2_vl_vision", "Qwen2VL"},
+    {"qwen2_5_vl", "Qwen2VL"},
+    {"qwen2_5_vl_vision", "Qwen2VL"},
+    {"qwen2_5_omni", "Qwen2VL"},
+    {"qwen3_vl", "Qwen2VL"},
+    {"qwen3_vl_vision", "Qwen2VL"},
+    {"qwen3_vl_moe", "Qwen2VL"},
+    {"qwen3_5", "Qwen2VL"},
+    {"qwen3_5_moe", "Qwen2VL"},
+    {"qwen4_exp", "Qwen2VL"},
+    {"qwen3_omni_moe", "Qwen2VL"},
+    {"exaone4_5", "Qwen2VL"},
+    {"glm4v", "Glm4v"},
+    {"glm4v_vision", "Glm4v"},
+    {"glm4v_moe", "Glm4v"},
+    {"paddleocr_vl", "PaddleOCRVL"},
+    {"video_llama_3", "VideoLlama3"},
+    {"pixtral", "Pixtral"},
+    {"mistral3", "Pixtral"},
+    {"kimi_k25", "Kimi_K25"},
+    {"kimi_vl", "KimiVL"},
+    {"llama4", "Llama4"},
+    {"llama4_vision_model", "Llama4"},
+    {"gemma4", "Gemma4"},
+    {"gemma4_vision", "Gemma4"},
+};
+
+/// Processors of clips, by model_type.
+constexpr ModelType kVideoTypes[] = {
+    {"vjepa2", "VJEPA2Video"},
+    {"qwen2_vl", "Qwen2VLVideo"},
+    {"qwen2_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_vl", "Qwen2VLVideo"},
+    {"qwen2_5_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_omni", "Qwen2VLVideo"},
+    {"exaone4_5", "Qwen2VLVideo"},
+    {"qwen3_vl", "Qwen3VLVideo"},
+    {"qwen3_vl_vision", "Qwen3VLVideo"},
+    {"qwen3_vl_moe", "Qwen3VLVideo"},
+    {"qwen3_5", "Qwen3VLVideo"},
+    {"qwen3_5_moe", "Qwen3VLVideo"},
+    {"qwen4_exp", "Qwen3VLVideo"},
+    {"qwen3_omni_moe", "Qwen2VLVideo"},
+    {"glm4v", "Glm4vVideo"},
+    {"glm4v_vision", "Glm4vVideo"},
+    {"glm4v_moe", "Glm4vVideo"},
+    {"glm46v", "Glm46VVideo"},
+    {"glm_ocr", "Glm46VVideo"},
+};
+
+/// The class name without the suffix for its generation or backend; "Qwen2VLVideo" of processors of clips.
+std::string_view without_suffix(std::string_view name) {
+  for (const std::string_view suffix :
+       {"Processor", "ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"}) {
+    if (suffix == "Processor" && !name.ends_with("VideoProcessor")) continue;
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+}  // namespace
+
+const ProcessorClass& find_processor(const Json& file, const std::string& model_type, bool of_clips) {
+  const std::string& source = file.file();
+  auto named = file.find_string("video_processor_type");
+  if (!named && !of_clips) named = file.find_string("image_processor_type");
+  if (!named && !of_clips) named = file.find_string("feature_extractor_type");
+  std::string_view wanted;
+  if (named) {
+    wanted = without_suffix(*named);
+  } else {
+    const std::span<const ModelType> types =
+        of_clips ? std::span<const ModelType>(kVideoTypes) : std::span<const ModelType>(kModelTypes);
+    for (const ModelType& known : types) {
+      if (known.model_type == model_type) wanted = known.processor;
+    }
+    VIT_CHECK(!wanted.empty() || !of_clips, kWhere.with(ErrorKind::unsupported), source,
+              ": no rules for the frames of clips are known for model_type ", in_quotes(model_type),
+              "; Qwen-VL, GLM-4V and V-JEPA 2 have some");
+    VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
+              in_quotes(model_type), " does not determine the image processor");
+  }
+  for (const ProcessorClass& known : kClasses) {
+    if (known.name == wanted) return known;
+  }
+  fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
+       " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
+       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, "
+       "Qwen3VLVideo, Glm4vVideo, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
+       "Kimi_K25, KimiVL and Gemma4 are");
+}
+
+}  // namespace vit::internal

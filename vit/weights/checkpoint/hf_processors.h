@@ -1,0 +1,46 @@
+// The image processors of transformers: which class a file means, and its defaults.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "vit/image/preprocess.h"
+#include "vit/io/json.h"
+
+namespace vit::internal {
+
+/// Classes with steps of their own, by their names without "ImageProcessor".
+inline constexpr std::string_view kNaFlex = "Siglip2", kLlama4 = "Llama4", kOwlv2 = "Owlv2",
+                                  kVitPose = "VitPose";
+
+/// Defaults of a class for values missing in the file.
+struct ProcessorClass {
+  std::string_view name;
+  ResizeFilter filter;
+  std::size_t size;
+  bool square_default;   // the class' own size is a squash
+  bool square_from_int;  // an integer in the file is a squash
+  std::size_t crop;      // 0 = no crop
+  std::array<double, 3> mean;
+  std::array<double, 3> std;
+  bool normalizes = true;
+};
+
+/// The class that the file names, else the one of `model_type` ("" where unknown), of images or of clips.
+/// Throws Error if it is not implemented.
+const ProcessorClass& find_processor(const Json& file, const std::string& model_type, bool of_clips);
+
+/// What single classes have in addition to a size for all images, for files and for results.
+struct OwnSizes {
+  std::string_view processor;
+  void (*read)(const Json& file, PreprocessConfig& config);
+  bool pads = false;     // do_pad is a step of theirs
+  bool divides = false;  // size_divisor too
+};
+
+/// Null for a class without any: hf_own_sizes.cpp.
+const OwnSizes* find_own_sizes(std::string_view processor);
+
+}  // namespace vit::internal
