@@ -134,6 +134,22 @@ TEST_CASE("layouts: the tensors tell sizes and parts") {
   CHECK(plain.position.added_grid == GridSize{2, 3});
 }
 
+TEST_CASE("layouts: a classifier under another name is found as in the files of families") {
+  const fs::path folder = golden("vit-pytorch-vit");
+  for (const char* name : {"mlp_head.1", "head", "fc"}) {
+    CAPTURE(name);
+    test::FileCopy copy(folder);
+    copy.rename("mlp_head.weight", std::string(name) + ".weight")
+        .rename("mlp_head.bias", std::string(name) + ".bias");
+    const TemporaryFolder changed;
+    copy.write_to(changed.path());
+    ModelOptions options = test::options_of(folder);
+    const Checkpoint<ModelConfig> found = load_checkpoint(changed.path() / "model.safetensors", options);
+    CHECK(found.config.num_classes == load_checkpoint(folder, options).config.num_classes);
+    CHECK(found.config.num_classes != 0);
+  }
+}
+
 TEST_CASE("layouts: what the tensors do not tell is asked for by name") {
   for (const auto& [text, name] :
        {std::pair{"\"num_heads\": 2,", "num_heads"}, std::pair{"\"norm_eps\": 1e-5,", "norm_eps"},

@@ -348,6 +348,23 @@ TEST_CASE("training files: no message takes an unknown prefix for transformers")
   CHECK(!test::contains(message, "transformers"));
 }
 
+TEST_CASE("training files: libraries that a layout file describes are named with it") {
+  struct Case {
+    const char *patch, *layout;
+  };
+  for (const Case& row : {Case{"to_patch_embedding.2", "vit-pytorch-vit.json"},
+                          {"to_patch_embedding.1", "vit-pytorch-old-vit.json"},
+                          {"patch_embedding.patch_embeddings", "monai-vit.json"},
+                          {"backbone.patch_embed.projection", "mmpretrain-vit.json"}}) {
+    CAPTURE(row.patch);
+    CHECK(fs::exists(test::data_path("layouts") / row.layout));
+    CHECK_ERROR(ErrorKind::unsupported, ("last.ckpt", row.layout),
+                load(tiny().dict([&](const std::string& name) {
+                  return "net." + replaced(name, "patch_embed.proj", row.patch);
+                })));
+  }
+}
+
 TEST_CASE("training files: what a configuration leaves out the tensors decide") {
   const auto config_of = [](FileCopy& copy) {
     const TemporaryFolder folder;
@@ -367,6 +384,15 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
     CHECK(config.mlp == MlpKind::gated);
     CHECK(config.mlp_dim == 75);
     CHECK(config.activation == Activation::silu);
+  }
+  SUBCASE("channels: timm takes them from input_size") {
+    const std::string text =
+        replaced(test::read_text(golden("timm-vit") / "config.json"), "\"in_chans\": 3,", "");
+    const std::size_t at = text.find('3', text.find("\"input_size\""));
+    const ModelConfig config = config_of(copy.remove("patch_embed.proj.weight")
+                                             .add("patch_embed.proj.weight", {30, 5, 8, 8})
+                                             .set_config(std::string(text).replace(at, 1, "5")));
+    CHECK(config.num_channels == 5);
   }
   SUBCASE("layer scale") {
     for (const char* name :
