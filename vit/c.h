@@ -118,11 +118,14 @@ enum {
   /* of dense heads, at the size of each image; these are no bits to be joined */
   VIT_DEPTH = 1 << 26,        /* (n, H, W) float32, of vit_session_depth() */
   VIT_NORMALS = 1 << 27,      /* (n, 3, H, W) float32, of models that have them */
-  VIT_SEGMENTATION = 1 << 28, /* (n, H, W) int32, class of each pixel, of vit_session_segment() */
+  VIT_SEGMENTATION = 1 << 28, /* (n, H, W) int32, id of each pixel's segment, -1 = none, of
+                                 vit_session_segment() */
   VIT_BOXES = 1 << 29,        /* (n, m, 4) float32, x0, y0, x1, y1 in pixels; m differs from image to image */
-  VIT_SCORES = (1 << 29) + 1, /* (n, m) float32 */
-  VIT_CLASSES = (1 << 29) + 2,  /* (n, m) int32 */
-  VIT_KEYPOINTS = (1 << 29) + 3 /* (n, m, K, 3) float32, x, y in pixels and the score */
+  VIT_SCORES = (1 << 29) + 1, /* (n, m) float32, of boxes or segments; NaN where there is none */
+  VIT_CLASSES = (1 << 29) + 2,     /* (n, m) int32, of boxes or segments */
+  VIT_KEYPOINTS = (1 << 29) + 3,   /* (n, m, K, 3) float32, x, y in pixels and the score */
+  VIT_SEGMENT_IDS = (1 << 29) + 4, /* (n, m) int32, the numbers of segments in VIT_SEGMENTATION */
+  VIT_AREAS = (1 << 29) + 5        /* (n, m) int32, pixels of segments */
 };
 
 /* The results of a run, input by input. Reused for another run, it keeps its memory. */
@@ -592,9 +595,32 @@ VIT_API vit_status vit_model_head_label(const vit_model* model, size_t index, co
 /* VIT_DEPTH, and VIT_NORMALS where the model has them. */
 VIT_API vit_status vit_session_depth(vit_session* session, const vit_input* inputs, size_t num_inputs,
                                      vit_results* results);
-/* VIT_SEGMENTATION. */
+
+/* What segments are. */
+enum {
+  VIT_SEGMENT_AUTO = 0,     /* what the model's files are made for */
+  VIT_SEGMENT_SEMANTIC = 1, /* a class of each pixel; ids are classes, and segments have no score */
+  VIT_SEGMENT_INSTANCE = 2, /* things, each with its class; pixels may belong to none */
+  VIT_SEGMENT_PANOPTIC = 3  /* things and stuff; each pixel belongs to one segment or none */
+};
+
+/* How masks of queries become segments, as transformers' post-processing has it (EoMT). In a number below, 0
+ * is the default and a negative number stands for 0. */
+typedef struct vit_segment_options {
+  size_t struct_size;    /* sizeof the struct, set by the caller */
+  double threshold;      /* of a segment's score (instance, panoptic); 0: 0.8 */
+  double mask_threshold; /* of a pixel's probability (panoptic); 0: 0.5 */
+  double overlap;        /* share of a mask that must be left to its segment (panoptic); 0: 0.8 */
+  const size_t* stuff;   /* classes whose segments are one (panoptic); NULL: none */
+  size_t num_stuff;      /* numbers at stuff */
+  int32_t task;          /* VIT_SEGMENT_AUTO, ... */
+  int32_t reserved;      /* 0 */
+} vit_segment_options;
+
+/* VIT_SEGMENTATION, and of each segment in it VIT_SEGMENT_IDS, VIT_CLASSES, VIT_SCORES and VIT_AREAS. NULL
+ * options: the defaults. MISMATCH for instances and panoptic segments of a head without masks. */
 VIT_API vit_status vit_session_segment(vit_session* session, const vit_input* inputs, size_t num_inputs,
-                                       vit_results* results);
+                                       const vit_segment_options* options, vit_results* results);
 
 /* A box in an image, in pixels from its upper left corner. */
 typedef struct vit_box {

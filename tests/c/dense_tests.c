@@ -1,4 +1,4 @@
-/* Dense heads: depth, boxes of classes and of words, keypoints. */
+/* Dense heads: depth, segments, boxes of classes and of words, keypoints. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void test_depth(const char* golden, const vit_input* input, vit_results* 
   OK(vit_results_one(results, 0, VIT_DEPTH, 0, &depth));
   OK(vit_results_image_size(results, 0, &height, &width));
   CHECK(depth.ndim == 2 && depth.shape[0] == height && depth.shape[1] == width);
-  FAILS(vit_session_segment(session, input, 1, results), VIT_ERROR_MISMATCH);
+  FAILS(vit_session_segment(session, input, 1, NULL, results), VIT_ERROR_MISMATCH);
   FAILS(vit_session_pose(session, input, 1, NULL, NULL, results), VIT_ERROR_MISMATCH);
   FAILS(vit_session_depth(NULL, input, 1, results), VIT_ERROR_ARGUMENT);
   vit_session_free(session);
@@ -69,6 +69,40 @@ static void test_boxes(const char* golden, const vit_input* input, vit_results* 
   load(golden, "boxes/owlv2", &model, &session);
   FAILS(vit_detector_create(model, &none), VIT_ERROR_MISMATCH);
   CHECK(none == NULL);
+  vit_session_free(session);
+  vit_model_free(model);
+}
+
+static void test_segments(const char* golden, const vit_input* input, vit_results* results) {
+  vit_model* model;
+  vit_session* session;
+  vit_array map, ids, areas;
+  size_t stuff[] = {0, 9}, pixels, i;
+  vit_segment_options options;
+
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.threshold = -1.0;
+  load(golden, "dense/hf-eomt", &model, &session);
+  for (options.task = VIT_SEGMENT_AUTO; options.task <= VIT_SEGMENT_PANOPTIC; ++options.task) {
+    OK(vit_session_segment(session, input, 1, &options, results));
+    OK(vit_results_one(results, 0, VIT_SEGMENTATION, 0, &map));
+    OK(vit_results_one(results, 0, VIT_SEGMENT_IDS, 0, &ids));
+    OK(vit_results_one(results, 0, VIT_AREAS, 0, &areas));
+    CHECK(map.ndim == 2 && map.dtype == VIT_INT32 && ids.ndim == 1 && ids.shape[0] == areas.shape[0]);
+    CHECK(ids.shape[0] != 0);
+    for (i = 0, pixels = 0; i < areas.shape[0]; ++i) pixels += (size_t)((const int32_t*)areas.data)[i];
+    CHECK(pixels <= map.shape[0] * map.shape[1]);
+    CHECK(options.task != VIT_SEGMENT_SEMANTIC || pixels == map.shape[0] * map.shape[1]);
+  }
+  FAILS(vit_session_segment(session, input, 1, &options, results), VIT_ERROR_ARGUMENT);
+  options.task = VIT_SEGMENT_PANOPTIC;
+  options.stuff = stuff;
+  options.num_stuff = 2;
+  CHECK(vit_session_segment(session, input, 1, &options, results) == VIT_ERROR_ARGUMENT);
+  options.stuff = NULL;
+  FAILS(vit_session_segment(session, input, 1, &options, results), VIT_ERROR_ARGUMENT);
+  OK(vit_session_segment(session, input, 1, NULL, results));
   vit_session_free(session);
   vit_model_free(model);
 }
@@ -134,6 +168,7 @@ void test_dense(const char* golden) {
   OK(vit_results_create(&results));
   test_depth(golden, &input, results);
   test_boxes(golden, &input, results);
+  test_segments(golden, &input, results);
   test_words(golden, &input, results);
   test_poses(golden, &input, results);
   vit_results_free(results);

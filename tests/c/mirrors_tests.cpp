@@ -82,6 +82,13 @@ TEST_CASE("c: every option of a model has its member in C") {
   }
 }
 
+TEST_CASE("c: every option of segments has its member in C") {
+  for (const std::string& member : cpp_members("vit/dense.h", "SegmentOptions")) {
+    CAPTURE(member);
+    CHECK(has(c_members("vit_segment_options"), member));
+  }
+}
+
 TEST_CASE("c: the structs of Python are those of the header") {
   for (const auto& both : {std::pair<std::string, std::string>{"ModelOptions", "vit_model_options"},
                            {"ModelInfo", "vit_model_info"},
@@ -91,6 +98,7 @@ TEST_CASE("c: the structs of Python are those of the header") {
                            {"Request", "vit_request"},
                            {"TextOptions", "vit_text_options"},
                            {"RopeOptions", "vit_rope_options"},
+                           {"SegmentOptions", "vit_segment_options"},
                            {"Prediction", "vit_prediction"},
                            {"Array", "vit_array"}}) {
     CAPTURE(both.second);  // clang 14 captures no names of a structured binding

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import vitcpp
-from conftest import DATA, json_lines, program
+from conftest import DATA, IMAGES, json_lines, program
 
 BOXES = DATA / "golden/boxes"
 WORDS = ["a cat", "the remote control", "dog"]
@@ -18,6 +18,30 @@ def test_depth():
     several = model.depth([image, image[:10]])
     assert np.array_equal(several[0]["predicted_depth"], found["predicted_depth"])
     assert several[1]["predicted_depth"].shape == (10, 23)
+
+
+@pytest.mark.parametrize("subtask", ["semantic", "instance", "panoptic"])
+def test_segments_are_those_of_the_program(subtask, tmp_path):
+    folder = DATA / "golden/dense/hf-eomt"
+    model = vitcpp.load(folder, threads=1)
+    shares = {"threshold": 0.05, "mask_threshold": 0.4, "overlap_mask_area_threshold": 0.1}
+    options = {"semantic": {}, "instance": {"threshold": 0.05}, "panoptic": shares}[subtask]
+    words = [word for name, value in options.items()
+             for word in (f"--{name.removesuffix('_mask_area_threshold').replace('_', '-')}", value)]  # fmt: skip
+    line = json_lines(program("segment", "--model", folder, "--task", subtask, *words, "--output", tmp_path / "x.npz",
+                              IMAGES[0]))[0]  # fmt: skip
+    found = model.segment(IMAGES[0], subtask, **options)
+    ids = np.load(tmp_path / "x.npz")["segmentation.0"]
+    assert len(found) == len(line["segments"]) > 0
+    for segment, expected in zip(found, line["segments"]):
+        assert segment["label"] == expected["label"] and segment["score"] == expected["score"]
+        assert segment["mask"].dtype == np.uint8 and (segment["mask"] == 255).sum() == expected["area"]
+        assert np.array_equal(segment["mask"] == 255, ids == expected["id"])
+    assert len(model.segment([IMAGES[0]] * 2, subtask, **options)) == 2
+    if subtask == "panoptic":  # what the files are made for, by the thresholds of the pipeline
+        assert [s["score"] for s in model.segment(IMAGES[0])] == [s["score"] for s in found if s["score"] > 0.9]
+        merged = model.segment(IMAGES[0], subtask, stuff_classes=[0, 1, 2], **options)
+        assert len(merged) == len({segment["label"] for segment in merged})
 
 
 def test_boxes_of_words_are_those_of_the_program():
@@ -60,6 +84,11 @@ def test_what_does_not_fit_is_named():
         model.depth(BOXES / "yolos/high.png")
     with pytest.raises(vitcpp.MismatchError, match="classes"):
         model.segment(BOXES / "yolos/high.png")
+    eomt = vitcpp.load(DATA / "golden/dense/hf-eomt")
+    for options, words in (({"subtask": "thing"}, "panoptic"), ({"threshold": 2}, "threshold"),
+                           ({"stuff_classes": [3]}, "3"), ({"stuff_classes": [-1]}, "stuff_classes")):  # fmt: skip
+        with pytest.raises(vitcpp.ArgumentError, match=words):
+            eomt.segment(IMAGES[0], **options)
     with pytest.raises(vitcpp.MismatchError, match="compared with texts"):
         vitcpp.load(BOXES / "owlv2").detect(BOXES / "yolos/high.png")
     with pytest.raises(vitcpp.FileError, match="missing.png"):

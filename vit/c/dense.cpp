@@ -1,7 +1,8 @@
-// Dense heads of the C interface: depth, classes of pixels, boxes and keypoints at the size of each image.
+// Dense heads of the C interface: depth, segments, boxes and keypoints at the size of each image.
 #include "vit/dense.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,6 +29,31 @@ const DenseConfig& head_of(const Model& model, MapMeaning needed) {
   return *config;
 }
 
+const DenseConfig& head_of_segments(const Model& model) {
+  const DenseConfig* const config = model.dense_config();
+  const bool has_masks = config != nullptr && config->find(MapMeaning::masks) != nullptr;
+  return has_masks ? *config : head_of(model, MapMeaning::classes);
+}
+
+SegmentOptions options_of_caller(const vit_segment_options& given, const Model& model) {
+  static_assert(static_cast<int>(SegmentTask::semantic) + 1 == VIT_SEGMENT_SEMANTIC &&
+                static_cast<int>(SegmentTask::instance) + 1 == VIT_SEGMENT_INSTANCE &&
+                static_cast<int>(SegmentTask::panoptic) + 1 == VIT_SEGMENT_PANOPTIC);
+  const auto number = [](double value, double fallback) {
+    return value == 0.0 ? fallback : value < 0.0 ? 0.0 : value;
+  };
+  SegmentOptions out;
+  out.task = given.task == VIT_SEGMENT_AUTO
+                 ? default_task(model)
+                 : enum_of(given.task - VIT_SEGMENT_SEMANTIC, SegmentTask::panoptic, "task");
+  out.threshold = number(given.threshold, out.threshold);
+  out.mask_threshold = number(given.mask_threshold, out.mask_threshold);
+  out.overlap = number(given.overlap, out.overlap);
+  const std::span<const std::size_t> stuff = span_of(given.stuff, given.num_stuff, "stuff");
+  out.stuff.assign(stuff.begin(), stuff.end());
+  return out;
+}
+
 /// A session and results of a call, and a request for maps.
 struct MapsCall {
   MapsCall(vit_session* given, vit_results* into)
@@ -47,6 +73,22 @@ struct MapsCall {
 
 void put(vit_results& results, std::uint32_t name, std::size_t index, TensorView<const float> values) {
   results.column({name}, VIT_FLOAT32).put(index, values.data(), values.shape());
+}
+
+void put_segments(vit_results& results, std::size_t index, const SegmentMap& found) {
+  std::vector<std::int32_t> ids, classes, areas;
+  std::vector<float> scores;
+  for (const Segment& segment : found.segments) {
+    ids.push_back(segment.id);
+    classes.push_back(static_cast<std::int32_t>(segment.index));
+    areas.push_back(static_cast<std::int32_t>(segment.area));
+    scores.push_back(segment.score.value_or(std::numeric_limits<float>::quiet_NaN()));
+  }
+  results.column({VIT_SEGMENTATION}, VIT_INT32).put(index, found.map.data(), found.map.shape());
+  results.column({VIT_SEGMENT_IDS}, VIT_INT32).put(index, ids.data(), {ids.size()});
+  results.column({VIT_CLASSES}, VIT_INT32).put(index, classes.data(), {ids.size()});
+  results.column({VIT_AREAS}, VIT_INT32).put(index, areas.data(), {ids.size()});
+  results.column({VIT_SCORES}, VIT_FLOAT32).put(index, scores.data(), {ids.size()});
 }
 
 /// The image of an input that is no preprocessed pixels; `memory` keeps one that is decoded.
@@ -125,20 +167,27 @@ vit_status vit_session_depth(vit_session* session, const vit_input* inputs, size
 }
 
 vit_status vit_session_segment(vit_session* session, const vit_input* inputs, size_t num_inputs,
-                               vit_results* results) {
+                               const vit_segment_options* options, vit_results* results) {
   return guarded([&] {
     MapsCall call(session, results);
-    const DenseConfig& config = head_of(call.session.model(), MapMeaning::classes);
-    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), call.request, call.results,
-                            [&](const StreamedImage& image) {
-                              std::string defect = defect_of(image.outputs->map(MapMeaning::classes).flat());
-                              if (!defect.empty()) return defect;
-                              const SegmentMap found =
-                                  semantic_segments(*image.outputs, config, image.size, call.threads());
-                              call.results.column({VIT_SEGMENTATION}, VIT_INT32)
-                                  .put(image.index, found.map.data(), found.map.shape());
-                              return defect;
-                            });
+    const Model& model = call.session.model();
+    const DenseConfig& config = head_of_segments(model);
+    const MapMeaning meaning =
+        config.find(MapMeaning::masks) != nullptr ? MapMeaning::masks : MapMeaning::classes;
+    const SegmentOptions segments = options_of_caller(options_of(options, "vit_segment_options"), model);
+    const InputList list = call.inputs(inputs, num_inputs);
+    const auto store = [&](const StreamedImage& image) {
+      std::string defect = defect_of(image.outputs->map(meaning).flat());
+      if (!defect.empty()) return defect;
+      // pixels that were preprocessed are the image
+      const MaskFrame frame = std::holds_alternative<LoadPixels>(list[image.index])
+                                  ? MaskFrame{.pixels = image.size, .content = image.size}
+                                  : MaskFrame::of(call.session.preprocessor(), image.size);
+      put_segments(call.results, image.index,
+                   segments_of(*image.outputs, config, frame, image.size, segments, call.threads()));
+      return defect;
+    };
+    return run_sized_inputs(call.session, list, call.request, call.results, store);
   });
 }
 

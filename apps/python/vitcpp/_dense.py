@@ -16,6 +16,7 @@ from ._results import Results
 from ._text import TextEncoder
 
 _UNITS = ("metre", "inverse", "relative")
+_TASKS = (None, "semantic", "instance", "panoptic")
 
 
 class Depth(TypedDict):
@@ -26,9 +27,9 @@ class Depth(TypedDict):
 
 
 class Segment(TypedDict):
-    """A class of one image and where it is."""
+    """A thing, or a class, of one image and where it is."""
 
-    score: float | None
+    score: float | None  # None for a class of "semantic"
     label: str
     mask: npt.NDArray[np.uint8]  # (H, W), 0 or 255
 
@@ -57,6 +58,13 @@ class Pose(TypedDict):
     scores: npt.NDArray[np.float32]  # (K)
     labels: list[str]
     box: BoxEdges
+
+
+def _share(name: str, value: float) -> float:
+    """For C, where 0 is the default and a negative number is 0."""
+    if not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a number from 0 to 1")
+    return float(value) or -1.0
 
 
 def _edges(box: npt.NDArray[np.float32]) -> BoxEdges:
@@ -118,25 +126,61 @@ class DenseModel:
             found.append({"predicted_depth": depth, "depth": gray.astype(np.uint8)})
         return found[0] if is_single(x) else found
 
-    def segment(self, x: ImageLike | Sequence[ImageLike]) -> Any:
-        """Classes of the pixels of images, as transformers' image-segmentation pipeline returns them.
+    def segment(
+        self,
+        x: ImageLike | Sequence[ImageLike],
+        subtask: str | None = None,
+        threshold: float = 0.9,
+        mask_threshold: float = 0.5,
+        overlap_mask_area_threshold: float = 0.5,
+        stuff_classes: Sequence[int] = (),
+    ) -> Any:
+        """Segments of images, as transformers' image-segmentation pipeline returns them.
+
+        The thresholds are that pipeline's; those of the program and of C are the post-processing's, 0.8, 0.5 and 0.8.
+
+        Args:
+            x: As in `embed`.
+            subtask: "semantic": a class of each pixel; "instance": things; "panoptic": things and stuff; None: what the
+                model's files are made for.
+            threshold: Smallest score of a segment (instance, panoptic).
+            mask_threshold: Smallest probability of a pixel of a segment (panoptic).
+            overlap_mask_area_threshold: Smallest part of a mask that must be left to its segment (panoptic).
+            stuff_classes: Indices of classes whose segments are one (panoptic).
 
         Returns:
-            A list of Segments of one image, in the order of the classes; of several a list of these.
+            A list of Segments of one image, classes in their order, other segments in that of the model's queries; of
+            several images a list of these.
         """
+        if subtask not in _TASKS:
+            raise ArgumentError(f"[vitcpp] subtask={subtask!r}; expected one of {', '.join(map(repr, _TASKS))}")
+        stuff = [integer("stuff_classes", index, least=0) for index in stuff_classes]
+        options = lib.SegmentOptions(
+            threshold=_share("threshold", threshold),
+            mask_threshold=_share("mask_threshold", mask_threshold),
+            overlap=_share("overlap_mask_area_threshold", overlap_mask_area_threshold),
+            stuff=(ctypes.c_size_t * len(stuff))(*stuff) if stuff else None,
+            num_stuff=len(stuff),
+            task=_TASKS.index(subtask),
+        )
         inputs, labels = Inputs(list(images_of(x))), self.head_labels
-        results = self._run_dense("vit_session_segment", self._session().pointer, of=inputs)
+        results = self._run_dense(
+            "vit_session_segment", self._session().pointer, of=inputs, more=(ctypes.byref(options),)
+        )
         found: list[list[Segment]] = []
         for index in range(inputs.count):
-            classes = results.one(index, lib.SEGMENTATION)
+            ids, classes, scores = (
+                results.one(index, name) for name in (lib.SEGMENT_IDS, lib.CLASS_INDICES, lib.SCORES)
+            )
+            pixels = results.one(index, lib.SEGMENTATION)
             found.append(
                 [
                     {
-                        "score": None,
+                        "score": None if score != score else score,
                         "label": labels[number] if number < len(labels) else str(number),
-                        "mask": np.where(classes == number, np.uint8(255), np.uint8(0)),
+                        "mask": np.where(pixels == name, np.uint8(255), np.uint8(0)),
                     }
-                    for number in np.unique(classes).tolist()
+                    for name, number, score in zip(ids.tolist(), classes.tolist(), scores.tolist())
                 ]
             )
         return found[0] if is_single(x) else found

@@ -145,6 +145,19 @@ class AnomalyOptions(Options):
     ]
 
 
+class SegmentOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threshold", c_double),
+        ("mask_threshold", c_double),
+        ("overlap", c_double),
+        ("stuff", POINTER(c_size_t)),
+        ("num_stuff", c_size_t),
+        ("task", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class TextOptions(Options):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -185,6 +198,7 @@ MERGED = 1 << 15
 ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
 DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
 BOXES, SCORES, CLASS_INDICES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
+SEGMENT_IDS, AREAS = (1 << 29) + 4, (1 << 29) + 5
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -227,7 +241,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_model_depth_unit": [c_void_p, POINTER(c_int32)],
     "vit_model_head_label": [c_void_p, c_size_t, POINTER(c_char_p)],
     "vit_session_depth": [c_void_p, POINTER(Input), c_size_t, c_void_p],
-    "vit_session_segment": [c_void_p, POINTER(Input), c_size_t, c_void_p],
+    "vit_session_segment": [c_void_p, POINTER(Input), c_size_t, POINTER(SegmentOptions), c_void_p],
     "vit_session_pose": [c_void_p, POINTER(Input), c_size_t, POINTER(Box), _SIZES, c_void_p],
     "vit_detector_create": [c_void_p, _HANDLE],
     "vit_detector_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
