@@ -18,6 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+# tokenizers.py beside this file has the name of a package that transformers needs.
+sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+
 SIZE = 518
 # Width, heads, channels of the four maps, channels of the fused map: depth_anything_v2_vits, vitb, vitl.
 VARIANTS = {"small": (384, 6, 12, [48, 96, 192, 384], 64, [3, 6, 9, 12]),

@@ -25,12 +25,6 @@ constexpr std::size_t kSmallestEdge = 96, kLargestEdge = 320;
 constexpr double kBytesPerPixel = 0.18;
 constexpr std::size_t kInputsAtOnce = 64;
 
-std::size_t edge_for(std::size_t num_inputs, std::size_t page_bytes) {
-  const double pixels = static_cast<double>(page_bytes) / kBytesPerPixel /
-                        static_cast<double>(std::max<std::size_t>(num_inputs, 1));
-  return std::clamp(static_cast<std::size_t>(std::sqrt(pixels)), kSmallestEdge, kLargestEdge);
-}
-
 Thumbnail make_thumbnail(const Input& input, std::size_t max_edge) {
   Thumbnail out;
   if (input.pixels || input.path.empty()) {
@@ -56,6 +50,12 @@ bool is_regular(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::size_t thumbnail_edge(std::size_t num_pictures, std::size_t page_bytes, std::size_t largest) {
+  const double pixels = static_cast<double>(page_bytes) / kBytesPerPixel /
+                        static_cast<double>(std::max<std::size_t>(num_pictures, 1));
+  return std::clamp(static_cast<std::size_t>(std::sqrt(pixels)), kSmallestEdge, largest);
+}
+
 std::string encode_thumbnail(ImageView image, std::size_t max_edge) {
   PreprocessConfig rules;
   rules.source = "thumbnail";
@@ -77,7 +77,7 @@ std::string encode_thumbnail(ImageView image, std::size_t max_edge) {
 
 std::vector<Thumbnail> make_thumbnails(std::span<const Input> inputs, const ThumbnailOptions& options) {
   std::vector<Thumbnail> out(inputs.size());
-  const std::size_t max_edge = edge_for(inputs.size(), options.page_bytes);
+  const std::size_t max_edge = thumbnail_edge(inputs.size(), options.page_bytes, kLargestEdge);
   Progress progress("html", inputs.size(), options.progress, "thumbnails");
   for (std::size_t first = 0; first < inputs.size(); first += kInputsAtOnce) {
     const std::size_t count = std::min(kInputsAtOnce, inputs.size() - first);

@@ -24,6 +24,10 @@ struct ThumbnailOptions {
   std::size_t page_bytes = 0;  // of the page that shows them; chooses their size
 };
 
+/// The longest edge that so many pictures of a page may have for it to stay below `page_bytes`, at most
+/// `largest`.
+std::size_t thumbnail_edge(std::size_t num_pictures, std::size_t page_bytes, std::size_t largest);
+
 /// WebP of an image, shrunk to `max_edge` pixels if it is larger. Throws Error if it cannot be made.
 std::string encode_thumbnail(ImageView image, std::size_t max_edge);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apps/vit/inputs/clips.h"
+#include "apps/vit/inputs/video_frames.h"
 #include "apps/vit/outputs/sha256.h"
 #include "vit/base/check.h"
 #include "vit/image/image_file.h"
@@ -12,12 +13,17 @@ namespace vit::app {
 using namespace internal;
 
 Image decode_input(const Input& input, const DecodeOptions& options) {
+  if (input.video) return input.video->frame_for_picture(input.pixels_index);
   if (!input.archive) return decode_file(input.path, options);
   return decode_bytes(input.archive->read(input.member), options, input.name);
 }
 
 Tensor<float> preprocess_input(const Input& input, const Preprocessor& preprocessor) {
   if (input.clip) return input.clip->load(preprocessor);
+  if (input.video) {
+    const Image frame = input.video->frame(input.pixels_index);
+    return preprocessor.run(frame);
+  }
   PreprocessMemory memory;
   if (!input.archive) return preprocessor.run_file(input.path, memory).pixels;
   return preprocessor.run_bytes(input.archive->read(input.member), input.name, memory).pixels;
@@ -36,6 +42,12 @@ ImageSource InputReader::source(std::size_t index) {
       VIT_CHECK(preprocessor_ != nullptr, "read clip", "no rules for its frames");
       if (digests_ != Digests::none) keep_digest_of_clip(index);
       return input.clip->load(*preprocessor_);
+    });
+  }
+  if (input.video) {
+    return LoadPixels([this, &input] {
+      VIT_CHECK(preprocessor_ != nullptr, "read video", "no rules for its frames");
+      return preprocess_input(input, *preprocessor_);
     });
   }
   if (!input.archive && digests_ == Digests::none) return std::filesystem::path(input.path);

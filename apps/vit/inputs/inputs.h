@@ -18,16 +18,18 @@
 namespace vit::app {
 
 class Clip;
+class VideoFrames;
 
 /// One image to be processed, or one clip.
 struct Input {
-  std::string name;  // in results and messages: the path, "x.npy[3]" or "x.tar/MEMBER"
+  std::string name;  // in results and messages: the path, "x.npy[3]", "x.mp4[3]" or "x.tar/MEMBER"
   std::string path;  // of its file; a string takes a fifth of the memory of a std::filesystem::path
-  std::shared_ptr<const PixelFile> pixels;  // set for preprocessed pixels
-  std::size_t pixels_index = 0;
+  std::shared_ptr<const PixelFile> pixels;      // set for preprocessed pixels
+  std::size_t pixels_index = 0;                 // in the file, or of the frame in the video
   std::shared_ptr<const TarArchive> archive{};  // set for a member of a .tar file, stored at `member`
   TarRange member{};
-  std::shared_ptr<const Clip> clip{};  // set for the frames of a video or of a folder (clips.h)
+  std::shared_ptr<const Clip> clip{};          // set for the frames of a video or of a folder (clips.h)
+  std::shared_ptr<const VideoFrames> video{};  // set for one frame of a video (video_frames.h)
 };
 
 /// An argument without images.

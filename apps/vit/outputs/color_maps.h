@@ -21,5 +21,9 @@ std::vector<std::string> color_map_names();
 /// further class has the color of VOC's rule.
 Color voc_color(std::size_t index);
 Color ade20k_color(std::size_t index);
+/// Of so many classes, at least one: ADE20K's for 150, else VOC's.
+std::vector<Color> class_colors(std::size_t num_classes);
+/// Of so many segments, at least one: VOC's without its black.
+std::vector<Color> segment_colors(std::size_t num_segments);
 
 }  // namespace vit::app

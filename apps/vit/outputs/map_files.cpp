@@ -165,6 +165,30 @@ Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest,
   return out;
 }
 
+Image colored_ids(TensorView<const std::int32_t> ids, std::span<const Color> palette, const Image* under) {
+  Image out(ids.dim(0), ids.dim(1));
+  for (std::size_t i = 0; i < ids.num_elements(); ++i) {
+    const std::int32_t id = ids.data()[i];
+    const Color color = id < 0 ? Color{} : palette[static_cast<std::size_t>(id) % palette.size()];
+    for (std::size_t c = 0; c < 3; ++c) {
+      const unsigned over = under != nullptr ? (color[c] + under->data()[3 * i + c] + 1u) / 2u : color[c];
+      out.data()[3 * i + c] = static_cast<unsigned char>(over);
+    }
+  }
+  return out;
+}
+
+Image side_by_side(const Image& left, const Image& right) {
+  constexpr std::size_t kGap = 16;
+  Image out(left.height(), left.width() + kGap + right.width());
+  std::fill_n(out.data(), 3 * out.height() * out.width(), static_cast<unsigned char>(255));
+  for (std::size_t y = 0; y < out.height(); ++y) {
+    std::copy_n(left.row(y), 3 * left.width(), out.row(y));
+    std::copy_n(right.row(y), 3 * right.width(), out.row(y) + 3 * (left.width() + kGap));
+  }
+  return out;
+}
+
 Image colored(TensorView<const float> values, float lowest, float highest, const ColorMap& colors) {
   Image out(values.dim(0), values.dim(1));
   const float range = highest - lowest;

@@ -35,6 +35,13 @@ Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth);
 Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,
                                     double largest);
 
+/// The colors of ids (H, W), by turns where there are more ids than colors, and black for those below 0; half
+/// transparent over `under` unless that is null.
+Image colored_ids(TensorView<const std::int32_t> ids, std::span<const Color> palette,
+                  const Image* under = nullptr);
+/// Two pictures of one height, white columns between them.
+Image side_by_side(const Image& left, const Image& right);
+
 /// The colors of lowest .. highest, with values truncated to bytes as is usual with matplotlib.
 Image colored(TensorView<const float> values, float lowest, float highest, const ColorMap& colors);
 

@@ -52,4 +52,17 @@ Color ade20k_color(std::size_t index) {
   return index < std::size(kAde20k) ? kAde20k[index] : voc_color(index);
 }
 
+std::vector<Color> class_colors(std::size_t num_classes) {
+  std::vector<Color> colors;
+  for (std::size_t i = 0; i < std::max<std::size_t>(num_classes, 1); ++i)
+    colors.push_back(num_classes == std::size(kAde20k) ? ade20k_color(i) : voc_color(i));
+  return colors;
+}
+
+std::vector<Color> segment_colors(std::size_t num_segments) {
+  std::vector<Color> colors;
+  for (std::size_t i = 0; i < std::max<std::size_t>(num_segments, 1); ++i) colors.push_back(voc_color(i + 1));
+  return colors;
+}
+
 }  // namespace vit::app

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/vit/inputs/video_frames.h"
 #include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
@@ -53,7 +54,9 @@ void ImageRun::for_each_sized(const Request& request, const ConsumeSized& consum
 
 void ImageRun::for_each_input(const Request& request, const ConsumeSized& consume) {
   const auto source = [this](std::size_t index) { return reader_->source(index); };
-  const auto take = [&](const StreamedImage& image) {
+  const auto take = [&](StreamedImage image) {
+    // the stream knows the pixels of a frame only
+    if (const Input& input = list_.inputs[image.index]; input.video) image.size = input.video->frame_size();
     const std::string failure = consume(image);
     if (failure.empty()) {
       progress_->add_done(1);

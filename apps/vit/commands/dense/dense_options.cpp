@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
@@ -72,6 +73,13 @@ fs::path common_folder(const fs::path& a, const fs::path& b) {
   return out;
 }
 
+/// Of the results of a frame, in a form that other programs number frames in, too: -000012.
+std::string frame_number(std::size_t index) {
+  char out[32];
+  std::snprintf(out, sizeof out, "-%06zu", index);
+  return out;
+}
+
 /// The path without what would lead out of a folder.
 fs::path harmless(const fs::path& path) {
   fs::path out;
@@ -121,21 +129,30 @@ std::vector<fs::path> result_names(std::span<const Input> inputs) {
   if (inputs.empty()) return {};
   fs::path shared = folder_of(inputs.front().name);
   for (const Input& input : inputs) shared = common_folder(shared, folder_of(input.name));
-  std::vector<fs::path> names;
+  struct Name {
+    fs::path full, plain;  // with the extension of the input, and without
+  };
+  std::vector<Name> candidates;
   std::map<std::string, std::size_t> counts;
   for (const Input& input : inputs) {
-    fs::path name = fs::path(input.name).lexically_normal();
-    if (!shared.empty()) name = name.lexically_relative(shared);
-    name = harmless(name);
-    ++counts[(name.parent_path() / name.stem()).string()];
-    names.push_back(std::move(name));
+    fs::path full = fs::path(input.video ? input.path : input.name).lexically_normal();
+    if (!shared.empty()) full = full.lexically_relative(shared);
+    full = harmless(full);
+    fs::path plain = full.parent_path() / full.stem();
+    if (input.video) {
+      full += frame_number(input.pixels_index);
+      plain += frame_number(input.pixels_index);
+    }
+    ++counts[plain.string()];
+    candidates.push_back({std::move(full), std::move(plain)});
   }
   std::map<std::string, std::size_t> seen;
-  for (fs::path& name : names) {
-    const fs::path plain = name.parent_path() / name.stem();
-    if (counts[plain.string()] == 1) name = plain;
+  std::vector<fs::path> names;
+  for (Name& name : candidates) {
+    names.push_back(counts[name.plain.string()] == 1 ? std::move(name.plain) : std::move(name.full));
     // one file given twice
-    if (const std::size_t number = seen[name.string()]++; number != 0) name += text("_", number + 1);
+    if (const std::size_t number = seen[names.back().string()]++; number != 0)
+      names.back() += text("_", number + 1);
   }
   return names;
 }

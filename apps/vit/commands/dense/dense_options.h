@@ -22,7 +22,7 @@ namespace vit::app {
 void add_dense_options(std::vector<Option>& list, DenseOptions& options);
 
 /// A name for the results of each input, without extension: its path below the folder that all inputs share.
-/// Where two inputs would have the same name, their extensions stay.
+/// Where two inputs would have the same name, their extensions stay. Frames of a video end in their number.
 std::vector<std::filesystem::path> result_names(std::span<const Input> inputs);
 
 /// Numbers of one image with their name: "depth" of input 3 becomes "depth.3".

@@ -1,13 +1,14 @@
 #include "apps/vit/commands/dense/dense_run.h"
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/input_reader.h"
+#include "apps/vit/inputs/video_frames.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/run/interrupt.h"
@@ -16,32 +17,9 @@
 namespace vit::app {
 namespace {
 
-/// Lists what is to be done, and keeps the part of a shard; `first_index` is its place among all.
-InputList take_inputs(const DenseRunOptions& options, std::size_t& first_index) {
-  if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
-  if (options.raw && options.writes_folder())
-    fail_usage("--raw goes with an output of arrays, .safetensors or .npz");
-  InputList list = list_inputs(options.inputs, std::cin);
-  if (!options.output.empty()) {
-    check_no_input(options.output, list.inputs);
-    check_no_weights(options.output, options.common);
-  }
-  if (options.shard) {
-    first_index = options.shard->begin(list.inputs.size());
-    take_shard(list, *options.shard);
-  }
-  return list;
-}
+constexpr std::size_t kLargestPicture = 1200;  // edge, of a page
 
-/// The sandbox closes before the model is read.
-ImageRun load(const char* command, const DenseRunOptions& options, const InputList& list,
-              std::vector<std::filesystem::path> others, const std::filesystem::path& page) {
-  check_html(page, list.inputs, options.common);
-  others.push_back(options.common.model_options.dense.head);
-  confine(options.common, list.inputs, std::move(others), {options.output, page});
-  return ImageRun(command, options.common);
-}
-
+/// Throws Error for a model whose head does not give it.
 void check_gives(const char* command, const Model& model, MapMeaning needed) {
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr, (Where{command, ErrorKind::mismatch}), model.report().path.string(),
@@ -109,59 +87,123 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
        .type_name = "",
        .help = "Continue an interrupted run (FOLDER/): images whose files are there are passed over",
        .flag = &options.resume});
+  list.push_back(html_option(options.html));
   add_dense_options(list, options.common.model_options.dense);
   add_image_run_options(list, options.common);
 }
 
-DenseRun::DenseRun(const char* command, const DenseRunOptions& options, std::span<const MapFormat> formats,
-                   std::vector<std::string_view> fallback, MapMeaning needed,
-                   std::vector<std::filesystem::path> others, const std::filesystem::path& page)
-    : options_(options),
-      list_(take_inputs(options, first_index_)),
-      run_(load(command, options, list_, std::move(others), page)) {
-  check_gives(command, model(), needed);
-  hold_interrupts();
-  open_output(formats, fallback, command);
-  skip_done();
+DenseRun::DenseRun(DenseJob job) : job_(std::move(job)) {
+  const DenseRunOptions& options = job_.options;
+  if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
+  if (options.raw && options.writes_folder())
+    fail_usage("--raw goes with an output of arrays, .safetensors or .npz");
+  if (has_page()) check_output_place(options.html);
 }
 
-void DenseRun::open_output(std::span<const MapFormat> formats, std::span<const std::string_view> fallback,
-                           const char* command) {
-  if (options_.writes_arrays()) arrays_.emplace(options_.output);
-  if (!options_.writes_folder()) return;
-  for (const MapFormat& format : formats) {
-    if (options_.has_word(format.word)) formats_.push_back(format);
+int DenseRun::run(const Prepare& prepare_command, const Consume& consume) {
+  const auto make_request = [&](ImageRun& run) {
+    std::optional<Request> request;
+    if (prepare(run, prepare_command)) request.emplace().set_maps();
+    return request;
+  };
+  const auto take = [&](ImageRun& run, const StreamedImage& image) {
+    Line line;
+    const std::string failure = failure_of([&] { line = consume(image, run.inputs()[image.index]); });
+    if (!failure.empty() || !line.failure.empty()) return failure + line.failure;
+    run.progress().clear();
+    print_result(line.text);
+    return std::string();
+  };
+  return run_images(image_job(), make_request, take, [&](ImageRun& run) { return finish(run); });
+}
+
+int DenseRun::run_by(const Prepare& prepare_command, const std::function<void(ImageRun&)>& work) {
+  const auto prepare_run = [&](ImageRun& run) {
+    check_has_weights(job_.options.common);
+    return prepare(run, prepare_command);
+  };
+  return run_inputs(image_job(), prepare_run, work, [&](ImageRun& run) { return finish(run); });
+}
+
+ImageJob DenseRun::image_job() const {
+  const DenseRunOptions& options = job_.options;
+  std::vector<std::filesystem::path> reads = job_.reads;
+  reads.push_back(options.common.model_options.dense.head);
+  return {.name = job_.name,
+          .common = options.common,
+          .inputs = options.inputs,
+          .reads = std::move(reads),
+          .writes = {options.output, options.html}};
+}
+
+bool DenseRun::prepare(ImageRun& run, const Prepare& prepare_command) {
+  run_ = &run;
+  run.load();
+  check_gives(job_.name, model(), job_.needed);
+  choose_formats();
+  if (!prepare_command()) return false;
+  hold_interrupts();  // from here on there are incomplete files
+  take_inputs(run.list());
+  open_output();
+  skip_done(run.list());
+  return true;
+}
+
+void DenseRun::choose_formats() {
+  if (!job_.options.writes_folder()) return;
+  for (const MapFormat& format : job_.formats) {
+    if (job_.options.has_word(format.word)) formats_.push_back(format);
   }
-  const bool has_files = !formats_.empty();
-  for (const MapFormat& format : formats) {
-    const bool is_default = std::ranges::find(fallback, format.word) != fallback.end();
-    if (is_default && !has_files) formats_.push_back(format);
+  if (!formats_.empty()) return;
+  for (const MapFormat& format : job_.formats) {
+    if (std::ranges::find(job_.fallback, format.word) != job_.fallback.end()) formats_.push_back(format);
   }
+}
+
+/// Videos become frames; names of files are those of the whole run, of which a part is kept.
+void DenseRun::take_inputs(InputList& list) {
+  expand_videos(list, job_.options.common.model_options.max_pixels);
+  names_ = result_names(list.inputs);
+  if (!job_.options.shard) return;
+  first_index_ = job_.options.shard->begin(list.inputs.size());
+  take_shard(names_, *job_.options.shard);
+  take_shard(list, *job_.options.shard);
+}
+
+void DenseRun::open_output() {
+  const DenseRunOptions& options = job_.options;
+  if (options.writes_arrays()) arrays_.emplace(options.output);
+  if (!options.writes_folder()) return;
   std::vector<std::string> endings;
   std::string words;
   for (const MapFormat& format : formats_) {
     endings.emplace_back(format.ending);
     words += (words.empty() ? "" : ",") + std::string(format.word);
   }
-  const std::vector<std::string> features{command};
-  folder_.emplace(
-      options_.output, std::move(endings),
-      RunFacts{.model = run_model(options_.common, model(), features), .others = {{"formats", words}}},
-      options_.resume);
-  names_ = result_names(list_.inputs);
+  facts_.emplace_back("formats", words);
+  const std::vector<std::string> features{job_.name};
+  folder_.emplace(options.output, std::move(endings),
+                  RunFacts{.model = run_model(options.common, model(), features), .others = facts_},
+                  options.resume);
 }
 
-void DenseRun::skip_done() {
-  if (!folder_ || !options_.resume) return;
-  InputList left{.inputs = {}, .failures = std::move(list_.failures), .notes = std::move(list_.notes)};
-  std::vector<std::filesystem::path> names;
-  for (std::size_t i = 0; i < list_.inputs.size(); ++i) {
+void DenseRun::skip_done(InputList& list) {
+  if (!folder_ || !job_.options.resume) return;
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < list.inputs.size(); ++i) {
     if (folder_->has(names_[i])) continue;
-    left.inputs.push_back(std::move(list_.inputs[i]));
-    names.push_back(std::move(names_[i]));
+    if (left != i) {
+      list.inputs[left] = std::move(list.inputs[i]);
+      names_[left] = std::move(names_[i]);
+    }
+    ++left;
   }
-  list_ = std::move(left);
-  names_ = std::move(names);
+  list.inputs.resize(left);
+  names_.resize(left);
+}
+
+void DenseRun::note(std::string name, std::string value) {
+  facts_.emplace_back(std::move(name), std::move(value));
 }
 
 bool DenseRun::writes(std::string_view word) const {
@@ -174,34 +216,34 @@ std::filesystem::path DenseRun::path_of(std::size_t index, std::string_view word
 }
 
 void DenseRun::add_arrays(std::size_t index, std::span<const NamedArray> arrays) {
-  arrays_->add(first_index_ + index, input(index).name, arrays);
+  arrays_->add(first_index_ + index, inputs()[index].name, arrays);
 }
 
-int DenseRun::run(const Consume& consume) {
-  Request request;
-  request.set_maps();
-  return run_by([&](ImageRun& images) {
-    images.for_each_sized(request, [&](const StreamedImage& image) -> std::string {
-      const Line line = consume(image, input(image.index));
-      if (!line.failure.empty()) return line.failure;
-      images.progress().clear();
-      print_result(line.text);
-      return "";
-    });
-  });
-}
-
-int DenseRun::run_by(const std::function<void(ImageRun& run)>& work) {
-  run_.start(std::move(list_));
-  work(run_);
-  if (!arrays_) return run_.finish();
-  arrays_->finish();
-  return run_.finish(options_.output.string() + ": " + arrays_->summary());
-}
-
-Image picture_of(const Input& input, ImageSize size, const DecodeOptions& options) {
+Image DenseRun::picture_of(const Input& input, ImageSize size) const {
   if (input.pixels != nullptr) return Image(size.height, size.width);
-  return decode_input(input, options);
+  return decode_input(input, preprocessor().decode_options());
+}
+
+void DenseRun::add_to_page(const Input& input, PageItem item, const Image& picture) {
+  item.name = input.name;
+  item.link = file_link(input);
+  const std::size_t edge = thumbnail_edge(inputs().size(), kMaxPageBytes, kLargestPicture);
+  item.thumbnail = {.webp = encode_thumbnail(picture, edge), .failure = {}, .size = picture.size()};
+  page_.push_back(std::move(item));
+}
+
+int DenseRun::finish(ImageRun& run) {
+  const DenseRunOptions& options = job_.options;
+  if (arrays_) arrays_->finish();
+  run.progress().finish(arrays_ ? options.output.string() + ": " + arrays_->summary() : "");
+  if (!has_page()) return 0;
+  HtmlPage page{.title = std::string("vit ") + job_.name,
+                .facts = {count_of(page_.size(), "image")},
+                .scores = PageScores::probability,
+                .images = PageImages::large};
+  page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
+  write_run_page(options.html, std::move(page), run.inputs(), options.common);
+  return 0;
 }
 
 }  // namespace vit::app

@@ -34,6 +34,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  vit depth --model Depth-Anything-V2-Small-hf photos/ --output depth/\n"
     "  vit depth --model depth_anything_v2_vits.pth photo.jpg --output photo.npz\n"
+    "  vit depth --model Depth-Anything-V2-Small-hf walk.mp4 --output walk/ --html walk.html\n"
     "  vit depth --model Depth-Anything-V2-Metric-Indoor-Small-hf room.jpg --format ply,color --output "
     "room/\n"
     "  vit depth --model dinov2_vits14_pretrain.pth --architecture dinov2_vits14 \\\n"
@@ -50,12 +51,6 @@ struct DepthOptions {
   std::string colormap;
   double focal = kFocal;
 };
-
-/// The colors of points; none for pixels that were prepared and for members of archives.
-Image picture_of(const Input& input) {
-  if (input.pixels != nullptr || input.archive != nullptr) return Image(1, 1);
-  return decode_file(input.path, {.orientation = Orientation::apply});
-}
 
 std::vector<NamedArray> arrays_of(const DepthOptions& options, const DenseRun& run,
                                   const StreamedImage& image, const DepthMap& map) {
@@ -75,7 +70,7 @@ std::vector<NamedArray> arrays_of(const DepthOptions& options, const DenseRun& r
 }
 
 void write_files(const DepthOptions& options, const DenseRun& run, const StreamedImage& image,
-                 const Input& input, const DepthMap& map, const std::optional<ColorMap>& colors) {
+                 const Input& input, const DepthMap& map, const ColorMap& colors) {
   const auto path = [&](std::string_view word) { return run.path_of(image.index, word); };
   if (run.writes("png16")) {
     const bool metric = map.unit == DepthUnit::metre;
@@ -83,10 +78,24 @@ void write_files(const DepthOptions& options, const DenseRun& run, const Streame
         path("png16"),
         metric ? to_millimetres(map.depth) : to_full_range(map.depth, map.lowest, map.highest, 65535.0), 16);
   }
-  if (run.writes("color")) write_png(path("color"), colored(map.depth, map.lowest, map.highest, *colors));
+  if (run.writes("color")) write_png(path("color"), colored(map.depth, map.lowest, map.highest, colors));
   if (run.writes("npy")) write_npy(path("npy"), map.depth);
   if (run.writes("pfm")) write_pfm(path("pfm"), map.depth);
-  if (run.writes("ply")) write_ply(path("ply"), map.depth, picture_of(input), options.focal);
+  if (run.writes("ply")) {  // preprocessed pixels have no colors
+    const Image picture = input.pixels != nullptr ? Image(1, 1) : run.picture_of(input, image.size);
+    write_ply(path("ply"), map.depth, picture, options.focal);
+  }
+}
+
+/// The image with its depths next to it.
+void add_to_page(DenseRun& run, const StreamedImage& image, const Input& input, const DepthMap& map,
+                 const ColorMap& colors) {
+  PageItem item = named_item(input.name);
+  item.note =
+      text(image.size.width, " x ", image.size.height, "; ", to_string(map.unit), " ", map.lowest, " to ",
+           map.highest, map.unit == DepthUnit::inverse ? ", large is near" : ", large is far");
+  const Image depths = colored(map.depth, map.lowest, map.highest, colors);
+  run.add_to_page(input, std::move(item), side_by_side(run.picture_of(input, image.size), depths));
 }
 
 std::string line_of(const std::string& file, const DepthMap& map, bool json) {
@@ -102,21 +111,30 @@ std::string line_of(const std::string& file, const DepthMap& map, bool json) {
 }
 
 int depth(const DepthOptions& options) {
-  DenseRun run("depth", options.run, kDepthFormats, {"png16"}, MapMeaning::depth);
-  const DenseConfig& config = run.config();
-  if (run.writes("ply") && config.depth_unit != DepthUnit::metre)
-    fail_usage("--format ply needs depths in metres, and this model gives ", to_string(config.depth_unit),
-               " depth");
-  std::optional<ColorMap> colors;
-  if (!options.colormap.empty()) colors = color_map(options.colormap);
-  if (!colors && run.writes("color"))
-    colors = color_map(config.depth_unit == DepthUnit::inverse ? "Spectral_r" : "Spectral");
+  std::optional<ColorMap> chosen;
+  if (!options.colormap.empty()) chosen = color_map(options.colormap);
+  DenseRun run({.name = "depth",
+                .options = options.run,
+                .formats = kDepthFormats,
+                .fallback = {"png16"},
+                .needed = MapMeaning::depth});
+  ColorMap colors{};
+  const auto prepare = [&] {
+    const DepthUnit unit = run.config().depth_unit;
+    if (run.writes("ply") && unit != DepthUnit::metre)
+      fail_usage("--format ply needs depths in metres, and this model gives ", to_string(unit), " depth");
+    colors = chosen ? *chosen : color_map(unit == DepthUnit::inverse ? "Spectral_r" : "Spectral");
+    run.note("colormap", options.colormap);
+    run.note("focal", text(options.focal));
+    return true;
+  };
   const bool json = options.run.has_word("json");
-  return run.run([&](const StreamedImage& image, const Input& input) -> DenseRun::Line {
-    const DepthMap map = depth_of(*image.outputs, config, image.size, run.threads());
+  return run.run(prepare, [&](const StreamedImage& image, const Input& input) -> DenseRun::Line {
+    const DepthMap map = depth_of(*image.outputs, run.config(), image.size, run.threads());
     if (!are_finite(map.depth.flat())) return {"", "the depth is not finite; damaged pixels or weights?"};
     if (run.writes_arrays()) run.add_arrays(image.index, arrays_of(options, run, image, map));
     write_files(options, run, image, input, map, colors);
+    if (run.has_page()) add_to_page(run, image, input, map, colors);
     return {line_of(input.name, map, json), ""};
   });
 }

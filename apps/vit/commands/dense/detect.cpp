@@ -11,19 +11,15 @@
 #include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/dense/dense_run.h"
-#include "apps/vit/html/run_page.h"
-#include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/draw_shapes.h"
-#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"
-#include "vit/io/atomic_file.h"
 
 namespace vit::app {
 namespace {
@@ -58,7 +54,6 @@ struct DetectOptions {
   ClassNames texts;
   TemplateOptions templates;
   std::optional<float> threshold;
-  std::filesystem::path html;
 };
 
 std::string line_of(const std::string& file, std::span<const Detection> found, bool json) {
@@ -164,59 +159,69 @@ std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const M
   return BoxClasses(model, std::move(*vectors));
 }
 
-PageItem page_item(const std::string& file, std::span<const Detection> found) {
-  PageItem item = named_item(file);
-  std::vector<const Detection*> best;
-  for (const Detection& d : found) best.push_back(&d);
-  std::ranges::stable_sort(best, std::ranges::greater{}, &Detection::score);
-  if (!best.empty()) item.score = best.front()->score;
-  for (const Detection* const d : best) item.labels.push_back({.name = d->label, .score = d->score});
-  return item;
-}
+/// The state of a run.
+class DetectRun {
+ public:
+  explicit DetectRun(const DetectOptions& options)
+      : options_(options),
+        run_({.name = "detect",
+              .options = options.run,
+              .formats = kDetectFormats,
+              .fallback = {"color"},
+              .needed = MapMeaning::boxes,
+              .reads = {options.labels, options.texts.file, options.templates.file}}),
+        json_(options.run.has_word("json") || options.run.writes_arrays()) {}
 
-void write_files(const DenseRun& run, const StreamedImage& image, const Input& input,
-                 std::span<const Detection> found) {
-  if (run.writes("coco")) {
-    const std::string json = coco_of(input.name, found);
-    internal::AtomicFile file(run.path_of(image.index, "coco"), "write");
-    file.write(std::as_bytes(std::span(json)));
-    file.commit();
+  int run() {
+    return run_.run([&] { return prepare(); },
+                    [&](const StreamedImage& image, const Input& input) { return add(image, input); });
   }
-  if (!run.writes("color")) return;
-  Image picture = picture_of(input, image.size, run.preprocessor().decode_options());
-  for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
-  write_png(run.path_of(image.index, "color"), picture);
-}
 
-int detect(const DetectOptions& options) {
-  DenseRun run("detect", options.run, kDetectFormats, {"color"}, MapMeaning::boxes,
-               {options.labels, options.texts.file, options.templates.file}, options.html);
-  const std::optional<BoxClasses> classes = load_box_classes(options, run.model());
-  if (!classes) return interrupted_exit_code();
-  const bool json = options.run.has_word("json") || run.writes_arrays();
-  std::vector<PageItem> items;
-  const int code = run.run([&](const StreamedImage& image, const Input& input) -> DenseRun::Line {
+ private:
+  bool prepare() {
+    classes_ = load_box_classes(options_, run_.model());
+    if (!classes_) return false;
+    run_.note("threshold", text(options_.threshold.value_or(classes_->threshold())));
+    std::string labels;
+    for (const std::string& label : classes_->labels()) labels += label + "\n";
+    run_.note("classes", labels);
+    return true;
+  }
+
+  DenseRun::Line add(const StreamedImage& image, const Input& input) {
     for (const MapMeaning meaning : {MapMeaning::boxes, MapMeaning::box_classes, MapMeaning::box_vectors}) {
-      if (run.config().find(meaning) != nullptr && !are_finite(image.outputs->map(meaning).flat()))
+      if (run_.config().find(meaning) != nullptr && !are_finite(image.outputs->map(meaning).flat()))
         return {"", "the boxes are not finite; damaged pixels or weights?"};
     }
     const std::vector<Detection> found =
-        classes->detect(*image.outputs, image.size, options.threshold, run.threads());
-    if (run.writes_arrays())
-      run.add_arrays(image.index, options.run.raw
-                                      ? raw_arrays_of(*image.outputs, run.config(), *classes, run.threads())
-                                      : arrays_of(found));
-    write_files(run, image, input, found);
-    if (!options.html.empty()) items.push_back(page_item(input.name, found));
-    return {line_of(input.name, found, json), ""};
-  });
-  if (options.html.empty()) return code;
-  HtmlPage page{
-      .title = "vit detect", .facts = {count_of(items.size(), "image")}, .scores = PageScores::probability};
-  page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items)});
-  write_run_page(options.html, std::move(page), run.inputs(), options.run.common);
-  return code;
-}
+        classes_->detect(*image.outputs, image.size, options_.threshold, run_.threads());
+    if (run_.writes_arrays())
+      run_.add_arrays(image.index, options_.run.raw ? raw_arrays_of(*image.outputs, run_.config(), *classes_,
+                                                                    run_.threads())
+                                                    : arrays_of(found));
+    if (run_.writes("coco")) write_text(run_.path_of(image.index, "coco"), coco_of(input.name, found));
+    if (run_.writes("color") || run_.has_page()) draw(image, input, found);
+    return {line_of(input.name, found, json_), ""};
+  }
+
+  void draw(const StreamedImage& image, const Input& input, std::span<const Detection> found) {
+    Image picture = run_.picture_of(input, image.size);
+    for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
+    if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), picture);
+    if (!run_.has_page()) return;
+    PageItem item = named_item(input.name);
+    item.note = text(image.size.width, " x ", image.size.height);
+    for (const Detection& d : found) item.labels.push_back({.name = d.label, .score = d.score});
+    std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
+    if (!item.labels.empty()) item.score = item.labels.front().score;
+    run_.add_to_page(input, std::move(item), picture);
+  }
+
+  const DetectOptions& options_;
+  DenseRun run_;
+  bool json_;
+  std::optional<BoxClasses> classes_;
+};
 
 }  // namespace
 
@@ -242,9 +247,8 @@ Command detect_command() {
             .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, YOLOS 0.5)",
             .target = parsed_target(
                 options->threshold,
-                [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })},
-           html_option(options->html)},
-      .run = [options] { return detect(*options); }};
+                [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })}},
+      .run = [options] { return DetectRun(*options).run(); }};
   add_template_options(command.options, options->templates);
   add_dense_run_options(command.options, options->run, kDetectFormats, kDetectFormatHelp);
   return command;

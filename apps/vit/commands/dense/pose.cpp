@@ -12,6 +12,7 @@
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/dense/dense_run.h"
+#include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/boxes_file.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/options/option_values.h"
@@ -175,28 +176,44 @@ class PoseRun {
  public:
   explicit PoseRun(const PoseOptions& options)
       : options_(options),
-        run_("pose", options.run, kPoseFormats, {"color"}, MapMeaning::heatmaps, {options.boxes}),
-        num_keypoints_(run_.config().find(MapMeaning::heatmaps)->channels) {
+        run_({.name = "pose",
+              .options = options.run,
+              .formats = kPoseFormats,
+              .fallback = {"color"},
+              .needed = MapMeaning::heatmaps,
+              .reads = {options.boxes}}) {
     if (!options.labels.empty() && options.boxes.empty()) fail_usage("--label goes with --boxes");
-    if (!options.boxes.empty()) boxes_.emplace(BoxesFile::read(options.boxes, options.labels));
   }
 
   int run() {
-    return run_.run_by([&](ImageRun& images) {
-      list_crops();
-      if (images.model().has_preprocess_config()) decoding_ = images.preprocessor().decode_options();
-      shared_ = std::make_unique<SharedImages>(run_.inputs(), decoding_);
-      Session session(images.model_pointer(), options_.run.common.session);
-      Request request;
-      request.set_maps();
-      const auto take = [&](const StreamedImage& crop) { add(images, crop); };
-      for_each_image(session, crops_.size(), [&](std::size_t i) { return source(images, i); }, request, take,
-                     {.is_cancelled = interrupted});
-      if (!interrupted()) report_until(images, run_.inputs().size());
-    });
+    return run_.run_by([&] { return prepare(); }, [&](ImageRun& images) { run_crops(images); });
   }
 
  private:
+  bool prepare() {
+    num_keypoints_ = run_.config().find(MapMeaning::heatmaps)->channels;
+    if (!options_.boxes.empty()) boxes_.emplace(BoxesFile::read(options_.boxes, options_.labels));
+    run_.note("boxes", options_.boxes.string());
+    std::string labels;
+    for (const std::string& label : options_.labels) labels += label + "\n";
+    run_.note("labels", labels);
+    return true;
+  }
+
+  void run_crops(ImageRun& images) {
+    list_crops();
+    DecodeOptions decoding;
+    if (images.model().has_preprocess_config()) decoding = images.preprocessor().decode_options();
+    shared_ = std::make_unique<SharedImages>(run_.inputs(), decoding);
+    Session session(images.model_pointer(), options_.run.common.session);
+    Request request;
+    request.set_maps();
+    const auto take = [&](const StreamedImage& crop) { add(images, crop); };
+    for_each_image(session, crops_.size(), [&](std::size_t i) { return source(images, i); }, request, take,
+                   {.is_cancelled = interrupted});
+    if (!interrupted()) report_until(images, run_.inputs().size());
+  }
+
   void list_crops() {
     counts_.assign(run_.inputs().size(), 0);
     for (std::size_t i = 0; i < run_.inputs().size(); ++i) {
@@ -285,26 +302,41 @@ class PoseRun {
       }
       run_.add_arrays(next_, arrays);
     }
-    if (run_.writes("color")) {
-      Image picture = picture_of(input, current_.size, decoding_);
-      for (std::size_t i = 0; i < current_.poses.size(); ++i) {
-        const Pose& pose = current_.poses[i];
-        if (boxes_) draw_frame(picture, pose.box, voc_color(i + 1));
-        for (const Keypoint& point : pose.keypoints)
-          draw_dot(picture, static_cast<double>(point.x), static_cast<double>(point.y), voc_color(i + 1));
-      }
-      write_png(run_.path_of(next_, "color"), picture);
-    }
+    if (run_.writes("color") || run_.has_page()) draw(input);
     const bool json = options_.run.has_word("json") || run_.writes_arrays();
     images.progress().clear();
     print_result(line_of(input.name, current_.poses, run_.config().labels, json));
   }
 
+  /// A copy of the image; black for prepared pixels.
+  Image picture_of(const Input& input) {
+    if (input.pixels != nullptr) return Image(current_.size.height, current_.size.width);
+    const std::shared_ptr<const Image> image = shared_->get(next_);
+    Image copy(image->height(), image->width());
+    std::copy_n(image->data(), 3 * image->height() * image->width(), copy.data());
+    return copy;
+  }
+
+  /// The image with its frames and dots.
+  void draw(const Input& input) {
+    Image picture = picture_of(input);
+    for (std::size_t i = 0; i < current_.poses.size(); ++i) {
+      const Pose& pose = current_.poses[i];
+      if (boxes_) draw_frame(picture, pose.box, voc_color(i + 1));
+      for (const Keypoint& point : pose.keypoints)
+        draw_dot(picture, static_cast<double>(point.x), static_cast<double>(point.y), voc_color(i + 1));
+    }
+    if (run_.writes("color")) write_png(run_.path_of(next_, "color"), picture);
+    if (!run_.has_page()) return;
+    PageItem item = named_item(input.name);
+    item.note = text(picture.width(), " x ", picture.height(), "; ", count_of(current_.poses.size(), "pose"));
+    run_.add_to_page(input, std::move(item), picture);
+  }
+
   const PoseOptions& options_;
   DenseRun run_;
-  std::size_t num_keypoints_;
+  std::size_t num_keypoints_ = 0;
   std::optional<BoxesFile> boxes_;
-  DecodeOptions decoding_;
   std::vector<Crop> crops_;
   std::vector<std::size_t> counts_;              // of crops, of each input
   std::map<std::size_t, std::string> failures_;  // of inputs without crops

@@ -11,6 +11,7 @@
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/dense/dense_run.h"
+#include "apps/vit/html/run_page.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/coco_files.h"
@@ -140,11 +141,10 @@ MaskFrame frame_of(const DenseRun& run, const Input& input, ImageSize size) {
 }
 
 std::vector<Color> palette_of(PaletteChoice choice, std::size_t num_classes) {
-  const bool ade20k =
-      choice == PaletteChoice::ade20k || (choice == PaletteChoice::automatic && num_classes == 150);
-  std::vector<Color> colors;
-  for (std::size_t i = 0; i < std::max<std::size_t>(num_classes, 1); ++i)
-    colors.push_back(ade20k ? ade20k_color(i) : voc_color(i));
+  std::vector<Color> colors = class_colors(num_classes);
+  if (choice == PaletteChoice::automatic) return colors;
+  for (std::size_t i = 0; i < colors.size(); ++i)
+    colors[i] = choice == PaletteChoice::ade20k ? ade20k_color(i) : voc_color(i);
   return colors;
 }
 
@@ -166,27 +166,6 @@ void write_index_png(const std::filesystem::path& path, TensorView<const std::in
     colors.push_back({255, 255, 255});
   }
   write_palette_png(path, indices, colors);
-}
-
-void write_colors(const std::filesystem::path& path, TensorView<const std::int32_t> map,
-                  std::span<const Color> palette) {
-  Image picture(map.dim(0), map.dim(1));
-  for (std::size_t y = 0; y < picture.height(); ++y) {
-    for (std::size_t x = 0; x < picture.width(); ++x) {
-      const std::int32_t id = map.row(y)[x];
-      const Color color = id < 0 ? Color{} : palette[static_cast<std::size_t>(id) % palette.size()];
-      std::copy_n(color.data(), 3, picture.row(y) + 3 * x);
-    }
-  }
-  write_png(path, picture);
-}
-
-/// Colors of the ids in a map.
-std::vector<Color> segment_colors(const SegmentMap& map) {
-  std::vector<Color> colors;
-  for (std::size_t i = 0; i < std::max<std::size_t>(map.segments.size(), 1); ++i)
-    colors.push_back(voc_color(i + 1));
-  return colors;
 }
 
 void write_coco(const DenseRun& run, std::size_t index, const Input& input, const SegmentMap& map,
@@ -251,35 +230,87 @@ std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask 
   return out + "]}\n";
 }
 
-int segment(const SegmentCommand& options) {
-  DenseRun run("segment", options.run, kSegmentFormats, {"png", "color"}, MapMeaning::classes,
-               {options.labels});
-  const DenseConfig& config = run.config();
-  const MapOutput* const of_pixels = config.find(MapMeaning::classes);
-  ModelConfig classes;  // as labels know them
-  classes.num_classes =
-      of_pixels != nullptr ? of_pixels->channels : config.find(MapMeaning::mask_classes)->channels - 1;
-  classes.labels = config.labels;
-  const std::vector<std::string> labels = Labels(classes, options.labels).names();
-  const SegmentOptions segments = options_of(options, run.model(), labels, classes.num_classes);
-  const bool semantic = segments.task == SegmentTask::semantic;
-  const std::vector<Color> palette = palette_of(options.palette, classes.num_classes);
-  const bool json = options.run.has_word("json") || run.writes_arrays();
-  return run.run([&](const StreamedImage& image, const Input& input) -> DenseRun::Line {
-    const MapMeaning meaning = of_pixels != nullptr ? MapMeaning::classes : MapMeaning::masks;
-    if (!are_finite(image.outputs->map(meaning).flat()))
+/// The state of a run.
+class Segmentation {
+ public:
+  explicit Segmentation(const SegmentCommand& options)
+      : options_(options),
+        run_({.name = "segment",
+              .options = options.run,
+              .formats = kSegmentFormats,
+              .fallback = {"png", "color"},
+              .needed = MapMeaning::classes,
+              .reads = {options.labels}}),
+        json_(options.run.has_word("json") || options.run.writes_arrays()) {}
+
+  int run() {
+    return run_.run([&] { return prepare(); },
+                    [&](const StreamedImage& image, const Input& input) { return add(image, input); });
+  }
+
+ private:
+  bool prepare() {
+    const DenseConfig& config = run_.config();
+    const MapOutput* const of_pixels = config.find(MapMeaning::classes);
+    meaning_ = of_pixels != nullptr ? MapMeaning::classes : MapMeaning::masks;
+    ModelConfig classes;  // as labels know them
+    classes.num_classes =
+        of_pixels != nullptr ? of_pixels->channels : config.find(MapMeaning::mask_classes)->channels - 1;
+    classes.labels = config.labels;
+    labels_ = Labels(classes, options_.labels).names();
+    segments_ = options_of(options_, run_.model(), labels_, classes.num_classes);
+    palette_ = palette_of(options_.palette, classes.num_classes);
+    run_.note("task", task_name(segments_.task));
+    run_.note("thresholds", text(segments_.threshold, ",", segments_.mask_threshold, ",", segments_.overlap));
+    std::string stuff;
+    for (const std::size_t index : segments_.stuff) stuff += text(stuff.empty() ? "" : ",", index);
+    run_.note("stuff", stuff);
+    run_.note("palette", text(static_cast<int>(options_.palette)));
+    return true;
+  }
+
+  DenseRun::Line add(const StreamedImage& image, const Input& input) {
+    if (!are_finite(image.outputs->map(meaning_).flat()))
       return {"", "the scores are not finite; damaged pixels or weights?"};
-    const SegmentMap map = segments_of(*image.outputs, config, frame_of(run, input, image.size), image.size,
-                                       segments, run.threads(), labels);
-    if (run.writes_arrays()) run.add_arrays(image.index, arrays_of(image, config, map, options.run.raw));
-    const std::vector<Color> of_ids = semantic ? std::vector<Color>() : segment_colors(map);
-    const std::span<const Color> colors = semantic ? palette : of_ids;
-    if (run.writes("png")) write_index_png(run.path_of(image.index, "png"), map.map, colors, !semantic);
-    if (run.writes("color")) write_colors(run.path_of(image.index, "color"), map.map, colors);
-    if (run.writes("coco")) write_coco(run, image.index, input, map, segments.task);
-    return {line_of(input.name, map, segments.task, json), ""};
-  });
-}
+    const SegmentMap map = segments_of(*image.outputs, run_.config(), frame_of(run_, input, image.size),
+                                       image.size, segments_, run_.threads(), labels_);
+    if (run_.writes_arrays())
+      run_.add_arrays(image.index, arrays_of(image, run_.config(), map, options_.run.raw));
+    const bool semantic = segments_.task == SegmentTask::semantic;
+    const std::vector<Color> of_ids = segment_colors(semantic ? 0 : map.segments.size());
+    const std::span<const Color> colors = semantic ? palette_ : of_ids;
+    if (run_.writes("png")) write_index_png(run_.path_of(image.index, "png"), map.map, colors, !semantic);
+    if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), colored_ids(map.map, colors));
+    if (run_.writes("coco")) write_coco(run_, image.index, input, map, segments_.task);
+    if (run_.has_page()) add_to_page(image, input, map, colors);
+    return {line_of(input.name, map, segments_.task, json_), ""};
+  }
+
+  /// The image with its segments over it next to it; their scores, or the parts of the image that classes
+  /// have, the largest first.
+  void add_to_page(const StreamedImage& image, const Input& input, const SegmentMap& map,
+                   std::span<const Color> colors) {
+    PageItem item = named_item(input.name);
+    item.note =
+        text(image.size.width, " x ", image.size.height, "; ", count_of(map.segments.size(), "segment"));
+    const auto pixels = static_cast<float>(map.map.num_elements());
+    for (const Segment& segment : map.segments)
+      item.labels.push_back({.name = segment.label,
+                             .score = segment.score.value_or(static_cast<float>(segment.area) / pixels)});
+    std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
+    if (!item.labels.empty()) item.score = item.labels.front().score;
+    const Image picture = run_.picture_of(input, image.size);
+    run_.add_to_page(input, std::move(item), side_by_side(picture, colored_ids(map.map, colors, &picture)));
+  }
+
+  const SegmentCommand& options_;
+  DenseRun run_;
+  bool json_;
+  MapMeaning meaning_ = MapMeaning::classes;
+  std::vector<std::string> labels_;
+  SegmentOptions segments_;
+  std::vector<Color> palette_;  // of classes
+};
 
 /// An option that takes a number from 0 to 1.
 Option share_option(const char* name, const char* type, const char* help, std::optional<double>& target,
@@ -320,7 +351,7 @@ Command segment_command() {
                    .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
                    .target = choice_target(options->palette, kPalettes)},
                   labels_option(options->labels)},
-      .run = [options] { return segment(*options); }};
+      .run = [options] { return Segmentation(*options).run(); }};
   add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;
 }

@@ -12,35 +12,6 @@
 namespace vit::app {
 namespace {
 
-constexpr std::size_t kGap = 16;  // white columns between two pictures
-
-/// One next to the other.
-Image joined(const Image& left, const Image& right) {
-  Image out(left.height(), left.width() + kGap + right.width());
-  std::fill_n(out.data(), 3 * out.height() * out.width(), static_cast<unsigned char>(255));
-  for (std::size_t y = 0; y < out.height(); ++y) {
-    std::copy_n(left.row(y), 3 * left.width(), out.row(y));
-    std::copy_n(right.row(y), 3 * right.width(), out.row(y) + 3 * (left.width() + kGap));
-  }
-  return out;
-}
-
-/// The colors of ids, half transparent over the source unless that is null; black where there is none.
-Image segment_picture(const SegmentMap& map, const Image* source, bool semantic) {
-  Image out(map.map.dim(0), map.map.dim(1));
-  const bool ade20k = semantic && map.segments.size() > 21;
-  for (std::size_t i = 0; i < map.map.num_elements(); ++i) {
-    const std::int32_t id = map.map.data()[i];
-    const auto index = static_cast<std::size_t>(std::max(id, 0)) + (semantic ? 0 : 1);
-    const Color color = id < 0 ? Color{} : ade20k ? ade20k_color(index) : voc_color(index);
-    for (std::size_t c = 0; c < 3; ++c) {
-      const unsigned over = source != nullptr ? (color[c] + source->data()[3 * i + c] + 1u) / 2u : color[c];
-      out.data()[3 * i + c] = static_cast<unsigned char>(over);
-    }
-  }
-  return out;
-}
-
 std::string list_of(std::span<const Segment> segments) {
   constexpr std::size_t kMost = 12;
   std::string out;
@@ -71,7 +42,7 @@ void Show::draw_depth() {
     files_.push_back(input.name);
     if (!is_drawn()) return;
     Image picture = colored(map.depth, map.lowest, map.highest, colors);
-    if (options_.style == DrawStyle::overlay) picture = joined(seen.source, picture);
+    if (options_.style == DrawStyle::overlay) picture = side_by_side(seen.source, picture);
     const char* const near = config->depth_unit == DepthUnit::inverse ? "large is near" : "large is far";
     add_picture(input,
                 {short_name(input),
@@ -88,6 +59,9 @@ void Show::draw_segments() {
             "show", model.report().path.string(), " has no head that gives classes or masks");
   const SegmentOptions options{.task = default_task(model)};
   const bool semantic = options.task == SegmentTask::semantic;
+  const MapOutput* const of_pixels = config->find(MapMeaning::classes);
+  const std::vector<Color> of_classes = class_colors(
+      of_pixels != nullptr ? of_pixels->channels : config->find(MapMeaning::mask_classes)->channels - 1);
   for_each([&](const Input& input) {
     const SeenImage seen = see_maps(input);
     const ImageSize size = seen.source.size();
@@ -101,7 +75,7 @@ void Show::draw_segments() {
     if (!is_drawn()) return;
     const Image* const under = options_.style == DrawStyle::overlay ? &seen.source : nullptr;
     add_picture(input, {short_name(input), map.segments.empty() ? "no segments" : list_of(map.segments)},
-                segment_picture(map, under, semantic));
+                colored_ids(map.map, semantic ? of_classes : segment_colors(map.segments.size()), under));
   });
 }
 

@@ -1,0 +1,73 @@
+#include "apps/vit/inputs/video_frames.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+constexpr Where kWhere{"read video", ErrorKind::format};
+constexpr std::size_t kMostPassed = 64;  // more than threads that read at the same time
+
+}  // namespace
+
+VideoFrames::VideoFrames(std::filesystem::path path, std::size_t max_pixels)
+    : path_(std::move(path)), max_pixels_(max_pixels) {
+  Video video(path_);
+  for (Image frame; video.read(frame, max_pixels_); ++count_) {
+    if (count_ == 0) size_ = frame.size();
+    VIT_CHECK(frame.size() == size_, kWhere.with(ErrorKind::unsupported), path_.string(), ": frame ", count_,
+              " has ", frame.width(), " x ", frame.height(), " pixels, those before ", size_.width, " x ",
+              size_.height);
+  }
+  VIT_CHECK(count_ != 0, kWhere, path_.string(), ": no frame of it can be decoded");
+}
+
+Image VideoFrames::read(Cursor& cursor, std::size_t index) const {
+  const std::lock_guard lock(cursor.mutex);
+  if (auto found = cursor.passed.extract(index); !found.empty()) return std::move(found.mapped());
+  if (!cursor.video || index < cursor.next) {
+    cursor.video.emplace(path_);
+    cursor.next = 0;
+    cursor.passed.clear();
+  }
+  for (;; ++cursor.next) {
+    Image frame;
+    VIT_CHECK(cursor.video->read(frame, max_pixels_) && frame.size() == size_, kWhere, path_.string(),
+              ": frame ", cursor.next, " is not what it was before; did the file change?");
+    if (cursor.next == index) {
+      if (++cursor.next == count_) cursor.video.reset();  // a decoder takes much memory
+      return frame;
+    }
+    cursor.passed.emplace(cursor.next, std::move(frame));
+    if (cursor.passed.size() > kMostPassed) cursor.passed.erase(cursor.passed.begin());
+  }
+}
+
+void expand_videos(InputList& list, std::size_t max_pixels) {
+  std::vector<Input> inputs;
+  for (Input& input : list.inputs) {
+    if (input.pixels || input.archive || !has_video_extension(input.path)) {
+      inputs.push_back(std::move(input));
+      continue;
+    }
+    try {
+      const auto frames = std::make_shared<const VideoFrames>(input.path, max_pixels);
+      for (std::size_t i = 0; i < frames->size(); ++i) {
+        inputs.push_back({.name = text(input.name, "[", i, "]"),
+                          .path = input.path,
+                          .pixels = nullptr,
+                          .pixels_index = i,
+                          .video = frames});
+      }
+    } catch (const Error& error) {
+      list.failures.push_back({input.name, error.what()});
+    }
+  }
+  list.inputs = std::move(inputs);
+}
+
+}  // namespace vit::app
