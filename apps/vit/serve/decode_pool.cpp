@@ -58,13 +58,19 @@ struct SharedPlace : DecodePlace {
     memory = static_cast<std::byte*>(mapped);
   }
 
-  /// Gives back what a task used: no other task finds it.
-  void clear(std::size_t used_of_file) const {
+  /// What a task used is zero again: no other task finds it. A little of it stays in memory for the next one.
+  void clear(std::size_t used_of_file, std::size_t used_of_pixels) const {
+    clear_part(0, std::min(used_of_file, file_bytes));
+    clear_part(file_bytes, std::min(used_of_pixels, pixel_bytes));
+  }
+
+ private:
+  void clear_part(std::size_t begin, std::size_t used) const {
+    constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
     constexpr int kHole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-    const auto file = static_cast<off_t>(whole_pages(used_of_file));
-    if (file > 0 && ::fallocate(memory_file, kHole, 0, file) != 0) std::memset(memory, 0, used_of_file);
-    if (::fallocate(memory_file, kHole, static_cast<off_t>(file_bytes), static_cast<off_t>(pixel_bytes)) != 0)
-      std::memset(memory + file_bytes, 0, pixel_bytes);
+    const bool stays = used <= kKeptBytes || ::fallocate(memory_file, kHole, static_cast<off_t>(begin),
+                                                         static_cast<off_t>(whole_pages(used))) != 0;
+    if (stays) std::memset(memory + begin, 0, used);
   }
 };
 
@@ -172,9 +178,9 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uin
             file.size(), " bytes; the server takes ", place.file_bytes);
   struct Cleared {
     const SharedPlace& place;
-    std::size_t used;
-    ~Cleared() { place.clear(used); }
-  } const cleared{place, file.size()};
+    std::size_t of_file, of_pixels;
+    ~Cleared() { place.clear(of_file, of_pixels); }
+  } cleared{place, file.size(), place.pixel_bytes};
   std::memcpy(place.memory, file.data(), file.size());
   DecodeTask task{.number = 0, .file_bytes = file.size(), .model = model, .rules = rules};
   bool is_taken = false, is_late = false;
@@ -214,7 +220,12 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uin
     if (reply->number != task.number) continue;
     if (reply->kind == DecodeReply::Kind::taken) is_taken = true;
     if (is_late) continue;
-    if (reply->kind == DecodeReply::Kind::pixels) return parts_->pixels_of(place, *reply);
+    if (reply->kind == DecodeReply::Kind::pixels) {
+      FilePixels out = parts_->pixels_of(place, *reply);
+      // another process may have written more before it ended
+      if (num_replaced == 0) cleared.of_pixels = out.pixels.num_elements() * sizeof(float);
+      return out;
+    }
     if (reply->kind == DecodeReply::Kind::failure) parts_->fail_as(place, *reply);
   }
 }

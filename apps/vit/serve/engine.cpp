@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kTextsAtOnce = 64;
 constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
+constexpr const char* kGone = "nobody waits for it any more";
 
 /// What the class token attends to in the last block.
 OutputKey attention_key(const ModelConfig& config) {
@@ -56,12 +57,10 @@ Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics
       pool_(pool),
       metrics_(metrics),
       options_(options),
-      batch_limit_(
-          options.batch != 0
-              ? options.batch
-              : internal::plan_group(static_cast<std::size_t>(internal::resolve_threads(options.threads)), 0)
-                    .at_most),
-      ready_(models.size()) {}
+      num_threads_(static_cast<std::size_t>(internal::resolve_threads(options.threads))),
+      batch_limit_(options.batch != 0 ? options.batch : internal::plan_group(num_threads_, 0).at_most),
+      ready_(models.size()),
+      worker_outputs_(pool.size()) {}
 
 Engine::~Engine() {
   stop();
@@ -72,7 +71,7 @@ void Engine::stop() {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
   }
-  can_decode_.notify_all();
+  can_work_.notify_all();
   can_compute_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -83,7 +82,7 @@ void Engine::start(std::function<void(const std::string&)> loaded) {
   threads_.emplace_back([this] {
     if (load_all()) compute_loop();
   });
-  for (std::size_t i = 0; i < pool_.size(); ++i) threads_.emplace_back([this, i] { decode_loop(i); });
+  for (std::size_t i = 0; i < pool_.size(); ++i) threads_.emplace_back([this, i] { work_loop(i); });
 }
 
 bool Engine::load_all() {
@@ -122,7 +121,7 @@ bool Engine::submit(std::shared_ptr<Work> work) {
       }
     }
   }
-  can_decode_.notify_all();
+  can_work_.notify_all();
   can_compute_.notify_one();
   return true;
 }
@@ -144,55 +143,95 @@ void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
 // ------------------------------------------------------------------------------------------- taking turns
 
 bool Engine::may_decode() const {
-  return !files_.empty() && !is_computing_ && num_ready_ + num_decoding_ < batch_limit_;
+  return !files_.empty() && !is_computing_ && num_decoding_ + num_tasks_ < num_threads_ &&
+         num_ready_ + num_decoding_ < batch_limit_;
 }
 
 /// Once nothing is left to decode that could be computed with what is ready.
 bool Engine::may_compute() const {
-  return num_ready_ > 0 && num_decoding_ == 0 && (files_.empty() || num_ready_ >= batch_limit_);
+  return num_ready_ > 0 && num_decoding_ == 0 && num_tasks_ == 0 &&
+         (files_.empty() || num_ready_ >= batch_limit_);
 }
 
-void Engine::decode_loop(std::size_t process) {
+/// How many images of the oldest queue a worker computes now; 0 where it does not.
+std::size_t Engine::task_size() const {
+  if (is_computing_ || num_ready_ == 0 || num_decoding_ + num_tasks_ >= num_threads_ ||
+      pool_.size() < num_threads_)
+    return 0;
+  const std::deque<Ref>& queue = ready_[oldest_queue()];
+  const Ref& oldest = queue.front();
+  const ServedModel& served = models_[oldest.work->model];
+  if (oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
+  const std::size_t size =
+      std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
+  const bool more_come = !files_.empty() || num_decoding_ > 0;
+  if (queue.size() < size && more_come) return 0;
+  const std::size_t num_inputs = files_.size() + num_ready_ + num_decoding_ + num_in_tasks_;
+  // two tasks for each thread to begin with, and no fewer than keep all of them busy
+  const std::size_t tasks_of_each = num_tasks_ == 0 ? 2 : 1;
+  return num_inputs >= tasks_of_each * num_threads_ * size ? size : 0;
+}
+
+void Engine::work_loop(std::size_t worker) {
   std::unique_lock lock(mutex_);
   while (true) {
-    can_decode_.wait(lock, [this] { return is_stopped_ || may_decode(); });
+    std::size_t size = 0;
+    can_work_.wait(lock, [&] { return is_stopped_ || (size = task_size()) > 0 || may_decode(); });
     if (is_stopped_) return;
-    Ref ref = std::move(files_.front());
-    files_.pop_front();
-    ++num_decoding_;
-    lock.unlock();
-    WorkItem& item = ref.item();
-    if (is_dropped(ref)) {
-      set_failure(ref, "nobody waits for it any more", ErrorKind::io);
+    if (size > 0) {
+      std::vector<Ref> task = take_task(size);
+      const std::size_t num_images = task.size();
+      ++num_tasks_;
+      num_in_tasks_ += num_images;
+      lock.unlock();
+      compute_task(worker, std::move(task));
+      lock.lock();
+      --num_tasks_;
+      num_in_tasks_ -= num_images;
     } else {
-      try {
-        FilePixels found = pool_.decode(process, item.data, static_cast<std::uint32_t>(ref.work->model),
-                                        ref.work->image_rules, ref.work->deadline);
-        ref.pixels = std::move(found.pixels);
-        item.image_size = found.image_size;
-      } catch (const Error& error) {
-        set_failure(ref, std::string(error.message()), error.kind());
-      } catch (const std::exception& error) {
-        set_failure(ref, error.what(), ErrorKind::io);
-      }
+      Ref ref = std::move(files_.front());
+      files_.pop_front();
+      decode(worker, std::move(ref), lock);
     }
-    std::string().swap(item.data);  // the file is not needed any more
-    const bool is_ready = item.failure.empty();
-    if (!is_ready) finish(std::span(&ref, 1));
-    lock.lock();
-    --num_decoding_;
-    if (is_ready) {
-      ready_[ref.work->model].push_back(std::move(ref));
-      ++num_ready_;
-    }
+    can_work_.notify_all();
     if (may_compute()) can_compute_.notify_one();
+  }
+}
+
+/// With the lock held before and after.
+void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock) {
+  ++num_decoding_;
+  lock.unlock();
+  WorkItem& item = ref.item();
+  if (is_dropped(ref)) {
+    set_failure(ref, kGone, ErrorKind::io);
+  } else {
+    try {
+      FilePixels found = pool_.decode(worker, item.data, static_cast<std::uint32_t>(ref.work->model),
+                                      ref.work->image_rules, ref.work->deadline);
+      ref.pixels = std::move(found.pixels);
+      item.image_size = found.image_size;
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    } catch (const std::exception& error) {
+      set_failure(ref, error.what(), ErrorKind::io);
+    }
+  }
+  std::string().swap(item.data);  // the file is not needed any more
+  const bool is_ready = item.failure.empty();
+  if (!is_ready) finish(std::span(&ref, 1));
+  lock.lock();
+  --num_decoding_;
+  if (is_ready) {
+    ready_[ref.work->model].push_back(std::move(ref));
+    ++num_ready_;
   }
 }
 
 void Engine::compute_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto wakes = [this] { return is_stopped_ || may_compute(); };
+    const auto wakes = [this] { return is_stopped_ || (may_compute() && task_size() == 0); };
     if (options_.idle_unload_seconds == 0 || num_loaded_.load() == 0) {
       can_compute_.wait(lock, wakes);
     } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
@@ -203,33 +242,40 @@ void Engine::compute_loop() {
     std::vector<Ref> batch = take_batch();
     is_computing_ = true;
     lock.unlock();
-    compute(std::move(batch));
+    compute_batch(std::move(batch));
     lock.lock();
     is_computing_ = false;
-    can_decode_.notify_all();
+    can_work_.notify_all();
   }
 }
 
 void Engine::unload_idle() {
   for (ServedModel& model : models_) model.unload();
-  results_ = {};
+  outputs_ = {};
+  for (BatchOutputs& outputs : worker_outputs_) outputs = {};
   num_loaded_ = 0;
   ::malloc_trim(0);
 }
 
+/// Of the queues that are not empty, the one whose first input waited longest.
+std::size_t Engine::oldest_queue() const {
+  std::size_t oldest = ready_.size();
+  for (std::size_t i = 0; i < ready_.size(); ++i) {
+    if (ready_[i].empty()) continue;
+    if (oldest == ready_.size() || ready_[i].front().number < ready_[oldest].front().number) oldest = i;
+  }
+  return oldest;
+}
+
 /// What waited longest, and what can be computed together with it.
 std::vector<Engine::Ref> Engine::take_batch() {
-  std::deque<Ref>* queue = nullptr;
-  for (std::deque<Ref>& candidate : ready_) {
-    if (!candidate.empty() && (queue == nullptr || candidate.front().number < queue->front().number))
-      queue = &candidate;
-  }
-  const Work& first = *queue->front().work;
-  const bool is_text = queue->front().item().is_text;
+  std::deque<Ref>& queue = ready_[oldest_queue()];
+  const Work& first = *queue.front().work;
+  const bool is_text = queue.front().item().is_text;
   const std::size_t limit = is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
   std::vector<Ref> batch;
   std::deque<Ref> left;
-  for (Ref& ref : *queue) {
+  for (Ref& ref : queue) {
     const bool fits = batch.size() < limit && ref.item().is_text == is_text &&
                       ref.work->wanted == first.wanted && ref.work->classes == first.classes;
     if (fits) {
@@ -239,42 +285,80 @@ std::vector<Engine::Ref> Engine::take_batch() {
     }
   }
   num_ready_ -= batch.size();
-  *queue = std::move(left);
+  queue = std::move(left);
   return batch;
+}
+
+/// The image that waited longest, and up to `size` in all that follow it and are like it.
+std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
+  std::deque<Ref>& queue = ready_[oldest_queue()];
+  std::vector<Ref> task;
+  const auto is_like_first = [&](const Ref& ref) {
+    return !ref.item().is_text && !ref.work->classes && ref.work->wanted == task.front().work->wanted &&
+           ref.pixels.shape() == task.front().pixels.shape();
+  };
+  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.front()))) {
+    task.push_back(std::move(queue.front()));
+    queue.pop_front();
+  }
+  num_ready_ -= task.size();
+  return task;
 }
 
 // ---------------------------------------------------------------------------------------------- computing
 
-void Engine::compute(std::vector<Ref> batch) {
-  const auto alive =
-      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
-  const std::span<Ref> refs(batch.begin(), alive);
-  for (const Ref& ref : std::span(alive, batch.end()))
-    set_failure(ref, "nobody waits for it any more", ErrorKind::io);
+/// Makes what `compute` throws the failure of all of them.
+template <typename Compute>
+void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const Compute& compute) {
   try {
-    if (!refs.empty()) {
-      ServedModel& served = models_[refs.front().work->model];
-      if (!served.is_loaded()) ++num_loaded_;
-      LoadedModel& model = served.load();
-      metrics_.add_batch(refs.size());
-      if (refs.front().item().is_text) {
-        compute_texts(model, refs);
-      } else {
-        compute_images(model, refs);
-      }
-    }
+    if (!refs.empty()) compute();
   } catch (const Error& error) {
     for (const Ref& ref : refs) set_failure(ref, std::string(error.message()), error.kind());
   } catch (const std::bad_alloc&) {
-    results_ = {};
+    outputs = {};
     for (const Ref& ref : refs) set_failure(ref, "not enough memory", ErrorKind::io);
   } catch (const std::exception& error) {
     for (const Ref& ref : refs) set_failure(ref, error.what(), ErrorKind::io);
   }
+}
+
+/// Those that somebody waits for, in front of the others, which have failed.
+std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
+  const auto alive =
+      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
+  for (const Ref& ref : std::span(alive, batch.end())) set_failure(ref, kGone, ErrorKind::io);
+  return {batch.begin(), alive};
+}
+
+void Engine::compute_batch(std::vector<Ref> batch) {
+  const std::span<Ref> refs = drop_gone(batch);
+  compute_guarded(refs, outputs_, [&] {
+    ServedModel& served = models_[refs.front().work->model];
+    const bool is_reloaded = !served.is_loaded();
+    LoadedModel& model = served.load();
+    if (is_reloaded) ++num_loaded_;
+    metrics_.add_batch(refs.size());
+    if (refs.front().item().is_text) {
+      compute_texts(model, refs);
+    } else {
+      compute_images(model, {&model.session(), &outputs_}, refs);
+    }
+  });
   finish(batch);
 }
 
-void Engine::compute_images(LoadedModel& model, std::span<Ref> batch) {
+void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
+  const std::span<Ref> refs = drop_gone(task);
+  BatchOutputs& outputs = worker_outputs_[worker];
+  compute_guarded(refs, outputs, [&] {
+    LoadedModel& model = models_[refs.front().work->model].loaded();
+    metrics_.add_batch(refs.size());
+    compute_images(model, {&model.session_of(worker), &outputs}, refs);
+  });
+  finish(task);
+}
+
+void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch) {
   const Work& first = *batch.front().work;
   const ModelConfig& config = model.session().model().config();
   const Request request = request_of(first.wanted, first.classes.has_value(), config);
@@ -290,14 +374,14 @@ void Engine::compute_images(LoadedModel& model, std::span<Ref> batch) {
     }
   }
   try {
-    model.session().run_pixels(pixels, request, results_);
+    lane.session->run_pixels(pixels, request, *lane.outputs);
   } catch (const std::bad_alloc&) {
     if (taken.size() < 2) throw;
-    results_ = {};
-    for (Ref* const ref : taken) compute_images(model, std::span(ref, 1));  // one after the other
+    *lane.outputs = {};
+    for (Ref* const ref : taken) compute_images(model, lane, std::span(ref, 1));  // one after the other
     return;
   }
-  for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], results_[i]);
+  for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], (*lane.outputs)[i]);
   metrics_.add_images(taken.size());
 }
 

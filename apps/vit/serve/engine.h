@@ -1,10 +1,12 @@
 // The work between a request and its answer: image files are decoded by a DecodePool, what is ready is
-// computed together, and the last input of a request hands it back. Decoding and computing take turns, so
-// that no more than --threads of them are busy; nothing waits while there is nothing else to do.
+// computed, and the last input of a request hands it back. No more than --threads threads are busy:
 //
-//   submit() -> files waiting -> decode threads -> ready, a queue for each model -> one compute thread ->
-//   done
-//            -> texts ---------------------------------^
+//   submit() -> files waiting -> decoded by workers -> ready, a queue for each model -> computed -> done
+//            -> texts ------------------------------------^
+//
+// Few inputs are computed by all threads together once everything that waits is decoded, so that a single
+// request is answered soonest. Where enough images wait to keep all threads busy, each worker decodes and
+// computes images of its own, and none of them waits for another one.
 #pragma once
 
 #include <atomic>
@@ -101,38 +103,54 @@ class Engine {
     WorkItem& item() const { return work->items[index]; }
   };
 
-  void decode_loop(std::size_t process);
+  /// What images are computed with.
+  struct Lane {
+    Session* session = nullptr;
+    BatchOutputs* outputs = nullptr;
+  };
+
+  void work_loop(std::size_t worker);
   void compute_loop();
   bool load_all();
   bool may_decode() const;
   bool may_compute() const;
+  std::size_t task_size() const;
+  std::size_t oldest_queue() const;
   std::vector<Ref> take_batch();
-  void compute(std::vector<Ref> batch);
-  void compute_images(LoadedModel& model, std::span<Ref> batch);
+  std::vector<Ref> take_task(std::size_t size);
+  void decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock);
+  void compute_task(std::size_t worker, std::vector<Ref> task);
+  void compute_batch(std::vector<Ref> batch);
+  std::span<Ref> drop_gone(std::span<Ref> batch);
+  void compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch);
   void compute_texts(LoadedModel& model, std::span<Ref> batch);
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);
   void finish(std::span<Ref> refs);
   void unload_idle();
   static bool is_dropped(const Ref& ref);
   static void set_failure(const Ref& ref, std::string text, ErrorKind kind);
+  template <typename Compute>
+  static void compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const Compute& compute);
 
   std::span<ServedModel> models_;
   DecodePool& pool_;
   Metrics& metrics_;
   const EngineOptions options_;
-  const std::size_t batch_limit_;
+  const std::size_t num_threads_, batch_limit_;
   std::function<void(const std::string&)> loaded_;
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable can_decode_, can_compute_;
+  std::condition_variable can_work_, can_compute_;
   std::deque<Ref> files_;
   std::vector<std::deque<Ref>> ready_;  // of each model
   std::size_t num_ready_ = 0, num_decoding_ = 0, num_waiting_ = 0;
+  std::size_t num_tasks_ = 0, num_in_tasks_ = 0;  // that workers compute, and their images
   std::uint64_t next_number_ = 0;
-  bool is_computing_ = false, is_stopped_ = false;
+  bool is_computing_ = false, is_stopped_ = false;  // all threads together
 
   std::atomic<std::size_t> num_loaded_{0};
-  BatchOutputs results_;
+  BatchOutputs outputs_;                      // of all threads together
+  std::vector<BatchOutputs> worker_outputs_;  // of each worker
   std::vector<std::thread> threads_;
 };
 

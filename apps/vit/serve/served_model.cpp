@@ -7,6 +7,7 @@
 
 #include "apps/vit/options/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/base/parallel.h"
 #include "vit/io/json.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
@@ -51,8 +52,19 @@ LoadedModel::LoadedModel(const CommonOptions& common, ImageAndText towers, std::
     : common_(common),
       towers_(towers.image ? std::move(towers) : load_towers(common, no_texts)),
       no_texts_(std::move(no_texts)),
-      session_(towers_.image, common.session) {
+      session_(towers_.image, common.session),
+      worker_sessions_(static_cast<std::size_t>(internal::resolve_threads(common.session.threads))) {
   if (towers_.text) encoder_.emplace(towers_.text, TextEncoderOptions{.threads = common.session.threads});
+}
+
+Session& LoadedModel::session_of(std::size_t worker) {
+  std::optional<Session>& session = worker_sessions_[worker];
+  if (!session) {
+    SessionOptions options = common_.session;
+    options.threads = 1;
+    session.emplace(towers_.image, options);
+  }
+  return *session;
 }
 
 ModelFacts LoadedModel::facts() const {
@@ -122,6 +134,14 @@ LoadedModel& ServedModel::load() {
     if (!facts_) facts_ = loaded_->facts();
   }
   return *loaded_;
+}
+
+std::size_t ServedModel::images_per_task(std::size_t height, std::size_t width) const noexcept {
+  try {
+    return std::max<std::size_t>(loaded_->session().plan(1, height, width).images_per_task, 1);
+  } catch (const std::exception&) {  // a size that the model does not take, which computing reports
+    return 1;
+  }
 }
 
 std::pair<std::string, std::string> parse_served_model(const std::string& value) {

@@ -42,13 +42,16 @@ struct ClassTexts {
 /// Texts of immich's clients are cut into tokens as its service does it.
 enum class TextRules { checkpoint, immich };
 
-/// The parts of a model that compute; for one thread.
+/// The parts of a model that compute; for one thread, except for session_of().
 class LoadedModel {
  public:
   LoadedModel(const CommonOptions& common);
 
   ModelFacts facts() const;
   Session& session() { return session_; }
+  const Session& session() const { return session_; }
+  /// A session of one thread for worker `worker`, which calls this.
+  Session& session_of(std::size_t worker);
   /// Vectors of texts (n, E), of rows that tokens() made.
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);
@@ -62,6 +65,7 @@ class LoadedModel {
   ImageAndText towers_;
   std::string no_texts_;
   Session session_;
+  std::vector<std::optional<Session>> worker_sessions_;
   std::optional<TextEncoder> encoder_;
   std::optional<Tokenizer> immich_tokenizer_;
   std::deque<std::pair<ClassTexts, Classifier>> classifiers_;  // newest first
@@ -79,7 +83,11 @@ class ServedModel {
   /// The model in memory. Throws Error as loading does. This and those below are for the thread that
   /// computes.
   LoadedModel& load();
+  LoadedModel& loaded() noexcept { return *loaded_; }
   bool is_loaded() const noexcept { return loaded_ != nullptr; }
+  /// How many images of preprocessed pixels of this size one thread computes best together; of a loaded
+  /// model.
+  std::size_t images_per_task(std::size_t height, std::size_t width) const noexcept;
   void unload() { loaded_.reset(); }
 
  private:

@@ -154,6 +154,42 @@ TEST_CASE("serve: embeddings have the bits of vit embed, in every dialect and fr
   CHECK(contains(metrics, "vit_images_total 58\n"));
 }
 
+TEST_CASE("serve: an answer does not depend on what else is asked meanwhile") {
+  const TestFolder folder;
+  const std::vector<std::string> files = write_pictures(folder, 3);
+  const ServeProcess server({"--model", "clip=" + clip_model(folder), "--model",
+                             "vit=" + data_path("model").string(), "--threads", "2"});
+  const std::vector<std::pair<std::string, std::string>> asked{
+      {"/v1/embeddings", image_request("clip", {files[0]})},
+      {"/v1/embeddings", image_request("vit", files)},
+      {"/v1/embeddings", R"({"model": "clip", "input": ["a cat", "a dog"]})"},
+      {"/v1/classify", image_request("clip", {files[1]}, R"(, "candidate_labels": ["a cat", "a dog"])")},
+      {"/v1/classify", image_request("vit", {files[2]})},
+      {"/page/look", R"({"model": "vit", "image": ")" + data_uri(files[0]) + R"("})"}};
+  std::vector<std::string> expected;  // of a server that does nothing else
+  for (const auto& [path, body] : asked) {
+    const HttpAnswer answer = server.post(path, body);
+    REQUIRE(answer.status == 200);
+    expected.push_back(answer.body);
+  }
+  std::vector<std::thread> clients;
+  std::atomic<std::size_t> num_same{0};
+  constexpr std::size_t kClients = 8, kRounds = 4;
+  for (std::size_t c = 0; c < kClients; ++c) {
+    clients.emplace_back([&, c] {
+      Client client(server.port());
+      for (std::size_t i = 0; i < kRounds * asked.size(); ++i) {
+        const std::size_t which = (c + i) % asked.size();
+        client.send(http_request("POST", asked[which].first, asked[which].second));
+        if (client.read().body == expected[which]) ++num_same;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  CHECK(num_same == kClients * kRounds * asked.size());
+  CHECK(contains(server.get("/metrics").body, "vit_queue_depth 0\n"));
+}
+
 TEST_CASE("serve: classes are those of vit classify") {
   const TestFolder folder;
   const std::string model = clip_model(folder);
