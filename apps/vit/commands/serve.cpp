@@ -16,6 +16,7 @@
 #include "apps/vit/serve/engine.h"
 #include "apps/vit/serve/http.h"
 #include "apps/vit/serve/http_client.h"
+#include "apps/vit/serve/http_head.h"
 #include "apps/vit/serve/image_index.h"
 #include "apps/vit/serve/metrics.h"
 #include "apps/vit/serve/request_log.h"
@@ -47,6 +48,10 @@ constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr std::size_t kMaxKeyFile = 4096;
 constexpr unsigned kMaxSeconds = 86'400;
 
+/// How /predict resizes.
+enum class ImmichResize { release, model };
+constexpr Named<ImmichResize> kImmichResizes[]{{"release", ImmichResize::release},
+                                               {"model", ImmichResize::model}};
 constexpr Named<LogFormat> kLogFormats[]{
     {"text", LogFormat::text}, {"json", LogFormat::json}, {"none", LogFormat::none}};
 
@@ -58,6 +63,7 @@ struct ServeOptions {
   std::filesystem::path unix_path;
   std::filesystem::path api_key_file;
   std::string immich_upstream;
+  ImmichResize immich_resize = ImmichResize::release;
   std::vector<std::string> allowed_origins;
   std::filesystem::path index;
   LogFormat log = LogFormat::text;
@@ -109,8 +115,20 @@ std::string parse_origin(const std::string& value) {
   const bool is_origin = host != std::string::npos && host > 0 && value.size() > host + 3 &&
                          value.find_first_of("/?#, ", host + 3) == std::string::npos;
   if (value != "*" && !is_origin)
-    fail_usage("--allow-origin: expected SCHEME://HOST[:PORT] without a path, or *, found '", value, "'");
+    fail_usage("expected SCHEME://HOST[:PORT] without a path, or *, found '", value, "'");
   return value;
+}
+
+/// Hosts by which browsers may ask for pictures of the index.
+std::vector<std::string> names_of_server(const ServeOptions& options) {
+  std::vector<std::string> out{options.host.value_or("")};
+  for (const std::string& origin : options.allowed_origins) {
+    const std::size_t scheme = origin.find("://");
+    out.emplace_back(scheme == std::string::npos
+                         ? origin
+                         : host_of_authority(std::string_view(origin).substr(scheme + 3)));
+  }
+  return out;
 }
 
 /// The first line of the file, or the variable.
@@ -150,7 +168,7 @@ HttpServerOptions server_options(const ServeOptions& options) {
 
 /// Loads every model once, as serving would.
 int check(std::span<ServedModel> models, const ImageIndex* index, const HttpServerOptions& options) {
-  check_host(options);
+  check_addresses(options);
   for (ServedModel& model : models) {
     model.load();
     model.unload();
@@ -187,6 +205,8 @@ int serve(const ServeOptions& options) {
                    .threads = threads,
                    .max_body = options.max_body(),
                    .immich_upstream = options.immich_upstream,
+                   .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
+                   .names = names_of_server(options),
                    .index = index ? &*index : nullptr,
                    .preprocessors = preprocessors});
   HttpServer server(server_options(options), service.handler());
@@ -260,6 +280,12 @@ std::vector<Option> server_group(ServeOptions& options) {
        .type_name = "URL",
        .help = "immich's own service, for faces and text recognition: http://HOST:PORT",
        .target = text_target(options.immich_upstream),
+       .group = kServerGroup},
+      {.name = "--immich-resize",
+       .type_name = "RULE",
+       .help = "Of images for immich: release = shorter edge and center, as its releases do for every model; "
+               "model = squashed where the model's files say so, as its newer source",
+       .target = choice_target(options.immich_resize, kImmichResizes),
        .group = kServerGroup},
       {.name = "--allow-origin",
        .type_name = "ORIGIN",

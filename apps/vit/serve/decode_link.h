@@ -10,8 +10,9 @@ namespace vit::app {
 
 /// Whose rules make pixels of an image file.
 enum class ImageRules : std::uint32_t {
-  checkpoint,  // the model's own
-  immich,      // of immich's machine learning service
+  checkpoint,   // the model's own
+  immich,       // of immich's machine learning service in its releases
+  immich_model  // of its newer source: squashed where the model's files say so, with the filter they name
 };
 
 /// A file to be decoded, which lies at the start of the shared memory.

@@ -66,9 +66,9 @@ class Worker {
     DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::pixels};
     try {
       const Preprocessor& preprocessor = *preprocessors_[task.model];
-      const FilePixels found = task.rules == ImageRules::immich
-                                   ? run_by_immich_rules(preprocessor.config(), file, memory_)
-                                   : preprocessor.run_bytes(file, kFileName, memory_);
+      const FilePixels found = task.rules == ImageRules::checkpoint
+                                   ? preprocessor.run_bytes(file, kFileName, memory_)
+                                   : run_by_immich_rules(preprocessor.config(), task.rules, file, memory_);
       const std::size_t bytes = found.pixels.num_elements() * sizeof(float);
       VIT_CHECK(bytes <= place_.pixel_bytes, (Where{"image", ErrorKind::unsupported}), "an input of ",
                 found.pixels.dim(1), " x ", found.pixels.dim(2), " pixels is more than the server takes");
@@ -224,7 +224,7 @@ void supervise(std::span<const DecodePlace> places, int control, const Confineme
   Supervisor(places, control, confinement, preprocessors).run();
 }
 
-FilePixels run_by_immich_rules(const PreprocessConfig& config, std::span<const std::byte> file,
+FilePixels run_by_immich_rules(const PreprocessConfig& config, ImageRules by, std::span<const std::byte> file,
                                PreprocessMemory& memory) {
   // resize_pil and crop_pil of immich_ml/models/transforms.py: the other edge is int(ratio * size), the ratio
   // a double; the crop begins at int(edge / 2 - size / 2). Transparency is dropped, orientation ignored.
@@ -236,11 +236,15 @@ FilePixels run_by_immich_rules(const PreprocessConfig& config, std::span<const s
   };
   PreprocessConfig rules;
   rules.resampler = Resampler::pillow;
-  rules.filter = ResizeFilter::bicubic;
+  const bool is_as_model = by == ImageRules::immich_model;
+  rules.filter = is_as_model ? config.filter : ResizeFilter::bicubic;
   rules.resize = ResizeRule::squash;
-  const bool is_upright = image.width() < image.height();
-  rules.resize_height = is_upright ? scaled(image.height(), image.width()) : size;
-  rules.resize_width = is_upright ? size : scaled(image.width(), image.height());
+  rules.resize_height = rules.resize_width = size;
+  if (!is_as_model || config.resize != ResizeRule::squash) {
+    const bool is_upright = image.width() < image.height();
+    if (is_upright) rules.resize_height = scaled(image.height(), image.width());
+    if (!is_upright) rules.resize_width = scaled(image.width(), image.height());
+  }
   rules.crop = true;
   rules.crop_height = rules.crop_width = size;
   rules.crop_rounding = CropRounding::floor;

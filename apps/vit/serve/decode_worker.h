@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/vit/run/sandbox.h"
+#include "apps/vit/serve/decode_link.h"
 #include "vit/image/preprocess.h"
 
 namespace vit::app {
@@ -29,8 +30,8 @@ bool needs_fresh_memory(std::span<const std::byte> file);
 [[noreturn]] void supervise(std::span<const DecodePlace> places, int control, const Confinement* confinement,
                             std::span<const std::optional<Preprocessor>> preprocessors);
 
-/// The pixels of a file by immich's rules for a model whose own are `config`.
-FilePixels run_by_immich_rules(const PreprocessConfig& config, std::span<const std::byte> file,
-                               PreprocessMemory& memory);
+/// The pixels of a file by immich's rules for a model whose own are `config`; `rules` is one of immich's.
+FilePixels run_by_immich_rules(const PreprocessConfig& config, ImageRules rules,
+                               std::span<const std::byte> file, PreprocessMemory& memory);
 
 }  // namespace vit::app

@@ -16,6 +16,7 @@ namespace vit::app {
 struct HttpRequest {
   std::string method;  // GET for HEAD as well
   std::string path;    // without the query
+  std::string host;    // of the server, as the client calls it: HOST[:PORT]
   std::string content_type;
   std::string accept;
   std::string authorization;
@@ -79,8 +80,8 @@ struct HttpServerOptions {
   std::vector<std::string> allowed_origins{};  // of pages of other servers; "*": all
 };
 
-/// Throws Error (io) where the host of the options has no address.
-void check_host(const HttpServerOptions& options);
+/// Throws Error (io) where the host of the options has no address, or no socket can be made at its path.
+void check_addresses(const HttpServerOptions& options);
 
 /// Listens from the constructor on, answers while run() runs.
 class HttpServer {

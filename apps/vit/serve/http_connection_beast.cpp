@@ -195,6 +195,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     is_head_ = request_.method == "HEAD";
     if (is_head_) request_.method = "GET";
     request_.path = path_of_target(std::string_view(head.target().data(), head.target().size()));
+    request_.host = field(http::field::host);
     request_.content_type = field(http::field::content_type);
     request_.accept = field(http::field::accept);
     request_.authorization = field(http::field::authorization);

@@ -75,6 +75,21 @@ std::string_view defect_of_head(std::string_view head) {
   return {};
 }
 
+std::string_view host_of_authority(std::string_view authority) {
+  if (authority.starts_with('[')) return authority.substr(0, authority.find(']') + 1);
+  return authority.substr(0, authority.find(':'));
+}
+
+bool is_own_host(std::string_view host, std::span<const std::string> names) {
+  constexpr std::string_view kLocal = "localhost", kBelow = ".localhost";
+  const auto is_of_number = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  const auto is_it = [&](const std::string& name) { return name == "*" || equal_ignoring_case(name, host); };
+  const bool is_below =
+      host.size() > kBelow.size() && equal_ignoring_case(host.substr(host.size() - kBelow.size()), kBelow);
+  return host.starts_with('[') || std::ranges::all_of(host, is_of_number) ||
+         equal_ignoring_case(host, kLocal) || is_below || std::ranges::any_of(names, is_it);
+}
+
 std::string path_of_target(std::string_view target) {
   target = target.substr(0, target.find_first_of("?#"));
   constexpr std::string_view kScheme = "http://";

@@ -2,6 +2,7 @@
 // which one request is smuggled past a proxy inside another.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,11 @@ std::string_view defect_of_head(std::string_view head);
 /// The path of a request's target without its query: "/a" of "/a?b" and of "http://host/a", "/" of
 /// "http://host".
 std::string path_of_target(std::string_view target);
+
+/// The host of HOST[:PORT] or [HOST]:PORT.
+std::string_view host_of_authority(std::string_view authority);
+
+/// Whether a host can be this machine only: "", a number, localhost, one of `names`; "*" among these is any.
+bool is_own_host(std::string_view host, std::span<const std::string> names);
 
 }  // namespace vit::app

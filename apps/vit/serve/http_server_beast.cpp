@@ -3,10 +3,12 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <system_error>
 
 #include "vit/base/check.h"
@@ -44,20 +46,34 @@ asio::ip::tcp::endpoint endpoint_of(asio::io_context& context, const HttpServerO
   if (!error) return {address, options.port};
   asio::ip::tcp::resolver resolver(context);
   const auto found = resolver.resolve(*options.host, "", asio::ip::resolver_base::passive, error);
-  VIT_CHECK(!error && !found.empty(), kWhere, *options.host, ": ", error.message());
+  VIT_CHECK(!error && !found.empty(), kWhere, "--host ", *options.host, ": ", error.message());
   return {found.begin()->endpoint().address(), options.port};
 }
 
-/// Removes the socket of a server that is gone; one that answers is an Error.
-void remove_stale(asio::io_context& context, const std::string& path) {
+/// Where a socket in the file system is to be. Throws Error where it cannot be.
+asio::local::stream_protocol::endpoint unix_endpoint(const std::string& path) {
+  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+  VIT_CHECK(path.size() <= kMaxPath, kWhere, path, ": a path of ", path.size(),
+            " bytes; the system takes sockets of up to ", kMaxPath);
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  std::error_code ignored;
+  VIT_CHECK(std::filesystem::is_directory(folder, ignored), kWhere, path, ": there is no folder ",
+            folder.string());
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;
-  VIT_CHECK(S_ISSOCK(status.st_mode), kWhere, path, " is there and no socket");
+  VIT_CHECK(::lstat(path.c_str(), &status) != 0 || S_ISSOCK(status.st_mode), kWhere, path,
+            " is there and no socket");
+  return {path};
+}
+
+/// Removes the socket of a server that is gone; one that answers is an Error.
+void remove_stale(asio::io_context& context, const asio::local::stream_protocol::endpoint& endpoint) {
+  struct stat status {};
+  if (::lstat(endpoint.path().c_str(), &status) != 0) return;
   asio::local::stream_protocol::socket probe(context);
   error_code error;
-  probe.connect(asio::local::stream_protocol::endpoint(path), error);
-  VIT_CHECK(error, kWhere, path, ": another server answers there");
-  ::unlink(path.c_str());
+  probe.connect(endpoint, error);
+  VIT_CHECK(error, kWhere, endpoint.path(), ": another server answers there");
+  ::unlink(endpoint.path().c_str());
 }
 
 /// Takes connections of one protocol.
@@ -127,9 +143,10 @@ class Listener {
 
 }  // namespace
 
-void check_host(const HttpServerOptions& options) {
+void check_addresses(const HttpServerOptions& options) {
   asio::io_context context;
   if (options.host) static_cast<void>(endpoint_of(context, options));
+  if (!options.unix_path.empty()) static_cast<void>(unix_endpoint(options.unix_path));
 }
 
 struct HttpServer::Parts {
@@ -140,9 +157,9 @@ struct HttpServer::Parts {
       tcp.emplace(context, endpoint_of(context, options), text(*options.host, ":", options.port), shared,
                   most);
     if (!options.unix_path.empty()) {
-      remove_stale(context, options.unix_path);
-      unix_socket.emplace(context, asio::local::stream_protocol::endpoint(options.unix_path),
-                          options.unix_path, shared, most);
+      const asio::local::stream_protocol::endpoint endpoint = unix_endpoint(options.unix_path);
+      remove_stale(context, endpoint);
+      unix_socket.emplace(context, endpoint, options.unix_path, shared, most);
     }
     signals.async_wait([this](const error_code& error, int) {
       if (!error) stop();

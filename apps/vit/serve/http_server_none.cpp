@@ -15,7 +15,7 @@ namespace {
 
 struct HttpServer::Parts {};
 
-void check_host(const HttpServerOptions& /*options*/) {
+void check_addresses(const HttpServerOptions& /*options*/) {
   fail_without_boost();
 }
 

@@ -7,7 +7,10 @@ namespace vit::app {
 
 HttpTarget parse_http_target(const std::string& url) {
   constexpr std::string_view kScheme = "http://";
-  const auto refuse = [&] { fail_usage("expected http://HOST[:PORT], found '", url, "'"); };
+  constexpr unsigned long kMaxPort = 65535;
+  const auto refuse = [&] {
+    fail_usage("--immich-upstream: expected http://HOST[:PORT], without TLS, found '", url, "'");
+  };
   if (!url.starts_with(kScheme)) refuse();
   const std::string rest = url.substr(kScheme.size());
   const std::size_t slash = std::min(rest.find('/'), rest.size());
@@ -23,7 +26,7 @@ HttpTarget parse_http_target(const std::string& url) {
   if (out.host.starts_with('[')) out.host = out.host.substr(1, out.host.size() - 2);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (out.host.empty() || out.port.empty() || out.port.size() > 5 ||
-      !std::ranges::all_of(out.port, is_digit) ||
+      !std::ranges::all_of(out.port, is_digit) || std::stoul(out.port) > kMaxPort ||
       std::ranges::any_of(url, [](char c) { return c <= ' ' || c == 0x7F; }))
     refuse();
   return out;

@@ -101,7 +101,8 @@ void answer_predict(Service& service, const std::shared_ptr<Call>& call) {
 
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*entries.clip_model);
-  work->image_rules = ImageRules::immich;
+  work->image_rules =
+      service.options().immich_resizes_as_model ? ImageRules::immich_model : ImageRules::immich;
   work->text_rules = TextRules::immich;
   if (entries.is_textual != (image == nullptr))
     throw ApiError(400, entries.is_textual ? "clip.textual takes a text" : "clip.visual takes an image");

@@ -1,5 +1,7 @@
 #include "apps/vit/serve/json_body.h"
 
+#include <algorithm>
+
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/serve/api_error.h"
 #include "apps/vit/serve/base64.h"
@@ -17,12 +19,24 @@ constexpr const char* kBodyName = "the request";
 }  // namespace
 
 internal::Json read_json_body(const std::string& body, std::size_t max_bytes) {
+  if (body.empty()) throw ApiError(400, "the body is empty; a JSON object is expected", {}, "invalid_json");
   try {
     internal::Json json = internal::parse_json(body, kBodyName, {.max_bytes = max_bytes});
     if (!json.is_object()) throw ApiError(400, "the body must be a JSON object", {}, "invalid_json");
     return json;
   } catch (const Error& error) {
     throw ApiError(400, std::string(error.message()), {}, "invalid_json");
+  }
+}
+
+void check_members(const internal::Json& body, std::span<const std::string_view> known) {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const std::string_view name = body[i].key();
+    if (body[i].is_null() || std::ranges::find(known, name) != known.end()) continue;
+    std::string names;
+    for (const std::string_view one : known) names += (names.empty() ? "" : ", ") + std::string(one);
+    throw ApiError(400, vit::text("unknown field '", name, "'; there are: ", names), std::string(name),
+                   "unknown_field");
   }
 }
 

@@ -15,6 +15,10 @@ namespace vit::app {
 /// The object that a request's body is. Throws ApiError (400).
 internal::Json read_json_body(const std::string& body, std::size_t max_bytes);
 
+/// Throws ApiError (400) that names the first member that is none of these; what a client asks for is never
+/// passed over.
+void check_members(const internal::Json& body, std::span<const std::string_view> known);
+
 /// A member of the request of one kind; nothing where it is not there or null. Throw ApiError (400) with its
 /// name for another kind.
 std::optional<std::string> find_text(const internal::Json& body, std::string_view name);

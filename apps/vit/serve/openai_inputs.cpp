@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/vit/serve/api_error.h"
+#include "apps/vit/serve/header_text.h"
 #include "apps/vit/serve/json_body.h"
 #include "vit/base/check.h"
 
@@ -47,22 +48,30 @@ WorkItem object_item(const Json& object, const std::string& param) {
   return *std::move(out);
 }
 
-WorkItem element_item(const Json& element, StringMeaning strings, const std::string& param) {
+/// What the strings are, and whether the request says so.
+struct Meaning {
+  StringMeaning strings;
+  bool is_stated;
+};
+
+WorkItem element_item(const Json& element, const Meaning& meaning, const std::string& param) {
   if (element.is_object()) return object_item(element, param);
   if (element.is_number() || element.is_array())
     fail_input(param,
-               "is a list of token ids, which belong to another vocabulary: send texts (LangChain: "
+               "holds token ids, which belong to another vocabulary: send texts (LangChain: "
                "check_embedding_ctx_length=False)");
   if (!element.is_string()) fail_input(param, "must be a string or an object");
-  return strings == StringMeaning::image ? image_item(element.as_string(), param)
-                                         : text_item(element.as_string());
+  if (meaning.strings == StringMeaning::image) return image_item(element.as_string(), param);
+  if (!meaning.is_stated && starts_ignoring_case(element.as_string(), "data:image/"))
+    fail_input(param, "is an image, but strings are texts unless the request has \"modality\": \"image\"");
+  return text_item(element.as_string());
 }
 
-StringMeaning meaning_of(const Json& body, StringMeaning otherwise) {
+Meaning meaning_of(const Json& body, StringMeaning otherwise) {
   const std::optional<std::string> modality = find_text(body, "modality");
-  if (!modality) return otherwise;
-  if (*modality == "image") return StringMeaning::image;
-  if (*modality == "text") return StringMeaning::text;
+  if (!modality) return {otherwise, false};
+  if (*modality == "image") return {StringMeaning::image, true};
+  if (*modality == "text") return {StringMeaning::text, true};
   throw ApiError(400, "modality must be image or text", "modality", "invalid_value");
 }
 
@@ -139,7 +148,7 @@ std::optional<ClassTexts> read_class_texts(const Json& body) {
 }
 
 std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings) {
-  const StringMeaning meaning = meaning_of(body, strings);
+  const Meaning meaning = meaning_of(body, strings);
   const std::optional<Json> input = body.find("input"), messages = body.find("messages");
   if (input && messages)
     throw ApiError(400, "input and messages exclude each other", "messages", "invalid_input");

@@ -18,6 +18,11 @@ using internal::Json;
 
 constexpr std::size_t kMaxDimensions = 65536, kMaxTop = 1'000'000;
 constexpr std::size_t kTop = 5;  // as vit classify
+/// `user` is what OpenAI's clients may add for its logs.
+constexpr std::string_view kEmbeddingsMembers[]{"model",           "input",      "messages",   "modality",
+                                                "encoding_format", "dimensions", "normalized", "user"};
+constexpr std::string_view kClassifyMembers[]{
+    "model", "input", "messages", "modality", "top_k", "candidate_labels", "template", "user"};
 
 /// How vectors are written.
 struct VectorFormat {
@@ -72,6 +77,7 @@ HttpResponse embeddings_response(const Work& work, const std::string& model, con
 
 void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kEmbeddingsMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(find_text(body, "model"));
   const ServedModel& model = service.models()[work->model];
@@ -127,6 +133,7 @@ HttpResponse classes_response(const Work& work, const ClassFormat& format) {
 
 void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kClassifyMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(find_text(body, "model"));
   work->wanted = Wanted::classes;

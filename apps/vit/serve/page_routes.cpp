@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "apps/vit/outputs/text_format.h"
+#include "apps/vit/serve/http_head.h"
 #include "apps/vit/serve/json_body.h"
 #include "apps/vit/serve/page.h"
 #include "apps/vit/serve/page_texts.h"
@@ -106,8 +107,21 @@ HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::si
   return {.body = "{\"results\": [" + out + "]}"};
 }
 
+/// The index holds somebody's pictures. A page of another server whose name was made to lead to this address
+/// (DNS rebinding) gets nothing of them: without a key, requests name this server as it is known.
+void check_name(const Service& service, const Call& call) {
+  const ServiceOptions& options = service.options();
+  const std::string_view host = host_of_authority(call.request.host);
+  if (!options.api_key.empty() || is_own_host(host, options.names)) return;
+  throw ApiError(421,
+                 vit::text("this server is not known as ", host, ": start it with --allow-origin http://",
+                           host, " or with a key"),
+                 {}, "unknown_host");
+}
+
 /// The images of the index that are most similar; none where there is no index of this model.
 void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
+  check_name(service, *call);
   const Json body = read_json_body(call->request.body, service.options().max_body);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(find_text(body, "model"));
@@ -140,6 +154,7 @@ constexpr std::string_view kPictures = "/page/picture/";
 
 /// The file of an image of the index, as it is.
 void answer_picture(Service& service, const std::shared_ptr<Call>& call) {
+  check_name(service, *call);
   const ImageIndex* const index = service.options().index;
   const std::string_view digits = std::string_view(call->request.path).substr(kPictures.size());
   std::size_t number = 0;

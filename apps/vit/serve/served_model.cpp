@@ -130,8 +130,14 @@ Classifier LoadedModel::classifier(const ClassTexts& texts) {
 
 LoadedModel& ServedModel::load() {
   if (!loaded_) {
-    loaded_ = std::make_unique<LoadedModel>(common_);
-    if (!facts_) facts_ = loaded_->facts();
+    auto loaded = std::make_unique<LoadedModel>(common_);
+    if (!facts_) facts_ = loaded->facts();
+    const std::string& before = facts_->run.fingerprint;
+    const std::string now = loaded->session().model().report().fingerprint;
+    VIT_CHECK(now == before, (Where{"serve", ErrorKind::io}), "the model '", name_,
+              "' is another one than when the server started (fingerprint ", now, " instead of ", before,
+              "): start the server again");
+    loaded_ = std::move(loaded);
   }
   return *loaded_;
 }

@@ -60,8 +60,10 @@ struct ServiceOptions {
   unsigned request_seconds = 60;
   std::size_t threads = 1;  // that read requests and write answers
   std::size_t max_body = std::size_t{32} << 20;
-  std::string immich_upstream;                                   // "": none
-  const ImageIndex* index = nullptr;                             // of the page; null: none
+  std::string immich_upstream;           // "": none
+  bool immich_resizes_as_model = false;  // of /predict: see ImageRules
+  std::vector<std::string> names{};      // of this server, besides localhost; "*": any
+  const ImageIndex* index = nullptr;     // of the page; null: none
   std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
 };
 

@@ -41,8 +41,11 @@ HttpResponse vectors_response(const Work& work, std::size_t num_texts) {
   return {.body = "{\"textVectors\": [" + texts + "], \"imageVectors\": [" + images + "]}"};
 }
 
+constexpr std::string_view kMembers[]{"texts", "images"};
+
 void answer_vectorize(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kMembers);
   const auto work = std::make_shared<Work>();
   work->model = vectorizing_model(service);
   const std::size_t num_texts = read_weaviate_inputs(body, work->items);

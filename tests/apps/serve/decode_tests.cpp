@@ -113,7 +113,10 @@ TEST_CASE("serve: immich's rules of resizing, cropping and scaling") {
   config.mean = {0.1, 0.2, 0.3};
   config.std = {0.5, 0.4, 0.3};
   PreprocessMemory memory;
-  const FilePixels found = run_by_immich_rules(config, std::as_bytes(std::span(file)), memory);
+  const auto by_rules = [&](ImageRules rules) {
+    return run_by_immich_rules(config, rules, std::as_bytes(std::span(file)), memory);
+  };
+  const FilePixels found = by_rules(ImageRules::immich);
   CHECK(found.image_size == ImageSize{61, 100});
   CHECK(found.pixels.shape() == Shape{3, 32, 32});
   // 100 / 61 * 32 = 52.46 columns, of which those from int(52 / 2 - 16) = 10 on are kept
@@ -122,7 +125,16 @@ TEST_CASE("serve: immich's rules of resizing, cropping and scaling") {
   expected.resize_height = 32;
   expected.resize_width = 52;
   expected.crop_rounding = CropRounding::floor;
-  const Preprocessor preprocessor(expected);
-  CHECK(have_same_bits(found.pixels,
-                       preprocessor.run_bytes(std::as_bytes(std::span(file)), "a", memory).pixels));
+  const auto pixels_by = [&](const PreprocessConfig& rules) {
+    return Preprocessor(rules).run_bytes(std::as_bytes(std::span(file)), "a", memory).pixels;
+  };
+  CHECK(have_same_bits(found.pixels, pixels_by(expected)));
+  CHECK(have_same_bits(by_rules(ImageRules::immich_model).pixels, found.pixels));
+  // a model that squashes, with another filter: releases pass over both
+  config.resize = ResizeRule::squash;
+  config.filter = ResizeFilter::bilinear;
+  CHECK(have_same_bits(by_rules(ImageRules::immich).pixels, found.pixels));
+  expected.resize_width = 32;
+  expected.filter = ResizeFilter::bilinear;
+  CHECK(have_same_bits(by_rules(ImageRules::immich_model).pixels, pixels_by(expected)));
 }

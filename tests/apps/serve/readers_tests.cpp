@@ -242,6 +242,7 @@ TEST_CASE("serve: inputs in OpenAI's dialects") {
         {R"({"input": [{"image": "QUJD", "text": "a"}]})", "400 input[0]"},
         {R"({"input": [{"video": "QUJD"}]})", "400 input[0]"},
         {R"({"input": "a", "modality": "audio"})", "400 modality"},
+        {R"({"input": ["a", "data:image/png;base64,QUJD"]})", "400 input[1]"},
         {R"({"input": "a", "modality": 1})", "400 modality"},
         {R"({"input": "a", "messages": []})", "400 messages"},
         {R"({"messages": []})", "400 messages"},
@@ -253,12 +254,37 @@ TEST_CASE("serve: inputs in OpenAI's dialects") {
       CHECK(refusal_of([&] { inputs_of(text); }) == refusal);
     }
   }
+  SUBCASE("members that a route does not know are named") {
+    constexpr std::string_view kKnown[]{"input", "user"};
+    const auto refusal = [&](const std::string& json) {
+      return refusal_of([&] { check_members(read_json_body(json, 1 << 20), kKnown); });
+    };
+    CHECK(refusal(R"({"input": "a", "user": "b"})").empty());
+    CHECK(refusal(R"({"input": "a", "embedding_type": null})").empty());
+    CHECK(refusal(R"({"input": "a", "embedding_type": "base64"})") == "400 embedding_type");
+  }
   SUBCASE("bodies that are no object") {
     for (const char* const body : {"", "[]", "3", "{", "{\"a\": 1, \"a\": 2}", "\xFF"}) {
       CAPTURE(body);
       CHECK(refusal_of([&] { read_json_body(body, 1 << 20); }) == "400 ");
     }
   }
+}
+
+TEST_CASE("serve: hosts that can be this machine only") {
+  const std::vector<std::string> names{"0.0.0.0", "photos.example"};
+  for (const std::string_view authority : {"", "127.0.0.1:3003", "192.168.0.7", "[::1]:3003", "LocalHost:1",
+                                           "vit.localhost", "photos.example:443"}) {
+    CAPTURE(authority);
+    CHECK(is_own_host(host_of_authority(authority), names));
+  }
+  for (const std::string_view authority :
+       {"evil.example:3003", "localhost.evil.example", "127.0.0.1.evil.example", "xlocalhost",
+        "aphotos.example", "1e100.net"}) {
+    CAPTURE(authority);
+    CHECK(!is_own_host(host_of_authority(authority), names));
+  }
+  CHECK(is_own_host("evil.example", std::vector<std::string>{"*"}));
 }
 
 TEST_CASE("serve: errors in the form of each interface") {
@@ -295,8 +321,8 @@ TEST_CASE("serve: names of models and addresses of other servers") {
   CHECK(six.host == "::1");
   CHECK(six.path == "/ml");
   CHECK(parse_http_target("http://a").port == "80");
-  for (const char* const url :
-       {"", "https://a", "a:80", "http://", "http://a:b", "http://a b", "http://a:", "http://[::1"})
+  for (const char* const url : {"", "https://a", "a:80", "http://", "http://a:b", "http://a b",
+                                "http://a:", "http://a:65536", "http://[::1"})
     CHECK_THROWS_AS(parse_http_target(url), UsageError);
 }
 

@@ -385,6 +385,32 @@ TEST_CASE("serve: models that are idle are given back and come again") {
   CHECK(server.post("/v1/embeddings", image_request("m", files)).body == before);
 }
 
+TEST_CASE("serve: a model that was exchanged while it was not in memory is refused") {
+  const TestFolder folder;
+  const std::vector<std::string> files = write_pictures(folder, 1);
+  const std::string place = folder / "model";
+  const auto put = [&](const std::string& model) {
+    std::filesystem::remove_all(place);
+    std::filesystem::copy(golden_model(model), place, std::filesystem::copy_options::recursive);
+  };
+  put("rope-axial");
+  const ServeProcess server({"--model", "m=" + place, "--idle-unload", "1"});
+  const auto ask = [&] { return server.post("/v1/embeddings", image_request("m", files)); };
+  const auto await_unloaded = [&] {
+    for (int i = 0; i < 100 && !contains(server.get("/metrics").body, "vit_models_loaded 0\n"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  const std::string before = ask().body;
+  await_unloaded();
+  put("rope-mixed");
+  const HttpAnswer exchanged = ask();
+  CHECK(exchanged.status == 503);
+  CHECK(contains(exchanged.body, "start the server again"));
+  CHECK(contains(server.get("/metrics").body, "vit_models_loaded 0\n"));
+  put("rope-axial");
+  CHECK(ask().body == before);
+}
+
 TEST_CASE("serve: the page for a browser, and what it asks for") {
   const TestFolder folder;
   const std::vector<std::string> files = write_pictures(folder, 1);
@@ -427,6 +453,12 @@ TEST_CASE("serve: nearest images of an index, for the model that made it") {
   CHECK(found[0].at("file").as_string() == files[2]);
   CHECK(found[0].at("score").as_double() == doctest::Approx(1.0));
   CHECK(results("other").size() == 0);
+  // of a page whose name was made to lead here; http_request() calls the server localhost
+  for (const char* const path : {"/page/picture/0", "/page/picture/9"}) {
+    Client client(server.port());
+    client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    CHECK(client.read().status == 421);
+  }
   const RunResult mismatch = run_vit({"serve", "--port", "0", "--log", "none", "--index", folder / "i"});
   CHECK(mismatch.exit_code == 1);
   CHECK(run_vit({"serve", "--check", "--index", folder / "i"}).exit_code == 1);
@@ -444,7 +476,16 @@ TEST_CASE("serve: wrong usage, and models that cannot be served") {
   CHECK(run_vit({"serve", "--immich-upstream", "https://a", "--model", model}).exit_code == 2);
   CHECK(run_vit({"serve", "--port", "70000"}).exit_code == 2);
   CHECK(run_vit({"serve", "--check", "--model", model, "--host", "no such host"}).exit_code == 1);
-  CHECK(run_vit({"serve", "--allow-origin", "photos.example"}).exit_code == 2);
+  const RunResult origin = run_vit({"serve", "--allow-origin", "photos.example"});
+  CHECK(origin.exit_code == 2);
+  CHECK(origin.err.starts_with("vit: --allow-origin: expected"));
+  write_text(folder / "file", "x");
+  for (const std::string& socket : {folder / "none/s", folder / "file", folder / std::string(200, 's')}) {
+    CAPTURE(socket);
+    const RunResult refused = run_vit({"serve", "--check", "--model", model, "--unix", socket});
+    CHECK(refused.exit_code == 1);
+    CHECK(contains(refused.err, socket));
+  }
   CHECK(run_vit({"serve", "--check", "--model", model, "--api-key-file", folder / "none"}).exit_code == 1);
   // found out while it already listens
   std::filesystem::copy(golden_model("rope-axial"), folder / "damaged",

@@ -188,7 +188,7 @@ bool has_sandbox() {
 
 std::string http_request(const std::string& method, const std::string& path, const std::string& body,
                          const std::vector<std::string>& headers) {
-  std::string out = method + " " + path + " HTTP/1.1\r\nHost: test\r\n";
+  std::string out = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
   for (const std::string& header : headers) out += header + "\r\n";
   if (!body.empty() || method == "POST") out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return out + "\r\n" + body;
