@@ -1,4 +1,4 @@
-"""`vit serve` beside other servers, and as immich's machine learning service.
+"""`vit serve` compared with other servers, and as immich's machine learning service.
 
     python apps/bench/compare/serve.py clients --vit build/release/vit --work ~/compare-serve --images FOLDER --random small
     python apps/bench/compare/serve.py library --vit build/release/vit --work ~/compare-serve --images FOLDER --random tiny
@@ -12,7 +12,7 @@ FastAPI and ONNX Runtime (written below, as such services are), and infinity, wh
 vision]); `vit embed` on the same images first. Prints images per second, the median and the 99th percentile of the time of a request, memory
 (PSS of all processes, after the run), the time from the start of the program to its first answer, and the least cosine with vit's vectors.
 library: --count images (10,000; the files again and again) through immich's route by eight clients: all are answered, memory does not grow.
-immich: /predict beside what immich's releases compute from the ONNX form of the same weights: Pillow, numpy, tokenizers, ONNX Runtime; ends
+immich: /predict compared with what immich's releases compute from the ONNX form of the same weights: Pillow, numpy, tokenizers, ONNX Runtime; ends
 with 1 where the cosine of an image or text is not above 0.9999.
 """
 
@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 CLIENTS = 8
-# tokenizers.py beside this file has the name of a package that transformers needs.
+# tokenizers.py next to this file has the name of a package that transformers needs.
 sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = {"tiny": (192, 3), "small": (384, 6), "base": (768, 12)}

@@ -35,11 +35,10 @@ constexpr const char* kExamples =
     "  vit serve --model ViT-B-32__openai=clip/ --model dinov2/ --host 0.0.0.0 --api-key-file key.txt\n"
     "  curl http://127.0.0.1:3003/v1/embeddings -H 'Content-Type: application/json' \\\n"
     "    -d '{\"model\": \"siglip2\", \"input\": [\"a cat\"]}'\n"
-    "Paths: /v1/embeddings, /v1/classify, /v1/models (as OpenAI's clients ask), /predict and /ping (immich), "
-    "\n"
-    "/vectorize (Weaviate), /health, /metrics, and / for a browser. There is no TLS: a proxy in front adds "
-    "it.\n"
-    "VIT_API_KEY in the environment stands for --api-key-file. SIGTERM ends after what is being computed.";
+    "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /predict and /ping (immich),\n"
+    "/vectorize (Weaviate), /health, /metrics, and / for a browser. There is no TLS: a proxy in front adds\n"
+    "it. VIT_API_KEY in the environment is the key where there is no --api-key-file. After SIGTERM the\n"
+    "server ends once what is being computed is answered.";
 
 constexpr const char* kServerGroup = "Server";
 constexpr const char* kLimitGroup = "Limits";
@@ -97,7 +96,7 @@ std::vector<ServedModel> served_models(const ServeOptions& options) {
   return out;
 }
 
-/// How each model's images are preprocessed; nothing where no file tells.
+/// How each model's images are preprocessed; nothing where no file defines it.
 std::vector<std::optional<Preprocessor>> preprocessors_of(std::span<const ServedModel> models) {
   std::vector<std::optional<Preprocessor>> out;
   for (const ServedModel& model : models) {
@@ -213,7 +212,7 @@ int serve(const ServeOptions& options) {
   for (const std::string& address : server.addresses())
     log.add_event("listening", "listening on " + address, {{"address", address}}, true);
   if (!server.is_local() && key.empty())
-    log.add_event("no_key", "everybody who reaches this address may use it: --api-key-file asks for a key");
+    log.add_event("no_key", "anyone who reaches this address may use it: --api-key-file asks for a key");
   std::string failure;
   engine.start([&](const std::string& why) {
     failure = why;

@@ -27,8 +27,8 @@ struct DecodeTask {
 struct DecodeReply {
   enum class Kind : std::uint32_t {
     taken,    // the process has read the task
-    pixels,   // they lie behind the file
-    failure,  // its text lies behind the file
+    pixels,   // they lie after the file
+    failure,  // its text lies after the file
     ended,    // from the supervisor: the process ended, and another one takes its place
   };
   std::uint64_t number = 0;  // of the task; of `ended` 0

@@ -52,7 +52,7 @@ class Worker {
       const std::span<const std::byte> file(place_.memory, task.file_bytes);
       if (needs_fresh_memory(file)) {
         if (has_decoded_) ::_exit(kWantsFreshProcess);
-        // What this process has from its parent is nobody's image, and still nothing to show.
+        // What this process has from its parent is of no image, and still not to be shown.
         ::mallopt(M_PERTURB, kMemoryPattern);
       }
       has_decoded_ = true;

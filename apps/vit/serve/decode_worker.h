@@ -18,7 +18,7 @@ struct DecodePlace {
   int server_socket = -1;  // the other end
   std::byte* memory = nullptr;
   std::size_t file_bytes = 0;   // room for the file, at the start
-  std::size_t pixel_bytes = 0;  // room for pixels behind it
+  std::size_t pixel_bytes = 0;  // room for pixels after it
 };
 
 /// Whether a decoder may leave parts of a damaged image as it found the memory: such a file gets a process

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kTextsAtOnce = 64;
 constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
-constexpr const char* kGone = "nobody waits for it any more";
+constexpr const char* kGone = "no client waits for it any more";
 
 /// What the class token attends to in the last block.
 OutputKey attention_key(const ModelConfig& config) {
@@ -322,7 +322,7 @@ void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const C
   }
 }
 
-/// Those that somebody waits for, in front of the others, which have failed.
+/// Those that a client waits for, in front of the others, which have failed.
 std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
   const auto alive =
       std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });

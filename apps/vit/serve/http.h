@@ -32,7 +32,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// Set once nobody waits for the answer any more: the client went away, or the deadline has passed.
+/// Set once no client waits for the answer any more: the client went away, or the deadline has passed.
 using GoneFlag = std::shared_ptr<const std::atomic<bool>>;
 /// Answers a request; may be called in any thread, and counts once.
 using Respond = std::function<void(HttpResponse)>;

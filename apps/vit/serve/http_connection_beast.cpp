@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 using boost::system::error_code;
 
-constexpr std::size_t kLingerBytes = std::size_t{256} << 20;  // read and thrown away behind a refusal
+constexpr std::size_t kLingerBytes = std::size_t{256} << 20;  // read and thrown away after a refusal
 constexpr auto kLingerTime = std::chrono::seconds(5);
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -123,7 +123,7 @@ class Listener {
     if (shared_.connections.size() >= max_connections_) {
       const auto idle =
           std::ranges::find_if(shared_.connections, [](HttpConnection* c) { return c->is_idle(); });
-      if (idle == shared_.connections.end()) return;  // closed: nothing is kept waiting for its sake
+      if (idle == shared_.connections.end()) return;  // closed: no request waits for it
       (*idle)->close();
     }
     std::string peer = "unix";

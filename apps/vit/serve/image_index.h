@@ -1,4 +1,4 @@
-// An index of `vit index` behind the page: which of its images are most similar to one.
+// The index of `vit index` that the page shows: which of its images are most similar to one.
 #pragma once
 
 #include <cstddef>

@@ -99,7 +99,7 @@ std::optional<std::string> form_boundary(std::string_view content_type) {
 
 std::vector<FormPart> read_form(std::string_view body, std::string_view boundary) {
   const std::string first = "--" + std::string(boundary), next = "\r\n" + first;
-  std::size_t at = 0;  // behind a boundary
+  std::size_t at = 0;  // after a boundary
   if (body.starts_with(first)) {
     at = first.size();
   } else {  // a preamble, which RFC 2046 allows

@@ -107,8 +107,9 @@ HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::si
   return {.body = "{\"results\": [" + out + "]}"};
 }
 
-/// The index holds somebody's pictures. A page of another server whose name was made to lead to this address
-/// (DNS rebinding) gets nothing of them: without a key, requests name this server as it is known.
+/// The index holds pictures that are not for everyone. A page of another server whose name was made to lead
+/// to this address (DNS rebinding) gets nothing of them: without a key, requests name this server as it is
+/// known.
 void check_name(const Service& service, const Call& call) {
   const ServiceOptions& options = service.options();
   const std::string_view host = host_of_authority(call.request.host);

@@ -95,11 +95,11 @@ TEST_CASE("serve: a damaged HEIC shows nothing of an image before it") {
     CAPTURE(name);
     const std::string damaged = read_text(folder / name);
     DecodePool fresh(preprocessors, {.processes = 1, .confined = has_sandbox()});
-    const std::optional<Tensor<float>> alone = pixels_of(fresh, damaged);
+    const std::optional<Tensor<float>> expected = pixels_of(fresh, damaged);
     REQUIRE(pixels_of(used, secret));
     const std::optional<Tensor<float>> after = pixels_of(used, damaged);
-    REQUIRE(alone.has_value() == after.has_value());
-    if (alone) CHECK(have_same_bits(*alone, *after));
+    REQUIRE(expected.has_value() == after.has_value());
+    if (expected) CHECK(have_same_bits(*expected, *after));
   }
   CHECK(used.num_restarts() == 0);
 }

@@ -21,16 +21,16 @@ pictures = sys.argv[4] if len(sys.argv) > 4 else None
 IMAGES = root + "/data/images/"
 KEY = "a key"
 
-# What is computed of colors: WCAG's contrast of text and what is behind it, of all elements that show text of their own.
+# What is computed of colors: WCAG's contrast of text and its background, of all elements that show text of their own.
 CONTRAST = """(() => {
   const rgb = (color) => { const n = color.match(/[\\d.]+/g).map(Number); return n.length > 3 && n[3] === 0 ? null : n; };
   const light = (c) => { const [r, g, b] = c.map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
                          return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c) return c; } };
+  const background = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c) return c; } };
   const bad = [];
   for (const e of document.querySelectorAll('body *')) {
     if (!e.checkVisibility() || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
-    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(background(e))].sort((x, y) => y - x);
     if ((a + 0.05) / (b + 0.05) < 4.5) bad.push(e.tagName + ' ' + e.textContent);
   }
   return bad;
@@ -143,7 +143,7 @@ def use_nearest(browser):
 def use_words(browser):
     browser.value(FORGET)
     browser.press("m")
-    for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowUp"):  # what was asked of a model before does not come behind
+    for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowUp"):  # what was asked of a model before does not come after
         browser.press(key)
     browser.until(ANSWERED)
     assert browser.value(LABELS) == expected_labels(IMAGES + "ship_cargo.jpg", "--top", "10")
@@ -172,7 +172,7 @@ def use_tab(browser):
     for _ in range(12):
         browser.press("Tab")
         at = browser.value("document.activeElement.id || document.activeElement.name || document.activeElement.tagName")
-        if at == "BODY":  # behind the last one
+        if at == "BODY":  # after the last one
             if reached:
                 break
             continue

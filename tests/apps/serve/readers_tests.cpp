@@ -96,7 +96,7 @@ TEST_CASE("serve: data URIs and URLs") {
 }
 
 TEST_CASE("serve: forms as browsers and Node write them") {
-  // Node's FormData (undici): no quotes around the boundary, LF never alone
+  // Node's FormData (undici): no quotes around the boundary, LF never without CR
   const std::string boundary = "----formdata-undici-043819102374";
   const std::string body =
       "--" + boundary + "\r\nContent-Disposition: form-data; name=\"entries\"\r\n\r\n{\"clip\": {}}\r\n--" +
