@@ -236,6 +236,7 @@ typedef struct vit_model_options {
   float dense_max_depth;      /* of metric depth, metres; 0: as published */
   int32_t dense_resize_rule;  /* VIT_RESIZE_RULE_AUTO, ...: whose sizes images of such a head have */
   size_t dense_expert;        /* of models with experts: index of the data set (ViTPose+: 0 = COCO) */
+  size_t clip_frames;         /* not 0: preprocessing is that of clips of so many frames (VIT_INPUT_CLIP) */
 } vit_model_options;
 
 /* Weights ready to run. Immutable: sessions of any threads may share it. */
@@ -283,10 +284,11 @@ VIT_API vit_status vit_model_label(const vit_model* model, size_t index, const c
 
 /* Kinds of inputs. */
 enum {
-  VIT_INPUT_PATH = 0,        /* an image file */
-  VIT_INPUT_ENCODED = 1,     /* an image file in memory */
-  VIT_INPUT_PIXELS = 2,      /* 8-bit pixels */
-  VIT_INPUT_PREPROCESSED = 3 /* normalized planes, float32 */
+  VIT_INPUT_PATH = 0,         /* an image file */
+  VIT_INPUT_ENCODED = 1,      /* an image file in memory */
+  VIT_INPUT_PIXELS = 2,       /* 8-bit pixels */
+  VIT_INPUT_PREPROCESSED = 3, /* normalized planes, float32 */
+  VIT_INPUT_CLIP = 4          /* the frames of a clip, for models loaded with clip_frames */
 };
 /* Order of the bytes of a pixel. */
 enum {
@@ -312,6 +314,9 @@ typedef struct vit_input {
   size_t height;      /* of PIXELS and PREPROCESSED, in pixels */
   size_t width;       /* the same */
   size_t row_stride;  /* of PIXELS: bytes from one row to the next; 0: rows without gaps */
+  const struct vit_input* frames; /* of CLIP: images in order, of which clip_frames are taken as the model's
+                                     video processor takes them; of one size */
+  size_t num_frames;              /* of CLIP; of PREPROCESSED: images at data, one after the other (0: 1) */
 } vit_input;
 
 /* --------------------------------------------------------------------------------------- preprocessing */

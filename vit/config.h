@@ -94,7 +94,7 @@ enum class TokenStage {
 /// From patch tokens to the visual tokens for a language model. m x m neighbors are a cell; these steps
 /// are applied if set, in this order:
 ///   norm -> cells -> times cell_scale, standardized -> reduced -> gelu(norm(middle)) -> fc2(act(fc1)), with
-///   a gate -> unweighted RMSNorm -> projection
+///   a gate -> LayerNorm -> a second MLP and LayerNorm -> unweighted RMSNorm -> projection -> RMSNorm
 struct VIT_API MergerConfig {
   std::size_t size = 0;                          // m: edge of a cell, in tokens; 0 = no merger
   MergerNorm norm = MergerNorm::none;            // the first normalization
@@ -114,10 +114,15 @@ struct VIT_API MergerConfig {
   bool mlp_bias = true;                          // of both or all three layers
   Activation activation = Activation::gelu;      // of the MLP
   Activation out_activation = Activation::none;  // of the output of the MLP (Llama 4)
+  bool mlp_norm = false;                         // LayerNorm after the MLP (ERNIE-4.5-VL)
+  bool second_mlp = false;                       // another MLP and its norm, both out_dim wide
+  float mlp_norm_eps = 1e-6f;                    // of both norms
   std::size_t projection_dim = 0;                // of the last linear map; 0 = none
   bool projection_bias = false;                  // of that map
   bool projection_norm = false;                  // RMSNorm without weight before it (Gemma 4)
   float projection_norm_eps = 1e-6f;             // of that norm
+  bool out_norm = false;                         // RMSNorm after the projection (ERNIE-4.5-VL)
+  float out_norm_eps = 1e-5f;                    // of that norm
   TokenStage tokens = TokenStage::encoder;       // output that the library calls last_hidden_state
   std::vector<std::size_t> deepstack{};  // blocks after which a separate merger reads the tokens (Qwen3-VL)
 
@@ -161,10 +166,11 @@ struct VIT_API ModelConfig {
   std::size_t num_heads = 12;     // H: heads of attention
   std::size_t head_dim = 0;       // d; 0 = embed_dim / num_heads
   std::size_t num_key_heads = 0;  // of keys and values, each for several of queries (EXAONE-4.5); 0 = H
-  std::size_t mlp_dim = 3072;     // hidden width; of one branch where gated
-  std::size_t expert_dim = 0;     // last channels of the MLP, which a layer of their own makes (ViTPose+)
-  double attention_scale = 0.0;   // of the products of queries and keys; 0 = 1 / sqrt(d)
-  std::size_t window = 0;         // edge of the attention windows, in patches; 0 = none
+  std::vector<std::size_t> block_key_heads{};  // the same of each block, where they differ (Sapiens2)
+  std::size_t mlp_dim = 3072;                  // hidden width; of one branch where gated
+  std::size_t expert_dim = 0;    // last channels of the MLP, which a layer of their own makes (ViTPose+)
+  double attention_scale = 0.0;  // of the products of queries and keys; 0 = 1 / sqrt(d)
+  std::size_t window = 0;        // edge of the attention windows, in patches; 0 = none
   std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
 
   bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
@@ -235,8 +241,13 @@ struct VIT_API ModelConfig {
   }
   /// A = H d: all heads concatenated; C in most models.
   std::size_t attention_dim() const { return num_heads * head_width(); }
-  /// Channels of the keys of a token; A in most models.
-  std::size_t key_dim() const { return (num_key_heads != 0 ? num_key_heads : num_heads) * head_width(); }
+  /// Heads of keys and values in a block; H in most models.
+  std::size_t key_heads(std::size_t block) const {
+    if (block < block_key_heads.size()) return block_key_heads[block];
+    return num_key_heads != 0 ? num_key_heads : num_heads;
+  }
+  /// Channels of the keys of a token in a block; A in most models.
+  std::size_t key_dim(std::size_t block) const { return key_heads(block) * head_width(); }
   /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
     return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;

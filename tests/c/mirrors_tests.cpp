@@ -66,7 +66,6 @@ TEST_CASE("c: every option of a model has its member in C") {
                                             {"dense",
                                              {"dense_head", "dense_taps", "dense_depth_range",
                                               "dense_max_depth", "dense_resize_rule", "dense_expert"}},
-                                            {"clip_frames", {}},  // clips are run in C++ and by the program
                                             {"mean", {"mean", "num_means", "std", "num_stds"}}};
   const Names c = c_members("vit_model_options"),
               cpp = cpp_members("vit/config/load_options.h", "ModelOptions");

@@ -24,6 +24,10 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
+def quick_gelu(x):
+    return x / (1 + np.exp(-1.702 * x))
+
+
 def silu(x):
     return x / (1 + np.exp(-x))
 
@@ -81,11 +85,20 @@ def rotate_halves(x, angles):
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], -1)
 
 
-def attention(q, k, v, heads, angles, groups):
-    """Rows of q, k, v (N, C) attend to those of their own group."""
+def rotate_neighbors(x, angles):
+    first, second = x[..., ::2], x[..., 1::2]
+    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    return np.stack([first * cos - second * sin, second * cos + first * sin], -1).reshape(x.shape)
+
+
+def attention(q, k, v, heads, angles, groups, rotate=rotate_halves, norms=None):
+    """Rows of q, k, v (N, C) attend to those of their own group; several heads of q may share one of k and v."""
     count, width = q.shape
-    q, k, v = (x.reshape(count, heads, -1) for x in (q, k, v))
-    q, k = rotate_halves(q, angles), rotate_halves(k, angles)
+    q, k, v = (x.reshape(count, -1, width // heads) for x in (q, k, v))
+    if norms is not None:
+        q, k = norms(q, k)
+    q, k = rotate(q, angles), rotate(k, angles)
+    k, v = (np.repeat(x, heads // x.shape[1], 1) for x in (k, v))
     scores = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(width // heads)
     scores = np.where(groups[:, None] == groups[None, :], scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -115,9 +128,11 @@ def qwen2_5_vl(w, prefix, config, image):
     windows = (r * 1000 + c).reshape(-1)
     for i in range(config["depth"]):
         name = f"{prefix}blocks.{i}."
-        qkv = w.linear(rms_norm(x, *w.norm(name + "norm1", width, False), 1e-6), name + "attn.qkv", 3 * width)
+        keys = config.get("num_key_value_heads", heads) * (width // heads)
+        qkv = w.linear(rms_norm(x, *w.norm(name + "norm1", width, False), 1e-6), name + "attn.qkv", width + 2 * keys)
         groups = whole(rows, columns) if i in config["fullatt_block_indexes"] else windows
-        x = x + w.linear(attention(*np.split(qkv, 3, 1), heads, angles, groups), name + "attn.proj", width)
+        x = x + w.linear(attention(*np.split(qkv, [width, width + keys], 1), heads, angles, groups), name + "attn.proj",
+                         width)
         y = rms_norm(x, *w.norm(name + "norm2", width, False), 1e-6)
         hidden = config["intermediate_size"]
         gate, up = w.linear(y, name + "mlp.gate_proj", hidden), w.linear(y, name + "mlp.up_proj", hidden)
@@ -204,6 +219,88 @@ def mistral3(w, prefix, config, image, out=20):
                                             False)}
 
 
+def ernie4_5_vl(w, prefix, config, image, out=20):
+    patch, width, heads = config["patch_size"], config["hidden_size"], config["num_heads"]
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    x = w.linear(patches.reshape(rows * columns, -1), prefix + "patch_embed.proj", width, False)
+    angles = angles_of(rows, columns, width // heads)
+    for i in range(config["depth"]):
+        name = f"{prefix}blocks.{i}."
+        qkv = w.linear(layer_norm(x, *w.norm(name + "norm1", width), 1e-6), name + "attn.qkv", 3 * width)
+        x = x + w.linear(attention(*np.split(qkv, 3, 1), heads, angles, whole(rows, columns)), name + "attn.proj",
+                         width)
+        y = w.linear(layer_norm(x, *w.norm(name + "norm2", width), 1e-6), name + "mlp.fc1", config["intermediate_size"])
+        x = x + w.linear(quick_gelu(y), name + "mlp.fc2", width)
+    x = layer_norm(x, *w.norm(prefix + "ln", width), 1e-6)
+    cells = cells_of(x, rows, columns, 2)
+    for part, given in (("spatial", 1), ("temporal", 2)):  # an image is two equal frames
+        name = f"resampler_model.{part}_linear."
+        hidden = gelu(w.linear(np.concatenate([cells] * given, 1), name + "0", 4 * width))
+        cells = layer_norm(w.linear(hidden, name + "2", 4 * width), *w.norm(name + "3", 4 * width), 1e-6)
+    merged = rms_norm(w.linear(cells, "resampler_model.mlp", out), *w.norm("resampler_model.after_norm", out, False), 1e-5)
+    return {"tokens": x, "merged": merged}
+
+
+def sapiens2(w, prefix, config, image):
+    patch, width, heads = config["patch_size"], config["hidden_size"], config["num_attention_heads"]
+    hidden, registers, head = config["intermediate_size"], config["num_register_tokens"], width // heads
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make("patch_embed.projection.weight", width, 3, patch, patch)
+    x = patches.reshape(rows * columns, -1) @ kernel.reshape(width, -1).T + w.make("patch_embed.projection.bias", width)
+    x = np.concatenate([w.make("cls_token", 1, 1, width)[0], w.make("storage_tokens", 1, registers, width)[0], x])
+    frequencies = 2 * math.pi * 100.0 ** (-np.arange(head // 4) / (head // 4))
+    r, c = np.meshgrid(2 * (np.arange(rows) + 0.5) / rows - 1, 2 * (np.arange(columns) + 0.5) / columns - 1, indexing="ij")
+    angles = np.concatenate([r.reshape(-1, 1) * frequencies, c.reshape(-1, 1) * frequencies], 1)
+    angles = np.concatenate([np.zeros((1 + registers, head // 2)), angles])  # prefix tokens are not rotated
+    for i, key_heads in enumerate(config["num_key_value_heads_per_layer"]):
+        name = f"blocks.{i}."
+        y = rms_norm(x, *w.norm(name + "ln1", width, False), 1e-6)
+        q, k, v = (w.linear(y, f"{name}attn.w{part}", size * head) for part, size in zip("qkv", (heads, key_heads, key_heads)))
+
+        def norms(q, k):
+            return (rms_norm(q, *w.norm(name + "attn.q_norm", head, False), 1e-6),
+                    rms_norm(k, *w.norm(name + "attn.k_norm", head, False), 1e-6))
+
+        y = attention(q, k, v, heads, angles, np.zeros(len(x), int), norms=norms)
+        x = x + w.linear(y, name + "attn.proj", width) * w.make(name + "attn.gamma.weight", width, around=0.5)
+        y = w.linear(rms_norm(x, *w.norm(name + "ln2", width, False), 1e-6), name + "ffn.w12", 2 * hidden)
+        gate, up = np.split(y, 2, 1)
+        x = x + w.linear(silu(gate) * up, name + "ffn.w3", width)
+    x = rms_norm(x, *w.norm("ln1", width, False), 1e-6)
+    return {"tokens": x, "pooled": x[:1]}
+
+
+def sam3(w, prefix, config, image):
+    patch, width, heads = config["patch_size"], config["hidden_size"], config["num_attention_heads"]
+    window, head = config["window_size"], width // heads
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make("embeddings.patch_embeddings.projection.weight", width, 3, patch, patch)
+    trained = config["pretrain_image_size"] // patch
+    table = w.make("embeddings.position_embeddings", 1, trained * trained, width, spread=0.5)[0]
+    r, c = (x.reshape(-1) for x in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    x = patches.reshape(rows * columns, -1) @ kernel.reshape(width, -1).T + table[r % trained * trained + c % trained]
+    x = layer_norm(x, *w.norm("layer_norm", width), 1e-6)
+    frequencies = 10000.0 ** (-np.arange(head // 4) / (head // 4))
+    for i in range(config["num_hidden_layers"]):
+        name = f"layers.{i}."
+        is_global = i in config["global_attn_indexes"]
+        at = (c * window / columns, r * window / rows) if is_global else (c % window, r % window)
+        angles = np.concatenate([axis[:, None] * frequencies for axis in at], 1)
+        groups = whole(rows, columns) if is_global else r // window * 1000 + c // window
+        y = layer_norm(x, *w.norm(name + "layer_norm1", width), 1e-6)
+        q, k, v = (w.linear(y, f"{name}attention.{part}_proj", width) for part in "qkv")
+        y = attention(q, k, v, heads, angles, groups, rotate_neighbors)
+        x = x + w.linear(y, name + "attention.o_proj", width)
+        y = w.linear(layer_norm(x, *w.norm(name + "layer_norm2", width), 1e-6), name + "mlp.fc1",
+                     config["intermediate_size"])
+        x = x + w.linear(gelu(y), name + "mlp.fc2", width)
+    return {"tokens": x}
+
+
+SIZES = {"sam3": [(24, 24)] * 2}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
         "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
@@ -220,6 +317,27 @@ TOWERS = {
         "text_config": {"hidden_size": 20, "rms_norm_eps": 1e-5},
         "vision_config": {"model_type": "pixtral", "hidden_size": 40, "num_attention_heads": 2, "patch_size": 4,
                           "intermediate_size": 28, "num_hidden_layers": 2, "image_size": 32, "hidden_act": "silu"}}),
+    "ernie4.5-vl": (ernie4_5_vl, "vision_model.", {
+        "architectures": ["Ernie4_5_VLMoeForConditionalGeneration"], "model_type": "ernie4_5_vl_moe",
+        "text_config": {"hidden_size": 20, "rms_norm_eps": 1e-5},
+        "vision_config": {"model_type": "ernie4_5_vl_moe_vision", "depth": 2, "hidden_size": 16, "num_heads": 2,
+                          "patch_size": 4, "intermediate_size": 36, "spatial_merge_size": 2, "temporal_merge_size": 2,
+                          "rms_norm_eps": 1e-6, "hidden_act": "quick_gelu"}}),
+    "exaone4.5": (qwen2_5_vl, "model.visual.", {
+        "architectures": ["Exaone4_5_ForConditionalGeneration"], "model_type": "exaone4_5",
+        "text_config": {"hidden_size": 24},
+        "vision_config": {"model_type": "exaone4_5_vision", "depth": 2, "hidden_size": 32, "num_heads": 4,
+                          "num_key_value_heads": 2, "patch_size": 4, "intermediate_size": 28, "out_hidden_size": 24,
+                          "window_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+                          "fullatt_block_indexes": [0]}}),
+    "sapiens2": (sapiens2, "", {
+        "architectures": ["Sapiens2Model"], "model_type": "sapiens2", "hidden_size": 32, "num_attention_heads": 4,
+        "num_hidden_layers": 3, "num_key_value_heads_per_layer": [4, 2, 1], "patch_size": 4, "image_size": [24, 40],
+        "intermediate_size": 28, "num_register_tokens": 2, "hidden_act": "silu", "rms_norm_eps": 1e-6}),
+    "sam3": (sam3, "", {
+        "architectures": ["Sam3ViTModel"], "model_type": "sam3_vit_model", "hidden_size": 24, "num_attention_heads": 2,
+        "num_hidden_layers": 3, "global_attn_indexes": [1], "window_size": 3, "patch_size": 4, "image_size": 24,
+        "pretrain_image_size": 16, "intermediate_size": 36, "layer_norm_eps": 1e-6}),
 }
 
 
@@ -228,7 +346,7 @@ def main(root):
         folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
         weights, expected = Weights(seed), {}
-        for i, (height, width) in enumerate([(24, 40), (56, 16)]):
+        for i, (height, width) in enumerate(SIZES.get(name, [(24, 40), (56, 16)])):
             image = np.random.default_rng(100 + i).standard_normal((3, height, width)).astype(np.float32)
             key = "ab"[i]
             expected[key + ".pixels"] = image[None]

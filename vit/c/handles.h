@@ -68,17 +68,23 @@ namespace vit::internal {
 /// The inputs of a call, checked one by one when they are read.
 class InputList {
  public:
-  /// `num_channels`: planes of preprocessed pixels.
-  InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels = 3);
+  /// `num_channels`: planes of preprocessed pixels. `of_clips` takes the frames of clips and must outlive the
+  /// sources; null = clips are refused.
+  InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels = 3,
+            const Preprocessor* of_clips = nullptr);
   std::size_t size() const noexcept { return count_; }
   /// Throws Error if the input lacks what its kind needs.
   ImageSource operator[](std::size_t index) const;
+  bool is_clip(std::size_t index) const;
 
  private:
+  vit_input read(std::size_t index) const;
+
   const char* first_;
   std::size_t count_;
   std::size_t stride_;
   std::size_t num_channels_;
+  const Preprocessor* of_clips_;
 };
 
 std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,

@@ -1,6 +1,7 @@
 // Models, inputs and preprocessing of the C interface.
 #include "vit/c.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -54,7 +55,8 @@ ImageView pixels_of(const vit_input& input) {
 
 /// Copied when needed: the input of the model is in its own memory.
 LoadPixels preprocessed_of(const vit_input& input, std::size_t num_channels) {
-  return [data = input.data, shape = Shape{num_channels, input.height, input.width}] {
+  const std::size_t planes = checked_mul(num_channels, std::max<std::size_t>(input.num_frames, 1), kCall);
+  return [data = input.data, shape = Shape{planes, input.height, input.width}] {
     VIT_CHECK(data != nullptr && shape.num_elements() > 0, kCall, "preprocessed pixels of shape ",
               shape.to_string(), data == nullptr ? " at NULL" : "");
     Tensor<float> out(shape);
@@ -88,6 +90,24 @@ ImageView image_of(const ImageSource& source, const DecodeOptions& options, Imag
   return memory.view();
 }
 
+/// The frames that the rules take of those of a clip, preprocessed when needed.
+LoadPixels clip_of(const vit_input& clip, const Preprocessor* preprocessor) {
+  VIT_CHECK(
+      preprocessor != nullptr, kCall,
+      "a clip, which only vit_session_run() and vit_preprocessor_run() of models with preprocessing take");
+  VIT_CHECK(preprocessor->config().clip_frames > 0, kCall,
+            "a clip for a model that was loaded for images; clip_frames of vit_model_options says how many "
+            "frames a clip has");
+  return [frames = InputList(&object_at(clip.frames, "frames of a clip"), clip.num_frames), preprocessor] {
+    const std::vector<std::size_t> taken = sample_frames(preprocessor->config(), frames.size());
+    std::vector<Image> images(taken.size());
+    std::vector<ImageView> views;
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      views.push_back(image_of(frames[taken[i]], preprocessor->decode_options(), images[i]));
+    return preprocessor->run_clip(views);
+  };
+}
+
 /// The pixels of an input that is an image file.
 FilePixels pixels_of(const ImageSource& source, const Preprocessor& preprocessor) {
   PreprocessMemory memory;
@@ -112,7 +132,12 @@ Preprocessed preprocess(const Preprocessor& preprocessor, const InputList& input
   Preprocessed out;
   try {
     const ImageSource source = inputs[index];
-    if (stage == VIT_CROPPED || std::holds_alternative<ImageView>(source)) {
+    if (inputs.is_clip(index)) {
+      VIT_CHECK(stage == VIT_PIXELS, kCall.with(ErrorKind::unsupported),
+                "a clip has VIT_PIXELS only, no 8-bit stage");
+      out.pixels = std::get<LoadPixels>(source)();
+      out.size = {out.pixels.dim(1), out.pixels.dim(2)};
+    } else if (stage == VIT_CROPPED || std::holds_alternative<ImageView>(source)) {
       Image memory;
       const ImageView image = image_of(source, preprocessor.decode_options(), memory);
       out.size = image.size();
@@ -150,22 +175,37 @@ void store(const Preprocessed& from, std::size_t index, std::uint32_t stage, vit
 
 }  // namespace
 
-InputList::InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels)
-    : first_(reinterpret_cast<const char*>(inputs)), count_(count), stride_(0), num_channels_(num_channels) {
+InputList::InputList(const vit_input* inputs, std::size_t count, std::size_t num_channels,
+                     const Preprocessor* of_clips)
+    : first_(reinterpret_cast<const char*>(inputs)),
+      count_(count),
+      stride_(0),
+      num_channels_(num_channels),
+      of_clips_(of_clips) {
   static_cast<void>(span_of(inputs, count, "inputs"));
   if (count > 0) stride_ = inputs->struct_size;
 }
 
-ImageSource InputList::operator[](std::size_t index) const {
+vit_input InputList::read(std::size_t index) const {
   vit_input input{};
   read_struct(first_ + index * stride_, &input, sizeof input, "inputs");
   VIT_CHECK(input.struct_size == stride_, kCall, "inputs have different values of struct_size");
+  return input;
+}
+
+bool InputList::is_clip(std::size_t index) const {
+  return read(index).kind == VIT_INPUT_CLIP;
+}
+
+ImageSource InputList::operator[](std::size_t index) const {
+  const vit_input input = read(index);
   switch (input.kind) {
     case VIT_INPUT_PATH: return std::filesystem::path(&object_at(input.path, "path of an input"));
     case VIT_INPUT_ENCODED:
       return std::as_bytes(span_of(static_cast<const char*>(input.data), input.size, "data of an input"));
     case VIT_INPUT_PIXELS: return pixels_of(input);
     case VIT_INPUT_PREPROCESSED: return preprocessed_of(input, num_channels_);
+    case VIT_INPUT_CLIP: return clip_of(input, of_clips_);
     default: fail(kCall, "kind of an input is ", input.kind, ", an undefined number");
   }
 }
@@ -196,6 +236,7 @@ ModelOptions model_options(const vit_model_options* given) {
   out.mean = numbers_of(options.mean, options.num_means, "mean");
   out.std = numbers_of(options.std, options.num_stds, "std");
   out.dense = dense_options(options);
+  out.clip_frames = options.clip_frames;
   return out;
 }
 
@@ -328,7 +369,7 @@ vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_
               ", expected VIT_PIXELS or VIT_CROPPED");
     VIT_CHECK(stage == VIT_PIXELS || rules.preprocessor.has_crop_stage(), kCall.with(ErrorKind::unsupported),
               rules.preprocessor.config().source, ": resizes in float, so there is no 8-bit stage");
-    const InputList list(inputs, num_inputs);
+    const InputList list(inputs, num_inputs, /*num_channels=*/3, &rules.preprocessor);
     return out.fill(num_inputs, [&] {
       const auto together = static_cast<std::size_t>(resolve_threads(rules.threads));
       for (std::size_t first = 0; first < num_inputs; first += together) {

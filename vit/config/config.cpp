@@ -50,7 +50,7 @@ void validate_position(const ModelConfig& c) {
             " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
             kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
             ", patch_size ", c.patch_size, ")");
-  VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::volume, kWhere,
+  VIT_CHECK(!p.rope_scaling || (p.rope != RopeKind::volume && !p.per_window), kWhere,
             "RoPE scaling is requested, but this model takes images of one size");
   const bool is_apart = p.pairing == RopePairing::neighbors_apart;
   VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
@@ -134,7 +134,9 @@ void validate_merger(const ModelConfig& c) {
   }
   check_epsilon("the merger's norm", m.norm_eps);
   check_epsilon("the merger's middle norm", m.middle_norm_eps);
+  check_epsilon("the norms of the merger's MLPs", m.mlp_norm_eps);
   check_epsilon("the merger's last norm", m.projection_norm_eps);
+  check_epsilon("the norm of the merger's output", m.out_norm_eps);
   VIT_CHECK(std::isfinite(m.cell_scale), kWhere, "the scale of the merger's cells must be finite, got ",
             m.cell_scale);
   constexpr std::size_t kMost = 1u << 18;
@@ -142,7 +144,9 @@ void validate_merger(const ModelConfig& c) {
   check_range("reduced_dim of the merger", m.reduced_dim, m.middle ? 1 : 0, kMost);
   check_range("hidden_dim of the merger", m.hidden_dim, 0, kMost);
   check_range("out_dim of the merger", m.out_dim, m.hidden_dim != 0 ? 1 : 0, kMost);
-  check_range("projection_dim of the merger", m.projection_dim, 0, kMost);
+  check_range("projection_dim of the merger", m.projection_dim, m.out_norm ? 1 : 0, kMost);
+  VIT_CHECK(m.hidden_dim != 0 || !(m.mlp_norm || m.second_mlp), kWhere,
+            "what follows the merger's MLP needs a hidden_dim");
   VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere, "cells padded with zeros cannot be normalized");
   for (const std::size_t block : m.deepstack) {
     VIT_CHECK(block < c.depth, kWhere, "a merger reads the tokens after block ", block, " of ", c.depth);
@@ -159,6 +163,8 @@ void validate_windows(const ModelConfig& c) {
   VIT_CHECK(c.window != 0 || c.global_blocks.empty(), kWhere, "global blocks in a model without windows");
   VIT_CHECK(c.window == 0 || c.num_prefix_tokens() == 0, kWhere,
             "windows contain only patches, but the model has ", c.num_prefix_tokens(), " prefix tokens");
+  VIT_CHECK(!c.position.per_window || (c.window != 0 && c.position.rope == RopeKind::axial), kWhere,
+            "positions in windows need windows and axial rotary positions");
   for (const std::size_t block : c.global_blocks)
     VIT_CHECK(block < c.depth, kWhere, "global block ", block, " of ", c.depth, " blocks");
 }
@@ -202,6 +208,12 @@ void validate(const ModelConfig& c) {
   VIT_CHECK(
       c.num_key_heads == 0 || (c.num_heads % c.num_key_heads == 0 && c.position.rope != RopeKind::mixed),
       kWhere, c.num_key_heads, " key heads cannot be shared by ", c.num_heads, " heads of queries");
+  VIT_CHECK(c.block_key_heads.empty() ||
+                (c.block_key_heads.size() == c.depth && c.position.rope != RopeKind::mixed && !c.clipped),
+            kWhere, c.block_key_heads.size(), " numbers of key heads for ", c.depth, " blocks");
+  for (const std::size_t heads : c.block_key_heads)
+    VIT_CHECK(heads != 0 && c.num_heads % heads == 0, kWhere, heads, " key heads cannot be shared by ",
+              c.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
   VIT_CHECK(!c.head_projects || c.num_classes != 0, kWhere, "a head that projects must be there");
   VIT_CHECK(c.norm_kind == NormKind::layer || c.pooling != Pooling::attention, kWhere,

@@ -22,7 +22,7 @@ template <> struct EnumNames<AddedTable> {
 };
 template <> struct EnumNames<TableResampling> {
   static constexpr std::string_view values[] = {"bicubic_antialias", "bicubic", "bicubic_plus_tenth", "bilinear",
-                                                "bilinear_antialias", "bilinear_aligned"};
+                                                "bilinear_antialias", "bilinear_aligned", "tiled"};
 };
 template <> struct EnumNames<TableReuse> {
   static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
@@ -141,6 +141,7 @@ void visit_position(Position& p, const Visit& visit) {
   visit("frequencies", p.frequencies, Shown::unless_default);
   visit("between_blocks", p.between_blocks, Shown::unless_default);
   visit("class_angles", p.class_angles, Shown::unless_default);
+  visit("per_window", p.per_window, Shown::unless_default);
   visit("stored_periods", p.stored_periods);
   visit("rope_scaling", p.rope_scaling, Shown::unless_default);
 }
@@ -172,10 +173,15 @@ void visit_merger(Merger& m, const Visit& visit) {
   visit("mlp_bias", m.mlp_bias);
   visit("activation", m.activation);
   visit("out_activation", m.out_activation, Shown::unless_default);
+  visit("mlp_norm", m.mlp_norm, Shown::unless_default);
+  visit("second_mlp", m.second_mlp, Shown::unless_default);
+  visit("mlp_norm_eps", m.mlp_norm_eps, Shown::unless_default);
   visit("projection_dim", m.projection_dim, Shown::unless_default);
   visit("projection_bias", m.projection_bias, Shown::unless_default);
   visit("projection_norm", m.projection_norm, Shown::unless_default);
   visit("projection_norm_eps", m.projection_norm_eps, Shown::unless_default);
+  visit("out_norm", m.out_norm, Shown::unless_default);
+  visit("out_norm_eps", m.out_norm_eps, Shown::unless_default);
   visit("tokens", m.tokens, Shown::unless_default);
   visit("deepstack", m.deepstack, Shown::unless_default);
 }
@@ -196,6 +202,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("num_heads", c.num_heads);
   visit("head_dim", c.head_dim, Shown::unless_default);
   visit("num_key_heads", c.num_key_heads, Shown::unless_default);
+  visit("block_key_heads", c.block_key_heads, Shown::unless_default);
   visit("mlp_dim", c.mlp_dim);
   visit("expert_dim", c.expert_dim, Shown::unless_default);
   visit("attention_scale", c.attention_scale, Shown::unless_default);

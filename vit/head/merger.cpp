@@ -139,6 +139,16 @@ TensorView<float> Merger::multiply(TensorView<float> in, const Pass& pass) const
     const TensorView<float> out = next(layers_.fc2->out_features());
     layers_.fc2->forward(in, out, pass, {.activation = config_.out_activation});
     in = out;
+    if (layers_.mlp_norm) layers_.mlp_norm->forward(in, in, pass.threads);
+  }
+  if (layers_.second_fc1) {
+    const TensorView<float> hidden = next(layers_.second_fc1->out_features());
+    layers_.second_fc1->forward(in, hidden, pass, {.activation = config_.activation});
+    in = hidden;
+    const TensorView<float> out = next(layers_.second_fc2->out_features());
+    layers_.second_fc2->forward(in, out, pass);
+    layers_.second_norm->forward(out, out, pass.threads);
+    in = out;
   }
   return in;
 }
@@ -170,6 +180,7 @@ void Merger::forward(TensorView<const float> tokens, const TokenGrid& grid, cons
       const TensorView<float> projected = Activations::view_rows(
           in_cells ? a.cell_steps : a.cells, part.count, layers_.projection->out_features());
       layers_.projection->forward(merged, projected, pass);
+      if (layers_.out_norm) layers_.out_norm->forward(projected, projected, pass.threads);
       merged = projected;
     }
     keep(merged, out.merged);

@@ -26,8 +26,13 @@ struct MergerLayers {
   std::optional<Linear> gate{};
   std::optional<Linear> fc1{};
   std::optional<Linear> fc2{};
+  std::optional<LayerNorm> mlp_norm{};
+  std::optional<Linear> second_fc1{};
+  std::optional<Linear> second_fc2{};
+  std::optional<LayerNorm> second_norm{};
   std::optional<LayerNorm> projection_norm{};
   std::optional<Linear> projection{};
+  std::optional<LayerNorm> out_norm{};
 };
 
 /// Positions of the tokens of a grid in the rows of its images.

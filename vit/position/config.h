@@ -32,6 +32,7 @@ enum class TableResampling {
   bilinear,            // two clamped taps: Meta Perception Encoder
   bilinear_antialias,  // SigLIP 2 NaFlex
   bilinear_aligned,    // two taps, corners on corners (align_corners = true): Qwen3-VL
+  tiled,               // repeated, not resampled: row i is row i mod G of the table (SAM 3)
 };
 
 /// When resampling is skipped.
@@ -130,6 +131,8 @@ struct PositionConfig {
   AxisFrequencies frequencies = AxisFrequencies::shared;  // of the two axes
   /// The class token is rotated too, by d / 2 separate learned angles (MLCD); other prefix tokens are not.
   bool class_angles = false;
+  /// In blocks with windows each window is a grid of its own: coordinates count from its corner (SAM 3).
+  bool per_window = false;
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
   /// Grids other than the trained one, image_height x image_width; nothing = the default of `coordinates`.

@@ -69,6 +69,12 @@ AxisTaps aligned_taps(std::size_t from, std::size_t to) {
   return taps;
 }
 
+AxisTaps tiled_taps(std::size_t from, std::size_t to) {
+  AxisTaps taps(to);
+  for (std::size_t i = 0; i < to; ++i) taps[i] = {{i % from, 1.0}};
+  return taps;
+}
+
 // Real is the type in which PyTorch computes center and window: float for a float32 tensor.
 template <typename Real>
 AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
@@ -127,6 +133,7 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
       return AxisWeights(rounds ? antialias_taps<float>(from, to, Kernel::triangle)
                                 : antialias_taps<double>(from, to, Kernel::triangle));
     case TableResampling::bilinear_aligned: return AxisWeights(aligned_taps(from, to));
+    case TableResampling::tiled: return AxisWeights(tiled_taps(from, to));
   }
   fail("axis_weights", "unknown resampling ", static_cast<int>(resampling));
 }

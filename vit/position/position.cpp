@@ -38,6 +38,18 @@ void in_order(std::vector<double>& coordinates, std::span<const std::uint32_t> p
   coordinates = std::move(out);
 }
 
+/// Coordinates of the patches of a grid where each window of w x w counts from its own corner.
+GridCoords coords_in_windows(GridSize grid, std::size_t window, const CoordinateOptions& options) {
+  const GridCoords of_window = grid_coords({window, window}, options);
+  GridCoords out;
+  for (std::size_t patch = 0; patch < num_patches(grid); ++patch) {
+    const std::size_t at = patch / grid.columns % window * window + patch % grid.columns % window;
+    out.t_x.push_back(of_window.t_x[at]);
+    out.t_y.push_back(of_window.t_y[at]);
+  }
+  return out;
+}
+
 /// Of the rows of a square grid with `edge` patches to a side those of its top left part.
 Tensor<float> top_left(TensorView<const float> rows, std::size_t edge, GridSize grid) {
   Tensor<float> out(Shape{num_patches(grid), rows.num_columns()});
@@ -62,6 +74,7 @@ Tensor<double> behind_prefix(TensorView<const double> angles, std::size_t num_pr
 
 RopeFactors PositionContext::factors(std::size_t layer) const {
   if (tables_.empty()) return {};
+  if (layer < table_of_block_.size()) return tables_[table_of_block_[layer]].factors();
   if (tables_.size() == 1) return tables_.front().factors();
   VIT_CHECK(layer < tables_.size(), "PositionContext", "no factors for layer ", layer, " of ",
             tables_.size());
@@ -108,6 +121,10 @@ Position::Position(const PositionConfig& config, const PositionShape& shape, con
       between_tables_.push_back(copy_rows(weights.between_tables[layer], 0, table_.dim(0)));
   }
   if (config.rope != RopeKind::none) load_frequencies(shape, weights);
+  if (config.per_window) {
+    in_windows_.assign(shape.depth, 1);
+    for (const std::size_t block : shape.global_blocks) in_windows_.at(block) = 0;
+  }
 }
 
 void Position::load_table(TensorView<const float> table, std::size_t embed_dim) {
@@ -215,21 +232,31 @@ void Position::add_rope_tables(PositionContext& context) const {
   const bool is_scaled = config_.rope_scaling && !is_own;
   GridCoords coords = is_scaled ? extrapolated_coords(context.grid_, trained_grid_, options)
                                 : grid_coords(context.grid_, options);
-  if (context.windows_) {
-    in_order(coords.t_x, context.windows_->patches);
-    in_order(coords.t_y, context.windows_->patches);
-  }
+  const auto sort = [&](GridCoords& of_patches) {
+    if (!context.windows_) return;
+    in_order(of_patches.t_x, context.windows_->patches);
+    in_order(of_patches.t_y, context.windows_->patches);
+  };
+  sort(coords);
   if (frequencies_) {
     const bool x_first = config_.axis_order == AxisOrder::x_then_y;
     const auto of_axis = [&](AxisScale axis, bool first) {
       const RopeFrequencies& own = first || !second_axis_ ? *frequencies_ : *second_axis_;
       return is_scaled ? scale_frequencies(own, scaling, axis) : own;
     };
-    Tensor<double> angles =
-        axial_angles(coords, of_axis(scale.x, x_first), of_axis(scale.y, !x_first), config_.axis_order);
+    const auto angles_of = [&](const GridCoords& at) {
+      return axial_angles(at, of_axis(scale.x, x_first), of_axis(scale.y, !x_first), config_.axis_order);
+    };
+    Tensor<double> angles = angles_of(coords);
     context.turns_prefix_ = !class_angles_.empty();
     if (context.turns_prefix_) angles = behind_prefix(angles, num_prefix_, class_angles_);
     context.tables_.emplace_back(angles, config_.pairing);
+    if (!in_windows_.empty()) {
+      coords = coords_in_windows(context.grid_, window_, options);
+      sort(coords);
+      context.tables_.emplace_back(angles_of(coords), config_.pairing);
+      context.table_of_block_ = in_windows_;
+    }
   }
   if (mixed_) {
     const MixedFrequencies mixed = is_scaled ? scale_frequencies(*mixed_, scaling, scale) : *mixed_;

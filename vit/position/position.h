@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,8 @@ struct PositionShape {
   std::size_t head_dim = 0;
   std::size_t num_prefix = 0;  // tokens before the patches
   std::size_t window = 0;      // edge of the windows in which tokens attend, in patches; 0 = none
-  GridSize trained_grid{};     // used if config.rope_scaling is set
+  std::span<const std::size_t> global_blocks{};  // blocks without windows nevertheless
+  GridSize trained_grid{};                       // used if config.rope_scaling is set
 };
 
 /// The stored position tensors of a file; views of memory owned elsewhere, empty if the model has none.
@@ -83,7 +85,9 @@ class PositionContext {
   Tensor<float> patch_rows_;
   std::vector<Tensor<float>> between_rows_;  // (T, C) of each block but the last, or none
   std::optional<position::WindowOrder> windows_;
-  std::vector<position::RopeTable<float>> tables_;  // none, one for all layers, or one per layer
+  /// None, one for all layers, one per layer, or one of the whole grid and one of windows.
+  std::vector<position::RopeTable<float>> tables_;
+  std::vector<std::uint8_t> table_of_block_;  // of whole grid and windows, else empty
   bool turns_prefix_ = false;
   double logit_factor_ = 1.0;
 };
@@ -114,7 +118,8 @@ class Position {
   GridSize trained_grid_;
   std::size_t num_prefix_ = 0;
   std::size_t window_ = 0;
-  std::size_t head_dim_ = 0;  // of volume
+  std::vector<std::uint8_t> in_windows_;  // of each block: whether coordinates count in windows; or empty
+  std::size_t head_dim_ = 0;              // of volume
   std::size_t num_prefix_rows_ = 0;
   Tensor<float> table_;                                   // (p + N, C) or (2, L, C)
   std::vector<Tensor<float>> between_tables_;             // (p + N, C) of each block but the last, or none

@@ -11,7 +11,7 @@
 
 namespace vit::position {
 
-/// One axis of a grid beside the trained one.
+/// One axis of a grid, compared with that of the trained grid.
 struct AxisScale {
   double scale = 1.0;         // s: its length over the trained length
   double trained_span = 1.0;  // L: trained length, in units of the coordinates
@@ -39,7 +39,7 @@ VIT_API GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOp
 VIT_API GridCoords extrapolated_coords(GridSize grid, GridSize trained,
                                        const CoordinateOptions& options = {});
 
-/// What a family does without being told: none for index, linear for the other two.
+/// The rule that applies if none is given: none for index, linear for the other two.
 VIT_API RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept;
 
 /// The frequencies of one axis for counted coordinates.
@@ -59,8 +59,9 @@ VIT_API RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept;
 VIT_API RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const RopeScaling& scaling,
                                           AxisScale axis);
 
-/// Learned frequencies of both axes, which have no order: a pair is told by its turns over the trained grid,
-/// r = |(L_x x, L_y y)| / (2 pi), and both its numbers are divided by s_x^p and s_y^p, or as yarn does.
+/// Learned frequencies of both axes, which have no order: the turns of a pair over the trained grid,
+/// r = |(L_x x, L_y y)| / (2 pi), replace its index; both its numbers are divided by s_x^p and s_y^p, or as
+/// yarn does.
 ///   ntk     p = 1 - ln r / ln r_max, cut to [0, 1], r_max over the pairs of the head: the fastest pair
 ///           stays, pairs of one turn and less are divided by s (no publication; the rule above where
 ///           f_(F-1) makes one turn). p = 1 where r_max is 1 or less.

@@ -45,14 +45,15 @@ enum class SourceCoordinates {
   exact,  // in double
 };
 
-/// Weights of one axis from `from` to `to` positions, align_corners = false except for the last. With c =
-/// from / to * (i + 0.5):
+/// Weights of one axis from `from` to `to` positions, align_corners = false except for bilinear_aligned. With
+/// c = from / to * (i + 0.5):
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
 ///   bilinear_aligned    taps of i (from - 1) / (to - 1) and its successor: corners on corners; always exact
+///   tiled               one tap, i mod from
 /// Throws Error if a length is zero.
 VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                                  SourceCoordinates coordinates = SourceCoordinates::float32);

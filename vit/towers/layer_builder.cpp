@@ -42,7 +42,7 @@ std::vector<Linear> LayerBuilder::clipped_qkv(const BlockWeights& block) const {
   std::vector<Linear> layers;
   std::size_t first = 0;
   for (const WeightTensor* clip : {&block.q_clip, &block.k_clip, &block.v_clip}) {
-    const std::size_t rows = first == 0 ? config_.attention_dim() : config_.key_dim();
+    const std::size_t rows = first == 0 ? config_.attention_dim() : config_.key_dim(/*block=*/0);
     layers.emplace_back(weight.view().part(first, rows),
                         bias.empty() ? std::span<const float>() : bias.flat().subspan(first, rows),
                         *arithmetic_.linear);
@@ -118,7 +118,12 @@ MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {
   add(weights.gate, out.gate);
   add(weights.fc1, out.fc1);
   add(weights.fc2, out.fc2);
+  if (m.mlp_norm) out.mlp_norm = norm(weights.mlp_norm, m.mlp_norm_eps);
+  add(weights.second_fc1, out.second_fc1);
+  add(weights.second_fc2, out.second_fc2);
+  if (m.second_mlp) out.second_norm = norm(weights.second_norm, m.mlp_norm_eps);
   add(weights.projection, out.projection);
+  if (m.out_norm) out.out_norm = norm(weights.out_norm, m.out_norm_eps);
   if (m.projection_norm)
     out.projection_norm = plain_rms_norm(out.projection->in_features(), m.projection_norm_eps);
   return out;

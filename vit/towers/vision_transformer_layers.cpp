@@ -74,6 +74,7 @@ class Builder {
                      .head_dim = config_.head_width(),
                      .num_prefix = config_.num_prefix_tokens(),
                      .window = config_.window,
+                     .global_blocks = config_.global_blocks,
                      .trained_grid = config_.native_grid()},
                     {.added_table = table,
                      .between_tables = between_tables,

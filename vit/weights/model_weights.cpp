@@ -72,7 +72,7 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
 void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim, heads = c.attention_dim();
   walk.norm(Part::norm1_gamma, width, block.norm1, c.norm_kind);
-  walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(), width, block.qkv, c.qkv_bias);
+  walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.qkv_bias);
   if (c.qk_norm) {
     walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, c.qk_norm_kind);
     walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, c.qk_norm_kind);
@@ -147,10 +147,17 @@ void visit_merger(const ModelConfig& c, MergerWeights& weights, const Walker& wa
     if (m.gated) walk.linear(Part::merger_gate_weight, m.hidden_dim, reduced, weights.gate, m.mlp_bias);
     walk.linear(Part::merger_fc1_weight, m.hidden_dim, reduced, weights.fc1, m.mlp_bias);
     walk.linear(Part::merger_fc2_weight, m.out_dim, m.hidden_dim, weights.fc2, m.mlp_bias);
+    if (m.mlp_norm) walk.norm(Part::merger_mlp_norm_gamma, m.out_dim, weights.mlp_norm);
+  }
+  if (m.second_mlp) {
+    walk.linear(Part::merger_second_fc1_weight, m.out_dim, m.out_dim, weights.second_fc1, m.mlp_bias);
+    walk.linear(Part::merger_second_fc2_weight, m.out_dim, m.out_dim, weights.second_fc2, m.mlp_bias);
+    walk.norm(Part::merger_second_norm_gamma, m.out_dim, weights.second_norm);
   }
   if (m.projection_dim == 0) return;
   const std::size_t in = m.hidden_dim != 0 ? m.out_dim : reduced;
   walk.linear(Part::merger_projection_weight, m.projection_dim, in, weights.projection, m.projection_bias);
+  if (m.out_norm) walk.norm(Part::merger_out_norm_gamma, m.projection_dim, weights.out_norm, NormKind::rms);
 }
 
 /// The merger after a block: a norm of cells and the MLP.

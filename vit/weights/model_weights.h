@@ -78,7 +78,12 @@ struct MergerWeights {
   LinearWeights gate;         // (hidden_dim, D)
   LinearWeights fc1;          // (hidden_dim, D)
   LinearWeights fc2;          // (out_dim, hidden_dim)
+  NormWeights mlp_norm;       // (out_dim)
+  LinearWeights second_fc1;   // (out_dim, out_dim)
+  LinearWeights second_fc2;   // (out_dim, out_dim)
+  NormWeights second_norm;    // (out_dim)
   LinearWeights projection;   // (E, out_dim, or D without an MLP)
+  NormWeights out_norm;       // (E), without beta
 };
 
 struct AttentionPoolWeights {

@@ -113,8 +113,17 @@ enum class Part : std::uint8_t {
   merger_fc1_bias,
   merger_fc2_weight,
   merger_fc2_bias,
+  merger_mlp_norm_gamma,  // after the MLP
+  merger_mlp_norm_beta,
+  merger_second_fc1_weight,  // of a second MLP
+  merger_second_fc1_bias,
+  merger_second_fc2_weight,
+  merger_second_fc2_bias,
+  merger_second_norm_gamma,
+  merger_second_norm_beta,
   merger_projection_weight,
   merger_projection_bias,
+  merger_out_norm_gamma,
   head_weight,
   head_bias,
   head_distillation_weight,

@@ -16,10 +16,11 @@ from . import _library as lib
 from ._errors import ArgumentError
 
 #: A path, the bytes of an image file, such a file open for reading, a PIL image, or uint8 pixels (H, W, 1, 3 or 4) or (H, W): a numpy array or
-#: anything with DLPack (torch on the CPU) or numpy's array interface.
+#: anything with DLPack (torch on the CPU) or numpy's array interface. Of models loaded with clip_frames also a list or
+#: tuple of these, or an array (frames, H, W, 3): the frames of one clip.
 ImageLike = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
 
-_PATH, _ENCODED, _PIXELS, _PREPROCESSED = 0, 1, 2, 3
+_PATH, _ENCODED, _PIXELS, _PREPROCESSED, _CLIP = 0, 1, 2, 3, 4
 _FORMATS = {1: 4, 3: 0, 4: 2}  # bytes per pixel -> grey, rgb, rgba
 
 
@@ -74,8 +75,8 @@ def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """(H, W, bytes per pixel) whose rows lie without gaps."""
     if array.dtype.kind in "OSU":
         raise ArgumentError(
-            "[vitcpp] no image but an object of Python, or a list of them within a list; expected paths, bytes, open "
-            "files, PIL images or uint8 pixels (H, W, 3)"
+            "[vitcpp] no image but an object of Python; expected paths, bytes, open files, PIL images or uint8 pixels "
+            "(H, W, 3)"
         )
     if array.dtype != np.uint8:
         raise ArgumentError(
@@ -129,6 +130,12 @@ class Inputs:
         elif isinstance(item, (bytes, bytearray, memoryview)):
             data = self._keep(np.frombuffer(item, np.uint8))
             slot.kind, slot.data, slot.size = _ENCODED, data.ctypes.data, data.size
+        elif isinstance(item, (list, tuple)) or len(getattr(item, "shape", ())) == 4:
+            if isinstance(item, (list, tuple)) and any(isinstance(frame, (list, tuple, int, float)) for frame in item):
+                raise ArgumentError("[vitcpp] a list within a list is the frames of a clip, which are images each")
+            frames = self._keep(Inputs(list(images_of(item))))
+            slot.kind, slot.num_frames = _CLIP, frames.count
+            slot.frames = ctypes.addressof(frames.array)
         else:
             pixels = self._keep(_checked_pixels(_pil_pixels(item) if _is_pil(item) else as_array(item)))
             slot.kind, slot.format = _PIXELS, _FORMATS[pixels.shape[2]]
@@ -141,13 +148,14 @@ class Inputs:
 
 
 class Pixels(Inputs):
-    """Preprocessed pixels float32 (B, channels, H, W), or (channels, H, W) of one image, as inputs."""
+    """Preprocessed pixels float32 (B, channels, H, W), or (channels, H, W) of one image, as inputs; of clips the channels
+    of all frames, one after the other."""
 
     def __init__(self, pixels: Any, channels: int) -> None:
         array = as_array(pixels)
         if array.ndim == 3:  # what preprocess() gives for one image
             array = array[None]
-        if array.dtype != np.float32 or array.ndim != 4 or array.shape[1] != channels:
+        if array.dtype != np.float32 or array.ndim != 4 or array.shape[1] % channels or array.shape[1] == 0:
             raise ArgumentError(
                 f"[vitcpp] pixels of dtype {array.dtype} and shape {array.shape}; expected float32 "
                 f"(B, {channels}, H, W)"
@@ -160,4 +168,4 @@ class Pixels(Inputs):
         for slot, image in zip(self.array, array):
             slot.struct_size = ctypes.sizeof(lib.Input)
             slot.kind, slot.data = _PREPROCESSED, image.ctypes.data
-            slot.height, slot.width = image.shape[1:]
+            slot.height, slot.width, slot.num_frames = *image.shape[1:], image.shape[0] // channels

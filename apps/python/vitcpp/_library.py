@@ -57,6 +57,7 @@ class ModelOptions(Options):
         ("dense_max_depth", c_float),
         ("dense_resize_rule", c_int32),
         ("dense_expert", c_size_t),
+        ("clip_frames", c_size_t),
     ]
 
 
@@ -95,6 +96,8 @@ class Input(ctypes.Structure):
         ("height", c_size_t),
         ("width", c_size_t),
         ("row_stride", c_size_t),
+        ("frames", c_void_p),
+        ("num_frames", c_size_t),
     ]
 
 

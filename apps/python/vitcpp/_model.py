@@ -173,6 +173,7 @@ class Model(DenseModel):
         max_depth: float | None = None,
         resize_rule: Literal["auto", "library", "repository"] = "auto",
         expert: int = 0,
+        clip_frames: int = 0,
     ) -> None:
         self._path = lib.encoded(path)
         self._place = os.path.abspath(self._path)  # where the text tower is found after a chdir
@@ -204,6 +205,7 @@ class Model(DenseModel):
             "max_depth": max_depth,
             "resize_rule": resize_rule,
             "expert": expert,
+            "clip_frames": clip_frames,
         }
         pairs = _pairs(overrides)
         self._architecture = lib.encoded(architecture) if architecture else None
@@ -245,6 +247,7 @@ class Model(DenseModel):
             dense_max_depth=0.0 if max_depth is None else _positive("max_depth", max_depth),
             dense_resize_rule=_chosen("resize_rule", _RESIZE_RULES, resize_rule),
             dense_expert=integer("expert", expert, 0, 63),
+            clip_frames=integer("clip_frames", clip_frames, 0, 4096),
         )
         kind, height, width = _size(size)
         self._threads = 0 if threads is None else integer("threads", threads, 0)

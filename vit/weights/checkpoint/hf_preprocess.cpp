@@ -90,7 +90,7 @@ void read_crop(const Json& size, PreprocessConfig& config) {
 /// Processors other than NaFlex: one size for all images.
 void read_fixed_size(const Json& file, const ProcessorClass& processor, PreprocessConfig& config) {
   if (processor.square_default) {
-    set_squash(config, processor.size, processor.size);
+    set_squash(config, processor.size, processor.width != 0 ? processor.width : processor.size);
   } else {
     set_shortest_edge(config, processor.size);
   }

@@ -32,6 +32,8 @@ constexpr ProcessorClass kClasses[] = {
     {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
     {"Yolos", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
+    {"Sam3", ResizeFilter::bilinear, 1008, true, true, 0, kHalf, kHalf},
+    {"Sapiens2", ResizeFilter::bilinear, 1024, true, true, 0, kImageNetMean, kImageNetStd, true, 768},
     {"VJEPA2Video", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
     {kLlama4, ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
     // sizes by hf_token_sizes.cpp
@@ -111,6 +113,16 @@ constexpr ModelType kModelTypes[] = {
     {"llama4_vision_model", "Llama4"},
     {"gemma4", "Gemma4"},
     {"gemma4_vision", "Gemma4"},
+    {"glm46v", "Glm46V"},
+    {"glm_ocr", "Glm46V"},
+    {"ernie4_5_vl_moe", "Ernie4_5_VLMoe"},
+    {"ernie4_5_vl_moe_vision", "Ernie4_5_VLMoe"},
+    {"ernie4_5_moe_vl", "Ernie4_5_VLMoe"},
+    {"sapiens2", "Sapiens2"},
+    {"sam3", "Sam3"},
+    {"sam3_video", "Sam3"},
+    {"sam3_vision_model", "Sam3"},
+    {"sam3_vit_model", "Sam3"},
 };
 
 /// Processors of clips, by model_type.
@@ -173,7 +185,8 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, "
+       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Sam3, Sapiens2, Llama4, VJEPA2Video, Qwen2VL, "
+       "Qwen2VLVideo, "
        "Qwen3VLVideo, Glm4vVideo, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
        "Kimi_K25, KimiVL and Gemma4 are");
 }

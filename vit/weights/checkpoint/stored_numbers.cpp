@@ -156,9 +156,17 @@ void add_first(std::span<const float> in, std::size_t columns, std::span<float> 
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[columns + i] + in[i % columns];
 }
 
+/// (N, 2 C) -> (N, C): the sum of both halves of a row.
+void add_inputs(std::span<const float> in, std::size_t columns, std::span<float> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float* const row = in.data() + i / columns * 2 * columns + i % columns;
+    out[i] = static_cast<float>(static_cast<double>(row[0]) + static_cast<double>(row[columns]));
+  }
+}
+
 /// Whether the numbers are sums of those in the file.
 bool sums_numbers(Form form) {
-  return form == Form::frames || form == Form::first_added;
+  return form == Form::frames || form == Form::first_added || form == Form::inputs_added;
 }
 
 bool moves_numbers(Form form) {
@@ -222,7 +230,8 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
   Tensor<float> out(shape);
   float* target = out.data();
   for (const StoredRows& piece : pieces) {
-    const std::size_t count = shape.num_elements() / piece.row.into.of;
+    const std::size_t count = rows_of_share(piece.row, shape[0], sizes) *
+                              (shape.num_elements() / std::max<std::size_t>(shape[0], 1));
     if (piece.row.form == Form::sincos) {
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
@@ -231,6 +240,10 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       Tensor<float> stored(Shape{count + shape.last()});
       convert(*piece.entry, stored.flat());
       add_first(stored.flat(), shape.last(), {target, count});
+    } else if (piece.row.form == Form::inputs_added) {
+      Tensor<float> stored(Shape{2 * count});
+      convert(*piece.entry, stored.flat());
+      add_inputs(stored.flat(), shape.last(), {target, count});
     } else if (piece.row.form == Form::frames) {
       Tensor<float> stored(Shape{count * sizes.frames});
       convert(*piece.entry, stored.flat());

@@ -25,6 +25,14 @@ constexpr std::string_view kQwen3Processor =
         "size": {"shortest_edge": 65536, "longest_edge": 16777216}})";
 
 constexpr TowerArchitecture kTowers[] = {
+    {"ernie4_5_vl_28b",
+     R"({"model_type": "ernie4_5_vl_moe", "text_config": {"hidden_size": 2560}, "vision_config": {}})",
+     R"({"image_processor_type": "Ernie4_5_VLMoeImageProcessor"})"},
+    {"exaone4_5_33b",
+     R"({"model_type": "exaone4_5", "vision_config": {"depth": 28, "hidden_size": 2048, "num_heads": 32,
+         "num_key_value_heads": 8, "intermediate_size": 5120, "out_hidden_size": 5120,
+         "fullatt_block_indexes": [6, 13, 20, 27]}})",
+     kQwen2Processor},
     {"gemma4_vision_550m",
      R"({"model_type": "gemma4", "text_config": {"hidden_size": 5376}, "vision_config": {"hidden_size": 1152,
          "num_hidden_layers": 27, "num_attention_heads": 16, "head_dim": 72, "intermediate_size": 4304}})",
@@ -88,6 +96,9 @@ constexpr TowerArchitecture kTowers[] = {
      kQwen3Processor},
     {"qwen3_vl_8b", R"({"model_type": "qwen3_vl", "vision_config": {"out_hidden_size": 4096}})",
      kQwen3Processor},
+    {"sam3", R"({"model_type": "sam3"})", R"({"image_processor_type": "Sam3ImageProcessor"})"},
+    {"sapiens2_0_4b", R"({"model_type": "sapiens2", "image_size": [1024, 768]})",
+     R"({"image_processor_type": "Sapiens2ImageProcessor"})"},
 };
 
 const TowerArchitecture* find(std::string_view name) {

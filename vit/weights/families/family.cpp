@@ -6,7 +6,8 @@ std::span<const Family* const> families() {
   static constexpr const Family* kAll[] = {
       &kHfQwenVlFamily,      &kHfPaddleOcrVlFamily,   &kHfKimiFamily,
       &kHfPixtralFamily,     &kHfGlm4vFamily,         &kHfGemma4Family,
-      &kHfLlama4Family,      &kHfVjepa2Family,        &kTimmTowerFamily,
+      &kHfLlama4Family,      &kHfVjepa2Family,        &kHfErnieVlFamily,
+      &kHfSapiens2Family,    &kHfSam3Family,          &kTimmTowerFamily,
       &kCroCoFamily,         &kHfDepthAnythingFamily, &kHfDptFamily,
       &kHfEomtFamily,        &kHfChmv2Family,         &kHfTipsv2DptFamily,
       &kHfOwlFamily,         &kHfYolosFamily,         &kHfVitPoseFamily,

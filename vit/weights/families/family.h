@@ -88,6 +88,9 @@ extern const Family kHfGlm4vFamily;        // families/hf_glm4v.cpp
 extern const Family kHfGemma4Family;       // families/hf_gemma4.cpp
 extern const Family kHfVjepa2Family;       // families/hf_vjepa2.cpp
 extern const Family kHfLlama4Family;       // families/hf_llama4.cpp
+extern const Family kHfErnieVlFamily;      // families/hf_ernie_vl.cpp
+extern const Family kHfSapiens2Family;     // families/hf_sapiens2.cpp
+extern const Family kHfSam3Family;         // families/hf_sam3.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
 extern const Family kCroCoFamily;          // families/naver_croco.cpp
 

@@ -1,17 +1,15 @@
 // Gemma 4's vision tower in the files of transformers, alone or inside the whole model. Pixels are in [0, 1];
 // the tower itself takes 2 (x - 0.5). Each block has four norms, queries, keys and values are normalized, and
-// their products are not scaled; cells of 3 x 3 tokens are averaged. Source: transformers, models/gemma4.
+// their products are not scaled; cells of 3 x 3 tokens are averaged, which the library calls
+// last_hidden_state. Source: transformers, models/gemma4.
 #include <algorithm>
 #include <cmath>
 
-#include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
 namespace {
-
-constexpr Where kWhere{"hf_gemma4", ErrorKind::unsupported};
 
 /// The first half of a head turns by the column, the second by the row, each in halves of its own.
 constexpr Row sorted(Row row) {
@@ -87,6 +85,7 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   merger.cells = CellRule::mean;
   merger.cell_scale = static_cast<float>(std::sqrt(static_cast<double>(c.embed_dim)));
   merger.standardize = json.find_bool("standardize").value_or(false);
+  merger.tokens = TokenStage::reduced;
   if (!is_whole_model(*files.config)) return;
   merger.projection_norm = true;
   merger.projection_norm_eps = c.norm_eps;
@@ -111,8 +110,8 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
     c.activation = Activation::gelu_tanh;
   }
   c.head_dim = find_tower_size(json, {"head_dim"}, 64);
-  VIT_CHECK(find_tower_size(json, {"num_key_value_heads"}, c.num_heads) == c.num_heads, kWhere, json.where(),
-            ".num_key_value_heads must be num_attention_heads");
+  const std::size_t key_heads = find_tower_size(json, {"num_key_value_heads"}, c.num_heads);
+  if (key_heads != c.num_heads) c.num_key_heads = key_heads;
   c.norm_kind = NormKind::rms;
   c.patch_bias = c.mlp_bias = false;
   c.qkv_bias = c.proj_bias = json.find_bool("attention_bias").value_or(false);

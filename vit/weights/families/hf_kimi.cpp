@@ -39,7 +39,14 @@ constexpr Row kKimiVlProjector[] = {
     at(Place::outside, {Part::merger_fc1_weight, "multi_modal_projector.linear_1.*"}),
     at(Place::outside, {Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"}),
 };
-static_assert(is_complete(kRows) && is_sound(kKimiVlProjector));
+// What save_pretrained of transformers makes of these names.
+constexpr Row kSavedPatch[] = {
+    {Part::patch_weight, "encoder.patch_embed.proj.weight", Form::convolution},
+    {Part::patch_bias, "encoder.patch_embed.proj.bias"},
+};
+constexpr Row kSavedNorm[] = {at(Place::outside, {Part::merger_norm_gamma, "model.mm_projector.pre_norm.*"})};
+static_assert(is_complete(kRows) && is_sound(kKimiVlProjector) && is_sound(kSavedPatch) &&
+              is_sound(kSavedNorm));
 
 constexpr Ignored kTime[] = {{"patch_embed.pos_emb.time_weight", "positions of the frames of a clip"}};
 
@@ -80,6 +87,8 @@ ParsedModel read(const SourceFiles& files) {
                   .ignored = {kTime, kWholeModelIgnored}};
   if (files.find("multi_modal_projector.linear_1.weight", Place::outside) != nullptr)
     out.layout.add(kKimiVlProjector);
+  if (files.find("encoder.patch_embed.proj.weight") != nullptr) out.layout.add(kSavedPatch);
+  if (files.find("model.mm_projector.pre_norm.weight", Place::outside) != nullptr) out.layout.add(kSavedNorm);
   add_whole_model_notes(files, out);
   return out;
 }

@@ -23,6 +23,12 @@ std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& size
   return PartRows{sizes.hidden, sizes.qkv_rows, all};
 }
 
+std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes) {
+  const bool is_qkv = row.part == Part::qkv_weight || row.part == Part::qkv_bias;
+  if (!is_qkv || row.into.of != 3 || sizes.query_rows == 0) return rows / row.into.of;
+  return row.into.index == 0 ? sizes.query_rows : (rows - sizes.query_rows) / 2;
+}
+
 std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSizes& sizes_of) const {
   const std::size_t patch = sizes_of.patch_size, cell = sizes_of.cell;
   const GridSize table = sizes_of.grid;
@@ -44,10 +50,11 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};
   if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
   if (row.form == Form::first_added) return {shape[0] + 1, shape[1]};
+  if (row.form == Form::inputs_added && shape.rank() == 2) return {shape[0], 2 * shape[1]};
   if (shape.rank() == 0) return {};
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-  sizes[0] = sizes[0] / row.into.of * row.from.of;
+  sizes[0] = rows_of_share(row, sizes[0], sizes_of) * row.from.of;
   return sizes;
 }
 

@@ -42,6 +42,7 @@ enum class Form : std::uint8_t {
   mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
   patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
   first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
+  inputs_added,    // (N, 2 C) for (N, C): both halves read the same input
   sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 
@@ -56,6 +57,7 @@ constexpr bool applies(Form form, Part part) {
     case Form::frames_apart:
     case Form::cell_kernel:
     case Form::cells:
+    case Form::inputs_added:
     case Form::transposed: return !is_vector(part);
     case Form::head_rows: return part == Part::qkv_weight || part == Part::qkv_bias;
     default: return true;
@@ -156,8 +158,9 @@ constexpr bool is_complete(std::span<const Row> table) {
 /// What the forms need to know beside the shape.
 struct FormSizes {
   std::size_t prefix_tokens = 0;
-  std::size_t hidden = 0;    // F
-  std::size_t qkv_rows = 0;  // A + 2 G
+  std::size_t hidden = 0;      // F
+  std::size_t qkv_rows = 0;    // A + 2 G
+  std::size_t query_rows = 0;  // A; 0 = a third of q, k and v
   std::size_t head_width = 0;
   std::size_t patch_size = 1;
   std::size_t frames = 1;       // of a patch
@@ -173,6 +176,9 @@ struct PartRows {
 /// Which rows the part is of a tensor that holds parts of several kinds one after the other; nothing for
 /// other forms.
 std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& sizes);
+
+/// How many of the `rows` of a part its share fills: equal shares, but for q, k and v as heads share keys.
+std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes);
 
 /// A row as it stands for one part: a weight, or the bias of the same row.
 struct Source {
